@@ -1,0 +1,62 @@
+import { createInMemoryProvider } from '../src/adapters/sandbox/in-memory/in-memory-provider.ts';
+import type { Program } from '../src/adapters/sandbox/in-memory/program.ts';
+import { loadConfig } from '../src/config/load-config.ts';
+import { digestOf } from '../src/kernel/canonical-json.ts';
+import { sleep, systemClock } from '../src/kernel/clock.ts';
+import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
+import { silentLog } from '../src/kernel/log.ts';
+import { evaluate, type EvaluateContext } from '../src/orchestrator/evaluate.ts';
+import { defineSuite, inlineSuite, parseSuite } from '../src/orchestrator/suite-definition.ts';
+import type { Summary } from '../src/orchestrator/summary.ts';
+import { Distributor } from '../src/policy-distribution/distributor.ts';
+import { createPool, type Pool } from '../src/pool/pool.ts';
+import type { SandboxProvider } from '../src/pool/sandbox.ts';
+import { RunnerSession } from '../src/runner/session.ts';
+
+const LIMITS = { memoryBytes: 1e9, processes: 10, cpus: 1, diskBytes: 1e6, lifetimeSeconds: 86_400 };
+const TEMPLATE = { name: 'local', command: ['runner'], environment: {}, mounts: [], network: 'none', limits: LIMITS, demands: [] } as const;
+
+/** Idle sandboxes that are functions of this process: what they cost is what Muster itself costs. */
+export class InMemorySandboxes implements AsyncDisposable {
+  readonly #provider: SandboxProvider;
+  readonly #pool: Pool<RunnerSession>;
+  readonly #context: EvaluateContext;
+
+  private constructor(provider: SandboxProvider, pool: Pool<RunnerSession>, context: EvaluateContext) {
+    this.#provider = provider;
+    this.#pool = pool;
+    this.#context = context;
+  }
+
+  static async warm(count: number, program: Program): Promise<InMemorySandboxes> {
+    const settings = loadConfig({ environment: { HOME: '/' } });
+    const provider = createInMemoryProvider({ owner: parseOwnerId('bench'), clock: systemClock, programs: { runner: program } });
+    let made = 0;
+    const rates = { creationConcurrency: 1000, creationsPerSecond: 1e6 };
+    const pool = createPool({
+      provider,
+      template: TEMPLATE,
+      config: { ...settings.pool, ...rates, min: count, max: count, episodesPerSandbox: 1e12, leaseSeconds: 3600 },
+      clock: systemClock,
+      warmUp: (sandbox, signal) => RunnerSession.open(sandbox, systemClock, signal),
+      newSandboxId: () => parseSandboxId(`s${(made += 1)}`),
+    });
+    await pool.started();
+    while (pool.state().sandboxes.idle < count) await sleep(systemClock, 5);
+    const config = { ...settings.evaluation, renewMilliseconds: 600_000 };
+    const rest = { distributor: new Distributor(), clock: systemClock, log: silentLog, config };
+    return new InMemorySandboxes(provider, pool, { pool, provider: provider.name, maxSandboxes: count, ...rest });
+  }
+
+  async evaluate(episodes: number): Promise<Summary> {
+    const written = { name: 'bench', environment: 'module:factory', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes } };
+    const suite = defineSuite(parseSuite(inlineSuite(written)), undefined);
+    const checkpoint = { digest: digestOf('paper'), kind: 'file', files: [], labels: {} } as const;
+    return evaluate(this.#context, { suite, suiteFiles: undefined, checkpoint, checkpointUri: 'paper' });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool[Symbol.asyncDispose]();
+    await this.#provider[Symbol.asyncDispose]();
+  }
+}

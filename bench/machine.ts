@@ -1,0 +1,56 @@
+import { execFileSync } from 'node:child_process';
+import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { PROJECT_DIRECTORY } from '../src/main.ts';
+
+/** Where figures were taken: without it they say nothing. */
+export interface Machine {
+  readonly date: string;
+  readonly processor: string;
+  readonly processors: number;
+  readonly memoryGiB: number;
+  readonly kernel: string;
+  readonly node: string;
+  readonly python: string;
+  readonly packages: string;
+  readonly bubblewrap: string;
+  /** Average number of running processes over the last minute, before anything was measured: others disturb. */
+  readonly load: number;
+}
+
+export const PYTHON = join(PROJECT_DIRECTORY, '.venv', 'bin', 'python');
+
+const VERSIONS = `
+import gymnasium, numpy, platform
+print(platform.python_version())
+print(f"gymnasium {gymnasium.__version__}, NumPy {numpy.__version__}")
+`;
+
+export function describeMachine(): Machine {
+  const [python = 'unknown', packages = 'unknown'] = firstLines(PYTHON, ['-c', VERSIONS]);
+  const [bubblewrap = 'missing'] = firstLines('bwrap', ['--version']);
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    processor: cpus()[0]?.model ?? 'unknown',
+    processors: availableParallelism(),
+    memoryGiB: Math.round(totalmem() / 2 ** 30),
+    kernel: release(),
+    node: process.version,
+    python,
+    packages,
+    bubblewrap,
+    load: Number((loadavg()[0] ?? 0).toFixed(2)),
+  };
+}
+
+function firstLines(command: string, args: readonly string[]): readonly string[] {
+  return execFileSync(command, args, { encoding: 'utf8' }).trim().split('\n');
+}
+
+export function showMachine(machine: Machine): string {
+  const { date, processor, processors, memoryGiB, kernel, node, python, packages, bubblewrap, load } = machine;
+  return [
+    `${date}: ${processor}, ${processors} processors, ${memoryGiB} GiB, Linux ${kernel}`,
+    `Node ${node}, Python ${python}, ${packages}, ${bubblewrap}; load before the start ${load}`,
+  ].join('\n');
+}

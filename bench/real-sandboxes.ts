@@ -1,0 +1,134 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { filesystemSource } from '../src/adapters/checkpoints/filesystem.ts';
+import { createBubblewrapProvider } from '../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
+import { pythonTemplate } from '../src/adapters/sandbox/bubblewrap/python-template.ts';
+import { loadConfig } from '../src/config/load-config.ts';
+import { sleep, systemClock } from '../src/kernel/clock.ts';
+import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
+import { silentLog } from '../src/kernel/log.ts';
+import { evaluate, type EvaluateContext, type EvaluationRequest } from '../src/orchestrator/evaluate.ts';
+import { defineSuite, inlineSuite, parseSuite } from '../src/orchestrator/suite-definition.ts';
+import type { Summary } from '../src/orchestrator/summary.ts';
+import { PROJECT_DIRECTORY } from '../src/main.ts';
+import { CheckpointStore } from '../src/policy-distribution/checkpoint-store.ts';
+import { Distributor } from '../src/policy-distribution/distributor.ts';
+import { createPool, type Pool } from '../src/pool/pool.ts';
+import type { SandboxProvider } from '../src/pool/sandbox.ts';
+import { RunnerSession } from '../src/runner/session.ts';
+
+export const LATE_CHECKPOINT = join(PROJECT_DIRECTORY, 'examples/game/checkpoints/late.safetensors');
+
+/** A suite that plays a fixed number of episodes, so that both sides of a comparison play the same ones. */
+export interface Workload {
+  readonly environment: string;
+  /** Directory of the suite's own modules, relative to the project. */
+  readonly files?: string;
+  readonly bounds: readonly [number, number];
+}
+
+export const NOOP: Workload = { environment: 'noop:make', files: 'bench/environments', bounds: [0, 1] };
+export const CARTPOLE: Workload = { environment: 'gymnasium:CartPole-v1', bounds: [0, 500] };
+
+/** Idle bubblewrap sandboxes with Gymnasium imported, and all that `evaluate` needs to use them. */
+export class RealSandboxes implements AsyncDisposable {
+  readonly count: number;
+  readonly pool: Pool<RunnerSession>;
+  readonly #provider: SandboxProvider;
+  readonly #store: CheckpointStore;
+  readonly #directory: string;
+  readonly #context: EvaluateContext;
+
+  private constructor(
+    count: number,
+    context: EvaluateContext,
+    parts: { readonly provider: SandboxProvider; readonly store: CheckpointStore; readonly directory: string },
+  ) {
+    this.count = count;
+    this.pool = context.pool;
+    this.#context = context;
+    this.#provider = parts.provider;
+    this.#store = parts.store;
+    this.#directory = parts.directory;
+  }
+
+  /** Begins to create `count` sandboxes, and does not wait for them. The settings are the defaults, but no sandbox wears out or ages. */
+  static async open(count: number): Promise<RealSandboxes> {
+    const directory = await mkdtemp(join(tmpdir(), 'muster-bench-'));
+    const settings = loadConfig({ environment: { HOME: directory } });
+    const local = settings.templates['local'];
+    if (!local) throw new Error('config/default.yaml has no template "local"');
+    const owner = parseOwnerId(`bench-${process.pid}-${randomBytes(4).toString('hex')}`);
+    const provider = createBubblewrapProvider({ stateDir: directory, owner, clock: systemClock });
+    const store = await CheckpointStore.open({ directory: join(directory, 'store'), limits: settings.checkpoints, clock: systemClock });
+    let made = 0;
+    const pool = createPool({
+      provider,
+      template: await pythonTemplate('local', local, PROJECT_DIRECTORY, new AbortController().signal),
+      config: { ...settings.pool, min: count, max: count, episodesPerSandbox: 1e9, leaseSeconds: 3600 },
+      clock: systemClock,
+      warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, systemClock, abandoned),
+      newSandboxId: () => parseSandboxId(`s${(made += 1)}`),
+    });
+    const context: EvaluateContext = {
+      pool,
+      provider: provider.name,
+      maxSandboxes: count,
+      distributor: new Distributor(),
+      clock: systemClock,
+      log: silentLog,
+      config: { ...settings.evaluation, renewMilliseconds: 600_000 },
+    };
+    await pool.started();
+    return new RealSandboxes(count, context, { provider, store, directory });
+  }
+
+  /** Sandboxes that all are ready. */
+  static async warm(count: number): Promise<RealSandboxes> {
+    const sandboxes = await RealSandboxes.open(count);
+    await sandboxes.untilWarm();
+    return sandboxes;
+  }
+
+  async untilWarm(): Promise<void> {
+    while (this.pool.state().sandboxes.idle < this.count) {
+      const { creation } = this.pool.state().lastErrors;
+      if (creation !== undefined) throw new Error(`a sandbox could not be created: ${creation}`);
+      await sleep(systemClock, 20);
+    }
+  }
+
+  get distributor(): Distributor {
+    return this.#context.distributor;
+  }
+
+  async request(workload: Workload, episodes: number): Promise<EvaluationRequest> {
+    const { signal } = new AbortController();
+    const written = {
+      name: 'bench',
+      environment: workload.environment,
+      ...(workload.files === undefined ? {} : { files: workload.files }),
+      reward: { bounds: [...workload.bounds] },
+      stop: { rule: 'fixed', episodes },
+    };
+    const parsed = parseSuite(inlineSuite(written));
+    const checkpoint = await this.#store.add(filesystemSource, LATE_CHECKPOINT, signal);
+    const rest = { checkpoint, checkpointUri: LATE_CHECKPOINT };
+    if (workload.files === undefined) return { suite: defineSuite(parsed, undefined), suiteFiles: undefined, ...rest };
+    const directory = join(PROJECT_DIRECTORY, workload.files);
+    const files = await this.#store.addDirectory(filesystemSource, directory, signal);
+    return { suite: defineSuite(parsed, files.digest), suiteFiles: files, ...rest };
+  }
+
+  evaluate(request: EvaluationRequest): Promise<Summary> {
+    return evaluate(this.#context, request);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.pool[Symbol.asyncDispose]();
+    await this.#provider[Symbol.asyncDispose]();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+}

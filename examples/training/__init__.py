@@ -1,0 +1,1 @@
+"""Proximal policy optimisation in NumPy: what made the checkpoints of the examples."""

@@ -1,0 +1,72 @@
+"""Python code that travels with a suite or with a checkpoint."""
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+
+class CodeError(Exception):
+    """`module:name` does not lead to something callable. The message says why."""
+
+
+def visit(directory: Path) -> None:
+    """Makes the modules of `directory` importable, ahead of all others."""
+    sys.path.insert(0, str(directory))
+    importlib.invalidate_caches()
+
+
+def forget(directories: list[Path]) -> None:
+    """Undoes `visit`: another suite's or checkpoint's module of the same name must not be taken for the former's."""
+    for directory in directories:
+        while str(directory) in sys.path:
+            sys.path.remove(str(directory))
+    for name, module in list(sys.modules.items()):
+        if any(_lies_in(module, directory) for directory in directories):
+            del sys.modules[name]
+
+
+def find(entry: str, directory: Path | None) -> Callable[..., Any]:
+    """The callable at `module:name`, where name may be dotted.
+
+    @param directory: the code that travels along. A module that exists in it must come from there.
+    @raises CodeError; whatever the module raises while it is imported passes through.
+    """
+    module_name, _, name = entry.partition(":")
+    if not module_name or not name:
+        raise CodeError(f'"{entry}" is not of the form "module:name"')
+    found: Any = _import(module_name, directory)
+    for part in name.split("."):
+        if not hasattr(found, part):
+            raise CodeError(f'module "{module_name}" has no "{name}"')
+        found = getattr(found, part)
+    if not callable(found):
+        raise CodeError(f'"{entry}" is a {type(found).__name__}, expected a function or a class')
+    factory: Callable[..., Any] = found
+    return factory
+
+
+def _import(name: str, directory: Path | None) -> ModuleType:
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{name}.".startswith(f"{error.name}."):
+            raise
+        where = f"neither installed nor in {directory}" if directory else "not installed"
+        raise CodeError(f'there is no module "{error.name}": it is {where}') from None
+    top = name.partition(".")[0]
+    if directory and _holds(directory, top) and not _lies_in(sys.modules[top], directory):
+        raise CodeError(f'module "{top}" hides behind another one of that name, which was imported first: rename it')
+    return module
+
+
+def _holds(directory: Path, module: str) -> bool:
+    return (directory / f"{module}.py").is_file() or (directory / module / "__init__.py").is_file()
+
+
+def _lies_in(module: ModuleType | None, directory: Path) -> bool:
+    spec = getattr(module, "__spec__", None)
+    places = [getattr(spec, "origin", None), *(getattr(spec, "submodule_search_locations", None) or ())]
+    return any(isinstance(place, str) and place.startswith(f"{directory}/") for place in places)

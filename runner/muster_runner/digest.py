@@ -1,0 +1,41 @@
+"""The name of a checkpoint: the SHA-256 of its content."""
+
+import hashlib
+import os
+from pathlib import Path
+
+from muster_runner.refusal import PolicyRefusal
+
+
+def digest_of(path: Path) -> str:
+    """`sha256:` and the digest of a file's bytes, or of a directory's listing.
+
+    A directory's listing has one line `<sha256 hex>  <relative/posix/path>` for each regular file in it, as `sha256sum`
+    prints them, sorted by the bytes of the path.
+
+    @raises PolicyRefusal when there is nothing, or something whose content has no such name.
+    """
+    if path.is_dir():
+        return f"sha256:{hashlib.sha256(_listing(path)).hexdigest()}"
+    if path.is_file():
+        return f"sha256:{_file_digest(path)}"
+    raise PolicyRefusal(f"there is no checkpoint at {path}")
+
+
+def _listing(directory: Path) -> bytes:
+    files: list[tuple[bytes, Path]] = []
+    for parent, folders, names in os.walk(directory):
+        for name in (*folders, *names):
+            path = Path(parent, name)
+            relative = path.relative_to(directory).as_posix()
+            if path.is_symlink():
+                # What it points at is not covered by the digest.
+                raise PolicyRefusal(f"the checkpoint holds a symbolic link, {relative}: put the file itself there")
+            if path.is_file():
+                files.append((os.fsencode(relative), path))
+    return b"".join(_file_digest(path).encode() + b"  " + relative + b"\n" for relative, path in sorted(files))
+
+
+def _file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,67 @@
+"""Environments, made from what the suite says about them."""
+
+from copy import copy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+from muster_runner.carried_code import CodeError, find
+from muster_runner.failure import describe
+from muster_runner.frames import EntryPoint, Task
+from muster_runner.random_state import seed_global_generators
+from muster_runner.refusal import EnvironmentRefusal
+
+Environment = gymnasium.Env[Any, Any]
+
+# Any constant does: what an environment draws while it is made is then the same in every sandbox.
+CONSTRUCTION_SEED = 0
+
+
+@dataclass(frozen=True)
+class EnvironmentMaker:
+    """Makes one task's environment, the same each time."""
+
+    task: Task
+    code: Path | None
+
+    def make(self) -> Environment:
+        """@raises whatever the environment's or a wrapper's code raises."""
+        seed_global_generators(CONSTRUCTION_SEED)
+        environment = _innermost(self.task.environment, self.code)
+        for wrapper in self.task.wrappers:
+            environment = find(wrapper.entry, self.code)(environment, **wrapper.kwargs)
+        return environment
+
+    def make_first(self) -> Environment:
+        """@raises EnvironmentRefusal when it cannot be made, or is no environment."""
+        try:
+            environment = self.make()
+        except (CodeError, gymnasium.error.Error) as error:
+            raise EnvironmentRefusal(f'task "{self.task.name}": {error}') from error
+        except BaseException as error:
+            raise EnvironmentRefusal(f'task "{self.task.name}" cannot be made: {describe(error)}') from error
+        for name in ("reset", "step", "observation_space", "action_space"):
+            if not hasattr(environment, name):
+                made = type(environment).__name__
+                raise EnvironmentRefusal(f'task "{self.task.name}" makes a {made} without {name}, expected a gymnasium.Env')
+        return environment
+
+
+def _innermost(point: EntryPoint, code: Path | None) -> Environment:
+    package, _, name = point.entry.partition(":")
+    if package == "gymnasium":
+        return _registered(name, point.kwargs)
+    environment: Environment = find(point.entry, code)(**point.kwargs)
+    return environment
+
+
+def _registered(identifier: str, kwargs: dict[str, Any]) -> Environment:
+    """As `gymnasium.make` has it, with the registered time limit, but without the checks that cost time at each step.
+
+    The passive checker only warns, and the runner always resets before it steps, so neither can change an outcome.
+    """
+    spec = copy(gymnasium.spec(identifier))
+    spec.order_enforce = False
+    return gymnasium.make(spec, disable_env_checker=True, **kwargs)

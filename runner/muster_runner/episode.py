@@ -1,0 +1,87 @@
+"""One episode: the loop in which nearly all of the runner's time is spent."""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from muster_runner.environments import Environment
+from muster_runner.failure import describe
+from muster_runner.frames import Episode
+from muster_runner.policies.policy import Policy
+from muster_runner.random_state import seed_global_generators
+
+
+@dataclass(frozen=True)
+class Completed:
+    total: float
+    length: int
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Failed:
+    cause: Literal["environment-crash", "policy-crash", "invalid-return", "out-of-memory"]
+    detail: str
+
+
+class PolicyCrash(Exception):
+    """What the policy raised is the cause. Whatever else comes out of an episode, the environment raised."""
+
+
+def play(environment: Environment, policy: Policy, episode: Episode, metrics: Iterable[str]) -> Completed | Failed:
+    """Plays until the environment terminates or truncates. What is raised on the way is an outcome, too.
+
+    The return is the sum of the rewards in their order, in double precision.
+    """
+    try:
+        total, length, info = _run(environment, policy, episode)
+        measured = measure(info, metrics)
+    except PolicyCrash as crash:
+        return failure(crash.__cause__ or crash, "policy-crash")
+    except BaseException as error:
+        return failure(error, "environment-crash")
+    if not math.isfinite(total):
+        return Failed("invalid-return", f"the return is {total} after {length} steps, expected a finite number")
+    return Completed(total, length, measured)
+
+
+def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[float, int, Any]:
+    # A try statement that nothing is raised in costs nothing (since Python 3.11), so each step can tell whose fault it was.
+    act = policy.act
+    step = environment.step
+    seed_global_generators(episode.environment_seed)
+    observation, info = environment.reset(seed=episode.environment_seed)
+    try:
+        policy.reset(episode.policy_seed)
+    except BaseException as error:
+        raise PolicyCrash from error
+    total = 0.0
+    length = 0
+    while True:
+        try:
+            action = act(observation)
+        except BaseException as error:
+            raise PolicyCrash from error
+        observation, reward, terminated, truncated, info = step(action)
+        total += float(reward)
+        length += 1
+        if terminated or truncated:
+            return total, length, info
+
+
+def failure(error: BaseException, cause: Literal["environment-crash", "policy-crash"]) -> Failed:
+    return Failed("out-of-memory" if isinstance(error, MemoryError) else cause, describe(error))
+
+
+def measure(info: Any, names: Iterable[str]) -> dict[str, float]:
+    """The named scalars of the last step's info; a name that is not there, or is no finite number, is left out."""
+    measured: dict[str, float] = {}
+    for name in names:
+        try:
+            value = float(info[name])
+        except (KeyError, TypeError, ValueError, OverflowError):
+            continue
+        if math.isfinite(value):
+            measured[name] = value
+    return measured

@@ -1,0 +1,171 @@
+"""The frames of the runner protocol, version 1: what Muster sends, parsed; what the runner sends, encoded."""
+
+import json
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from muster_runner.json_fields import (
+    FieldError,
+    Object,
+    as_choice,
+    as_count,
+    as_list,
+    as_object,
+    as_text,
+    parse_object,
+    required,
+)
+
+PROTOCOL_VERSION = 1
+MAX_RUNNER_FRAME_BYTES = 64 * 1024
+MAX_MUSTER_FRAME_BYTES = 1024 * 1024
+# In characters: what a person still reads, and well below what Muster accepts for one field.
+MAX_TEXT = 4096
+MAX_SEED = 2**32 - 1
+
+# Made once: an encoder a frame would cost more than the encoding.
+ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+Outgoing = dict[str, Any]
+
+
+class ProtocolError(Exception):
+    """Muster sent what it never should: a defect in Muster or in this runner, not of a policy or an environment."""
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """Something to import and call: `module:name`, or `gymnasium:ID` for a registered environment."""
+
+    entry: str
+    kwargs: Object
+
+
+@dataclass(frozen=True)
+class Task:
+    name: str
+    environment: EntryPoint
+    wrappers: tuple[EntryPoint, ...]
+
+
+@dataclass(frozen=True)
+class Load:
+    load: int
+    path: str
+    digest: str
+    code: str | None
+    tasks: tuple[Task, ...]
+    actions: Literal["deterministic", "stochastic"]
+    metrics: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Episode:
+    index: int
+    """Position in the tasks of the load."""
+    task: int
+    environment_seed: int
+    policy_seed: int
+
+
+@dataclass(frozen=True)
+class Play:
+    range: int
+    episodes: tuple[Episode, ...]
+
+
+@dataclass(frozen=True)
+class Ping:
+    ping: int
+
+
+def parse(line: bytes) -> Load | Play | Ping:
+    """@raises ProtocolError naming what is wrong."""
+    if len(line) > MAX_MUSTER_FRAME_BYTES:
+        raise ProtocolError(f"a line of more than {MAX_MUSTER_FRAME_BYTES} bytes")
+    try:
+        frame = parse_object(line, "the frame")
+        kind = as_choice(required(frame, "type", "the frame"), "type", ("load", "play", "ping"))
+        if kind == "load":
+            return _load(frame)
+        if kind == "play":
+            return _play(frame)
+        return Ping(as_count(required(frame, "ping", kind), "ping"))
+    except FieldError as error:
+        raise ProtocolError(str(error)) from None
+
+
+def _load(frame: Object) -> Load:
+    policy = as_object(required(frame, "policy", "load"), "policy")
+    code = required(frame, "code", "load")
+    actions = as_choice(required(frame, "actions", "load"), "actions", ("deterministic", "stochastic"))
+    tasks = as_list(required(frame, "tasks", "load"), "tasks")
+    metrics = as_list(required(frame, "metrics", "load"), "metrics")
+    return Load(
+        load=as_count(required(frame, "load", "load"), "load"),
+        path=as_text(required(policy, "path", "policy"), "policy.path"),
+        digest=as_text(required(policy, "digest", "policy"), "policy.digest"),
+        code=None if code is None else as_text(code, "code"),
+        tasks=tuple(_task(as_object(task, f"tasks[{i}]"), f"tasks[{i}]") for i, task in enumerate(tasks)),
+        actions="deterministic" if actions == "deterministic" else "stochastic",
+        metrics=tuple(as_text(name, f"metrics[{i}]") for i, name in enumerate(metrics)),
+    )
+
+
+def _task(task: Object, where: str) -> Task:
+    environment = as_object(required(task, "environment", where), f"{where}.environment")
+    wrappers = as_list(required(environment, "wrappers", f"{where}.environment"), f"{where}.environment.wrappers")
+    return Task(
+        name=as_text(required(task, "name", where), f"{where}.name"),
+        environment=_entry_point(environment, f"{where}.environment"),
+        wrappers=tuple(_entry_point(as_object(wrapper, "wrapper"), "wrapper") for wrapper in wrappers),
+    )
+
+
+def _entry_point(value: Object, where: str) -> EntryPoint:
+    entry = as_text(required(value, "entry", where), f"{where}.entry")
+    return EntryPoint(entry, as_object(required(value, "kwargs", where), f"{where}.kwargs"))
+
+
+def _play(frame: Object) -> Play:
+    episodes = as_list(required(frame, "episodes", "play"), "episodes")
+    if not episodes:
+        raise FieldError("episodes is empty, expected at least one")
+    return Play(
+        range=as_count(required(frame, "range", "play"), "range"),
+        episodes=tuple(_episode(episode) for episode in episodes),
+    )
+
+
+def _episode(value: Any) -> Episode:
+    fields = as_list(value, "an episode")
+    if len(fields) != 4:
+        raise FieldError(f"an episode has {len(fields)} fields, expected index, task, environment seed, policy seed")
+    episode = Episode(*(as_count(field, "a field of an episode") for field in fields))
+    if max(episode.environment_seed, episode.policy_seed) > MAX_SEED:
+        raise FieldError(f"a seed of episode {episode.index} exceeds {MAX_SEED}")
+    return episode
+
+
+def encode(frame: Outgoing) -> bytes:
+    """One line of at most MAX_RUNNER_FRAME_BYTES: texts that are too long for it lose their middle."""
+    line = _line(frame)
+    for limit in (MAX_TEXT, 256):
+        if len(line) <= MAX_RUNNER_FRAME_BYTES:
+            break
+        line = _line({name: shorten(value, limit) if isinstance(value, str) else value for name, value in frame.items()})
+    return line
+
+
+def _line(frame: Outgoing) -> bytes:
+    # Lone surrogates (undecodable bytes in a message, say) have no encoding in UTF-8.
+    return ENCODER.encode(frame).encode("utf-8", "replace") + b"\n"
+
+
+def shorten(text: str, limit: int = MAX_TEXT) -> str:
+    """At most `limit` characters: beginning and end of what is longer."""
+    if len(text) <= limit:
+        return text
+    mark = "\n[…]\n"
+    half = (limit - len(mark)) // 2
+    return text[:half] + mark + text[-half:]

@@ -1,0 +1,87 @@
+"""Typed reading of JSON documents from outside; every error names the field, what it is and what it should be."""
+
+import json
+import math
+from collections.abc import Collection
+from typing import Any
+
+
+class FieldError(Exception):
+    """A document is not what it should be."""
+
+
+Object = dict[str, Any]
+
+
+def parse_object(text: str | bytes, where: str) -> Object:
+    """@raises FieldError when `text` is not one JSON object."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise FieldError(f"{where} is not JSON: {error}") from None
+    return as_object(value, where)
+
+
+def as_object(value: Any, where: str) -> Object:
+    if not isinstance(value, dict):
+        raise _unexpected(where, value, "an object")
+    return value
+
+
+def as_list(value: Any, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise _unexpected(where, value, "a list")
+    return value
+
+
+def as_text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise _unexpected(where, value, "a string")
+    return value
+
+
+def as_count(value: Any, where: str) -> int:
+    """A whole number from 0 on."""
+    if type(value) is not int or value < 0:
+        raise _unexpected(where, value, "a whole number from 0 on")
+    return value
+
+
+def as_flag(value: Any, where: str) -> bool:
+    if not isinstance(value, bool):
+        raise _unexpected(where, value, "true or false")
+    return value
+
+
+def as_numbers(value: Any, where: str) -> list[float]:
+    """A list of finite numbers."""
+    numbers = as_list(value, where)
+    if not all(type(number) in (int, float) and math.isfinite(number) for number in numbers):
+        raise _unexpected(where, value, "a list of finite numbers")
+    return [float(number) for number in numbers]
+
+
+def as_choice(value: Any, where: str, choices: Collection[str]) -> str:
+    if not isinstance(value, str) or value not in choices:
+        raise _unexpected(where, value, " or ".join(json.dumps(choice) for choice in choices))
+    return value
+
+
+def required(document: Object, name: str, where: str) -> Any:
+    if name not in document:
+        raise FieldError(f'{where} has no "{name}"')
+    return document[name]
+
+
+def only(document: Object, names: Collection[str], where: str) -> None:
+    """Refuses unknown fields: a misspelt one would be ignored silently."""
+    for name in document:
+        if name not in names:
+            known = ", ".join(f'"{known}"' for known in names)
+            raise FieldError(f'{where} has an unknown field "{name}"; known are {known}')
+
+
+def _unexpected(where: str, value: Any, expected: str) -> FieldError:
+    shown = json.dumps(value)
+    shortened = shown if len(shown) <= 80 else f"{shown[:80]}…"
+    return FieldError(f"{where} is {shortened}, expected {expected}")

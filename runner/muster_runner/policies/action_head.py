@@ -1,0 +1,135 @@
+"""What a network's output means as an action."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from gymnasium import spaces
+
+from muster_runner.json_fields import FieldError, Object, as_choice, only, required
+from muster_runner.policies.policy import Array, Dice
+from muster_runner.refusal import PolicyRefusal
+
+# Outputs [n], log standard deviations [n] where there are some → an action for the environment.
+ActionHead = Callable[[Array, Array | None], Any]
+SQUASHES = ("tanh", "clip", "none")
+
+
+@dataclass(frozen=True)
+class Discrete:
+    """The outputs are logits, one for each action."""
+
+
+@dataclass(frozen=True)
+class Continuous:
+    """The outputs are the mean of a normal distribution, before it is brought into the action space's bounds."""
+
+    squash: Literal["tanh", "clip", "none"]
+
+
+ActionKind = Discrete | Continuous
+
+
+def parse_action(value: Object, where: str) -> ActionKind:
+    """@raises FieldError"""
+    only(value, ("kind", "squash"), where)
+    kind = as_choice(required(value, "kind", where), f"{where}.kind", ("discrete", "continuous"))
+    if kind == "discrete":
+        return Discrete()
+    squash = as_choice(required(value, "squash", where), f"{where}.squash", SQUASHES)
+    for known in ("tanh", "clip", "none"):
+        if squash == known:
+            return Continuous(known)
+    raise FieldError(f"{where}.squash is {squash}")
+
+
+def usual_action(space: spaces.Space[Any]) -> ActionKind:
+    """What an output means when the checkpoint does not say."""
+    return Discrete() if isinstance(space, spaces.Discrete) else Continuous("clip")
+
+
+def outputs_of(kind: ActionKind, space: spaces.Space[Any]) -> int:
+    """How many outputs a network needs for the action space.
+
+    @raises PolicyRefusal when actions of this kind are none of the space's.
+    """
+    if isinstance(kind, Discrete) and isinstance(space, spaces.Discrete):
+        return int(space.n)
+    if isinstance(kind, Continuous) and isinstance(space, spaces.Box):
+        if kind.squash == "tanh" and not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
+            raise PolicyRefusal(f'squash "tanh" scales to the bounds of the action space, and {space} has none: use "none"')
+        return int(np.prod(space.shape))
+    given = "discrete" if isinstance(kind, Discrete) else "continuous"
+    raise PolicyRefusal(
+        f"the policy's actions are {given}, the environment takes {space}; "
+        "spaces other than Discrete and Box need a checkpoint with code of its own"
+    )
+
+
+def action_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool, dice: Dice) -> ActionHead:
+    """@raises PolicyRefusal when actions of this kind are none of the space's."""
+    outputs_of(kind, space)
+    if isinstance(space, spaces.Discrete):
+        start = int(space.start)
+        return _best(start) if deterministic else _drawn(start, dice)
+    if isinstance(kind, Continuous) and isinstance(space, spaces.Box):
+        into_bounds = _into_bounds(kind, space)
+        return _mean(into_bounds) if deterministic else _normal(into_bounds, dice)
+    raise PolicyRefusal(f"the environment takes {space}, expected Discrete or Box")
+
+
+def _best(start: int) -> ActionHead:
+    def head(output: Array, _: Array | None) -> int:
+        return int(output.argmax()) + start
+
+    return head
+
+
+def _drawn(start: int, dice: Dice) -> ActionHead:
+    def head(output: Array, _: Array | None) -> int:
+        weights = np.exp(output - output.max(), dtype=np.float64)
+        cumulative = weights.cumsum()
+        drawn = dice.generator.random() * cumulative[-1]
+        # Rounding can bring the product up to the total itself.
+        return min(int(cumulative.searchsorted(drawn, side="right")), len(cumulative) - 1) + start
+
+    return head
+
+
+def _mean(into_bounds: Callable[[Array], Array]) -> ActionHead:
+    def head(output: Array, _: Array | None) -> Array:
+        return into_bounds(output)
+
+    return head
+
+
+def _normal(into_bounds: Callable[[Array], Array], dice: Dice) -> ActionHead:
+    def head(output: Array, log_std: Array | None) -> Array:
+        if log_std is None:
+            raise ValueError("the policy gives no log_std, so no stochastic action can be drawn")
+        noise = dice.generator.standard_normal(len(output)).astype(output.dtype)
+        return into_bounds(output + np.exp(log_std) * noise)
+
+    return head
+
+
+def _into_bounds(kind: Continuous, space: spaces.Box) -> Callable[[Array], Array]:
+    """A fresh array at each step, shaped and typed as the space says: the environment may keep it."""
+    low, high = space.low, space.high
+    shape, dtype = space.shape, space.dtype
+    low_flat, high_flat = low.reshape(-1), high.reshape(-1)
+    span = high_flat - low_flat
+
+    def tanh(output: Array) -> Array:
+        scaled: Array = low_flat + (np.tanh(output) + 1) / 2 * span
+        # Rounding may leave the box by one unit in the last place.
+        return scaled.clip(low_flat, high_flat).astype(dtype).reshape(shape)
+
+    def clip(output: Array) -> Array:
+        return output.clip(low_flat, high_flat).astype(dtype).reshape(shape)
+
+    def none(output: Array) -> Array:
+        return output.astype(dtype).reshape(shape)
+
+    return {"tanh": tanh, "clip": clip, "none": none}[kind.squash]

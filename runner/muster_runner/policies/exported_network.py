@@ -1,0 +1,112 @@
+"""Networks that another library computes: ONNX and TorchScript models, one observation at a time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from muster_runner.failure import describe
+from muster_runner.json_fields import FieldError, Object, as_object, only
+from muster_runner.policies.action_head import (
+    ActionKind,
+    Continuous,
+    action_head,
+    outputs_of,
+    parse_action,
+    usual_action,
+)
+from muster_runner.policies.checkpoint import Fit
+from muster_runner.policies.network_policy import NetworkPolicy
+from muster_runner.policies.observation_input import Normalisation, input_size, observation_input, parse_normalisation
+from muster_runner.policies.policy import Array, Dice, Policy
+from muster_runner.refusal import PolicyRefusal
+
+# [1, …] → the model's outputs in their order.
+Run = Callable[[Array], list[Array]]
+
+
+@dataclass(frozen=True)
+class Description:
+    """What the model's metadata says beside the model; nothing of it is needed."""
+
+    action: ActionKind | None = None
+    normalisation: Normalisation | None = None
+
+
+def parse_description(value: Object) -> Description:
+    """@raises FieldError"""
+    only(value, ("action", "observation"), "muster")
+    action = value.get("action")
+    observation = value.get("observation")
+    return Description(
+        action=None if action is None else parse_action(as_object(action, "muster.action"), "muster.action"),
+        normalisation=None
+        if observation is None
+        else parse_normalisation(as_object(observation, "muster.observation"), "muster.observation"),
+    )
+
+
+@dataclass(frozen=True)
+class ExportedNetwork:
+    run: Run
+    dtype: Any
+    description: Description
+    # Dimensions after the batch: None where the model takes any size, no tuple at all where it does not say.
+    input_shape: tuple[int | None, ...] | None
+
+    def fit(self, fit: Fit) -> Policy:
+        """@raises PolicyRefusal"""
+        kind = self.description.action or usual_action(fit.action_space)
+        expected = outputs_of(kind, fit.action_space)
+        shape = (1, *self._shape_for(fit))
+        encode = observation_input(fit.observation_space, self.dtype, self.description.normalisation)
+        run = self.run
+
+        def forward(observation: Any) -> tuple[Array, Array | None]:
+            outputs = run(encode(observation).reshape(shape))
+            return outputs[0].reshape(-1), outputs[1].reshape(-1) if len(outputs) > 1 else None
+
+        self._try_out(np.zeros(shape, self.dtype), kind, fit, expected)
+        dice = Dice()
+        head = action_head(kind, fit.action_space, fit.deterministic, dice)
+        return NetworkPolicy(forward, head, dice, fit.deterministic)
+
+    def _shape_for(self, fit: Fit) -> tuple[int, ...]:
+        """Flat, or shaped as the observation is when the model asks for as many dimensions."""
+        size = input_size(fit.observation_space)
+        shape = fit.observation_space.shape
+        wanted = self.input_shape
+        if wanted is None:
+            return (size,)
+        if len(wanted) == 1:
+            if wanted[0] not in (None, size):
+                raise PolicyRefusal(f"the model takes {wanted[0]} numbers, the environment gives {size}")
+            return (size,)
+        if shape is None or len(shape) != len(wanted) or any(w not in (None, s) for w, s in zip(wanted, shape, strict=True)):
+            shown = tuple("any" if dimension is None else dimension for dimension in wanted)
+            raise PolicyRefusal(f"the model takes observations of shape {shown}, the environment gives {shape}")
+        return tuple(shape)
+
+    def _try_out(self, zeros: Array, kind: ActionKind, fit: Fit, expected: int) -> None:
+        """Models tell the sizes of their outputs only when they run."""
+        try:
+            outputs = self.run(zeros)
+        except Exception as error:
+            raise PolicyRefusal(f"the model fails on an observation of shape {zeros.shape}: {describe(error)}") from error
+        if not outputs or outputs[0].size != expected:
+            gives = outputs[0].size if outputs else 0
+            raise PolicyRefusal(f"the model gives {gives} outputs, the action space {fit.action_space} needs {expected}")
+        if isinstance(kind, Continuous) and len(outputs) > 1 and outputs[1].size != expected:
+            raise PolicyRefusal(f"the model gives {outputs[1].size} log standard deviations for {expected} outputs")
+        if isinstance(kind, Continuous) and not fit.deterministic and len(outputs) < 2:
+            raise PolicyRefusal('stochastic actions need a second output "log_std", and the model has none')
+
+
+def described(read: Callable[[], Object | None], name: str) -> Description:
+    """@raises PolicyRefusal naming the file."""
+    try:
+        value = read()
+        return Description() if value is None else parse_description(value)
+    except FieldError as error:
+        raise PolicyRefusal(f"{name}: {error}") from error

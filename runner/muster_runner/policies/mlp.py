@@ -1,0 +1,110 @@
+"""The forward pass of a multilayer perceptron, one observation at a time."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from muster_runner.json_fields import (
+    FieldError,
+    Object,
+    as_choice,
+    as_flag,
+    as_list,
+    as_object,
+    as_text,
+    only,
+    required,
+)
+from muster_runner.policies.action_head import ActionKind, Continuous, action_head, outputs_of, parse_action
+from muster_runner.policies.checkpoint import Fit
+from muster_runner.policies.network_policy import Forward, NetworkPolicy
+from muster_runner.policies.observation_input import Normalisation, input_size, observation_input
+from muster_runner.policies.policy import Array, Dice, Policy
+from muster_runner.refusal import PolicyRefusal
+
+FORMAT = "muster-mlp/1"
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """What the metadata of the file says."""
+
+    layers: tuple[str, ...]
+    activation: Literal["tanh", "relu"]
+    action: ActionKind
+    normalise: bool
+
+
+def parse_architecture(value: Object) -> Architecture:
+    """@raises FieldError"""
+    as_choice(required(value, "format", "muster"), "muster.format", (FORMAT,))
+    only(value, ("format", "layers", "activation", "action", "normalise"), "muster")
+    layers = as_list(required(value, "layers", "muster"), "muster.layers")
+    if not layers:
+        raise FieldError("muster.layers is empty, expected at least one name")
+    activation = as_choice(required(value, "activation", "muster"), "muster.activation", ("tanh", "relu"))
+    return Architecture(
+        layers=tuple(as_text(layer, f"muster.layers[{i}]") for i, layer in enumerate(layers)),
+        activation="tanh" if activation == "tanh" else "relu",
+        action=parse_action(as_object(required(value, "action", "muster"), "muster.action"), "muster.action"),
+        normalise=as_flag(required(value, "normalise", "muster"), "muster.normalise"),
+    )
+
+
+@dataclass(frozen=True)
+class Mlp:
+    """Linear layers with the activation between them; `weights[i]` is [out, in], `biases[i]` is [out], all of one dtype."""
+
+    weights: tuple[Array, ...]
+    biases: tuple[Array, ...]
+    activation: Literal["tanh", "relu"]
+    action: ActionKind
+    log_std: Array | None
+    normalisation: Normalisation | None
+
+    def fit(self, fit: Fit) -> Policy:
+        """@raises PolicyRefusal"""
+        takes, gives = self.weights[0].shape[1], self.weights[-1].shape[0]
+        observed, expected = input_size(fit.observation_space), outputs_of(self.action, fit.action_space)
+        if takes != observed:
+            raise PolicyRefusal(f"the policy takes {takes} numbers, the environment gives {observed}")
+        if gives != expected:
+            raise PolicyRefusal(f"the policy gives {gives} outputs, the action space {fit.action_space} needs {expected}")
+        if not fit.deterministic and isinstance(self.action, Continuous) and self.log_std is None:
+            raise PolicyRefusal('stochastic actions need the tensor "action.log_std", and the checkpoint has none')
+        dice = Dice()
+        encode = observation_input(fit.observation_space, self.weights[0].dtype, self.normalisation)
+        head = action_head(self.action, fit.action_space, fit.deterministic, dice)
+        return NetworkPolicy(self._forward(encode), head, dice, fit.deterministic)
+
+    def _forward(self, encode: Callable[[Any], Array]) -> Forward:
+        """Everything is written into buffers that are made once: an allocation a layer would cost a tenth of the speed."""
+        dtype = self.weights[0].dtype
+        buffers = [np.empty(len(bias), dtype) for bias in self.biases]
+        *hidden, (last_weight, last_bias, output) = zip(self.weights, self.biases, buffers, strict=True)
+        dot, add, log_std = np.dot, np.add, self.log_std
+        activate = _activation(self.activation, dtype)
+
+        def forward(observation: Any) -> tuple[Array, Array | None]:
+            x = encode(observation)
+            for weight, bias, buffer in hidden:
+                dot(weight, x, buffer)
+                add(buffer, bias, buffer)
+                activate(buffer)
+                x = buffer
+            dot(last_weight, x, output)
+            add(output, last_bias, output)
+            return output, log_std
+
+        return forward
+
+
+def _activation(name: Literal["tanh", "relu"], dtype: Any) -> Callable[[Array], Any]:
+    """Works in place."""
+    if name == "tanh":
+        hyperbolic = np.tanh
+        return lambda x: hyperbolic(x, x)
+    maximum, zero = np.maximum, np.zeros((), dtype)
+    return lambda x: maximum(x, zero, x)

@@ -1,0 +1,28 @@
+"""A policy made of a network's forward pass and of what its output means."""
+
+from collections.abc import Callable
+from typing import Any
+
+from muster_runner.policies.action_head import ActionHead
+from muster_runner.policies.policy import Array, Dice
+from muster_runner.random_state import seed_torch
+
+# The observation as the environment gives it → outputs [n], log standard deviations [n] where the network has them.
+Forward = Callable[[Any], tuple[Array, Array | None]]
+
+
+class NetworkPolicy:
+    def __init__(self, forward: Forward, head: ActionHead, dice: Dice, deterministic: bool) -> None:
+        self._forward = forward
+        self._head = head
+        self._dice = dice
+        self._deterministic = deterministic
+
+    def reset(self, seed: int, /) -> None:
+        seed_torch(seed)
+        if not self._deterministic:
+            self._dice.reset(seed)
+
+    def act(self, observation: Any, /) -> Any:
+        output, log_std = self._forward(observation)
+        return self._head(output, log_std)

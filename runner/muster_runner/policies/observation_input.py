@@ -1,0 +1,96 @@
+"""An observation as the numbers that go into a network."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from muster_runner.json_fields import FieldError, Object, as_numbers, only, required
+from muster_runner.policies.policy import Array
+from muster_runner.refusal import PolicyRefusal
+
+CLIP = 10.0
+EPSILON = 1e-8
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """Statistics of the observations of the training, [size] each."""
+
+    mean: Array
+    variance: Array
+
+
+def parse_normalisation(value: Object, where: str) -> Normalisation:
+    """@raises FieldError"""
+    only(value, ("mean", "variance"), where)
+    mean = np.array(as_numbers(required(value, "mean", where), f"{where}.mean"))
+    variance = np.array(as_numbers(required(value, "variance", where), f"{where}.variance"))
+    if mean.shape != variance.shape:
+        raise FieldError(f"{where} has {len(mean)} means and {len(variance)} variances, expected as many of each")
+    return Normalisation(mean, variance)
+
+
+def input_size(space: spaces.Space[Any]) -> int:
+    """How many numbers an observation is when it is flattened: one-hot for discrete parts, as Gymnasium has it.
+
+    @raises PolicyRefusal when observations have no fixed number of them.
+    """
+    try:
+        return spaces.flatdim(space)
+    except (NotImplementedError, ValueError) as error:
+        raise PolicyRefusal(f"observations of {space} have no fixed size: they need a checkpoint with code of its own") from error
+
+
+def observation_input(space: spaces.Space[Any], dtype: Any, normalisation: Normalisation | None) -> Callable[[Any], Array]:
+    """From an observation to an array [size], which the next call overwrites.
+
+    Normalised: (observation − mean) / √(variance + 10⁻⁸), cut off at ±10.
+
+    @raises PolicyRefusal when the statistics are of another size than the observations.
+    """
+    size = input_size(space)
+    if normalisation is None:
+        return _flattened(space, np.empty(size, dtype))
+    if len(normalisation.mean) != size:
+        raise PolicyRefusal(f"the policy normalises {len(normalisation.mean)} numbers, the environment gives {size}")
+    if not (normalisation.variance >= 0).all():
+        raise PolicyRefusal("observation.variance holds a negative number or one that is none")
+    return _normalised(_flattened(space, np.empty(size, dtype)), normalisation, dtype)
+
+
+def _flattened(space: spaces.Space[Any], buffer: Array) -> Callable[[Any], Array]:
+    if isinstance(space, spaces.Box):
+        shaped = buffer.reshape(space.shape)
+
+        def box(observation: Any) -> Array:
+            shaped[...] = observation
+            return buffer
+
+        return box
+
+    def other(observation: Any) -> Array:
+        buffer[:] = np.asarray(spaces.flatten(space, observation))
+        return buffer
+
+    return other
+
+
+def _normalised(flatten: Callable[[Any], Array], normalisation: Normalisation, dtype: Any) -> Callable[[Any], Array]:
+    mean = normalisation.mean.astype(dtype)
+    deviation = np.sqrt(normalisation.variance.astype(dtype) + np.asarray(EPSILON, dtype))
+    minimum, maximum = np.minimum, np.maximum
+    low, high = np.full_like(mean, -CLIP), np.full_like(mean, CLIP)
+
+    def normalise(observation: Any) -> Array:
+        flat = flatten(observation)
+        flat -= mean
+        flat /= deviation
+        # Two ufuncs with arrays of bounds cost half of what numpy.clip does on a few numbers.
+        minimum(flat, high, flat)
+        maximum(flat, low, flat)
+        return flat
+
+    return normalise

@@ -1,0 +1,35 @@
+"""Chooses the reader by what the checkpoint is."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from muster_runner.policies.checkpoint import Checkpoint
+from muster_runner.policies.checkpoint_directory import read_description
+from muster_runner.refusal import PolicyRefusal
+
+
+def read_checkpoint(path: Path) -> Checkpoint:
+    """@raises PolicyRefusal"""
+    if not path.is_dir():
+        return _reader(path)(path)
+    found = read_description(path)
+    return _reader(found)(found) if isinstance(found, Path) else found.fit
+
+
+def _reader(path: Path) -> Callable[[Path], Checkpoint]:
+    # Each library is imported only for a checkpoint that needs it: they cost memory and start time in every sandbox.
+    match path.suffix:
+        case ".safetensors":
+            from muster_runner.policies.safetensors_file import read_safetensors
+
+            return read_safetensors
+        case ".onnx":
+            from muster_runner.policies.onnx_model import read_onnx
+
+            return read_onnx
+        case ".pt" | ".ts":
+            from muster_runner.policies.torchscript_model import read_torchscript
+
+            return read_torchscript
+        case _:
+            raise PolicyRefusal(f"{path.name} is of no known kind, expected .safetensors, .onnx, .pt, .ts or a directory with muster.json")

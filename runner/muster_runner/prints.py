@@ -1,0 +1,77 @@
+"""What the environment and the policy print: passed on to the error output, the ends of it kept with the episode."""
+
+import io
+import os
+import sys
+from dataclasses import dataclass, field
+from typing import Any
+
+# Of each end, in bytes. Both together fit into an outcome's frame however they are escaped.
+KEPT_BYTES = 4096
+
+
+@dataclass
+class EpisodePrints:
+    """The first and the last bytes that were printed since the last `take`."""
+
+    _head: bytearray = field(default_factory=bytearray)
+    _tail: bytearray = field(default_factory=bytearray)
+    _total: int = 0
+
+    def append(self, data: bytes) -> None:
+        self._total += len(data)
+        room = KEPT_BYTES - len(self._head)
+        self._head += data[:room]
+        self._tail += data[room:]
+        # Cut rarely, so that many small prints do not move the tail each time.
+        if len(self._tail) > 2 * KEPT_BYTES:
+            del self._tail[:-KEPT_BYTES]
+
+    def take(self) -> str:
+        """What was kept, as text; empties it. Empty when nothing was printed."""
+        if self._total == 0:
+            return ""
+        tail = self._tail[-KEPT_BYTES:]
+        missing = self._total - len(self._head) - len(tail)
+        text = bytes(self._head) + (b"\n[%d bytes left out]\n" % missing if missing else b"") + bytes(tail)
+        self._head.clear()
+        self._tail.clear()
+        self._total = 0
+        return text.decode("utf-8", "replace")
+
+
+class PassedOn(io.BufferedIOBase):
+    """A byte stream that writes to the error output at once: what was printed before a crash is not lost in it."""
+
+    name = "<stderr>"
+
+    def __init__(self, prints: EpisodePrints) -> None:
+        self._prints = prints
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return 2
+
+    def write(self, data: Any, /) -> int:
+        view = bytes(data)
+        self._prints.append(view)
+        rest = memoryview(view)
+        try:
+            while rest:
+                rest = rest[os.write(2, rest) :]
+        except OSError:
+            # Nobody reads the error output: the print is still kept with the episode, and must not decide its outcome.
+            return len(view)
+        return len(view)
+
+
+def keep_prints() -> EpisodePrints:
+    """Replaces `sys.stdout` and `sys.stderr`."""
+    prints = EpisodePrints()
+    for name in ("stdout", "stderr"):
+        stream = io.TextIOWrapper(PassedOn(prints), encoding="utf-8", errors="backslashreplace", write_through=True)
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+    return prints

@@ -1,0 +1,15 @@
+/**
+ * Writes the JSON Schemas that editors and other programs use, from the zod schemas that Muster validates with.
+ *
+ *   node scripts/generate-schemas.ts
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { publishedSchemas } from './published-schemas.ts';
+
+const root = join(import.meta.dirname, '..');
+for (const { path, text } of await publishedSchemas()) {
+  mkdirSync(dirname(join(root, path)), { recursive: true });
+  writeFileSync(join(root, path), text);
+  process.stdout.write(`${path}\n`);
+}

@@ -1,0 +1,135 @@
+#!/usr/bin/env node
+/**
+ * Installs what is missing, and only that: npm packages (among them the Node that Muster runs on), a Python environment
+ * for the runner, bubblewrap. Plain JavaScript without dependencies, because it runs first, on whatever Node is there.
+ *
+ *   node scripts/setup.mjs           what Muster needs to run
+ *   node scripts/setup.mjs --test    and what its tests need
+ */
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..');
+const forTests = process.argv.includes('--test');
+const asRoot = process.getuid?.() === 0;
+
+function say(text) {
+  process.stderr.write(`setup: ${text}\n`);
+}
+
+function fail(text) {
+  say(text);
+  process.exit(3);
+}
+
+/** Runs a step whose output matters only when it fails. */
+function run(what, command, args, options = {}) {
+  say(what);
+  const result = spawnSync(command, args, { cwd: root, encoding: 'utf8', maxBuffer: 64 << 20, ...options });
+  if (result.status === 0) return true;
+  if (options.optional) return false;
+  process.stderr.write(`${result.stdout ?? ''}${result.stderr ?? ''}`);
+  fail(`${command} ${args.join(' ')} failed${result.error ? `: ${result.error.message}` : ''}`);
+}
+
+function works(command, args) {
+  return spawnSync(command, args, { stdio: 'ignore' }).status === 0;
+}
+
+/** A step is skipped while the files that it depends on are the ones it was last done with. */
+function once(stampFile, inputs, step) {
+  const stamp = createHash('sha256')
+    .update(inputs.map((input) => (existsSync(input) ? readFileSync(input) : input)).join('\0'))
+    .digest('hex');
+  const path = join(root, stampFile);
+  if (existsSync(path) && readFileSync(path, 'utf8') === stamp) return;
+  step();
+  writeFileSync(path, stamp);
+}
+
+function installPackages() {
+  once('node_modules/.setup-stamp', [join(root, 'package-lock.json')], () => {
+    run('installing npm packages', 'npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error']);
+  });
+}
+
+function findPython() {
+  const candidates = [process.env.PYTHON, 'python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11'].filter(Boolean);
+  const found = candidates.find((python) => works(python, ['-c', 'import sys; sys.exit(sys.version_info < (3, 11))']));
+  return (
+    found ??
+    fail('no Python of at least 3.11 was found; install one (for example: apt-get install python3 python3-venv) or name it in PYTHON')
+  );
+}
+
+function installPython() {
+  const requirements = [join(root, 'runner/requirements.txt'), ...(forTests ? [join(root, 'test/runner/python/requirements.txt')] : [])];
+  once(forTests ? '.venv/.setup-stamp-test' : '.venv/.setup-stamp', requirements, () => {
+    if (!existsSync(join(root, '.venv/bin/python'))) run('making a Python environment in .venv', findPython(), ['-m', 'venv', '.venv']);
+    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
+    run('installing Python packages', join(root, '.venv/bin/python'), [...flags, ...requirements.flatMap((file) => ['-r', file])]);
+  });
+}
+
+const INSTALLERS = [
+  ['apt-get', ['install', '-y', '--no-install-recommends']],
+  ['dnf', ['install', '-y']],
+  ['zypper', ['--non-interactive', 'install']],
+  ['pacman', ['-S', '--noconfirm']],
+  ['apk', ['add']],
+];
+
+/** Installs a package of the distribution if that is allowed without asking. */
+function installSystemPackage(name) {
+  const [manager, args] = INSTALLERS.find(([command]) => works('sh', ['-c', `command -v ${command}`])) ?? [];
+  if (!manager) return false;
+  const prefix = asRoot ? [] : ['sudo', '-n'];
+  if (!asRoot && !works('sudo', ['-n', 'true'])) return false;
+  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  const attempt = () => {
+    const [command, ...rest] = [...prefix, manager, ...args, name];
+    return run(`installing ${name}`, command, rest, { optional: true, env: environment });
+  };
+  if (attempt()) return true;
+  if (manager !== 'apt-get') return false;
+  const [command, ...rest] = [...prefix, 'apt-get', 'update'];
+  run('updating the package lists', command, rest, { optional: true, env: environment });
+  return attempt();
+}
+
+function installBubblewrap() {
+  if (works('bwrap', ['--version']) || installSystemPackage('bubblewrap')) return;
+  fail(
+    "bubblewrap is missing and installing it needs an administrator: sudo apt-get install bubblewrap (or your distribution's command), then run this again",
+  );
+}
+
+/** TorchScript policies are tested with the distribution's own PyTorch: an eighth of the download of the one from PyPI. */
+function installTorch() {
+  if (existsSync(join(root, '.venv-torch/bin/python'))) return;
+  const python = '/usr/bin/python3';
+  if (!works(python, ['-c', 'import torch']) && !installSystemPackage('python3-torch')) {
+    return say('python3-torch cannot be installed here: the TorchScript tests will say that they were skipped');
+  }
+  if (!works(python, ['-c', 'import ensurepip']) && !installSystemPackage('python3-venv'))
+    return say('python3-venv is missing: the TorchScript tests will be skipped');
+  run('making a Python environment with torch in .venv-torch', python, ['-m', 'venv', '--system-site-packages', '.venv-torch']);
+  run('installing gymnasium beside torch', join(root, '.venv-torch/bin/python'), [
+    '-m',
+    'pip',
+    'install',
+    '--quiet',
+    '--disable-pip-version-check',
+    '-r',
+    'test/runner/python/requirements-torch.txt',
+  ]);
+}
+
+installPackages();
+installPython();
+installBubblewrap();
+if (forTests) installTorch();
+say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);

@@ -1,0 +1,153 @@
+import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { finished } from 'node:stream/promises';
+import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+
+/**
+ * Keeps what an evaluation leaves: `config.json` and `episodes.ndjson` while it runs, `summary.json` at its end. The summary
+ * appears whole, as the last file: a directory without one is an evaluation that did not get to its end.
+ */
+export class ResultsDirectory implements AsyncDisposable {
+  readonly #path: string;
+  /** The outermost directory that was made for it; undefined when it was there. */
+  readonly #made: string | undefined;
+  readonly #episodes: WriteStream;
+  #isEmpty = true;
+  #failure: Error | undefined;
+  /** Shared by all that wait for the disk. */
+  #draining: Promise<void> | undefined;
+
+  private constructor(path: string, made: string | undefined, episodes: WriteStream) {
+    this.#path = path;
+    this.#made = made;
+    this.#episodes = episodes;
+    episodes.on('error', (error) => (this.#failure ??= this.#unkept('episodes.ndjson', error)));
+  }
+
+  /** @throws InputError when the directory holds something already; InfrastructureError when it cannot be written. */
+  static async create(path: string, configuration: unknown): Promise<ResultsDirectory> {
+    let made: string | undefined;
+    try {
+      made = await mkdir(path, { recursive: true });
+    } catch (error) {
+      throw new InputError('out.unusable', `--out ${path} cannot be made: ${messageOf(error)}; name a directory that you may write to`, {
+        cause: error,
+      });
+    }
+    const present = await readdir(path);
+    if (present.length > 0) {
+      throw new InputError(
+        'out.not-empty',
+        `--out ${path} is not empty (it holds ${present.slice(0, 3).join(', ')}); name a new directory, so that no result is overwritten`,
+      );
+    }
+    await writeWhole(path, 'config.json', configuration);
+    const results = new ResultsDirectory(path, made, createWriteStream(join(path, 'episodes.ndjson'), { flags: 'wx' }));
+    await results.#opened();
+    return results;
+  }
+
+  /** Whether something could not be written: nothing that is written now would be whole. */
+  get failed(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** One line an episode. @returns a promise when the disk does not keep up. @throws InfrastructureError when it cannot be kept. */
+  write(record: object): Promise<void> | undefined {
+    if (this.#failure) throw this.#failure;
+    this.#isEmpty = false;
+    if (this.#episodes.write(`${JSON.stringify(record)}\n`)) return undefined;
+    this.#draining ??= this.#drained().finally(() => (this.#draining = undefined));
+    return this.#draining;
+  }
+
+  /** Makes all episodes durable, then the summary. @throws InfrastructureError when something cannot be kept. */
+  async conclude(summary: unknown): Promise<void> {
+    this.#episodes.end();
+    try {
+      await finished(this.#episodes);
+    } catch (error) {
+      throw this.#failure ?? this.#unkept('episodes.ndjson', error);
+    }
+    await writeWhole(this.#path, 'summary.json', summary);
+  }
+
+  /**
+   * Removes what was made for an evaluation that was refused, so that the mended one can have the same place. What others
+   * have put there stays, and so does everything once an episode has been written.
+   */
+  async withdraw(): Promise<void> {
+    await this[Symbol.asyncDispose]();
+    if (!this.#isEmpty) return;
+    for (const name of ['config.json', 'episodes.ndjson']) await rm(join(this.#path, name), { force: true });
+    if (this.#made !== undefined) await removeEmpty(resolve(this.#path), resolve(this.#made));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#episodes.closed) return;
+    this.#episodes.destroy();
+    await once(this.#episodes, 'close');
+  }
+
+  async #opened(): Promise<void> {
+    try {
+      await once(this.#episodes, 'open');
+    } catch (error) {
+      throw this.#failure ?? this.#unkept('episodes.ndjson', error);
+    }
+  }
+
+  async #drained(): Promise<void> {
+    const settled = new AbortController();
+    try {
+      await Promise.race([
+        once(this.#episodes, 'drain', { signal: settled.signal }),
+        once(this.#episodes, 'close', { signal: settled.signal }),
+      ]);
+    } catch (error) {
+      throw this.#failure ?? this.#unkept('episodes.ndjson', error);
+    } finally {
+      settled.abort();
+    }
+    if (this.#failure) throw this.#failure;
+  }
+
+  #unkept(file: string, error: unknown): InfrastructureError {
+    return unkept(join(this.#path, file), error);
+  }
+}
+
+/** The directory and those around it, up to the outermost one; as far as there is nothing else in them. */
+async function removeEmpty(directory: string, outermost: string): Promise<void> {
+  try {
+    await rmdir(directory);
+  } catch {
+    return;
+  }
+  if (directory !== outermost) await removeEmpty(dirname(directory), outermost);
+}
+
+/** Under another name first, so that the file is there whole or not at all. */
+async function writeWhole(directory: string, name: string, content: unknown): Promise<void> {
+  const path = join(directory, name);
+  const partial = `${path}.partial`;
+  try {
+    await using file = await open(partial, 'wx');
+    await file.writeFile(`${JSON.stringify(content, undefined, 2)}\n`);
+    await file.sync();
+    await rename(partial, path);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw unkept(path, error);
+  }
+}
+
+function unkept(path: string, error: unknown): InfrastructureError {
+  return new InfrastructureError(
+    'out.write',
+    `${path} could not be written: ${messageOf(error)}; free space there or name another directory`,
+    { cause: error },
+  );
+}

@@ -1,0 +1,152 @@
+import { execFile } from 'node:child_process';
+import { access, constants, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { LimitEnforcement, LimitName } from '../../../pool/template.ts';
+import { type CgroupFiles, kernelCgroupFiles } from './cgroup-files.ts';
+import { type CgroupDetection, type CgroupLayout, detectCgroups } from './cgroup-layout.ts';
+import { systemArguments } from './command-line.ts';
+import { hasErrno } from './errno.ts';
+
+/** Something that sandboxes need or profit from. */
+export type Finding =
+  | { readonly state: 'available'; readonly detail: string }
+  | { readonly state: 'missing'; readonly detail: string; readonly remedy: string };
+
+/** What this machine can do for local sandboxes, and what to do about the rest. */
+export interface Capabilities {
+  /** The program, at least of version 0.8. */
+  readonly bubblewrap: Finding;
+  /** Whether this user may make the namespaces: found by making a sandbox, not by reading settings. */
+  readonly namespaces: Finding;
+  /** Whether the limits of a whole process tree can be enforced. */
+  readonly cgroups: Finding;
+  readonly layout: CgroupLayout | undefined;
+  readonly limits: Readonly<Record<LimitName, LimitEnforcement>>;
+}
+
+export interface ProbeOptions {
+  /** Looked up in PATH unless it is a path. */
+  readonly bwrapPath: string;
+  /** `none`: do as if there were no control groups. */
+  readonly cgroups: 'detect' | 'none';
+  readonly files?: CgroupFiles;
+}
+
+/** First version with `--disable-userns`; `--size` came before it. */
+const VERSION_MIN = [0, 8] as const;
+/** A sandbox of `true` takes milliseconds; a machine that needs longer is not working. */
+const PROBE_TIMEOUT_MS = 20_000;
+/** First kernel that counts processes by user namespace, so that one sandbox does not use up another's. */
+const KERNEL_COUNTS_BY_NAMESPACE = [5, 14] as const;
+
+const INSTALL = 'install bubblewrap 0.8 or newer (Debian, Ubuntu: apt install bubblewrap; Fedora: dnf install bubblewrap)';
+
+export async function probeCapabilities(options: ProbeOptions): Promise<Capabilities> {
+  const bubblewrap = await probeVersion(options.bwrapPath);
+  const namespaces = bubblewrap.state === 'available' ? await probeNamespaces(options.bwrapPath) : bubblewrap;
+  const detection = options.cgroups === 'none' ? NOT_WANTED : await detectHere(options.files ?? kernelCgroupFiles);
+  const limits = await enforceableLimits(detection.layout);
+  return { bubblewrap, namespaces, cgroups: cgroupFinding(detection), layout: detection.layout, limits };
+}
+
+const NOT_WANTED: CgroupDetection = { layout: undefined, obstacles: ['switched off'] };
+
+/** The control groups that this process may make. */
+export async function detectHere(files: CgroupFiles): Promise<CgroupDetection> {
+  const [membership, mounts] = await Promise.all([readFile('/proc/self/cgroup', 'utf8'), readFile('/proc/self/mountinfo', 'utf8')]);
+  return detectCgroups({ files, membership, mounts });
+}
+
+/** The program's path, for a launcher that has another PATH than Muster. */
+export async function findBubblewrap(bwrapPath: string): Promise<string | undefined> {
+  const places = bwrapPath.includes('/') ? [path.resolve(bwrapPath)] : searchPath().map((directory) => path.join(directory, bwrapPath));
+  for (const place of places) {
+    try {
+      await access(place, constants.X_OK);
+      return place;
+    } catch (error) {
+      if (!hasErrno(error, 'ENOENT', 'EACCES', 'ENOTDIR')) throw error;
+    }
+  }
+  return undefined;
+}
+
+const searchPath = (): readonly string[] => (process.env['PATH'] ?? '/usr/bin:/bin').split(':').filter((directory) => directory !== '');
+
+async function probeVersion(bwrapPath: string): Promise<Finding> {
+  const found = await findBubblewrap(bwrapPath);
+  if (!found) return { state: 'missing', detail: `${bwrapPath} is not installed`, remedy: INSTALL };
+  const { output } = await run(found, ['--version']);
+  const version = /(\d+)\.(\d+)(\.\d+)*/.exec(output);
+  if (version && atLeast([Number(version[1]), Number(version[2])], VERSION_MIN))
+    return { state: 'available', detail: `${found} ${version[0]}` };
+  return { state: 'missing', detail: `${found} is too old: "${output.trim()}"`, remedy: INSTALL };
+}
+
+async function probeNamespaces(bwrapPath: string): Promise<Finding> {
+  const found = (await findBubblewrap(bwrapPath)) ?? bwrapPath;
+  const isolation = ['--unshare-all', '--unshare-user', '--disable-userns', '--uid', '1000', '--gid', '1000', '--cap-drop', 'ALL'];
+  const view = [...(await systemArguments()), '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/proc'];
+  const { code, output } = await run(found, [...isolation, ...view, '--', '/bin/sh', '-c', ':']);
+  if (code === 0) return { state: 'available', detail: 'a sandbox could be made' };
+  const detail = `a trial sandbox failed (exit code ${code}): ${output.trim().slice(0, 500)}`;
+  return { state: 'missing', detail, remedy: await namespaceRemedy() };
+}
+
+/** Settings by which distributions and administrators forbid user namespaces, and the value that allows them. */
+const FORBIDDING = [
+  ['kernel/unprivileged_userns_clone', '0', 'sysctl kernel.unprivileged_userns_clone=1'],
+  ['kernel/apparmor_restrict_unprivileged_userns', '1', 'sysctl kernel.apparmor_restrict_unprivileged_userns=0'],
+  ['user/max_user_namespaces', '0', 'sysctl user.max_user_namespaces=15000'],
+] as const;
+
+async function namespaceRemedy(): Promise<string> {
+  const remedies: string[] = [];
+  for (const [setting, forbidding, remedy] of FORBIDDING) {
+    const value = await readFile(`/proc/sys/${setting}`, 'utf8').catch(() => '');
+    if (value.trim() === forbidding) remedies.push(remedy);
+  }
+  if (remedies.length > 0) return `allow user namespaces, as root: ${remedies.join('; ')}`;
+  return 'allow user namespaces and mounts of /proc; in a container, run it with --privileged or with a seccomp profile that allows them';
+}
+
+function cgroupFinding({ layout, obstacles }: CgroupDetection): Finding {
+  const enforced = layout ? [...layout.bases.keys()].join(', ') : 'none';
+  if (layout && obstacles.length === 0) return { state: 'available', detail: `${layout.version}: ${enforced}` };
+  const detail = `${layout?.version ?? 'no control groups'}: ${enforced} enforced for the whole tree; ${obstacles.slice(0, 3).join('; ')}`;
+  const remedy =
+    'start Muster in a delegated group: systemd-run --user --scope -p Delegate=yes …, or as root where control groups are writable';
+  return { state: 'missing', detail, remedy };
+}
+
+async function enforceableLimits(layout: CgroupLayout | undefined): Promise<Capabilities['limits']> {
+  const none: LimitEnforcement = { scope: 'none', by: 'none' };
+  const byGroup = layout && ({ scope: 'tree', by: layout.version } as const);
+  const has = (limit: 'memory' | 'processes' | 'cpu'): LimitEnforcement | undefined => (layout?.bases.has(limit) ? byGroup : undefined);
+  return {
+    memory: has('memory') ?? { scope: 'process', by: 'rlimit' },
+    processes: has('processes') ?? ((await countsProcesses()) ? { scope: 'tree', by: 'rlimit' } : none),
+    cpu: has('cpu') ?? none,
+    disk: { scope: 'tree', by: 'tmpfs' },
+    lifetime: { scope: 'tree', by: 'timer' },
+  };
+}
+
+/** The kernel does not hold root to RLIMIT_NPROC, also not inside of a user namespace that root has made. */
+async function countsProcesses(): Promise<boolean> {
+  const release = /^(\d+)\.(\d+)/.exec(await readFile('/proc/sys/kernel/osrelease', 'utf8'));
+  return process.getuid?.() !== 0 && release !== null && atLeast([Number(release[1]), Number(release[2])], KERNEL_COUNTS_BY_NAMESPACE);
+}
+
+function atLeast([major, minor]: readonly [number, number], [wantedMajor, wantedMinor]: readonly [number, number]): boolean {
+  return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
+}
+
+function run(file: string, argv: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
+  const { promise, resolve } = Promise.withResolvers<{ code: number; output: string }>();
+  execFile(file, [...argv], { timeout: PROBE_TIMEOUT_MS, killSignal: 'SIGKILL', env: {} }, (error, stdout, stderr) => {
+    const code = error ? (typeof error.code === 'number' ? error.code : -1) : 0;
+    resolve({ code, output: `${stdout}${stderr}` || (error?.message ?? '') });
+  });
+  return promise;
+}

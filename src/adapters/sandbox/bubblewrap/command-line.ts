@@ -1,0 +1,108 @@
+import { lstat, readlink } from 'node:fs/promises';
+import type { SandboxLimits, SandboxTemplate } from '../../../pool/template.ts';
+import { INBOX } from '../upload-path.ts';
+import { hasErrno } from './errno.ts';
+
+/** Who the program is inside. Outside it is the user that runs Muster. */
+export const INSIDE_UID = 1000;
+
+const PAGE_BYTES = 4096;
+/** Least that leaves a page for each of the two file systems: tmpfs takes 0 for "as much as you like". */
+export const DISK_MIN_BYTES = 2 * PAGE_BYTES;
+
+const SYSTEM_DIRECTORIES = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
+/** What the dynamic linker and the C library read, and nothing that tells of the host's users or services. */
+const SYSTEM_FILES = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives', '/etc/localtime'];
+const NETWORK_FILES = ['/etc/resolv.conf', '/etc/ssl/certs', '/etc/ca-certificates', '/etc/pki/tls/certs', '/etc/services'];
+/** Files that are made for the sandboxes, in a directory of the owner's. */
+export const SYNTHESISED_FILES: Readonly<Record<string, string>> = {
+  passwd: `sandbox:x:${INSIDE_UID}:${INSIDE_UID}:sandbox:/tmp:/bin/sh\n`,
+  group: `sandbox:x:${INSIDE_UID}:\n`,
+  hosts: '127.0.0.1 localhost sandbox\n::1 localhost sandbox\n',
+  'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
+};
+
+const NAMESPACES = ['--unshare-all', '--unshare-user', '--uid', `${INSIDE_UID}`, '--gid', `${INSIDE_UID}`, '--hostname', 'sandbox'];
+/** `--new-session` keeps the program from typing into a terminal that Muster has. */
+const PRIVILEGES = ['--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--disable-userns'];
+const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
+/**
+ * /proc is read-only because a program that root started is still root to /proc/sys and /proc/sysrq-trigger, which ask for
+ * the user and not for a capability. / and /dev are read-only because bubblewrap's own tmpfs has no size limit.
+ */
+const SEALS = ['--remount-ro', '/dev', '--remount-ro', '/proc', '--remount-ro', '/'];
+
+/** The host's system directories as mounts: links where the host has links. Does not change while the machine runs. */
+export async function systemArguments(): Promise<readonly string[]> {
+  const found = ['--ro-bind', '/usr', '/usr'];
+  for (const directory of SYSTEM_DIRECTORIES) {
+    try {
+      const isLink = (await lstat(directory)).isSymbolicLink();
+      found.push(...(isLink ? ['--symlink', await readlink(directory), directory] : ['--ro-bind', directory, directory]));
+    } catch (error) {
+      if (!hasErrno(error, 'ENOENT')) throw error;
+    }
+  }
+  return found;
+}
+
+export interface SandboxView {
+  readonly system: readonly string[];
+  /** Host directory that holds the synthesised files. */
+  readonly etc: string;
+  /** Host directory that is the sandbox's inbox. */
+  readonly inbox: string;
+}
+
+/** Where bubblewrap reads the arguments that its command line does not show. */
+export const ARGUMENTS_DESCRIPTOR = 4;
+
+/** bubblewrap's arguments, up to the program: what anyone may read in the process table. */
+export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView): readonly string[] {
+  return [
+    ...NAMESPACES,
+    ...(template.network === 'host' ? ['--share-net'] : []),
+    ...PRIVILEGES,
+    '--args',
+    `${ARGUMENTS_DESCRIPTOR}`,
+    ...view.system,
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    ...writableArguments(template.limits),
+    ...readable('--ro-bind-try', template.network === 'host' ? [...SYSTEM_FILES, ...NETWORK_FILES] : SYSTEM_FILES),
+    ...Object.keys(SYNTHESISED_FILES).flatMap((name) => ['--ro-bind', `${view.etc}/${name}`, `/etc/${name}`]),
+    '--ro-bind',
+    view.inbox,
+    INBOX,
+    ...template.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
+    ...SEALS,
+    '--chdir',
+    '/tmp',
+    '--',
+  ];
+}
+
+/** Further arguments, which are kept from the process table: variables hold keys and passwords. */
+export function environmentArguments(environment: SandboxTemplate['environment']): readonly string[] {
+  return ['--clearenv', ...Object.entries({ ...ENVIRONMENT, ...environment }).flatMap(([name, value]) => ['--setenv', name, value])];
+}
+
+/**
+ * A quarter of the disk limit is shared memory, the rest /tmp; both in whole pages, so that the sum stays within the limit.
+ * Files there are memory to the kernel, so they count towards the memory limit too.
+ */
+function writableArguments({ diskBytes }: SandboxLimits): readonly string[] {
+  const pages = Math.floor(diskBytes / PAGE_BYTES);
+  const shared = Math.max(1, Math.floor(pages / 4));
+  return [...tmpfs('/dev/shm', shared * PAGE_BYTES), ...tmpfs('/tmp', (pages - shared) * PAGE_BYTES)];
+}
+
+function tmpfs(target: string, bytes: number): readonly string[] {
+  return ['--perms', '1777', '--size', String(bytes), '--tmpfs', target];
+}
+
+function readable(option: string, paths: readonly string[]): readonly string[] {
+  return paths.flatMap((path) => [option, path, path]);
+}

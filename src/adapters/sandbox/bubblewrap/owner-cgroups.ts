@@ -1,0 +1,71 @@
+import path from 'node:path';
+import type { Clock } from '../../../kernel/clock.ts';
+import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import type { SandboxLimits } from '../../../pool/template.ts';
+import type { CgroupFiles } from './cgroup-files.ts';
+import { type CgroupLayout, delegateControllers, makeGroup, removeUnused } from './cgroup-layout.ts';
+import { hasErrno } from './errno.ts';
+import { removeGroup, SandboxCgroup } from './sandbox-cgroup.ts';
+
+/** Another Muster that ends at the same moment may remove the shared base between the two steps of making ours. */
+const OPEN_ATTEMPTS = 5;
+
+/** The control groups of one Muster: `<base>/<owner>/<sandbox>` in each hierarchy. */
+export class OwnerCgroups {
+  readonly layout: CgroupLayout;
+  readonly directories: readonly string[];
+  readonly #files: CgroupFiles;
+  readonly #clock: Clock;
+
+  constructor(layout: CgroupLayout, owner: OwnerId, files: CgroupFiles, clock: Clock) {
+    this.layout = layout;
+    this.directories = [...new Set(layout.bases.values())].map((base) => path.join(base, owner));
+    this.#files = files;
+    this.#clock = clock;
+  }
+
+  async open(): Promise<void> {
+    for (const directory of this.directories) await this.#openGroup(directory);
+  }
+
+  async #openGroup(directory: string): Promise<void> {
+    for (let attempt = 1; ; attempt += 1) {
+      try {
+        await makeGroup(this.#files, path.dirname(directory));
+        if (this.layout.version === 'cgroup-v2') await delegateControllers(this.#files, path.dirname(directory));
+        await makeGroup(this.#files, directory);
+        if (this.layout.version === 'cgroup-v2') await delegateControllers(this.#files, directory);
+        return;
+      } catch (error) {
+        if (attempt === OPEN_ATTEMPTS || !hasErrno(error, 'ENOENT')) throw error;
+      }
+    }
+  }
+
+  /** Makes a sandbox's group with its limits set. A failure leaves nothing behind. */
+  async create(id: SandboxId, limits: SandboxLimits): Promise<SandboxCgroup> {
+    const directories = this.directories.map((directory) => path.join(directory, id));
+    const cgroup = new SandboxCgroup(this.#files, directories);
+    try {
+      for (const directory of directories) await this.#files.makeDirectory(directory);
+      await cgroup.setLimits(this.layout, limits);
+      return cgroup;
+    } catch (error) {
+      await cgroup.remove(this.#clock);
+      throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    await removeOwnerGroups(this.#files, this.directories, this.#clock);
+  }
+}
+
+/** Kills and removes every group of an owner, whatever made it. */
+export async function removeOwnerGroups(files: CgroupFiles, directories: readonly string[], clock: Clock): Promise<void> {
+  for (const directory of directories) {
+    for (const child of await files.children(directory)) await removeGroup(files, path.join(directory, child), clock);
+    await removeGroup(files, directory, clock);
+    await removeUnused(files, path.dirname(directory));
+  }
+}

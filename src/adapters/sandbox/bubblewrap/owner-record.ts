@@ -1,0 +1,95 @@
+import { mkdir, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import type { OwnerId } from '../../../kernel/ids.ts';
+import { SYNTHESISED_FILES } from './command-line.ts';
+import { hasErrno } from './errno.ts';
+import { startTimeOf } from './process-table.ts';
+
+const RECORD = 'owner.json';
+/** Prefix of a directory that is being filled. No owner id begins so. */
+const STARTING = '.starting-';
+/** No sandbox id has an underscore. */
+const ETC = '_etc';
+
+const processSchema = z.object({
+  pid: z.number().int().positive(),
+  /** Clock ticks since boot. */
+  startTime: z.string(),
+  bootId: z.string(),
+  /** Process ids of another pid namespace mean nothing here. */
+  pidNamespace: z.string(),
+});
+const recordSchema = z.object({ process: processSchema, cgroups: z.array(z.string()) });
+
+/** Which process an owner is, and the control-group directories under which its sandboxes are. */
+export type OwnerRecord = z.infer<typeof recordSchema>;
+type OwnerProcess = OwnerRecord['process'];
+
+export const sandboxesDirectory = (stateDir: string): string => path.join(stateDir, 'sandboxes');
+export const ownerDirectory = (stateDir: string, owner: OwnerId): string => path.join(sandboxesDirectory(stateDir), owner);
+export const etcDirectory = (stateDir: string, owner: OwnerId): string => path.join(ownerDirectory(stateDir, owner), ETC);
+
+/** Makes the owner's directory. It appears with its record in it, so that a sweep never meets one whose owner cannot be told. */
+export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgroups: readonly string[]): Promise<void> {
+  const self = await thisProcess();
+  const starting = path.join(sandboxesDirectory(stateDir), `${STARTING}${self.pid}-${self.startTime}-${owner}`);
+  const record: OwnerRecord = { process: self, cgroups: [...cgroups] };
+  await mkdir(sandboxesDirectory(stateDir), { recursive: true, mode: 0o700 });
+  await mkdir(path.join(starting, ETC), { recursive: true, mode: 0o700 });
+  try {
+    for (const [name, text] of Object.entries(SYNTHESISED_FILES)) await writeFile(path.join(starting, ETC, name), text);
+    await writeFile(path.join(starting, RECORD), JSON.stringify(record));
+    await rename(starting, ownerDirectory(stateDir, owner));
+  } catch (error) {
+    await rm(starting, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+/** @returns undefined when the owner's directory is gone. @throws when the record is damaged. */
+export async function readOwnerRecord(directory: string): Promise<OwnerRecord | undefined> {
+  try {
+    return recordSchema.parse(JSON.parse(await readFile(path.join(directory, RECORD), 'utf8')));
+  } catch (error) {
+    if (hasErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** Whether the owner can be running. An owner that cannot be judged from here, in another pid namespace, counts as running. */
+export async function mayBeRunning(owner: OwnerProcess): Promise<boolean> {
+  const self = await thisProcess();
+  if (owner.bootId !== self.bootId) return false;
+  if (owner.pidNamespace !== self.pidNamespace) return true;
+  return (await startTimeOf(owner.pid)) === owner.startTime;
+}
+
+/** Removes half-made owner directories whose maker is gone. */
+export async function sweepStarting(stateDir: string): Promise<void> {
+  for (const name of await directoryNames(sandboxesDirectory(stateDir))) {
+    const [pid, startTime] = name.startsWith(STARTING) ? name.slice(STARTING.length).split('-') : [];
+    if (pid === undefined || (await startTimeOf(Number(pid))) === startTime) continue;
+    await rm(path.join(sandboxesDirectory(stateDir), name), { recursive: true, force: true });
+  }
+}
+
+/** Names of the directories in a directory; none when it does not exist. */
+export async function directoryNames(directory: string): Promise<readonly string[]> {
+  try {
+    const entries = await readdir(directory, { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+  } catch (error) {
+    if (hasErrno(error, 'ENOENT')) return [];
+    throw error;
+  }
+}
+
+async function thisProcess(): Promise<OwnerProcess> {
+  const [startTime, bootId, pidNamespace] = await Promise.all([
+    startTimeOf(process.pid),
+    readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+    readlink('/proc/self/ns/pid'),
+  ]);
+  return { pid: process.pid, startTime: startTime ?? '', bootId: bootId.trim(), pidNamespace };
+}

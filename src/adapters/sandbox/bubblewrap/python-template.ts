@@ -1,0 +1,125 @@
+import { access, constants, readlink, realpath } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { InfrastructureError, InputError, type MusterError } from '../../../kernel/errors.ts';
+import type { Mount, SandboxTemplate } from '../../../pool/template.ts';
+import { hasErrno } from './errno.ts';
+import { inspectPython, type PythonEnvironment } from './python-environment.ts';
+
+/** A template as it is configured: the interpreter instead of mounts and a command. */
+export interface PythonTemplateSettings extends Omit<SandboxTemplate, 'name' | 'command'> {
+  /** `auto`: the project's own environment. Otherwise the absolute path of an interpreter. */
+  readonly python: string;
+  /** Modules that the runner imports before it is ready. */
+  readonly imports: readonly string[];
+  /** A runner in another language; no Python is looked for then. */
+  readonly command?: readonly string[] | undefined;
+}
+
+/** Where the runner's program stands inside. */
+export const RUNNER_INSIDE = '/muster/runner';
+/** Muster's own runner needs them, whatever the template imports. */
+export const RUNNER_MODULES = ['gymnasium', 'numpy'] as const;
+const OLDEST = [3, 11] as const;
+
+/**
+ * Asks the interpreter where it lives and makes just that visible, at the same paths; what is under /usr is there anyway.
+ *
+ * @param projectDirectory holds `runner/` and, for `auto`, `.venv/`.
+ * @throws InputError (a configured interpreter or import) or InfrastructureError (`auto`): `python.missing`, `python.too-old`,
+ * `python.package-missing`, `python.out-of-sight`; each with the remedy. InfrastructureError `python.unusable`.
+ */
+export async function pythonTemplate(
+  name: string,
+  settings: PythonTemplateSettings,
+  projectDirectory: string,
+  signal: AbortSignal,
+): Promise<SandboxTemplate> {
+  const { python, imports, command, environment: variables, network, limits, demands } = settings;
+  const rest = { name, environment: variables, network, limits, demands };
+  const runner: Mount = { source: join(projectDirectory, 'runner'), target: RUNNER_INSIDE };
+  if (command !== undefined) return { ...rest, command, mounts: [runner, ...settings.mounts] };
+  const environment = await usablePython(python, imports, projectDirectory, signal);
+  const installation = await installationOf(environment);
+  assertVisible(environment, [...installation, ...settings.mounts]);
+  return {
+    ...rest,
+    command: [environment.executable, '-I', RUNNER_INSIDE, ...imports.flatMap((module) => ['--import', module])],
+    mounts: [...installation, runner, ...settings.mounts],
+  };
+}
+
+/** The interpreter, after it has shown that it is new enough and has what the runner and `imports` need. */
+export async function usablePython(
+  python: string,
+  imports: readonly string[],
+  projectDirectory: string,
+  signal: AbortSignal,
+): Promise<PythonEnvironment> {
+  const path = python === 'auto' ? join(projectDirectory, '.venv', 'bin', 'python') : python;
+  const refused = (code: string, message: string): MusterError =>
+    python === 'auto' ? new InfrastructureError(code, message) : new InputError(code, message);
+  if (!(await isExecutable(path))) throw refused('python.missing', `no Python at ${path}; ${remedyFor(python)}`);
+  const environment = await inspectPython(path, [...new Set([...RUNNER_MODULES, ...imports])], signal);
+  const [major, minor] = environment.version;
+  if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
+    const found = `Python at ${path} is ${environment.version.join('.')}, expected ${OLDEST.join('.')} or newer`;
+    throw refused('python.too-old', `${found}; ${remedyFor(python)}`);
+  }
+  const failed = Object.entries(environment.modules).flatMap(([module, result]) =>
+    result.state === 'failed' ? [{ module, ...result }] : [],
+  );
+  const [first] = failed;
+  if (first === undefined) return environment;
+  const ours: readonly string[] = RUNNER_MODULES;
+  const isSetup = python === 'auto' && failed.every(({ module }) => ours.includes(module));
+  const remedy = isSetup ? 'run npm run setup' : `install it: ${path} -m pip install ${failed.map(({ module }) => module).join(' ')}`;
+  const message = failed.map(({ module, detail }) => `Python at ${path} cannot import ${module} (${detail})`).join('; ');
+  throw refused('python.package-missing', `${message}; ${remedy}`);
+}
+
+function remedyFor(python: string): string {
+  return python === 'auto' ? 'run npm run setup' : 'set python in the template to the path of Python 3.11 or newer, or to auto';
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return true;
+  } catch (error) {
+    if (hasErrno(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP')) return false;
+    throw error;
+  }
+}
+
+/** The directories of the interpreter and its packages, and the links by which it is reached from outside of them. */
+async function installationOf({ executable, prefix, basePrefix }: PythonEnvironment): Promise<readonly Mount[]> {
+  const directories = [prefix, basePrefix, await realpath(prefix), await realpath(basePrefix)];
+  const mounts: Mount[] = [];
+  for (const path of [...directories, ...(await linksFrom(executable))]) {
+    if (!isVisible(path, mounts)) mounts.push({ source: path, target: path });
+  }
+  return mounts;
+}
+
+/** The path itself, what it links to, what that links to, and so on. */
+async function linksFrom(path: string): Promise<readonly string[]> {
+  try {
+    return [path, ...(await linksFrom(resolve(dirname(path), await readlink(path))))];
+  } catch (error) {
+    if (hasErrno(error, 'EINVAL')) return [path];
+    throw error;
+  }
+}
+
+function isVisible(path: string, mounts: readonly Mount[]): boolean {
+  return ['/usr', ...mounts.map(({ target }) => target)].some((directory) => path === directory || path.startsWith(`${directory}/`));
+}
+
+/** A package that was installed by reference (`pip install -e`) lies elsewhere: it would be missing inside only. */
+function assertVisible({ modules }: PythonEnvironment, mounts: readonly Mount[]): void {
+  for (const [name, module] of Object.entries(modules)) {
+    if (module.state !== 'imported' || module.file === null || isVisible(module.file, mounts)) continue;
+    const remedy = `install it into the environment itself, or add ${dirname(module.file)} to the template's mounts`;
+    throw new InputError('python.out-of-sight', `the Python package ${name} is at ${module.file}, which sandboxes do not see; ${remedy}`);
+  }
+}

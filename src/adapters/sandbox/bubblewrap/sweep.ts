@@ -1,0 +1,81 @@
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { abortError } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
+import type { CgroupFiles } from './cgroup-files.ts';
+import { removeOwnerGroups } from './owner-cgroups.ts';
+import { directoryNames, mayBeRunning, type OwnerRecord, readOwnerRecord, sandboxesDirectory, sweepStarting } from './owner-record.ts';
+import { killProcess, listProcesses, untilGone } from './process-table.ts';
+
+export interface SweepContext {
+  readonly stateDir: string;
+  readonly owner: OwnerId;
+  readonly files: CgroupFiles;
+  readonly clock: Clock;
+}
+
+/**
+ * Removes what owners that no longer run have left: processes first, so that nothing is added while the rest is removed.
+ * Two sweeps at the same time do no harm; both may name the same sandboxes.
+ */
+export async function sweepOwners(context: SweepContext, signal: AbortSignal): Promise<readonly SandboxId[]> {
+  const swept: SandboxId[] = [];
+  await sweepStarting(context.stateDir);
+  for (const name of await directoryNames(sandboxesDirectory(context.stateDir))) {
+    if (signal.aborted) throw abortError(signal);
+    const owner = parsed(name, parseOwnerId);
+    if (owner !== undefined && owner !== context.owner) swept.push(...(await sweepOwner(context, owner)));
+  }
+  return swept;
+}
+
+async function sweepOwner({ stateDir, files, clock }: SweepContext, owner: OwnerId): Promise<readonly SandboxId[]> {
+  const directory = path.join(sandboxesDirectory(stateDir), owner);
+  const record = await recordOf(directory);
+  if (!record || (await mayBeRunning(record.process))) return [];
+  await killSandboxProcesses(directory, clock);
+  // Only groups of this owner's name are touched, whatever the record says.
+  const groups = record.cgroups.filter((group) => group.endsWith(`/muster/${owner}`));
+  await removeOwnerGroups(files, groups, clock);
+  const ids = (await directoryNames(directory)).map((name) => parsed(name, parseSandboxId)).filter((id) => id !== undefined);
+  await rm(directory, { recursive: true, force: true });
+  return ids;
+}
+
+async function recordOf(directory: string): Promise<OwnerRecord | undefined> {
+  try {
+    return await readOwnerRecord(directory);
+  } catch (error) {
+    const remedy = 'when no Muster runs any more, remove the directory';
+    throw new InfrastructureError('sandbox.sweep', `${directory}: the owner's record is damaged: ${messageOf(error)}; ${remedy}`, {
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Kills bubblewrap, and launchers that have not yet become it, whose command line names something in the directory. Killing
+ * them ends everything in their pid namespaces. Resolves when they are gone. Other programs that happen to name the directory are left alone.
+ */
+export async function killSandboxProcesses(directory: string, clock: Clock): Promise<void> {
+  await untilGone(`processes of ${directory}`, async () => (await killOnce(directory)) === 0, clock);
+}
+
+/** @returns how many were there to be killed. */
+async function killOnce(directory: string): Promise<number> {
+  const processes = await listProcesses();
+  const found = processes.filter(({ argv }) => argv.includes('--die-with-parent') && argv.some((word) => word.startsWith(`${directory}/`)));
+  for (const { pid } of found) killProcess(pid);
+  return found.length;
+}
+
+function parsed<Name>(text: string, parse: (text: string) => Name): Name | undefined {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}

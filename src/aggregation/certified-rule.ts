@@ -1,0 +1,83 @@
+import { fromUnit, toUnit } from './bounds.ts';
+import type { Bounds } from './bounds.ts';
+import { ConfidenceSequence } from './certified.ts';
+import { normalQuantile } from './distribution-quantiles.ts';
+import { interval } from './intervals.ts';
+import type { Interval } from './intervals.ts';
+import { Moments } from './moments.ts';
+import type { Score, StoppingRule } from './stopping-rule.ts';
+
+/** Bounds are called loose when they ask for this many times the episodes that the spread of the returns asks for … */
+const LOOSE_FACTOR = 4;
+/** … and the returns keep this share of the range away from both of them. A policy that reaches a bound does not make it loose. */
+const LOOSE_MARGIN = 0.1;
+
+/** Stops at the first episode at which the confidence sequence is as narrow as asked for. Needs bounds on the return. */
+export class CertifiedRule implements StoppingRule {
+  readonly targetHalfWidth: number;
+  readonly confidence: number;
+  readonly #bounds: Bounds;
+  readonly #sequence: ConfidenceSequence;
+  readonly #resolved = new Moments();
+  #episodes = 0;
+
+  /** @param halfWidth in units of the return; less than half of the range. @throws RangeError when it is not. */
+  constructor(halfWidth: number, confidence: number, bounds: Bounds) {
+    this.targetHalfWidth = halfWidth;
+    this.confidence = confidence;
+    this.#bounds = bounds;
+    this.#sequence = new ConfidenceSequence({ halfWidth: halfWidth / (bounds.high - bounds.low), confidence });
+  }
+
+  fold(score: Score): void {
+    this.#episodes += 1;
+    if (score.low === score.high) this.#resolved.add(score.low);
+    this.#sequence.fold(toUnit(score.low, this.#bounds), toUnit(score.high, this.#bounds));
+  }
+
+  satisfied(): boolean {
+    const range = this.#bounds.high - this.#bounds.low;
+    return ((this.#sequence.high - this.#sequence.low) / 2) * range <= this.targetHalfWidth;
+  }
+
+  interval(): Interval | undefined {
+    if (this.#episodes === 0) return undefined;
+    const low = fromUnit(this.#sequence.low, this.#bounds);
+    const high = fromUnit(this.#sequence.high, this.#bounds);
+    return interval('certified', low, high, this.confidence);
+  }
+
+  expectedRemaining(): number {
+    return this.satisfied() ? 0 : this.#sequence.expectedRemaining();
+  }
+
+  warnings(): readonly string[] {
+    const warnings: string[] = [];
+    if (this.#sequence.contradicted)
+      warnings.push(
+        'The returns contradict every mean: their distribution changes along the indices, and the interval cannot be relied on.',
+      );
+    const loose = this.#looseBounds();
+    if (loose !== undefined) warnings.push(loose);
+    return warnings;
+  }
+
+  /** However little the returns vary, ln(2/α)·max(m, 1 − m)/(c·h) episodes are needed, because no bet may risk more than the share c. */
+  #looseBounds(): string | undefined {
+    const { low, high } = this.#bounds;
+    const { mean, min, max, variance } = this.#resolved;
+    if (mean === undefined || min === undefined || max === undefined || variance === undefined) return undefined;
+    const range = high - low;
+    if (min - low < LOOSE_MARGIN * range || high - max < LOOSE_MARGIN * range) return undefined;
+    const unitMean = toUnit(mean, this.#bounds);
+    const floor = (Math.log(2 / (1 - this.confidence)) * Math.max(unitMean, 1 - unitMean) * 2 * range) / this.targetHalfWidth;
+    const bySpread = (normalQuantile((1 + this.confidence) / 2) ** 2 * variance) / this.targetHalfWidth ** 2;
+    if (floor <= LOOSE_FACTOR * bySpread) return undefined;
+    return `The reward bounds [${low}, ${high}] are loose: returns lay in [${short(min)}, ${short(max)}], yet about ${Math.ceil(floor)} episodes are needed whatever their spread. Tighter bounds that still hold for every policy need fewer.`;
+  }
+}
+
+/** For people; equal values give equal texts. */
+function short(value: number): string {
+  return String(Number(value.toPrecision(4)));
+}

@@ -1,0 +1,44 @@
+import type { Bounds } from './bounds.ts';
+import type { Interval } from './intervals.ts';
+import { Sample } from './sample.ts';
+import type { Score, StoppingRule } from './stopping-rule.ts';
+
+/** Stops after a number of episodes that was given in advance. */
+export class FixedRule implements StoppingRule {
+  readonly targetHalfWidth = undefined;
+  readonly #episodes: number;
+  readonly confidence: number;
+  readonly #bounded: boolean;
+  readonly #sample: Sample;
+
+  constructor(episodes: number, confidence: number, bounds: Bounds | undefined) {
+    this.#episodes = episodes;
+    this.confidence = confidence;
+    this.#bounded = bounds !== undefined;
+    this.#sample = new Sample(bounds);
+  }
+
+  fold(score: Score): void {
+    this.#sample.add(score);
+  }
+
+  satisfied(): boolean {
+    return this.#sample.episodes >= this.#episodes;
+  }
+
+  interval(): Interval | undefined {
+    return this.#sample.interval(this.confidence);
+  }
+
+  expectedRemaining(): number {
+    return Math.max(0, this.#episodes - this.#sample.episodes);
+  }
+
+  warnings(): readonly string[] {
+    const { unresolved, episodes } = this.#sample;
+    if (unresolved === 0 || this.#bounded) return [];
+    return [
+      `There is no interval: ${unresolved} of ${episodes} episodes are unresolved and the suite declares no reward bounds, so nothing limits what they could have returned.`,
+    ];
+  }
+}

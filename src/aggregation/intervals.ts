@@ -1,0 +1,96 @@
+import { clampUnit, fromUnit, toUnit } from './bounds.ts';
+import type { Bounds } from './bounds.ts';
+import { betaQuantile, normalQuantile, studentQuantile } from './distribution-quantiles.ts';
+import type { Moments } from './moments.ts';
+
+export const INTERVAL_METHODS = ['student-t', 'adjusted', 'wilson', 'clopper-pearson', 'certified'] as const;
+export type IntervalMethod = (typeof INTERVAL_METHODS)[number];
+
+/** A confidence interval for the mean return, in units of the return. */
+export interface Interval {
+  readonly low: number;
+  readonly high: number;
+  /** Nominal probability that the interval holds the true mean. */
+  readonly confidence: number;
+  readonly method: IntervalMethod;
+  /** What `confidence` promises, in one line of plain English. */
+  readonly guarantee: string;
+}
+
+export function halfWidthOf(interval: Interval): number {
+  return (interval.high - interval.low) / 2;
+}
+
+const GUARANTEES: Readonly<Record<IntervalMethod, string>> = {
+  'student-t': 'asymptotic: approaches the stated confidence as episodes grow, for a number of episodes that was fixed in advance',
+  adjusted: 'close to the stated confidence for bounded returns, for a number of episodes that was fixed in advance',
+  wilson: 'close to the stated confidence for two-valued returns, for a number of episodes that was fixed in advance',
+  'clopper-pearson': 'at least the stated confidence for two-valued returns, for a number of episodes that was fixed in advance',
+  certified: 'at least the stated confidence for bounded returns, and it holds at every stopping time',
+};
+
+export function interval(method: IntervalMethod, low: number, high: number, confidence: number): Interval {
+  return { low, high, confidence, method, guarantee: GUARANTEES[method] };
+}
+
+/** x̄ ± t₍n−1₎·s/√n. Undefined for fewer than two values, or when their spread is beyond floating point. */
+export function studentInterval(moments: Moments, confidence: number): Interval | undefined {
+  const { mean, standardError } = moments;
+  if (mean === undefined || standardError === undefined) return undefined;
+  const halfWidth = studentQuantile(upperTail(confidence), moments.count - 1) * standardError;
+  const low = mean - halfWidth;
+  const high = mean + halfWidth;
+  return Number.isFinite(low) && Number.isFinite(high) ? interval('student-t', low, high, confidence) : undefined;
+}
+
+/**
+ * For bounded returns. As the Agresti–Coull interval does for a proportion, z²/2 pseudo-values are put on each bound before the
+ * mean and the spread are taken, so that the width is never zero. Undefined for fewer than two values.
+ */
+export function adjustedInterval(moments: Moments, bounds: Bounds, confidence: number): Interval | undefined {
+  const { count, mean } = moments;
+  if (mean === undefined || count < 2) return undefined;
+  const range = bounds.high - bounds.low;
+  const unitMean = toUnit(mean, bounds);
+  const pseudo = normalQuantile(upperTail(confidence)) ** 2 / 2;
+  const total = count + 2 * pseudo;
+  const centre = (count * unitMean + pseudo) / total;
+  const squares =
+    moments.sumOfSquares / range / range + count * (unitMean - centre) ** 2 + pseudo * centre ** 2 + pseudo * (1 - centre) ** 2;
+  const halfWidth = (studentQuantile(upperTail(confidence), count - 1) * Math.sqrt(squares)) / total;
+  return interval('adjusted', fromUnit(centre - halfWidth, bounds), fromUnit(centre + halfWidth, bounds), confidence);
+}
+
+export interface Proportion {
+  readonly successes: number;
+  /** At least 1. */
+  readonly trials: number;
+}
+
+const UNIT: Bounds = { low: 0, high: 1 };
+
+/** Wilson's score interval (1927), for returns that are all exactly on one of the two bounds; a success is the upper one. */
+export function wilsonInterval({ successes, trials }: Proportion, confidence: number, bounds: Bounds = UNIT): Interval {
+  const squared = normalQuantile(upperTail(confidence)) ** 2;
+  const share = successes / trials;
+  const centre = (share + squared / (2 * trials)) / (1 + squared / trials);
+  const spread = (share * (1 - share)) / trials + squared / (4 * trials * trials);
+  const halfWidth = Math.sqrt(squared * spread) / (1 + squared / trials);
+  // At 0 and n successes one end is exactly a bound, which rounding would miss.
+  const low = successes === 0 ? 0 : clampUnit(centre - halfWidth);
+  const high = successes === trials ? 1 : clampUnit(centre + halfWidth);
+  return interval('wilson', fromUnit(low, bounds), fromUnit(high, bounds), confidence);
+}
+
+/** The exact interval of Clopper and Pearson (1934): never below its confidence, and the wider for it. */
+export function clopperPearsonInterval({ successes, trials }: Proportion, confidence: number, bounds: Bounds = UNIT): Interval {
+  const upper = upperTail(confidence);
+  const low = successes === 0 ? 0 : betaQuantile(1 - upper, successes, trials - successes + 1);
+  const high = successes === trials ? 1 : betaQuantile(upper, successes + 1, trials - successes);
+  return interval('clopper-pearson', fromUnit(low, bounds), fromUnit(high, bounds), confidence);
+}
+
+/** Probability below the upper end of a two-sided interval. */
+function upperTail(confidence: number): number {
+  return (1 + confidence) / 2;
+}

@@ -1,0 +1,71 @@
+/**
+ * Mean and variance in one pass, with constant state (Welford 1962).
+ *
+ * The running mean is subtracted before squaring, so an offset that is large beside the spread costs no precision. Floating-point
+ * addition is not associative: values must be added in index order for the result to be the same on every run.
+ */
+export class Moments {
+  #count = 0;
+  #mean = 0;
+  #squares = 0;
+  #min = Infinity;
+  #max = -Infinity;
+
+  add(value: number): void {
+    this.#count += 1;
+    const delta = value - this.#mean;
+    this.#mean += delta / this.#count;
+    this.#squares += delta * (value - this.#mean);
+    if (value < this.#min) this.#min = value;
+    if (value > this.#max) this.#max = value;
+  }
+
+  /** A second accumulator in the same state, that goes its own way from here. */
+  copy(): Moments {
+    const copy = new Moments();
+    copy.#count = this.#count;
+    copy.#mean = this.#mean;
+    copy.#squares = this.#squares;
+    copy.#min = this.#min;
+    copy.#max = this.#max;
+    return copy;
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Undefined while there are no values. */
+  get mean(): number | undefined {
+    return this.#count === 0 ? undefined : this.#mean;
+  }
+
+  /** Σ(xᵢ − mean)² */
+  get sumOfSquares(): number {
+    return this.#squares;
+  }
+
+  /** Sample variance, with divisor n − 1; undefined for fewer than two values. */
+  get variance(): number | undefined {
+    return this.#count < 2 ? undefined : this.#squares / (this.#count - 1);
+  }
+
+  get standardDeviation(): number | undefined {
+    const variance = this.variance;
+    return variance === undefined ? undefined : Math.sqrt(variance);
+  }
+
+  /** Of the mean: s/√n; undefined for fewer than two values. */
+  get standardError(): number | undefined {
+    const variance = this.variance;
+    return variance === undefined ? undefined : Math.sqrt(variance / this.#count);
+  }
+
+  get min(): number | undefined {
+    return this.#count === 0 ? undefined : this.#min;
+  }
+
+  get max(): number | undefined {
+    return this.#count === 0 ? undefined : this.#max;
+  }
+}

@@ -1,0 +1,159 @@
+import { InputError } from '../kernel/errors.ts';
+import type { Outcome } from '../kernel/outcome.ts';
+import type { Bounds } from './bounds.ts';
+import { halfWidthOf } from './intervals.ts';
+import { ReorderBuffer } from './reorder-buffer.ts';
+import { judge, scoreOf } from './scoring.ts';
+import type { FailureScores } from './scoring.ts';
+import type { OfficialStatistics } from './statistics.ts';
+import type { StoppingRule } from './stopping-rule.ts';
+import { Tally } from './tally.ts';
+import type { WeightedTask } from './task-results.ts';
+
+export interface PrefixFoldOptions {
+  readonly bounds: Bounds | undefined;
+  readonly failureScores: FailureScores;
+  readonly tasks: readonly WeightedTask[];
+  /** Names of the metrics to aggregate. */
+  readonly metrics: readonly string[];
+  /** With nothing folded yet; the fold is the only one to feed it. */
+  readonly rule: StoppingRule;
+  readonly budgetEpisodes?: number | undefined;
+  /** How far ahead of the first missing index an offered one may lie. */
+  readonly windowSize: number;
+}
+
+/** What became of an offered episode. */
+export type FoldStep =
+  /** The prefix grew by `episodes`: this one, and those that had waited for it. */
+  | { readonly kind: 'folded'; readonly episodes: number }
+  /** Waits for an earlier index. */
+  | { readonly kind: 'held' }
+  /** The prefix had ended already; counted, never averaged in. */
+  | { readonly kind: 'surplus' }
+  /** This index was offered before; nothing changed. */
+  | { readonly kind: 'duplicate' };
+
+/** `rule`: the stopping rule is satisfied. `episodes`: the budget is spent. */
+export type EndedBy = 'rule' | 'episodes';
+
+export interface RunningStatistics {
+  /** In the folded prefix. */
+  readonly episodes: number;
+  readonly mean: number | undefined;
+  /** Of the interval, which need not be centred on the mean. */
+  readonly halfWidth: number | undefined;
+  readonly target: number | undefined;
+  readonly expectedRemaining: number;
+}
+
+interface OfferedEpisode {
+  readonly task: number;
+  readonly outcome: Outcome;
+}
+
+/**
+ * Turns outcomes that arrive in any order into one official result that does not depend on the order.
+ *
+ * Episodes are folded in index order, one by one, and the fold ends for good at the first prefix 0 … n−1 that satisfies the stopping rule or
+ * spends the budget. Were they folded as they complete, quick episodes would be over-represented whenever the fold stops, and no
+ * interval could mend that bias. An offered index that lies ahead waits in a buffer of bounded size.
+ *
+ * Each index draws its task at random, independently of all others and in proportion to the weights. So the returns are independent and
+ * identically distributed with mean Σ wₖμₖ, which is what the interval for the mean is about and what `certified` needs.
+ */
+export class PrefixFold {
+  readonly #bounds: Bounds | undefined;
+  readonly #failureScores: FailureScores;
+  readonly #rule: StoppingRule;
+  readonly #budget: number;
+  readonly #taskCount: number;
+  readonly #buffer: ReorderBuffer<OfferedEpisode>;
+  readonly #tally: Tally;
+  #ended: EndedBy | undefined;
+
+  /** @throws InputError when a failure's score is no possible return; RangeError when another option is out of its range. */
+  constructor({ bounds, failureScores, tasks, metrics, rule, budgetEpisodes, windowSize }: PrefixFoldOptions) {
+    assertPossible('timeout', failureScores.timeout, bounds);
+    assertPossible('crash', failureScores.crash, bounds);
+    if (budgetEpisodes !== undefined && !(budgetEpisodes >= 1))
+      throw new RangeError(`expected a budget of at least 1, got ${budgetEpisodes}`);
+    this.#bounds = bounds;
+    this.#failureScores = failureScores;
+    this.#rule = rule;
+    this.#budget = budgetEpisodes ?? Infinity;
+    this.#taskCount = tasks.length;
+    this.#buffer = new ReorderBuffer(windowSize);
+    this.#tally = new Tally(tasks, metrics, bounds);
+  }
+
+  /**
+   * Takes the final outcome of one episode in; `lost` is final once no retry is left. The outcome is judged here, so one that was judged
+   * before and one that was not come to the same.
+   *
+   * @param task position of the episode's task in the suite.
+   * @throws RangeError when the index lies `windowSize` or more ahead of the fold, or there is no such task.
+   */
+  offer(index: number, task: number, outcome: Outcome): FoldStep {
+    if (!Number.isSafeInteger(task) || task < 0 || task >= this.#taskCount)
+      throw new RangeError(`there are ${this.#taskCount} tasks, got number ${task}`);
+    if (this.#buffer.seen(index)) return { kind: 'duplicate' };
+    this.#buffer.put(index, { task, outcome });
+    if (this.#ended !== undefined) return { kind: 'surplus' };
+    const before = this.folded;
+    this.#advance();
+    return this.folded === before ? { kind: 'held' } : { kind: 'folded', episodes: this.folded - before };
+  }
+
+  /** Length of the folded prefix, which is also the first index that is missing. */
+  get folded(): number {
+    return this.#buffer.next;
+  }
+
+  /** Offered, but not part of the prefix: waiting for an earlier index, or left over once the fold has ended. */
+  get surplus(): number {
+    return this.#buffer.size;
+  }
+
+  /** What ended the fold; undefined while it goes on. */
+  get ended(): EndedBy | undefined {
+    return this.#ended;
+  }
+
+  /** Of the prefix so far. Takes microseconds: meant for a progress display. */
+  running(): RunningStatistics {
+    const interval = this.#rule.interval();
+    return {
+      episodes: this.folded,
+      mean: this.#tally.mean,
+      halfWidth: interval && halfWidthOf(interval),
+      target: this.#rule.targetHalfWidth,
+      expectedRemaining: this.#ended === undefined ? Math.min(this.#rule.expectedRemaining(), this.#budget - this.folded) : 0,
+    };
+  }
+
+  /** Of the prefix so far; final once the fold has ended. Sorts the kept values. */
+  official(): OfficialStatistics {
+    return this.#tally.official(this.#rule, this.#ended ?? null);
+  }
+
+  #advance(): void {
+    while (this.#ended === undefined) {
+      const episode = this.#buffer.take();
+      if (episode === undefined) return;
+      const outcome = judge(episode.outcome, this.#bounds);
+      const score = scoreOf(outcome, this.#failureScores, this.#bounds);
+      this.#rule.fold(score);
+      this.#tally.add(episode.task, outcome, score);
+      if (this.#rule.satisfied()) this.#ended = 'rule';
+      else if (this.folded >= this.#budget) this.#ended = 'episodes';
+    }
+  }
+}
+
+function assertPossible(kind: 'timeout' | 'crash', score: number, bounds: Bounds | undefined): void {
+  const possible = Number.isFinite(score) && (bounds === undefined || (score >= bounds.low && score <= bounds.high));
+  if (possible) return;
+  const expected = bounds === undefined ? 'a finite number' : `a number within reward.bounds [${bounds.low}, ${bounds.high}]`;
+  throw new InputError('suite.failure-score', `failureScores.${kind}: expected ${expected}, got ${score}`);
+}

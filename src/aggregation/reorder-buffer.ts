@@ -1,0 +1,74 @@
+/**
+ * Holds what arrived ahead of its turn, and gives it out in index order: a ring over the `capacity` indices from the next due one on.
+ * Each operation takes constant time.
+ */
+export class ReorderBuffer<Item extends object> {
+  /** As long as what has had to be held at once, so that a wide window costs nothing while it is not used; a power of two. */
+  #ring: (Item | undefined)[] = slots(64);
+  readonly #capacity: number;
+  #next = 0;
+  #size = 0;
+
+  /** @throws RangeError when `capacity` is no positive whole number. */
+  constructor(capacity: number) {
+    if (!Number.isSafeInteger(capacity) || capacity < 1) throw new RangeError(`expected a capacity of at least 1, got ${capacity}`);
+    this.#capacity = capacity;
+  }
+
+  /** The index that is due: all before it have been taken. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** Items held. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get capacity(): number {
+    return this.#capacity;
+  }
+
+  /** Whether `index` was put already, whether or not it has been taken since. */
+  seen(index: number): boolean {
+    return index < this.#next || (index < this.#next + this.#ring.length && this.#ring[this.#slot(index)] !== undefined);
+  }
+
+  /** @throws RangeError when `index` is no index, was seen, or lies `capacity` or more ahead of the next one: the caller ran too far ahead. */
+  put(index: number, item: Item): void {
+    if (!Number.isSafeInteger(index) || index < 0) throw new RangeError(`an episode index is a whole number from 0 on, got ${index}`);
+    if (index >= this.#next + this.capacity)
+      throw new RangeError(`index ${index} is too far ahead of ${this.#next}, the buffer holds ${this.capacity}`);
+    if (this.seen(index)) throw new RangeError(`index ${index} was put twice`);
+    if (index >= this.#next + this.#ring.length) this.#grow(index - this.#next + 1);
+    this.#ring[this.#slot(index)] = item;
+    this.#size += 1;
+  }
+
+  /** The item that is due, and moves on to the next index; undefined while it has not arrived. */
+  take(): Item | undefined {
+    const slot = this.#slot(this.#next);
+    const item = this.#ring[slot];
+    if (item === undefined) return undefined;
+    this.#ring[slot] = undefined;
+    this.#next += 1;
+    this.#size -= 1;
+    return item;
+  }
+
+  #slot(index: number): number {
+    return index & (this.#ring.length - 1);
+  }
+
+  #grow(length: number): void {
+    const before = this.#ring;
+    this.#ring = slots(2 ** Math.ceil(Math.log2(length)));
+    for (let index = this.#next; index < this.#next + before.length; index += 1) {
+      this.#ring[this.#slot(index)] = before[index & (before.length - 1)];
+    }
+  }
+}
+
+function slots<Item>(length: number): (Item | undefined)[] {
+  return Array.from({ length }, () => undefined);
+}

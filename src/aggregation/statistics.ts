@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import { FAILURE_CAUSES } from '../kernel/outcome.ts';
+import { INTERVAL_METHODS } from './intervals.ts';
+
+/**
+ * The official result of an evaluation: what its checkpoint, suite and stopping rule alone decide.
+ *
+ * Nothing in it depends on how many sandboxes there were, when episodes arrived, or what was retried. Keys stand in the order given here and
+ * none is ever left out (`null` says that a figure does not exist), so equal results are equal byte for byte as JSON. Figures are in units
+ * of the return unless they say otherwise.
+ */
+
+const count = z.int().nonnegative();
+const figure = z.number().nullable();
+
+const intervalSchema = z
+  .strictObject({
+    low: z.number(),
+    high: z.number(),
+    confidence: z.number().gt(0).lt(1).describe('nominal probability that the interval holds the true mean'),
+    method: z.enum(INTERVAL_METHODS),
+    guarantee: z.string().describe('what the confidence promises'),
+  })
+  .describe('confidence interval; its centre need not be the mean');
+
+const quantilesSchema = z
+  .strictObject({
+    of: count.describe('how many values these are the exact quantiles of: every resolved episode, up to the first million'),
+    p05: z.number(),
+    p25: z.number(),
+    p50: z.number(),
+    p75: z.number(),
+    p95: z.number(),
+  })
+  .describe('interpolated linearly between neighbouring values');
+
+const taskSchema = z.strictObject({
+  name: z.string(),
+  weight: z.number().describe("the task's share of the episodes; all shares sum to 1"),
+  episodes: count,
+  unresolved: count,
+  mean: figure.describe('over the resolved episodes'),
+  standardError: figure,
+  interval: intervalSchema.nullable().describe('only where the number of episodes was fixed in advance'),
+});
+
+const metricSchema = z.strictObject({
+  name: z.string(),
+  count: count.describe('completed episodes that reported a finite number'),
+  missing: count.describe('completed episodes that did not'),
+  mean: figure,
+  standardDeviation: figure,
+  min: figure,
+  max: figure,
+});
+
+const estimateSchema = z.strictObject({ mean: figure, standardError: figure });
+
+export const officialStatisticsSchema = z
+  .strictObject({
+    episodes: count.describe('folded in index order, from index 0 on'),
+    resolved: count.describe('of these, with a score: completed or failed'),
+    unresolved: count.describe('of these, lost to infrastructure for good; they widen the interval'),
+    endedBy: z
+      .enum(['rule', 'episodes'])
+      .nullable()
+      .describe('what ended the evaluation: the stopping rule or the budget in episodes; null when it was cut short'),
+    mean: figure.describe('of the return over the resolved episodes'),
+    variance: figure.describe('sample variance, with divisor n − 1'),
+    standardError: figure.describe('of the mean'),
+    min: figure,
+    max: figure,
+    interval: intervalSchema.nullable().describe('for the mean; reaches over everything that unresolved episodes could have returned'),
+    targetHalfWidth: figure.describe('half-width of the interval that the stopping rule aimed at'),
+    quantiles: quantilesSchema.nullable(),
+    failures: z
+      .record(z.enum(FAILURE_CAUSES), count)
+      .describe('failed episodes by cause; each counts with the score that the suite declares'),
+    meanLength: figure.describe('environment steps of a completed episode'),
+    tasks: z.array(taskSchema),
+    metrics: z.array(metricSchema),
+    estimands: z
+      .strictObject({
+        thisSuite: estimateSchema.describe('Σ wₖ·x̄ₖ over exactly these tasks with their weights; SE² = Σ wₖ²·sₖ²/nₖ'),
+      })
+      .describe('means that the episodes estimate, beside the plain one'),
+    warnings: z.array(z.string()).describe('what a reader of these figures must know'),
+  })
+  .describe('official result of an evaluation: decided by checkpoint, suite and stopping rule alone');
+
+export type OfficialStatistics = z.infer<typeof officialStatisticsSchema>;
+export type TaskStatistics = z.infer<typeof taskSchema>;
+export type MetricStatistics = z.infer<typeof metricSchema>;
+export type Estimate = z.infer<typeof estimateSchema>;
+export type Quantiles = z.infer<typeof quantilesSchema>;

@@ -1,0 +1,32 @@
+import type { Interval } from './intervals.ts';
+
+/** When to stop, as the suite says it. */
+export type Stop =
+  | { readonly rule: 'fixed'; readonly episodes: number; readonly confidence: number }
+  /** `halfWidth` in units of the return. */
+  | { readonly rule: 'certified'; readonly halfWidth: number; readonly confidence: number };
+
+/** What one episode counts for, in units of the return. The two differ only while the episode is unresolved. */
+export interface Score {
+  readonly low: number;
+  readonly high: number;
+}
+
+/**
+ * Decides after every folded episode whether the answer is good enough. Scores are folded in index order; everything that a rule
+ * says depends on the folded prefix alone, never on when or where the episodes were played.
+ */
+export interface StoppingRule {
+  fold(score: Score): void;
+  /** Whether the folded prefix satisfies the rule. */
+  satisfied(): boolean;
+  /** For the mean over what has been folded; undefined while there is none. */
+  interval(): Interval | undefined;
+  /** Episodes that are likely still needed: 0 once satisfied, else a whole number from 1 on. Bounds how far dispatch runs ahead. */
+  expectedRemaining(): number;
+  /** What a reader of the interval must know besides, each a full sentence. */
+  warnings(): readonly string[];
+  readonly confidence: number;
+  /** Aimed at, in units of the return; undefined where the rule aims at none and so stops whatever the returns are. */
+  readonly targetHalfWidth: number | undefined;
+}

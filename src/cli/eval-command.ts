@@ -1,0 +1,137 @@
+import { basename, join } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { EvaluationFailedError } from '../orchestrator/evaluate.ts';
+import type { Progress } from '../orchestrator/progress.ts';
+import type { Summary } from '../orchestrator/summary.ts';
+import { errorReport, notice } from './error-report.ts';
+import type { EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
+import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
+import { interruption } from './interruption.ts';
+import { print } from './output.ts';
+import { openProgressDisplay } from './progress-display.ts';
+import type { ProgressTitle } from './progress-lines.ts';
+import { summaryLines } from './summary-lines.ts';
+
+interface EvalFlags {
+  readonly checkpoint: readonly string[];
+  readonly sandboxes?: number;
+  readonly episodes?: number;
+  readonly halfWidth?: number;
+  readonly json?: true;
+  readonly out?: string;
+  readonly config?: string;
+}
+
+export function evalCommand(evaluateSuite: EvaluateSuite): Command {
+  return new Command('eval')
+    .summary('evaluate checkpoints on a suite')
+    .description('Plays episodes of a suite in isolated sandboxes until the answer is precise enough, and prints the summary.')
+    .argument('<suite>', 'suite file (YAML or JSON)')
+    .requiredOption('-c, --checkpoint <path>', 'checkpoint file or directory; give it again for further ones', collect)
+    .option('-n, --sandboxes <count>', 'most sandboxes at a time', wholeNumber)
+    .option('--episodes <count>', "play exactly so many episodes, in place of the suite's stopping rule", wholeNumber)
+    .option(
+      '--half-width <width>',
+      "stop when the certified interval is this narrow, in place of the suite's stopping rule",
+      positiveNumber,
+    )
+    .option('--json', 'print exactly one JSON document on stdout')
+    .option('-o, --out <directory>', 'keep summary, episodes and configuration in a new directory')
+    .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .addHelpText('after', EXIT_CODE_HELP)
+    .action(async (suite: string, flags: EvalFlags) => {
+      process.exitCode = await runEval(evaluateSuite, suite, flags);
+    });
+}
+
+const EXIT_CODE_HELP = `
+Exit codes:
+  0    done
+  1    a defect of Muster
+  2    bad input: a suite, checkpoint, configuration or flag
+  3    the infrastructure failed
+  130  interrupted; the partial summary is printed
+
+Example:
+  muster eval examples/game/cartpole.yaml --checkpoint examples/game/checkpoints/late.safetensors --sandboxes 8`;
+
+/** What came of one checkpoint. */
+interface Verdict {
+  readonly summary?: Summary;
+  readonly exitCode: number;
+  /** For stderr. */
+  readonly report?: string;
+}
+
+/** Stops at the first checkpoint that was not evaluated to its end; what there is by then is printed all the same. */
+async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalFlags): Promise<number> {
+  using interrupt = interruption(process);
+  await using evaluator = await evaluateSuite({ ...flags, suite });
+  const summaries: Summary[] = [];
+  let exitCode: number = EXIT_CODES.done;
+  for (const [position, checkpoint] of flags.checkpoint.entries()) {
+    const title = { suite: evaluator.suiteName, checkpoint: basename(checkpoint) };
+    const out = flags.out === undefined ? undefined : outDirectory(flags.out, flags.checkpoint, position);
+    const verdict = await verdictOn(evaluator, checkpoint, { title, out, signal: interrupt.signal });
+    if (verdict.report !== undefined) await print(process.stderr, verdict.report);
+    if (verdict.summary) summaries.push(verdict.summary);
+    if (verdict.summary && !flags.json) await print(process.stdout, summaryText(verdict.summary, title));
+    // Printing may have shown that nobody reads any more.
+    exitCode = verdict.exitCode === EXIT_CODES.done && interrupt.signal.aborted ? EXIT_CODES.interrupted : verdict.exitCode;
+    if (exitCode !== EXIT_CODES.done) break;
+  }
+  if (flags.json && summaries.length > 0) await print(process.stdout, jsonText(flags.checkpoint.length, summaries));
+  return exitCode;
+}
+
+interface Attempt {
+  readonly title: ProgressTitle;
+  readonly out: string | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** Never rejects: what goes wrong with one checkpoint takes nothing from those before it. */
+async function verdictOn(evaluator: SuiteEvaluator, checkpoint: string, { title, out, signal }: Attempt): Promise<Verdict> {
+  try {
+    using display = openProgressDisplay(title, process.stderr);
+    const onProgress = (progress: Progress): void => display.show(progress);
+    const summary = await evaluator.evaluate(checkpoint, { signal, onProgress, ...(out === undefined ? {} : { out }) });
+    return { summary, exitCode: EXIT_CODES.done };
+  } catch (error) {
+    if (signal.aborted && error instanceof Error && error.name === 'AbortError') {
+      return { exitCode: EXIT_CODES.interrupted, report: notice(`interrupted before the first episode of ${checkpoint}`) };
+    }
+    const told = { exitCode: exitCodeOf(error), report: errorReport(error) };
+    return error instanceof EvaluationFailedError ? { ...told, summary: error.partial } : told;
+  }
+}
+
+function summaryText(summary: Summary, { suite, checkpoint }: ProgressTitle): string {
+  return `${summaryLines(summary, `${suite} · ${checkpoint}`).join('\n')}\n`;
+}
+
+function jsonText(checkpoints: number, summaries: readonly Summary[]): string {
+  const document = checkpoints === 1 ? summaries[0] : { schema: 'muster.summaries/1', summaries };
+  return `${JSON.stringify(document, undefined, 2)}\n`;
+}
+
+/** Several checkpoints get a directory each, numbered in the order given: their base names may be the same. */
+function outDirectory(out: string, checkpoints: readonly string[], position: number): string {
+  return checkpoints.length === 1 ? out : join(out, `${position + 1}-${basename(checkpoints[position] ?? '')}`);
+}
+
+function collect(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 1) return value;
+  throw new InvalidArgumentError('expected a whole number from 1 on.');
+}
+
+function positiveNumber(text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('expected a number above 0.');
+}

@@ -1,0 +1,29 @@
+import type { Progress } from '../orchestrator/progress.ts';
+import type { Summary } from '../orchestrator/summary.ts';
+
+/** What `muster eval` needs of the composition root: a suite, ready to be played by one checkpoint after the other. */
+export type EvaluateSuite = (request: SuiteRequest) => Promise<SuiteEvaluator>;
+
+export interface SuiteRequest {
+  /** Path of the suite file. */
+  readonly suite: string;
+  /** Path of a configuration file. */
+  readonly config?: string;
+  readonly sandboxes?: number;
+  /** Replaces the suite's stopping rule by a fixed number of episodes. */
+  readonly episodes?: number;
+  /** Replaces the suite's stopping rule by `certified`. */
+  readonly halfWidth?: number;
+}
+
+export interface SuiteEvaluator extends AsyncDisposable {
+  readonly suiteName: string;
+  evaluate(checkpoint: string, options: CheckpointOptions): Promise<Summary>;
+}
+
+export interface CheckpointOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: Progress) => void;
+  /** New directory for summary, episodes and configuration. */
+  readonly out?: string;
+}

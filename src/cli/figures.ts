@@ -1,0 +1,47 @@
+/** Numbers and times as people read them. */
+
+/** Finer figures than any return's; a bound so that rounding noise is never shown. */
+const MOST_DECIMALS = 12;
+
+/**
+ * A value with the decimals that its uncertainty leaves meaningful: as many as show two significant digits of the spread, three when it
+ * begins with a 1. A spread of 0 says nothing about the value, which then has six significant digits at most.
+ */
+export function formatFigure(value: number, spread: number): string {
+  if (!(spread > 0)) return groupThousands(String(Number(value.toPrecision(6))));
+  const shown = value.toFixed(decimalsFor(spread));
+  return groupThousands(Number(shown) === 0 ? shown.replace('-', '') : shown);
+}
+
+function decimalsFor(spread: number): number {
+  const exponent = Math.floor(Math.log10(spread));
+  const significant = spread / 10 ** exponent < 2 ? 3 : 2;
+  return Math.min(MOST_DECIMALS, Math.max(0, significant - 1 - exponent));
+}
+
+export function formatCount(value: number): string {
+  return groupThousands(String(Math.round(value)));
+}
+
+export function formatRate(perSecond: number): string {
+  return perSecond >= 99.95 ? formatCount(perSecond) : perSecond.toFixed(1);
+}
+
+/** `4.0 s`, `12 s`, `1:05`, `2:03:09` */
+export function formatDuration(seconds: number): string {
+  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  if (seconds < 59.5) return `${Math.round(seconds)} s`;
+  const whole = Math.round(seconds);
+  const [hours, minutes, rest] = [Math.floor(whole / 3600), Math.floor(whole / 60) % 60, whole % 60];
+  return hours > 0 ? `${hours}:${twoDigits(minutes)}:${twoDigits(rest)}` : `${minutes}:${twoDigits(rest)}`;
+}
+
+function twoDigits(part: number): string {
+  return String(part).padStart(2, '0');
+}
+
+function groupThousands(text: string): string {
+  const [whole = '', fraction] = text.split('.');
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+}

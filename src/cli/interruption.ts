@@ -1,0 +1,36 @@
+import { EXIT_CODES } from './exit-code.ts';
+
+/**
+ * Ctrl-C and `kill` end the work, cleanly: the first signal aborts, so that a partial result can be given; the second, for
+ * those who cannot wait, ends the process at once (sandboxes die with it). A stdout that takes nothing any more ends it as well: nobody
+ * would get the result.
+ */
+export interface Interruption extends Disposable {
+  readonly signal: AbortSignal;
+}
+
+interface Streams {
+  readonly stdout: NodeJS.WritableStream;
+  readonly stderr: NodeJS.WritableStream;
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+
+export function interruption({ stdout, stderr }: Streams): Interruption {
+  const controller = new AbortController();
+  const onSignal = (name: NodeJS.Signals): void => {
+    if (controller.signal.aborted) process.exit(EXIT_CODES.interrupted);
+    stderr.write(`\nmuster: ${name}: finishing with what there is (again to quit at once)\n`);
+    controller.abort(new DOMException(`interrupted by ${name}`, 'AbortError'));
+  };
+  const onUnread = (): void => controller.abort(new DOMException('nobody reads stdout any more', 'AbortError'));
+  for (const name of SIGNALS) process.on(name, onSignal);
+  stdout.on('error', onUnread);
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      for (const name of SIGNALS) process.off(name, onSignal);
+      stdout.off('error', onUnread);
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { createRequire } from 'node:module';
+import { Command, CommanderError } from 'commander';
+import { configuration, doctorChecks, Muster } from '../main.ts';
+import { doctorCommand } from './doctor-command.ts';
+import { errorReport } from './error-report.ts';
+import { evalCommand } from './eval-command.ts';
+import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
+import { heedOutputErrors, print } from './output.ts';
+import { evaluatorOf } from './suite-evaluator.ts';
+
+/** The `muster` command: parses, runs, and turns whatever goes wrong into a message and an exit code. */
+heedOutputErrors(process);
+const program = new Command('muster')
+  .version(packageVersion(), '-V, --version')
+  .description('Evaluates reinforcement-learning checkpoints on hundreds of isolated sandboxes.')
+  .showHelpAfterError('(--help lists what there is)')
+  .showSuggestionAfterError()
+  .configureHelp({ showGlobalOptions: true })
+  .exitOverride();
+const evaluateCommand = evalCommand(async (request) =>
+  evaluatorOf(await Muster.open(configuration(request.config, request.sandboxes)), request),
+);
+program.addCommand(evaluateCommand.copyInheritedSettings(program));
+program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  process.exitCode = await report(error);
+}
+
+function packageVersion(): string {
+  const { version }: { version: string } = createRequire(import.meta.url)('../../package.json');
+  return version;
+}
+
+async function report(error: unknown): Promise<number> {
+  // Commander has printed its own message by now; help and version end with 0.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.badInput;
+  await print(process.stderr, errorReport(error));
+  return exitCodeOf(error);
+}

@@ -1,0 +1,28 @@
+import type { EvaluationInput, Muster } from '../main.ts';
+import type { SuiteEvaluator, SuiteRequest } from './evaluate-suite.ts';
+
+/**
+ * Reads the suite once: every checkpoint plays the same, whatever becomes of its files meanwhile. Muster is closed with the
+ * evaluator, or at once if the suite cannot be read.
+ */
+export async function evaluatorOf(
+  muster: Pick<Muster, 'loadSuite' | 'evaluateLoaded' | typeof Symbol.asyncDispose>,
+  request: SuiteRequest,
+): Promise<SuiteEvaluator> {
+  await using opening = new AsyncDisposableStack();
+  opening.use(muster);
+  const stop = stopOf(request);
+  const suite = await muster.loadSuite({ suite: request.suite, ...(stop ? { stop } : {}) });
+  const opened = opening.move();
+  return {
+    suiteName: suite.definition.name,
+    evaluate: (checkpoint, options) => muster.evaluateLoaded(suite, { checkpoint }, options),
+    [Symbol.asyncDispose]: () => opened.disposeAsync(),
+  };
+}
+
+function stopOf({ episodes, halfWidth }: SuiteRequest): EvaluationInput['stop'] {
+  if (episodes !== undefined) return { rule: 'fixed', episodes };
+  if (halfWidth !== undefined) return { rule: 'certified', halfWidth };
+  return undefined;
+}

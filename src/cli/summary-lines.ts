@@ -1,0 +1,115 @@
+import { styleText } from 'node:util';
+import type { Ending, Summary } from '../orchestrator/summary.ts';
+import { formatCount, formatDuration, formatFigure, formatRate } from './figures.ts';
+import { printableLine } from './printable.ts';
+
+type Interval = NonNullable<Summary['official']['interval']>;
+type Row = readonly [name: string, text: string];
+
+/** The summary as a person reads it: the answer first, then how sure it is, then what it took. */
+export function summaryLines(summary: Summary, title: string): string[] {
+  const rows: Row[] = [...answerRows(summary), ...taskRows(summary), ...metricRows(summary), ...costRows(summary)];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return [
+    styleText('bold', printableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
+    ...rows.map(([name, text]) => `  ${styleText('dim', name.padEnd(width))}  ${text}`),
+    ...[...summary.official.warnings, ...summary.warnings].map((warning) => `  ${styleText('yellow', '!')} ${printableLine(warning)}`),
+  ];
+}
+
+function answerRows({ official, ended }: Summary): Row[] {
+  const { interval, mean, quantiles } = official;
+  const spread = interval ? (interval.high - interval.low) / 2 : Math.abs(mean ?? 1);
+  const figure = (value: number): string => formatFigure(value, spread);
+  const rows: Row[] = [['mean return', mean === null ? 'none: no episode was resolved' : styleText('bold', figure(mean))]];
+  if (interval) {
+    const percent = `${Number((interval.confidence * 100).toPrecision(6))} %`;
+    const ends = `[${figure(interval.low)}, ${figure(interval.high)}]`;
+    rows.push([`${percent} interval`, `${ends}  ${styleText('dim', promiseText(interval.method, percent))}`]);
+  }
+  if (official.variance !== null) rows.push(['standard deviation', figure(Math.sqrt(official.variance))]);
+  if (quantiles && official.min !== null && official.max !== null) {
+    const five = [official.min, quantiles.p25, quantiles.p50, quantiles.p75, official.max];
+    rows.push(['min · quartiles · max', five.map(figure).join(' · ')]);
+  }
+  rows.push(['episodes', `${formatCount(official.episodes)}, ${endingText(ended)}`]);
+  return [...rows, ...failureRows(official)];
+}
+
+/** The interval's guarantee, short enough for a line; the whole of it is in the summary itself. */
+function promiseText(method: Interval['method'], percent: string): string {
+  switch (method) {
+    case 'certified':
+      return `certified: at least ${percent}, whenever it stops`;
+    case 'clopper-pearson':
+      return `${method}: at least ${percent}, for episodes fixed in advance`;
+    case 'adjusted':
+    case 'wilson':
+      return `${method}: about ${percent}, for episodes fixed in advance`;
+    case 'student-t':
+      return `${method}: ${percent} in the limit of many episodes, fixed in advance`;
+  }
+}
+
+function failureRows(official: Summary['official']): Row[] {
+  const causes = Object.entries(official.failures).filter(([, count]) => count > 0);
+  const rows: Row[] =
+    causes.length === 0 ? [] : [['failed episodes', causes.map(([cause, count]) => `${formatCount(count)} ${cause}`).join(' · ')]];
+  return official.unresolved === 0 ? rows : [...rows, ['unresolved', `${formatCount(official.unresolved)} (they widen the interval)`]];
+}
+
+function endingText(ended: Ending): string {
+  switch (ended) {
+    case 'rule':
+      return 'as many as the stopping rule asked for';
+    case 'episodes':
+      return 'all that the budget allows';
+    case 'seconds':
+      return 'ended by the budget of seconds';
+    case 'interrupted':
+      return 'interrupted';
+    case 'failed':
+      return 'ended by a failure of the infrastructure';
+  }
+}
+
+function taskRows({ official }: Summary): Row[] {
+  if (official.tasks.length < 2) return [];
+  return official.tasks.map((task): Row => {
+    const error = task.standardError === null ? '' : ` ± ${formatFigure(task.standardError, task.standardError)} (standard error)`;
+    if (task.mean === null)
+      return [`task ${task.name}`, task.episodes === 0 ? 'no episodes' : `none of ${episodesText(task.episodes)} resolved`];
+    const mean = formatFigure(task.mean, task.standardError ?? Math.abs(task.mean));
+    return [`task ${task.name}`, `${mean}${error}, ${episodesText(task.episodes)}`];
+  });
+}
+
+function metricRows({ official }: Summary): Row[] {
+  return official.metrics.map((metric): Row => {
+    if (metric.mean === null) return [`metric ${metric.name}`, 'never reported'];
+    const deviation = metric.standardDeviation ?? Math.abs(metric.mean);
+    const figures = `${formatFigure(metric.mean, deviation)}, standard deviation ${formatFigure(deviation, deviation)}`;
+    const missing = metric.missing === 0 ? '' : `, missing in ${episodesText(metric.missing)}`;
+    return [`metric ${metric.name}`, `${figures}${missing}`];
+  });
+}
+
+function costRows({ run, official }: Summary): Row[] {
+  const extra = [
+    run.surplus > 0 ? `${formatCount(run.surplus)} surplus` : '',
+    run.retried > 0 ? `${formatCount(run.retried)} retried` : '',
+    run.duplicated > 0 ? `${formatCount(run.duplicated)} duplicated` : '',
+  ].filter((text) => text !== '');
+  const played = [formatDuration(run.seconds), `${formatRate(run.episodesPerSecond)} episodes/s`, ...extra].join(' · ');
+  const died = run.pool.died > 0 ? `, ${formatCount(run.pool.died)} died` : '';
+  return [
+    ['time', played],
+    ['sandboxes', `${formatCount(run.pool.created)} made by ${run.pool.provider} (at most ${formatCount(run.pool.sandboxesMax)})${died}`],
+    ['checkpoint', official.checkpoint.digest],
+    ['suite', official.suite.digest],
+  ];
+}
+
+function episodesText(count: number): string {
+  return count === 1 ? '1 episode' : `${formatCount(count)} episodes`;
+}

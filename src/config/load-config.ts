@@ -1,0 +1,108 @@
+import { readFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { InputError, messageOf } from '../kernel/errors.ts';
+import { workedOut, type Config } from './config.ts';
+import { environmentLayers } from './environment-layer.ts';
+import { KnownSettings } from '../written/known-settings.ts';
+import type { Flag, Layer } from '../written/layer.ts';
+import { isMapping, nested, overlaid, valueAt, type SettingPath } from '../written/path.ts';
+import { problemLine, problemsOf, type Problem } from '../written/problems.ts';
+import { configSchema, type WrittenConfig } from './schema.ts';
+import { yamlLayer } from '../written/yaml-layer.ts';
+
+export interface ConfigSources {
+  /** Path of a YAML or JSON file that holds what differs from the defaults. */
+  readonly file?: string | undefined;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly flags?: readonly Flag[];
+  /** For "auto"; those that this process may use when left out. */
+  readonly processors?: number;
+}
+
+const DEFAULTS = fileURLToPath(new URL('../../config/default.yaml', import.meta.url));
+const KNOWN = new KnownSettings(z.toJSONSchema(configSchema, { io: 'input' }));
+
+/**
+ * The defaults, the file, the environment variables and the flags, each over the one before.
+ *
+ * @throws InputError `config.invalid` (each problem on a line: source, path, expected, found), `config.unreadable`.
+ */
+export function loadConfig(sources: ConfigSources): Config {
+  const defaults = fileLayer(DEFAULTS, 'config/default.yaml');
+  const layers = [
+    defaults,
+    ...(sources.file === undefined ? [] : [fileLayer(sources.file, sources.file)]),
+    ...environmentLayers(sources.environment, KNOWN),
+    ...(sources.flags ?? []).map(flagLayer),
+  ];
+  assertNone(layers.flatMap(linesOfLayer));
+  const merged = withInheritance(layers.reduce<unknown>((base, { value }) => overlaid(base, value), {}));
+  const machine = { processors: sources.processors ?? availableParallelism(), environment: sources.environment };
+  const config = workedOut(validated(merged, layers), machine);
+  assertNone(contradictions(config).map((problem) => problemLine(whereIs(layers, problem.path), problem)));
+  return config;
+}
+
+function fileLayer(path: string, name: string): Layer {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    throw new InputError('config.unreadable', `${name}: cannot be read: ${messageOf(error)}; expected a YAML file`, { cause: error });
+  }
+  return yamlLayer(name, text, 'config.invalid');
+}
+
+function flagLayer({ name, path, value }: Flag): Layer {
+  return { value: nested(path, value), whereIs: () => `flag ${name}` };
+}
+
+/** A layer need not be whole, but what is in it must be right, also where a later layer covers it. */
+function linesOfLayer(layer: Layer): readonly string[] {
+  const result = configSchema.safeParse(layer.value);
+  if (result.success) return [];
+  return problemsOf(result.error, layer.value, KNOWN)
+    .filter(({ isAbsence }) => !isAbsence)
+    .map((problem) => problemLine(layer.whereIs(problem.path), problem));
+}
+
+/** What a template leaves out it takes from "local". */
+function withInheritance(merged: unknown): unknown {
+  const templates = valueAt(merged, ['templates']);
+  if (!isMapping(merged) || !isMapping(templates)) return merged;
+  const inherited = Object.entries(templates).map(([name, template]) => [name, overlaid(templates['local'], template)]);
+  return { ...merged, templates: Object.fromEntries(inherited) };
+}
+
+function validated(merged: unknown, layers: readonly Layer[]): WrittenConfig {
+  const result = configSchema.safeParse(merged);
+  if (result.success) return result.data;
+  const lines = problemsOf(result.error, merged, KNOWN).map((problem) => problemLine(whereIs(layers, problem.path), problem));
+  throw new InputError('config.invalid', lines.join('\n'));
+}
+
+/** Settings that are right by themselves but not together. */
+function contradictions({ pool }: Config): readonly Problem[] {
+  const tooMany = (['min', 'warm'] as const).filter((name) => pool[name] > pool.max);
+  return tooMany.map((name) => ({
+    path: ['pool', name],
+    text: `expected no more than pool.max, which is ${pool.max}, got ${pool[name]}`,
+    isAbsence: false,
+  }));
+}
+
+/** The last layer that has something at the path, or at the longest part of it that any layer has. */
+function whereIs(layers: readonly Layer[], path: SettingPath): string {
+  for (let length = path.length; length > 0; length -= 1) {
+    const part = path.slice(0, length);
+    const layer = layers.findLast(({ value }) => valueAt(value, part) !== undefined);
+    if (layer !== undefined) return layer.whereIs(part);
+  }
+  return 'configuration';
+}
+
+function assertNone(lines: readonly string[]): void {
+  if (lines.length > 0) throw new InputError('config.invalid', lines.join('\n'));
+}

@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
+import { byteSizeSchema } from './byte-size.ts';
+
+/**
+ * The configuration's only definition: what may be written, what it means, and the types that come of it. It holds no default
+ * values: those stand, explained, in config/default.yaml, which every other layer is laid over.
+ */
+
+const AUTO = z.literal('auto');
+const seconds = z.number().positive().max(31_536_000);
+const milliseconds = z.number().positive().max(86_400_000);
+const count = (most: number) => z.int().min(1).max(most);
+const autoOr = (most: number, meaning: string) =>
+  z
+    .union([AUTO, count(most)], { error: `expected "auto" or a whole number from 1 to ${most}` })
+    .describe(`"auto" (${meaning}) or a whole number`);
+
+const MAX_SANDBOXES = 100_000;
+
+const poolSchema = z
+  .strictObject({
+    min: z.int().min(0).max(MAX_SANDBOXES).describe('sandboxes kept even when nobody needs them'),
+    max: autoOr(MAX_SANDBOXES, 'one for each processor').describe('sandboxes that exist at most; "auto": one for each processor'),
+    warm: z.int().min(0).max(MAX_SANDBOXES).describe('idle sandboxes kept ready beyond those in use'),
+    creationConcurrency: autoOr(10_000, 'twice the processors').describe('sandboxes being created at once; "auto": twice the processors'),
+    creationsPerSecond: z.number().positive().max(10_000),
+    readySeconds: seconds.describe('from the start of a creation to a runner that answers'),
+    maxCreationFailures: count(1000).describe('rounds of creation that fail in a row before the evaluation gives up'),
+    idleSeconds: seconds.describe('an unneeded sandbox lives this long'),
+    heartbeatSeconds: seconds.describe('how often an idle runner is asked whether it lives, and how long it has to answer'),
+    leaseSeconds: seconds.describe('a lease that is not renewed for this long is revoked'),
+    episodesPerSandbox: count(1_000_000_000).describe('episodes after which a sandbox is replaced'),
+  })
+  .describe('how many sandboxes there are, and how long things in the pool may take');
+
+const absolutePath = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path');
+const moduleName = z.string().regex(/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/, 'expected the name of a Python module');
+const variableName = z.string().regex(/^[A-Za-z_]\w*$/, 'expected the name of an environment variable');
+
+const variableValue = z.string().regex(/^[^\0]*$/, 'expected text without NUL characters');
+
+const limitsSchema = z
+  .strictObject({
+    memoryBytes: byteSizeSchema,
+    processes: count(1_000_000).describe('processes and threads'),
+    cpus: z.number().positive().max(4096).describe('processors, in fractions'),
+    diskBytes: byteSizeSchema.describe('all that can be written to /tmp and /dev/shm together; bytes, or text such as "512MiB"'),
+    lifetimeSeconds: seconds.describe('from creation to the sandbox being destroyed'),
+  })
+  .describe('each for the whole process tree of one sandbox');
+
+const templateSchema = z
+  .strictObject({
+    provider: z.enum(['bubblewrap']),
+    python: z.union([AUTO, absolutePath], { error: 'expected "auto" or the absolute path of an interpreter' }),
+    imports: z.array(moduleName).max(64).describe('modules that the runner imports before its sandbox counts as ready'),
+    command: z
+      .array(z.string().min(1))
+      .min(1)
+      .max(256)
+      .optional()
+      .describe('a runner of your own instead of the Python one; python and imports are not used then'),
+    environment: z.record(variableName, variableValue).describe('environment variables inside; nothing is inherited'),
+    mounts: z
+      .array(z.strictObject({ source: absolutePath, target: absolutePath }))
+      .max(64)
+      .describe('host paths, visible read-only inside'),
+    network: z.enum(['none', 'host']),
+    limits: limitsSchema,
+    demands: z.array(z.enum(LIMIT_NAMES)).describe('limits that must be enforced for the whole tree, or no sandbox is made'),
+  })
+  .describe('what a sandbox is made of; what a template leaves out it takes from "local"');
+
+const templateName = z.string().regex(TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED);
+
+const evaluationSchema = z
+  .strictObject({
+    window: count(10_000_000).describe('indices that may be dispatched beyond the first one without an outcome'),
+    rangeMilliseconds: milliseconds.describe('how long one range of episodes should keep a runner busy'),
+    stragglerFactor: z.number().min(1).max(1000),
+    stragglerMilliseconds: milliseconds,
+    maxAttempts: count(100).describe('how often an episode is played in all before it counts as unresolved'),
+    infrastructureRetries: z.int().min(0).max(1000),
+    retryMilliseconds: milliseconds.describe('before the first retry; doubled for each further one'),
+    beginMilliseconds: milliseconds.describe('from a range of episodes being sent to an idle runner until it begins the first'),
+    loadMilliseconds: milliseconds.describe("for a runner to import a suite's modules, load a checkpoint and make the environments"),
+  })
+  .describe('how episodes are dispatched; none of it changes a result');
+
+export const configSchema = z
+  .strictObject({
+    stateDir: z
+      .string()
+      .min(1)
+      .max(4096)
+      .describe(
+        'directory of the checkpoint store, the sandboxes and the records of whose they are; "auto": $XDG_STATE_HOME/muster or ~/.local/state/muster',
+      ),
+    log: z.strictObject({ level: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace']) }),
+    pool: poolSchema,
+    templates: z.record(templateName, templateSchema),
+    evaluation: evaluationSchema,
+    checkpoints: z.strictObject({ maxBytes: byteSizeSchema, maxFiles: count(1_000_000) }).describe('bounds for one checkpoint'),
+  })
+  .describe('Muster configuration');
+
+/** As written, before "auto" is worked out. */
+export type WrittenConfig = z.infer<typeof configSchema>;
+export type TemplateConfig = WrittenConfig['templates'][string];

@@ -1,0 +1,17 @@
+/** The promise's result, or the signal's reason as soon as it is aborted. Leaves no listener behind. */
+export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+  if (signal.aborted) {
+    // Nobody will look at it any more, so what becomes of it is no unhandled rejection.
+    promise.catch(() => undefined);
+    return Promise.reject(abortError(signal));
+  }
+  const { promise: aborted, reject } = Promise.withResolvers<never>();
+  const onAbort = (): void => reject(abortError(signal));
+  signal.addEventListener('abort', onAbort, { once: true });
+  return Promise.race([promise, aborted]).finally(() => signal.removeEventListener('abort', onAbort));
+}
+
+/** The signal's reason as an error, whatever it was aborted with. */
+export function abortError(signal: AbortSignal): Error {
+  return signal.reason instanceof Error ? signal.reason : new DOMException(String(signal.reason), 'AbortError');
+}

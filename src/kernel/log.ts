@@ -1,0 +1,8 @@
+/** What the domain needs of a logger; pino's fits. Fields are ids and figures, never secrets or whole outputs. */
+export interface Log {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
+export const silentLog: Log = { debug: () => undefined, info: () => undefined, warn: () => undefined };

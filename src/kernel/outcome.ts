@@ -1,0 +1,45 @@
+/** What an episode came to. A failed episode is a value; only `lost` speaks of infrastructure. */
+export type Outcome = Completed | Failed | Lost;
+
+export interface Completed {
+  readonly kind: 'completed';
+  /** Undiscounted sum of rewards, within the suite's bounds. */
+  readonly return: number;
+  /** Environment steps. */
+  readonly length: number;
+  /** Scalars that the environment or the runner measured, by name. */
+  readonly metrics: Readonly<Record<string, number>>;
+}
+
+/** The episode itself failed: it is scored as the suite says and never retried. */
+export interface Failed {
+  readonly kind: 'failed';
+  readonly cause: FailureCause;
+  /** For a person: what happened, bounded to a few kilobytes. */
+  readonly detail: string;
+}
+
+/** The infrastructure failed: retried on another sandbox, then unresolved. Never scored. */
+export interface Lost {
+  readonly kind: 'lost';
+  readonly detail: string;
+}
+
+export const FAILURE_CAUSES = [
+  /** The suite's time limit for one episode passed. */
+  'timeout',
+  /** The policy raised, or its action does not fit the environment. */
+  'policy-crash',
+  /** The environment raised, or its process ended while the episode ran. */
+  'environment-crash',
+  /** The sandbox's memory limit ended the process. */
+  'out-of-memory',
+  /** What the runner sent for this episode is no valid frame, or not the one that was due. */
+  'protocol-violation',
+  /** The return is not a finite number. */
+  'invalid-return',
+  /** The return lies outside of the suite's declared reward bounds. */
+  'out-of-bounds',
+] as const;
+
+export type FailureCause = (typeof FAILURE_CAUSES)[number];

@@ -1,0 +1,66 @@
+import type { PlannedEpisode } from '../runner/playlist.ts';
+
+/** An episode that is out with a runner. */
+export interface Flight {
+  readonly episode: PlannedEpisode;
+  /** Milliseconds on the clock. */
+  readonly since: number;
+  /** Episodes that its runner has to play before it. */
+  readonly behind: number;
+  copies: number;
+}
+
+/**
+ * The episodes in flight, by index. They lie close together, between the first that is missing and the last that was sent, so a ring
+ * serves: hundreds of thousands may be out at once, and a hash of them would cost an episode more than all else that dispatch does.
+ */
+export class Flights {
+  #slots: (Flight | undefined)[] = Array.from({ length: 64 }, () => undefined);
+  /** No index below is in flight, and none from `#end` on. */
+  #start = 0;
+  #end = 0;
+  #size = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get(index: number): Flight | undefined {
+    return index < this.#start || index >= this.#end ? undefined : this.#slots[index & (this.#slots.length - 1)];
+  }
+
+  add(flight: Flight): void {
+    const { index } = flight.episode;
+    if (this.#size === 0) this.#start = this.#end = index;
+    const start = Math.min(this.#start, index);
+    const end = Math.max(this.#end, index + 1);
+    if (end - start > this.#slots.length) this.#grow(end - start);
+    this.#start = start;
+    this.#end = end;
+    this.#slots[index & (this.#slots.length - 1)] = flight;
+    this.#size += 1;
+  }
+
+  remove(index: number): void {
+    if (this.get(index) === undefined) return;
+    this.#slots[index & (this.#slots.length - 1)] = undefined;
+    this.#size -= 1;
+    while (this.#start < this.#end && this.get(this.#start) === undefined) this.#start += 1;
+  }
+
+  /** The lowest index of which one copy is out: what the fold waits for. */
+  firstSingle(): Flight | undefined {
+    for (let index = this.#start; index < this.#end; index += 1) {
+      const flight = this.get(index);
+      if (flight?.copies === 1) return flight;
+    }
+    return undefined;
+  }
+
+  #grow(length: number): void {
+    const before = this.#slots;
+    const slots: (Flight | undefined)[] = Array.from({ length: 2 ** Math.ceil(Math.log2(length)) }, () => undefined);
+    for (let index = this.#start; index < this.#end; index += 1) slots[index & (slots.length - 1)] = before[index & (before.length - 1)];
+    this.#slots = slots;
+  }
+}

@@ -1,0 +1,184 @@
+import { untilAborted } from '../kernel/abort.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { Deadline, whenAborted } from '../kernel/deadline.ts';
+import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
+import { mayBringCode } from '../policy-distribution/checkpoint.ts';
+import type { Distributor } from '../policy-distribution/distributor.ts';
+import { LeaseLostError, type Lease } from '../pool/lease.ts';
+import type { PlayedEpisode } from '../runner/played-episode.ts';
+import type { RunnerSession } from '../runner/session.ts';
+import type { EvaluationRequest } from './evaluate.ts';
+import type { Evaluation } from './evaluation.ts';
+import type { Waiters } from './waiters.ts';
+
+/** What a shift needs of the evaluation that it works for. */
+export interface ShiftContext {
+  readonly request: EvaluationRequest;
+  readonly evaluation: Pick<Evaluation, 'take' | 'takeStraggler' | 'nextStragglerAt' | 'giveBack'>;
+  readonly distributor: Distributor;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly config: { readonly loadMilliseconds: number; readonly beginMilliseconds: number };
+  /** Those without work; woken when there may be some. */
+  readonly idle: Waiters;
+  /** Aborted when the evaluation needs no more episodes. */
+  readonly over: AbortSignal;
+  /** How many sandboxes share the episodes, those on their way included. */
+  sandboxes(): number;
+  record(played: readonly PlayedEpisode[]): Promise<void>;
+  /** A runner has taken the checkpoint; asked before a refusal is believed. */
+  onLoaded(): void;
+  wasLoaded(): boolean;
+}
+
+/** Ranges that a runner is sent before it has finished the first: it never waits for a round trip. */
+const RANGES_AHEAD = 2;
+
+/** The time that an evaluation has with one leased sandbox: loads the policy, then plays ranges until there are no more. */
+export class Shift {
+  readonly #lease: Lease<RunnerSession>;
+  readonly #session: RunnerSession;
+  readonly #context: ShiftContext;
+  /** The evaluation is over, or the lease is lost. */
+  readonly #stop: AbortSignal;
+
+  constructor(lease: Lease<RunnerSession>, context: ShiftContext) {
+    this.#lease = lease;
+    this.#session = lease.occupant;
+    this.#context = context;
+    this.#stop = AbortSignal.any([context.over, lease.signal]);
+  }
+
+  /**
+   * Resolves when the evaluation is over, the sandbox has played its share, or it came to an end in the course of its work.
+   *
+   * @throws InputError when the runner refuses the policy; InfrastructureError when nothing came of the shift that an
+   * episode can be held to account for.
+   */
+  async work(): Promise<void> {
+    const code = this.#code();
+    if (this.#session.isTaintedFor(code)) return this.#lease.discard('it has run code that came with another checkpoint or suite');
+    try {
+      await this.#load(code);
+    } catch (error) {
+      throw await this.#afterFailedLoad(error);
+    }
+    this.#context.onLoaded();
+    await this.#play();
+  }
+
+  /** Digests of all that brings code with it; empty when everything is data. */
+  #code(): string {
+    const { checkpoint, suiteFiles } = this.#context.request;
+    return [...(suiteFiles ? [suiteFiles.digest] : []), ...(mayBringCode(checkpoint) ? [checkpoint.digest] : [])].join();
+  }
+
+  /**
+   * The runner refuses the checkpoint: so will every other, unless one has taken it already. Anything else is this sandbox's
+   * own trouble, and it is not used again.
+   */
+  async #afterFailedLoad(error: unknown): Promise<unknown> {
+    if (this.#context.over.aborted) return error;
+    if (this.#session.isClosed || error instanceof LeaseLostError) return this.#lostWhileLoading();
+    if (error instanceof InputError && !this.#context.wasLoaded()) return error;
+    this.#lease.discard(messageOf(error));
+    if (!(error instanceof InputError)) return error;
+    return new InfrastructureError('runner.refused', `${error.message} (others have taken it)`, { cause: error });
+  }
+
+  /** The pool hears of a runner's end before its last words have been read, or the other way round: both are waited for. */
+  async #lostWhileLoading(): Promise<InfrastructureError> {
+    const reason = await untilAborted(this.#session.gone, this.#context.over);
+    await whenAborted(this.#stop);
+    return new InfrastructureError('sandbox.lost', reason);
+  }
+
+  async #load(code: string): Promise<void> {
+    const { suite, checkpoint, suiteFiles } = this.#context.request;
+    const { clock, config, distributor } = this.#context;
+    const late = (): Error =>
+      new InfrastructureError('runner.load-timeout', `loading the checkpoint took more than ${config.loadMilliseconds} ms`);
+    using deadline = new Deadline(clock, config.loadMilliseconds, late, this.#stop);
+    const { signal } = deadline;
+    const modules = suiteFiles ? await distributor.deliver(suiteFiles, this.#lease.sandbox, signal) : null;
+    const path = await distributor.deliver(checkpoint, this.#lease.sandbox, signal);
+    await this.#session.load(
+      {
+        policy: { path, digest: checkpoint.digest },
+        code: modules,
+        tasks: suite.tasks.map(({ name, environment }) => ({ name, environment })),
+        actions: suite.actions,
+        metrics: suite.metrics,
+      },
+      { episodeMilliseconds: suite.episodeSeconds * 1000, beginMilliseconds: config.beginMilliseconds, code },
+      signal,
+    );
+  }
+
+  /** Also when the lease is lost, the session is heard to its end: only then is it known what was not played. */
+  async #play(): Promise<void> {
+    let outcomes = 0;
+    while (!this.#context.over.aborted) {
+      if (!this.#lease.signal.aborted) this.#sendWork();
+      if (!this.#session.isBusy && !this.#lease.signal.aborted) {
+        if (this.#lease.episodesLeft === 0) return;
+        await this.#awaitWork();
+        continue;
+      }
+      const { played, closed } = await this.#session.collect(this.#context.over);
+      outcomes += played.filter(isAttributable).length;
+      if (closed) {
+        this.#context.evaluation.giveBack(closed.unplayed);
+        this.#context.log.debug(
+          { sandbox: this.#lease.sandbox.id, reason: closed.reason, unplayed: closed.unplayed.length },
+          'a runner ended',
+        );
+      }
+      await this.#context.record(played);
+      // The end of a runner is the pool's to notice and to count, before the lease is given back.
+      if (closed) await whenAborted(this.#stop);
+      if (closed && outcomes === 0) throw new InfrastructureError('sandbox.lost', closed.reason);
+      if (closed) return;
+      this.#count(played.length);
+    }
+  }
+
+  /** A lease that was lost meanwhile has nothing to count; the session's end, which follows, says the rest. */
+  #count(episodes: number): void {
+    try {
+      this.#lease.countEpisodes(episodes);
+    } catch (error) {
+      if (!(error instanceof LeaseLostError)) throw error;
+    }
+  }
+
+  #sendWork(): void {
+    while (this.#session.outstandingRanges < RANGES_AHEAD) {
+      const outstanding = { ranges: this.#session.outstandingRanges, episodes: this.#session.outstandingEpisodes };
+      const capacity = this.#lease.episodesLeft - outstanding.episodes;
+      const range = this.#context.evaluation.take(this.#context.clock.now(), this.#context.sandboxes(), outstanding, capacity);
+      if (range.length === 0) break;
+      this.#session.play(range);
+    }
+    if (this.#session.isBusy || this.#lease.episodesLeft === 0) return;
+    const straggler = this.#context.evaluation.takeStraggler(this.#context.clock.now());
+    if (straggler) this.#session.play([straggler]);
+  }
+
+  /** Resolves when there may be work again: something came back, the fold advanced, an episode has become a straggler. */
+  async #awaitWork(): Promise<void> {
+    const { clock } = this.#context;
+    const stragglesAt = this.#context.evaluation.nextStragglerAt();
+    using _alarm =
+      stragglesAt === undefined || stragglesAt === Number.POSITIVE_INFINITY
+        ? undefined
+        : clock.after(Math.max(1, stragglesAt - clock.now()), () => this.#context.idle.wake(1));
+    await this.#context.idle.wait(this.#stop);
+  }
+}
+
+/** A kill may be the episode's own doing, and is bounded by its attempts; other losses count against the infrastructure. */
+function isAttributable({ outcome, killed }: PlayedEpisode): boolean {
+  return outcome.kind !== 'lost' || killed;
+}

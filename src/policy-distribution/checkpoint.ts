@@ -1,0 +1,96 @@
+import { createHash } from 'node:crypto';
+import { InputError } from '../kernel/errors.ts';
+import { parseDigest, type Digest } from '../kernel/ids.ts';
+
+/** A policy's weights, named by their content. Two checkpoints with the same digest hold the same bytes under the same paths. */
+export interface Checkpoint {
+  readonly digest: Digest;
+  readonly kind: CheckpointKind;
+  /** Sorted by path, in byte order; exactly one for kind `file`, whose path is the file's own name. */
+  readonly files: readonly CheckpointFile[];
+  readonly labels: CheckpointLabels;
+}
+
+export type CheckpointKind = 'file' | 'directory';
+
+export interface CheckpointFile {
+  /** Relative, `/` between its parts, without `.`, `..` or empty parts. */
+  readonly path: string;
+  /** Bytes. */
+  readonly size: number;
+  /** sha256 of the file's bytes. */
+  readonly digest: Digest;
+}
+
+/** Where a checkpoint comes from, for people and for comparisons. Not part of its name: the bytes alone are. */
+export interface CheckpointLabels {
+  readonly run?: string;
+  /** Training step. */
+  readonly version?: number;
+}
+
+/** Whether loading it may run code that came with it. The formats that are data alone are the ones known to be so. */
+export function mayBringCode({ kind, files }: Pick<Checkpoint, 'kind' | 'files'>): boolean {
+  return kind === 'directory' || !files.every(({ path }) => /\.(safetensors|onnx)$/.test(path));
+}
+
+/** A file's checkpoint bears the file's digest; a directory's bears the digest of its manifest. */
+export function checkpointDigest(kind: CheckpointKind, files: readonly CheckpointFile[]): Digest {
+  switch (kind) {
+    case 'directory':
+      return manifestDigest(files);
+    case 'file': {
+      const [file, ...rest] = files;
+      if (file === undefined || rest.length > 0) throw new RangeError(`a checkpoint of kind "file" has one file, got ${files.length}`);
+      return file.digest;
+    }
+  }
+}
+
+/**
+ * sha256 over the lines `<sha256 hex>  <path>\n`, sorted by path in byte order. It can be had without Muster:
+ * `find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum -- | sha256sum`.
+ */
+function manifestDigest(files: readonly CheckpointFile[]): Digest {
+  const hash = createHash('sha256');
+  for (const file of sortedByPath(files)) hash.update(`${digestHex(file.digest)}  ${file.path}\n`);
+  return parseDigest(`sha256:${hash.digest('hex')}`);
+}
+
+/** Byte order of the UTF-8 form, which is not the order of JavaScript strings beyond U+FFFF. */
+export function sortedByPath<Item extends { readonly path: string }>(items: readonly Item[]): readonly Item[] {
+  return items
+    .map((item) => ({ item, bytes: Buffer.from(item.path) }))
+    .sort((a, b) => Buffer.compare(a.bytes, b.bytes))
+    .map(({ item }) => item);
+}
+
+export function digestHex(digest: Digest): string {
+  return digest.slice('sha256:'.length);
+}
+
+const MAX_PATH_BYTES = 1024;
+
+/**
+ * Control characters and backslashes would make two different directories print the same manifest (and `sha256sum` prints
+ * such names in another form); U+FFFD is what a name that is no UTF-8 turns into.
+ */
+const UNSAFE_IN_PATH = /[\p{Cc}\\\ufffd]/u;
+
+/**
+ * The paths become file names in a sandbox's inbox, so nothing that could leave it gets through.
+ *
+ * @throws InputError `checkpoint.path`
+ */
+export function assertCheckpointPath(path: string): void {
+  const parts = path.split('/');
+  const reason = UNSAFE_IN_PATH.test(path)
+    ? 'has a control character, a backslash or bytes that are not UTF-8 in it'
+    : parts.some((part) => part === '' || part === '.' || part === '..')
+      ? 'is not a relative path inside of the checkpoint'
+      : Buffer.byteLength(path) > MAX_PATH_BYTES
+        ? `is longer than ${MAX_PATH_BYTES} bytes`
+        : undefined;
+  if (reason === undefined) return;
+  throw new InputError('checkpoint.path', `checkpoint: the path ${JSON.stringify(path)} ${reason}; rename the file`);
+}

@@ -1,0 +1,44 @@
+/**
+ * The first object key that stands twice in a JSON text, or undefined. `JSON.parse` keeps the last of two members silently, so
+ * two readers of one file may see different things.
+ *
+ * @param text valid JSON (as `JSON.parse` has it); anything else gives no meaningful answer.
+ */
+export function duplicateKey(text: string): string | undefined {
+  const open: (Set<string> | undefined)[] = [];
+  for (let at = 0; at < text.length; at += 1) {
+    const character = text[at];
+    if (character === '{') open.push(new Set());
+    else if (character === '[') open.push(undefined);
+    else if (character === '}' || character === ']') open.pop();
+    else if (character === '"') {
+      const end = closingQuote(text, at);
+      if (isKey(text, end + 1)) {
+        const keys = open.at(-1);
+        const key = String(JSON.parse(text.slice(at, end + 1)));
+        if (keys?.has(key) === true) return key;
+        keys?.add(key);
+      }
+      at = end;
+    }
+  }
+  return undefined;
+}
+
+/** No regular expression: on one string of many megabytes its backtracking would exhaust the stack. */
+function closingQuote(text: string, openingQuote: number): number {
+  for (let at = openingQuote + 1; ; at += 1) {
+    at = text.indexOf('"', at);
+    if (at < 0) return text.length;
+    let backslashes = 0;
+    while (text[at - 1 - backslashes] === '\\') backslashes += 1;
+    if (backslashes % 2 === 0) return at;
+  }
+}
+
+/** Whether what comes next is a colon. */
+function isKey(text: string, position: number): boolean {
+  let at = position;
+  while (' \t\r\n'.includes(text[at] ?? ':')) at += 1;
+  return text[at] === ':';
+}

@@ -1,0 +1,253 @@
+import type { LeaseId, SandboxId } from '../kernel/ids.ts';
+import { backoffMs } from './backoff.ts';
+import type { PoolConfig } from './pool-config.ts';
+import type { IdleState, LeasedState, SandboxObservation } from './sandbox-state.ts';
+import { nextTokenAt, tokensAt, type TokenBucket, type TokenRate } from './token-bucket.ts';
+
+/**
+ * - `starting`: waits for the provider's description and sweep; nothing is created yet.
+ * - `open`: the normal state.
+ * - `draining`: nothing is granted or created any more, the leased finish.
+ * - `closing`: everything ends now.
+ */
+export type PoolPhase = 'starting' | 'open' | 'draining' | 'closing';
+
+export interface WaiterObservation {
+  readonly id: number;
+  readonly since: number;
+}
+
+export interface CreationObservation {
+  readonly bucket: TokenBucket;
+  /** Rounds of creation that failed since the last sandbox got ready. */
+  readonly failures: number;
+  /** When the last of these rounds failed; −∞ before the first. */
+  readonly failedAt: number;
+}
+
+export interface PoolObservation {
+  readonly config: PoolConfig;
+  readonly phase: PoolPhase;
+  readonly sandboxes: Iterable<SandboxObservation>;
+  /** Longest waiting first. */
+  readonly waiting: Iterable<WaiterObservation>;
+  readonly creation: CreationObservation;
+}
+
+export type PoolAction =
+  /** The lease ends against its holder's will, and its sandbox with it. */
+  | { readonly kind: 'revoke'; readonly sandbox: SandboxId; readonly lease: LeaseId; readonly loss: 'expired' | 'pool-disposed' }
+  /** Of a sandbox that is being created: abandon the creation. */
+  | { readonly kind: 'destroy'; readonly sandbox: SandboxId; readonly why: DestroyReason }
+  | { readonly kind: 'grant'; readonly waiter: number; readonly sandbox: SandboxId }
+  | { readonly kind: 'refuse'; readonly waiter: number; readonly why: 'closed' | 'creation-failed' }
+  | { readonly kind: 'create'; readonly count: number }
+  | { readonly kind: 'ping'; readonly sandbox: SandboxId }
+  /** Plan again at this time, should nothing happen before. At most one a plan. */
+  | { readonly kind: 'wake'; readonly at: number };
+
+/** `silent`: it did not answer its heartbeat in time. `worn-out`: it has played its episodes. `surplus`: not needed for long. */
+export type DestroyReason = 'closed' | 'silent' | 'worn-out' | 'surplus';
+
+/** The sandboxes by what they are once the actions so far are done. */
+interface Census {
+  coming: number;
+  leased: number;
+  idle: IdleSandbox[];
+  /** They still count against the maximum. */
+  ending: number;
+}
+
+interface IdleSandbox {
+  readonly id: SandboxId;
+  readonly state: IdleState;
+}
+
+/** Collects what is to be done, and when there will be more to do. */
+class Agenda {
+  readonly #actions: PoolAction[] = [];
+  #wakeAt = Infinity;
+
+  add(action: PoolAction): void {
+    this.#actions.push(action);
+  }
+
+  remember(at: number): void {
+    this.#wakeAt = Math.min(this.#wakeAt, at);
+  }
+
+  finish(): PoolAction[] {
+    if (this.#wakeAt < Infinity) this.add({ kind: 'wake', at: this.#wakeAt });
+    return this.#actions;
+  }
+}
+
+/**
+ * What the pool should do now. Pure: the same observation gives the same actions. It costs one pass over sandboxes and waiters.
+ *
+ * What has to end comes first, so that nothing is granted that will be gone. Granting comes before sizing, so that nothing is created
+ * for a waiter who can be served and nothing is retired that could serve. What is then still idle is pinged.
+ */
+export function plan(pool: PoolObservation, now: number): PoolAction[] {
+  const agenda = new Agenda();
+  const census = inspect(pool, now, agenda);
+  const waiting = grant(pool.config, census, refuse(pool, census, agenda), now, agenda);
+  if (isOpen(pool.phase)) {
+    const surplus = present(census) - targetSize(pool.config, census.leased + waiting);
+    if (surplus < 0 && pool.phase === 'open') create(pool, census, -surplus, now, agenda);
+    if (surplus > 0) retire(pool.config, census, surplus, now, agenda);
+    for (const sandbox of census.idle) keepHeartbeat(pool.config, sandbox, now, agenda);
+  }
+  return agenda.finish();
+}
+
+/** How fast sandboxes may be created: at most one second's worth at once. */
+export function creationRate(config: PoolConfig): TokenRate {
+  return { perSecond: config.creationsPerSecond, burst: Math.max(1, Math.min(config.creationConcurrency, config.creationsPerSecond)) };
+}
+
+/** Whether a sandbox has played as many episodes as it may. */
+export function isWornOut(sandbox: SandboxObservation, config: PoolConfig): boolean {
+  return sandbox.episodes >= config.episodesPerSandbox;
+}
+
+function isOpen(phase: PoolPhase): boolean {
+  return phase === 'starting' || phase === 'open';
+}
+
+/** The size follows the work: one sandbox for everyone who has or wants one and some in reserve, within the bounds. */
+function targetSize(config: PoolConfig, demand: number): number {
+  return Math.min(config.max, Math.max(config.min, demand + config.warm));
+}
+
+function present(census: Census): number {
+  return census.coming + census.leased + census.idle.length;
+}
+
+function inspect(pool: PoolObservation, now: number, agenda: Agenda): Census {
+  const census: Census = { coming: 0, leased: 0, idle: [], ending: 0 };
+  for (const sandbox of pool.sandboxes) {
+    const { id, state } = sandbox;
+    switch (state.kind) {
+      case 'creating':
+      case 'warming':
+        if (isOpen(pool.phase)) census.coming++;
+        else end(id, 'closed', census, agenda);
+        break;
+      case 'idle': {
+        const why = reasonToEnd(pool, sandbox, state, now);
+        if (why === undefined) census.idle.push({ id, state });
+        else end(id, why, census, agenda);
+        break;
+      }
+      case 'leased':
+        inspectLease(pool.phase, id, state, now, census, agenda);
+        break;
+      case 'destroying':
+        census.ending++;
+        break;
+    }
+  }
+  return census;
+}
+
+function end(sandbox: SandboxId, why: DestroyReason, census: Census, agenda: Agenda): void {
+  census.ending++;
+  agenda.add({ kind: 'destroy', sandbox, why });
+}
+
+function reasonToEnd(pool: PoolObservation, sandbox: SandboxObservation, state: IdleState, now: number): DestroyReason | undefined {
+  if (!isOpen(pool.phase)) return 'closed';
+  if (isWornOut(sandbox, pool.config)) return 'worn-out';
+  if (state.pingedAt !== undefined && now >= state.pingedAt + pool.config.heartbeatSeconds * 1000) return 'silent';
+  return undefined;
+}
+
+function inspectLease(phase: PoolPhase, sandbox: SandboxId, state: LeasedState, now: number, census: Census, agenda: Agenda): void {
+  const expired = now >= state.expiresAt;
+  if (phase === 'closing' || expired) {
+    census.ending++;
+    agenda.add({ kind: 'revoke', sandbox, lease: state.lease, loss: expired ? 'expired' : 'pool-disposed' });
+  } else {
+    census.leased++;
+    agenda.remember(state.expiresAt);
+  }
+}
+
+/**
+ * Refuses those who wait in vain, and returns the others. With no sandbox left or on its way and creation failing again and again, that
+ * is everyone who has seen the latest failure; whoever came after it gets a try of their own.
+ */
+function refuse(pool: PoolObservation, census: Census, agenda: Agenda): WaiterObservation[] {
+  const hopeless = pool.creation.failures >= pool.config.maxCreationFailures && present(census) === 0;
+  const others: WaiterObservation[] = [];
+  for (const waiter of pool.waiting) {
+    if (!isOpen(pool.phase)) agenda.add({ kind: 'refuse', waiter: waiter.id, why: 'closed' });
+    else if (hopeless && waiter.since < pool.creation.failedAt) agenda.add({ kind: 'refuse', waiter: waiter.id, why: 'creation-failed' });
+    else others.push(waiter);
+  }
+  return others;
+}
+
+/**
+ * Longest waiting first; most recently used sandbox first, so that a surplus is left alone and can age out.
+ *
+ * @returns how many still wait.
+ */
+function grant(config: PoolConfig, census: Census, waiting: readonly WaiterObservation[], now: number, agenda: Agenda): number {
+  if (waiting.length > 0) census.idle.sort((a, b) => a.state.since - b.state.since);
+  let granted = 0;
+  for (const waiter of waiting) {
+    const sandbox = census.idle.pop();
+    if (sandbox === undefined) break;
+    agenda.add({ kind: 'grant', waiter: waiter.id, sandbox: sandbox.id });
+    agenda.remember(now + config.leaseSeconds * 1000);
+    granted++;
+  }
+  census.leased += granted;
+  return waiting.length - granted;
+}
+
+/**
+ * Creates what is missing, as far as maximum, concurrency and rate allow. After a failure, one creation at a time probes whether the
+ * provider is back, each after a longer pause, until one gets ready.
+ */
+function create(pool: PoolObservation, census: Census, missing: number, now: number, agenda: Agenda): void {
+  const { config, creation } = pool;
+  const slots = (creation.failures > 0 ? 1 : config.creationConcurrency) - census.coming;
+  const room = config.max - present(census) - census.ending;
+  const wanted = Math.min(missing, slots, room);
+  if (wanted <= 0) return;
+  const pauseEnds = creation.failedAt + backoffMs(creation.failures);
+  if (now < pauseEnds) return agenda.remember(pauseEnds);
+  const rate = creationRate(config);
+  const allowed = tokensAt(creation.bucket, rate, now);
+  const count = Math.min(wanted, allowed);
+  if (count > 0) agenda.add({ kind: 'create', count });
+  if (wanted > allowed) agenda.remember(nextTokenAt(creation.bucket, rate, now));
+}
+
+/** Of the surplus, those end that have been idle for long; the longest idle first. */
+function retire(config: PoolConfig, census: Census, surplus: number, now: number, agenda: Agenda): void {
+  const longestIdleFirst = census.idle.sort((a, b) => a.state.since - b.state.since);
+  let retired = 0;
+  for (const { id, state } of longestIdleFirst.slice(0, surplus)) {
+    const due = state.since + config.idleSeconds * 1000;
+    if (now < due) {
+      agenda.remember(due);
+      break;
+    }
+    end(id, 'surplus', census, agenda);
+    retired++;
+  }
+  census.idle = longestIdleFirst.slice(retired);
+}
+
+function keepHeartbeat(config: PoolConfig, sandbox: IdleSandbox, now: number, agenda: Agenda): void {
+  const { heardAt, pingedAt } = sandbox.state;
+  const intervalMs = config.heartbeatSeconds * 1000;
+  const due = (pingedAt ?? heardAt) + intervalMs;
+  if (now < due) return agenda.remember(due);
+  agenda.add({ kind: 'ping', sandbox: sandbox.id });
+  agenda.remember(now + intervalMs);
+}

@@ -1,0 +1,25 @@
+/** How large a pool is and how long things in it may take. The configuration's schema has the same names and checks the values. */
+export interface PoolConfig {
+  /** Sandboxes that are kept even when nobody needs them. */
+  readonly min: number;
+  /** Sandboxes that exist at most, those being created and destroyed included. */
+  readonly max: number;
+  /** Idle sandboxes that are kept ready beyond those in use, as far as `max` allows. */
+  readonly warm: number;
+  /** Sandboxes between the call that creates them and being ready, at most. */
+  readonly creationConcurrency: number;
+  /** Creations a second in the long run; at most one second's worth, and no more than `creationConcurrency`, starts at once. */
+  readonly creationsPerSecond: number;
+  /** From the call that creates a sandbox to its occupant being ready. */
+  readonly readySeconds: number;
+  /** Rounds of creation that fail in a row before those who wait are refused. Creations under way together are one round. */
+  readonly maxCreationFailures: number;
+  /** How long a sandbox that is not needed stays idle before it is destroyed. */
+  readonly idleSeconds: number;
+  /** How often an idle sandbox is pinged, and how long it has to answer. */
+  readonly heartbeatSeconds: number;
+  /** How long a lease lasts unless its holder renews it. */
+  readonly leaseSeconds: number;
+  /** Episodes after which a sandbox is replaced. */
+  readonly episodesPerSandbox: number;
+}

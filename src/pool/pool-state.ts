@@ -1,0 +1,40 @@
+import type { PoolPhase } from './plan.ts';
+import type { SandboxCounts } from './roster.ts';
+import type { Isolation } from './template.ts';
+
+/** The pool at a glance, for progress displays and results. Cheap to ask for. */
+export interface PoolState {
+  readonly phase: PoolPhase;
+  /** Sandboxes now, by state. */
+  readonly sandboxes: SandboxCounts;
+  /** Acquires that wait. */
+  readonly waiting: number;
+  readonly totals: PoolTotals;
+  /** What is enforced for these sandboxes; known when the pool has started. */
+  readonly isolation: Isolation | undefined;
+  /** Sandboxes of earlier processes that the sweep at the start removed; known when the pool has started. */
+  readonly swept: number | undefined;
+  /** Messages for a person. They stay after the trouble has passed. */
+  readonly lastErrors: {
+    readonly creation: string | undefined;
+    readonly destruction: string | undefined;
+    readonly sweep: string | undefined;
+  };
+}
+
+/** Counted since the pool was made. */
+export interface PoolTotals {
+  /** Sandboxes that the provider made. */
+  readonly created: number;
+  /** Of these, how many are gone for certain. */
+  readonly destroyed: number;
+  /** Sandboxes that did not get ready, made or not. */
+  readonly failed: number;
+  /** Sandboxes that were ready and died, or did not answer their heartbeat any more. */
+  readonly died: number;
+  /** Sandboxes that could not be destroyed and were left to a later sweep. */
+  readonly abandoned: number;
+  readonly leases: number;
+  /** Leases that ended against their holder's will. */
+  readonly revoked: number;
+}

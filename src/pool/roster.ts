@@ -1,0 +1,82 @@
+import type { SandboxId } from '../kernel/ids.ts';
+import type { LeaseTicket } from './lease.ts';
+import type { Sandbox } from './sandbox.ts';
+import { canFollow, type SandboxObservation, type SandboxState, type SandboxStateKind } from './sandbox-state.ts';
+
+/** One sandbox on the pool's books, from the intent to create it until it is gone. */
+export class Member<Occupant> implements SandboxObservation {
+  readonly id: SandboxId;
+  /** When its creation began. */
+  readonly since: number;
+  state: SandboxState = { kind: 'creating' };
+  episodes = 0;
+  /** Of its latest lease. */
+  generation = 0;
+  /** Whether the provider made it. */
+  isMade = false;
+  /** From `idle` on. */
+  warm: { readonly sandbox: Sandbox; readonly occupant: Occupant } | undefined;
+  /** The lease in force; none once its holder has given it back. */
+  lease: { readonly ticket: LeaseTicket; readonly revocation: AbortController } | undefined;
+  /** Aborted when it has to end; a creation under way is abandoned by it. */
+  readonly condemned = new AbortController();
+
+  constructor(id: SandboxId, since: number) {
+    this.id = id;
+    this.since = since;
+  }
+}
+
+export type SandboxCounts = Readonly<Record<SandboxStateKind, number>>;
+
+/** All sandboxes on the books, with their number in each state kept current, so that asking costs nothing. */
+export class Roster<Occupant> {
+  readonly #members = new Map<SandboxId, Member<Occupant>>();
+  readonly #counts: Record<SandboxStateKind, number> = { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 };
+  readonly #whenEmpty: (() => void)[] = [];
+
+  get size(): number {
+    return this.#members.size;
+  }
+
+  values(): Iterable<Member<Occupant>> {
+    return this.#members.values();
+  }
+
+  counts(): SandboxCounts {
+    return { ...this.#counts };
+  }
+
+  get(id: SandboxId): Member<Occupant> | undefined {
+    return this.#members.get(id);
+  }
+
+  add(member: Member<Occupant>): void {
+    if (this.#members.has(member.id)) throw new Error(`two sandboxes are called ${member.id}`);
+    this.#members.set(member.id, member);
+    this.#counts[member.state.kind]++;
+  }
+
+  move(member: Member<Occupant>, state: SandboxState): void {
+    const from = member.state.kind;
+    if (!canFollow(from, state.kind)) throw new Error(`sandbox ${member.id} cannot go from ${from} to ${state.kind}`);
+    this.#counts[from]--;
+    this.#counts[state.kind]++;
+    member.state = state;
+  }
+
+  remove(member: Member<Occupant>): void {
+    if (member.state.kind !== 'destroying')
+      throw new Error(`sandbox ${member.id} is ${member.state.kind}: only what is being destroyed can be gone`);
+    if (this.#members.delete(member.id)) this.#counts.destroying--;
+    if (this.size === 0) for (const resolve of this.#whenEmpty.splice(0)) resolve();
+  }
+
+  /** Resolves when no sandbox is left on the books. */
+  empty(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (this.size === 0) resolve();
+    else this.#whenEmpty.push(resolve);
+    return promise;
+  }
+}

@@ -1,0 +1,71 @@
+import type { Readable, Writable } from 'node:stream';
+import type { OwnerId, SandboxId } from '../kernel/ids.ts';
+import type { Isolation, SandboxTemplate } from './template.ts';
+
+/**
+ * One isolated place that runs one program. What the program does is a value (`exit`); what the provider cannot do is a
+ * thrown `InfrastructureError`. The two are never passed off as each other.
+ */
+export interface Sandbox {
+  readonly id: SandboxId;
+  readonly isolation: Isolation;
+  /** The program's input. Ending it is a half-close: output still flows. Writing after the program ended is ignored. */
+  readonly stdin: Writable;
+  /** The program's output, byte for byte. Not reading it stops the program, not Muster (back-pressure). */
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** How the program ended. Resolves once, after the last byte of output can be read; never rejects. */
+  readonly exit: Promise<SandboxExit>;
+  /**
+   * Makes a file readable inside, read-only, under the inbox. The file appears whole or not at all.
+   *
+   * @param path relative, without `..` or empty parts.
+   * @returns the file's absolute path as the program sees it.
+   * @throws InputError when the path would leave the inbox; InfrastructureError when the sandbox is gone or storage fails.
+   */
+  upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string>;
+  /** Kills every process, removes every trace. Idempotent, also while another call is under way; resolves when all is gone. */
+  destroy(): Promise<void>;
+}
+
+/** A host file is shared without a copy where the provider can; it must not change afterwards. */
+export type UploadContent = { readonly kind: 'file'; readonly hostPath: string } | { readonly kind: 'stream'; readonly stream: Readable };
+
+export type SandboxExit =
+  /** The program ended by itself. By signal n, the code is 128 + n, as shells have it. */
+  | { readonly kind: 'exited'; readonly code: number }
+  /** The memory limit ended it. */
+  | { readonly kind: 'out-of-memory' }
+  /** `limits.lifetimeSeconds` passed. */
+  | { readonly kind: 'lifetime' }
+  /** Muster called `destroy`. */
+  | { readonly kind: 'destroyed' }
+  /** Something else took the sandbox away: the provider, the machine, an administrator. */
+  | { readonly kind: 'lost'; readonly detail: string };
+
+export interface SandboxSpec {
+  readonly id: SandboxId;
+  readonly template: SandboxTemplate;
+}
+
+/** Makes sandboxes. Disposing it destroys all that it still holds. */
+export interface SandboxProvider extends AsyncDisposable {
+  readonly name: string;
+  /** Carried by every sandbox from the moment of its creation, so that a sweep can tell whose it is. */
+  readonly owner: OwnerId;
+  /**
+   * What would be enforced for this template, here and now.
+   *
+   * @throws InputError when the template demands what cannot be had; InfrastructureError when no sandbox can be made at
+   * all. Both name the remedy.
+   */
+  describe(template: SandboxTemplate): Promise<Isolation>;
+  /**
+   * Resolves when the program has been started. Aborting the signal abandons the creation and leaves nothing behind.
+   *
+   * @throws InfrastructureError when the sandbox cannot be made.
+   */
+  create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>;
+  /** Destroys the sandboxes of owners that are gone. @returns their ids. */
+  sweep(signal: AbortSignal): Promise<readonly SandboxId[]>;
+}

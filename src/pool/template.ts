@@ -1,0 +1,52 @@
+/** How templates may be called, in the configuration and where suites name theirs. */
+export const TEMPLATE_NAME = /^[a-z][a-z0-9-]{0,31}$/;
+export const TEMPLATE_NAME_EXPECTED = 'expected a template name: 1 to 32 lower-case letters, digits and "-"';
+
+/** What a sandbox is made of. Any provider can be handed any template; what it cannot honour it refuses with an `InputError`. */
+export interface SandboxTemplate {
+  readonly name: string;
+  /** The one program that the sandbox runs; the sandbox lives as long as it does. The first word is looked up in PATH. */
+  readonly command: readonly string[];
+  /** The program's whole environment, besides PATH, HOME and TMPDIR. Nothing is inherited from Muster. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** Host directories or files, visible read-only inside. */
+  readonly mounts: readonly Mount[];
+  readonly network: 'none' | 'host';
+  readonly limits: SandboxLimits;
+  /** Limits that must be enforced for the whole process tree, or no sandbox is made. */
+  readonly demands: readonly LimitName[];
+}
+
+export interface Mount {
+  readonly source: string;
+  readonly target: string;
+}
+
+/** Each holds for the whole process tree of one sandbox, as far as `Isolation` says. */
+export interface SandboxLimits {
+  readonly memoryBytes: number;
+  readonly processes: number;
+  /** Processors, in fractions: 0.5 is half of one. */
+  readonly cpus: number;
+  /** All that the sandbox can write to files, in /tmp and /dev/shm together. */
+  readonly diskBytes: number;
+  /** From creation to the sandbox being destroyed. */
+  readonly lifetimeSeconds: number;
+}
+
+export const LIMIT_NAMES = ['memory', 'processes', 'cpu', 'disk', 'lifetime'] as const;
+export type LimitName = (typeof LIMIT_NAMES)[number];
+
+/** What is really enforced, and by what: stated in every result. */
+export interface Isolation {
+  /** `bubblewrap`, `in-memory`, … */
+  readonly mechanism: string;
+  readonly limits: Readonly<Record<LimitName, LimitEnforcement>>;
+}
+
+export interface LimitEnforcement {
+  /** `tree`: the sandbox as a whole. `process`: each process for itself. `none`: not enforced. */
+  readonly scope: 'tree' | 'process' | 'none';
+  /** `cgroup-v2`, `cgroup-v1`, `rlimit`, `tmpfs`, `timer`, `none` */
+  readonly by: string;
+}

@@ -1,0 +1,36 @@
+/** A rate limit as a value: `tokens` were there at the time `at` (milliseconds); they grow with time up to the burst. */
+export interface TokenBucket {
+  readonly tokens: number;
+  readonly at: number;
+}
+
+export interface TokenRate {
+  readonly perSecond: number;
+  readonly burst: number;
+}
+
+/** Rounding may leave the sum of many small refills just below a whole token; this much is forgiven. */
+const ROUNDING = 1e-9;
+
+export function fullBucket(rate: TokenRate, now: number): TokenBucket {
+  return { tokens: rate.burst, at: now };
+}
+
+/** Whole tokens that can be taken now. */
+export function tokensAt(bucket: TokenBucket, rate: TokenRate, now: number): number {
+  return Math.floor(level(bucket, rate, now) + ROUNDING);
+}
+
+/** When the next whole token can be taken, if none is taken before. */
+export function nextTokenAt(bucket: TokenBucket, rate: TokenRate, now: number): number {
+  const missing = tokensAt(bucket, rate, now) + 1 - level(bucket, rate, now);
+  return now + (missing / rate.perSecond) * 1000;
+}
+
+export function takeTokens(bucket: TokenBucket, rate: TokenRate, now: number, count: number): TokenBucket {
+  return { tokens: Math.max(0, level(bucket, rate, now) - count), at: now };
+}
+
+function level(bucket: TokenBucket, rate: TokenRate, now: number): number {
+  return Math.min(rate.burst, bucket.tokens + ((now - bucket.at) / 1000) * rate.perSecond);
+}

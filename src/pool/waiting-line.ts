@@ -1,0 +1,70 @@
+import type { WaiterObservation } from './plan.ts';
+
+interface Waiter<T> extends WaiterObservation {
+  readonly serve: (value: T) => void;
+  readonly refuse: (error: Error) => void;
+}
+
+/** Those who wait for a lease, in the order they came. Joining, leaving and serving take constant time. */
+export class WaitingLine<T> implements Iterable<WaiterObservation> {
+  readonly #waiters = new Map<number, Waiter<T>>();
+  #lastId = 0;
+
+  get size(): number {
+    return this.#waiters.size;
+  }
+
+  [Symbol.iterator](): Iterator<WaiterObservation> {
+    return this.#waiters.values();
+  }
+
+  /** Resolves when served; rejects when refused, or with the signal's reason when it is aborted before. */
+  join(since: number, signal: AbortSignal): Promise<T> {
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    if (signal.aborted) {
+      reject(signal.reason);
+      return promise;
+    }
+    const id = ++this.#lastId;
+    const leave = (): void => {
+      this.#waiters.delete(id);
+      signal.removeEventListener('abort', abort);
+    };
+    const abort = (): void => {
+      leave();
+      reject(signal.reason);
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    this.#waiters.set(id, {
+      id,
+      since,
+      serve: (value) => {
+        leave();
+        resolve(value);
+      },
+      refuse: (error) => {
+        leave();
+        reject(error);
+      },
+    });
+    return promise;
+  }
+
+  first(): number | undefined {
+    return this.#waiters.keys().next().value;
+  }
+
+  has(id: number): boolean {
+    return this.#waiters.has(id);
+  }
+
+  /** Nothing happens when the waiter has left. */
+  serve(id: number, value: T): void {
+    this.#waiters.get(id)?.serve(value);
+  }
+
+  /** Nothing happens when the waiter has left. */
+  refuse(id: number, error: Error): void {
+    this.#waiters.get(id)?.refuse(error);
+  }
+}

@@ -1,0 +1,75 @@
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import type { Sandbox, SandboxExit } from '../pool/sandbox.ts';
+import { FrameReader } from './frame-reader.ts';
+import {
+  encodeFrame,
+  MAX_RUNNER_FRAME_BYTES,
+  parseRunnerFrame,
+  type MalformedFrame,
+  type MusterFrame,
+  type RunnerFrame,
+} from './frames.ts';
+import { RecentText } from './recent-text.ts';
+
+/** Characters of stderr that are kept. */
+const STDERR_KEPT = 8 * 1024;
+
+export interface ChannelListener {
+  onFrame(frame: RunnerFrame | MalformedFrame): void;
+  /** Comes last: what the runner wrote before it ended has been read by then. */
+  onExit(exit: SandboxExit): void;
+}
+
+/** The line to a runner, over its sandbox's stdio: frames out of stdout, printed text out of stderr, and its end. */
+export class Channel {
+  readonly #sandbox: Sandbox;
+  readonly #listener: ChannelListener;
+  readonly #stderr = new RecentText(STDERR_KEPT);
+
+  constructor(sandbox: Sandbox, listener: ChannelListener) {
+    this.#sandbox = sandbox;
+    this.#listener = listener;
+    const reader = new FrameReader(
+      MAX_RUNNER_FRAME_BYTES,
+      (line) => listener.onFrame(parseRunnerFrame(line)),
+      () => listener.onFrame({ type: 'malformed', problem: `more than ${MAX_RUNNER_FRAME_BYTES} bytes` }),
+    );
+    const decoder = new StringDecoder('utf8');
+    sandbox.stdout.on('data', (chunk: Buffer) => reader.push(chunk));
+    sandbox.stderr.on('data', (chunk: Buffer) => this.#stderr.append(decoder.write(chunk)));
+    void this.#watchExit();
+  }
+
+  /** At most two ranges, a load and a ping are ever under way, so what waits in the pipe is bounded without heeding `drain`. */
+  send(frame: MusterFrame): void {
+    this.#sandbox.stdin.write(encodeFrame(frame));
+  }
+
+  /** What came out of stderr lately, once. */
+  takeStderr(): string {
+    return this.#stderr.take();
+  }
+
+  /** Reads no more: what the runner still says waits in the pipe until its sandbox is destroyed. */
+  mute(): void {
+    this.#sandbox.stdout.pause();
+    this.#sandbox.stderr.pause();
+  }
+
+  async #watchExit(): Promise<void> {
+    const read = Promise.all([untilRead(this.#sandbox.stdout), untilRead(this.#sandbox.stderr)]);
+    const exit = await this.#sandbox.exit;
+    if (exit.kind !== 'destroyed') await read;
+    this.#listener.onExit(exit);
+  }
+}
+
+/** Resolves when the stream has nothing more to say, for whatever reason. */
+function untilRead(stream: Readable): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  stream.once('end', resolve);
+  stream.once('close', resolve);
+  stream.once('error', () => resolve());
+  return promise;
+}

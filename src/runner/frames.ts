@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { InputError } from '../kernel/errors.ts';
+import { FAILURE_CAUSES } from '../kernel/outcome.ts';
+
+/**
+ * The frames of the runner protocol, version 1 (docs/runner-protocol.md): one JSON object a line, both ways.
+ * What a runner sends is untrusted: nothing of it is used before `parseRunnerFrame` has let it through.
+ */
+export const PROTOCOL_VERSION = 1;
+
+/** Longest line that a runner may send, in bytes without the line feed. */
+export const MAX_RUNNER_FRAME_BYTES = 64 * 1024;
+
+/** Longest line that a runner must accept. */
+export const MAX_MUSTER_FRAME_BYTES = 1024 * 1024;
+
+/** Most episodes that travel in one range: keeps a `play` line far below the megabyte that a runner must accept. */
+export const MAX_RANGE_EPISODES = 4096;
+
+const id = z.int().min(0);
+const shortText = z.string().max(16 * 1024);
+
+const readySchema = z.object({ type: z.literal('ready'), protocol: z.int(), runner: z.string().max(200) });
+const loadedSchema = z.object({ type: z.literal('loaded'), load: id, digest: z.string().max(200) });
+const refusedSchema = z.object({ type: z.literal('refused'), load: id, part: z.enum(['policy', 'environment']), message: shortText });
+const beginSchema = z.object({ type: z.literal('begin'), range: id });
+const pongSchema = z.object({ type: z.literal('pong'), ping: id });
+
+const episodeFields = { range: id, index: id, seconds: z.number().min(0).max(1e9), log: shortText.optional() };
+const completedSchema = z.object({
+  type: z.literal('completed'),
+  ...episodeFields,
+  // Infinite or not a number is an outcome of its own, not a broken frame.
+  return: z.custom<number>((value) => typeof value === 'number', 'expected a number'),
+  length: z.int().min(0),
+  metrics: z.record(z.string().max(64), z.number()).default({}),
+});
+const failedSchema = z.object({ type: z.literal('failed'), ...episodeFields, cause: z.enum(FAILURE_CAUSES), detail: shortText });
+
+const runnerFrameSchema = z.discriminatedUnion('type', [
+  readySchema,
+  loadedSchema,
+  refusedSchema,
+  beginSchema,
+  completedSchema,
+  failedSchema,
+  pongSchema,
+]);
+
+export type RunnerFrame = z.infer<typeof runnerFrameSchema>;
+export type EpisodeFrame = Extract<RunnerFrame, { type: 'completed' | 'failed' }>;
+
+export interface MalformedFrame {
+  readonly type: 'malformed';
+  readonly problem: string;
+}
+
+/** @returns the frame, or what is wrong with the line. */
+export function parseRunnerFrame(line: string): RunnerFrame | MalformedFrame {
+  let json: unknown;
+  try {
+    json = JSON.parse(line);
+  } catch {
+    return { type: 'malformed', problem: `not a JSON object: ${excerpt(line)}` };
+  }
+  const parsed = runnerFrameSchema.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  return { type: 'malformed', problem: `${shortened(issue?.path.join('.') || 'frame')}: ${issue?.message ?? 'invalid'}: ${excerpt(line)}` };
+}
+
+function excerpt(line: string): string {
+  return JSON.stringify(shortened(line));
+}
+
+function shortened(text: string): string {
+  return text.length > 120 ? `${text.slice(0, 120)}…` : text;
+}
+
+export interface TaskEnvironment {
+  readonly name: string;
+  readonly environment: {
+    readonly entry: string;
+    readonly kwargs: Readonly<Record<string, unknown>>;
+    readonly wrappers: readonly { readonly entry: string; readonly kwargs: Readonly<Record<string, unknown>> }[];
+  };
+}
+
+export interface LoadFrame {
+  readonly type: 'load';
+  readonly load: number;
+  /** `path` is absolute, inside the sandbox. */
+  readonly policy: { readonly path: string; readonly digest: string };
+  /** Directory with the suite's own modules, inside the sandbox. */
+  readonly code: string | null;
+  readonly tasks: readonly TaskEnvironment[];
+  readonly actions: 'deterministic' | 'stochastic';
+  readonly metrics: readonly string[];
+}
+
+export interface PlayFrame {
+  readonly type: 'play';
+  readonly range: number;
+  /** index, task, environment seed, policy seed */
+  readonly episodes: readonly (readonly [number, number, number, number])[];
+}
+
+export interface PingFrame {
+  readonly type: 'ping';
+  readonly ping: number;
+}
+
+export type MusterFrame = LoadFrame | PlayFrame | PingFrame;
+
+/** @throws InputError when a suite is so large that no runner needs to accept it. */
+export function encodeFrame(frame: MusterFrame): string {
+  const line = `${JSON.stringify(frame)}\n`;
+  if (frame.type !== 'load' || Buffer.byteLength(line) <= MAX_MUSTER_FRAME_BYTES) return line;
+  const found = `the suite's tasks take ${Buffer.byteLength(line)} bytes to send to a runner`;
+  throw new InputError('suite.too-large', `${found}, which takes at most ${MAX_MUSTER_FRAME_BYTES}; split the suite`);
+}

@@ -1,0 +1,39 @@
+import type { EpisodeIndex } from '../kernel/ids.ts';
+import type { Outcome } from '../kernel/outcome.ts';
+import type { EpisodeFrame } from './frames.ts';
+import type { PlannedEpisode } from './playlist.ts';
+
+/** What a session hands over of one episode. */
+export interface PlayedEpisode {
+  readonly index: EpisodeIndex;
+  readonly outcome: Outcome;
+  /** Wall-clock seconds of the episode as the runner measured them, at most the time limit: a measure for dispatch, not for the result. */
+  readonly seconds: number;
+  /** The runner was ended by SIGKILL or SIGTERM during the episode; `outcome` is then `lost`. */
+  readonly killed: boolean;
+  /** What the environment and the policy printed, shortened. */
+  readonly log?: string;
+}
+
+export interface Collected {
+  readonly played: readonly PlayedEpisode[];
+  /** The session's end. */
+  readonly closed?: { readonly reason: string; readonly unplayed: readonly PlannedEpisode[] };
+}
+
+/** @param metrics names that were asked for: what else a runner sends is not kept. */
+export function outcomeOfFrame(frame: EpisodeFrame, metrics: readonly string[]): Outcome {
+  switch (frame.type) {
+    case 'completed':
+      return { kind: 'completed', return: frame.return, length: frame.length, metrics: picked(frame.metrics, metrics) };
+    case 'failed':
+      return { kind: 'failed', cause: frame.cause, detail: frame.detail };
+  }
+}
+
+const NO_METRICS = {};
+
+function picked(all: Readonly<Record<string, number>>, names: readonly string[]): Readonly<Record<string, number>> {
+  if (names.length === 0) return NO_METRICS;
+  return Object.fromEntries(names.flatMap((name) => (Object.hasOwn(all, name) ? [[name, all[name] ?? Number.NaN]] : [])));
+}

@@ -1,0 +1,21 @@
+/** The last `limit` characters of a text that is written piece by piece, in constant memory. */
+export class RecentText {
+  #text = '';
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  append(piece: string): void {
+    this.#text = (this.#text + piece).slice(-this.#limit);
+  }
+
+  /** @returns the text so far, and starts afresh. */
+  take(): string {
+    // A copy: a slice would keep all that it was cut from in memory.
+    const text = Buffer.from(this.#text).toString();
+    this.#text = '';
+    return text;
+  }
+}

@@ -1,0 +1,27 @@
+/** `; did you mean "max"?` when one of the names is near enough to be a slip of the hand, otherwise nothing. */
+export function didYouMean(given: string, names: readonly string[]): string {
+  const allowed = Math.max(1, Math.floor(given.length / 3));
+  let best: { name: string; distance: number } | undefined;
+  for (const name of names) {
+    const distance = name.toLowerCase() === given.toLowerCase() ? 0 : editDistance(given, name);
+    if (distance <= allowed && distance < (best?.distance ?? Infinity)) best = { name, distance };
+  }
+  return best === undefined ? '' : `; did you mean "${best.name}"?`;
+}
+
+/** Damerau and Levenshtein's, of adjacent letters: insertions, deletions, replacements and swaps of neighbours. */
+function editDistance(from: string, to: string): number {
+  const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
+  const at = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
+  for (let row = 1; row <= from.length; row += 1) {
+    const current = [row];
+    rows.push(current);
+    for (let column = 1; column <= to.length; column += 1) {
+      const replaced = at(row - 1, column - 1) + (from[row - 1] === to[column - 1] ? 0 : 1);
+      const isSwap = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
+      const swapped = isSwap ? at(row - 2, column - 2) + 1 : Infinity;
+      current.push(Math.min(at(row - 1, column) + 1, at(row, column - 1) + 1, replaced, swapped));
+    }
+  }
+  return at(from.length, to.length);
+}

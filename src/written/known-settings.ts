@@ -1,0 +1,49 @@
+import { isMapping, type SettingPath } from './path.ts';
+
+/** What may stand where, looked up in a JSON Schema: for names in messages and in environment variables, not for validation. */
+export class KnownSettings {
+  readonly #schema: unknown;
+
+  constructor(jsonSchema: unknown) {
+    this.#schema = jsonSchema;
+  }
+
+  /** Keys with fixed names at the path. */
+  keysAt(path: SettingPath): readonly string[] {
+    return this.#nodesAt(path).flatMap(({ properties }) => (isMapping(properties) ? Object.keys(properties) : []));
+  }
+
+  /** Whether the key may stand there exactly as it is written. */
+  takesKey(path: SettingPath, key: string): boolean {
+    if (this.keysAt(path).includes(key)) return true;
+    return this.#nodesAt(path).some(({ additionalProperties, propertyNames }) => {
+      if (!isMapping(additionalProperties) || !isMapping(propertyNames)) return false;
+      return typeof propertyNames['pattern'] !== 'string' || new RegExp(propertyNames['pattern']).test(key);
+    });
+  }
+
+  takesTextOnly(path: SettingPath): boolean {
+    const types = this.#nodesAt(path).flatMap(({ type }) => (type === undefined ? [] : [type]));
+    return types.length > 0 && types.every((type) => type === 'string');
+  }
+
+  #nodesAt(path: SettingPath): readonly Readonly<Record<string, unknown>>[] {
+    let nodes = alternatives(this.#schema);
+    for (const part of path) nodes = nodes.flatMap((node) => alternatives(childOf(node, part)));
+    return nodes;
+  }
+}
+
+function childOf(node: Readonly<Record<string, unknown>>, part: string | number): unknown {
+  const { properties, additionalProperties, items } = node;
+  if (typeof part === 'number') return items;
+  if (isMapping(properties) && Object.hasOwn(properties, part)) return properties[part];
+  return additionalProperties;
+}
+
+/** The node itself, or every branch of a union. */
+function alternatives(node: unknown): readonly Readonly<Record<string, unknown>>[] {
+  if (!isMapping(node)) return [];
+  const branches = [node['anyOf'], node['oneOf'], node['allOf']].flatMap((list: unknown) => (Array.isArray(list) ? list : []));
+  return [node, ...branches.flatMap(alternatives)];
+}

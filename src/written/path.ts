@@ -1,0 +1,34 @@
+/** Where a setting stands: keys of mappings, positions in lists. */
+export type SettingPath = readonly (string | number)[];
+
+/** As people write it: `templates.local.mounts[0].source`. */
+export function pathText(path: SettingPath): string {
+  return path.map((part, at) => (typeof part === 'number' ? `[${part}]` : at === 0 ? part : `.${part}`)).join('');
+}
+
+/** What stands at the path; undefined when there is nothing, or when the path leads through something else than mappings and lists. */
+export function valueAt(value: unknown, path: SettingPath): unknown {
+  let current = value;
+  for (const part of path) {
+    if (typeof current !== 'object' || current === null || !Object.hasOwn(current, part)) return undefined;
+    current = Object.entries(current).find(([key]) => key === String(part))?.[1];
+  }
+  return current;
+}
+
+/** A mapping that holds `value` at the path and nothing else. */
+export function nested(path: readonly string[], value: unknown): unknown {
+  return path.reduceRight<unknown>((inner, key) => Object.fromEntries([[key, inner]]), value);
+}
+
+/** `over` laid over `base`: mappings are merged key by key, anything else is replaced. */
+export function overlaid(base: unknown, over: unknown): unknown {
+  if (!isMapping(base) || !isMapping(over)) return over;
+  const merged = new Map(Object.entries(base));
+  for (const [key, value] of Object.entries(over)) merged.set(key, merged.has(key) ? overlaid(merged.get(key), value) : value);
+  return Object.fromEntries(merged);
+}
+
+export function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

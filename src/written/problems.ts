@@ -1,0 +1,68 @@
+import type { z } from 'zod';
+import { didYouMean } from './did-you-mean.ts';
+import type { KnownSettings } from './known-settings.ts';
+import { pathText, valueAt, type SettingPath } from './path.ts';
+
+/** Something wrong with what a person wrote, and where in it. */
+export interface Problem {
+  readonly path: SettingPath;
+  /** `expected a number, got "many"` */
+  readonly text: string;
+  /** Nothing stands at the path: in a layer that need not be whole, that is no problem. */
+  readonly isAbsence: boolean;
+}
+
+export function problemsOf(error: z.ZodError, value: unknown, known: KnownSettings): readonly Problem[] {
+  return error.issues.flatMap((issue) => problemsOfIssue(issue, value, known));
+}
+
+/** One line: `muster.yaml:12: pool.max: expected …`. */
+export function problemLine(where: string, { path, text }: Problem): string {
+  return path.length === 0 ? `${where}: ${text}` : `${where}: ${pathText(path)}: ${text}`;
+}
+
+function problemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: KnownSettings, above: SettingPath = []): readonly Problem[] {
+  const path = [...above, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))];
+  if (issue.code === 'invalid_union') {
+    const closest = closestForm(issue.errors);
+    if (closest !== undefined) return closest.flatMap((inner) => problemsOfIssue(inner, value, known, path));
+  }
+  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(path, key, known));
+  const found = valueAt(value, path);
+  if (found === undefined) return [{ path, text: 'is missing', isAbsence: true }];
+  const expected = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
+  return [
+    { path, text: `${withoutPreamble(expected)}, got ${shown(issue.code === 'invalid_key' ? path.at(-1) : found)}`, isAbsence: false },
+  ];
+}
+
+/**
+ * Where a value may have one of several forms, the complaint is about the one that it comes closest to: whose type it has. Undefined when
+ * it has none's, or when the schema's own message about the whole says more.
+ */
+function closestForm(forms: readonly (readonly z.core.$ZodIssue[])[]): readonly z.core.$ZodIssue[] | undefined {
+  const fitting = forms.filter(
+    (issues) => !issues.some(({ code, path }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')),
+  );
+  return fitting.length === 1 ? fitting[0] : undefined;
+}
+
+function unknownKey(path: SettingPath, key: string, known: KnownSettings): Problem {
+  const names = known.keysAt(path);
+  const expected = names.length === 0 ? '' : `; expected one of ${names.join(', ')}`;
+  const suggestion = didYouMean(key, names);
+  return { path: [...path, key], text: `unknown key${suggestion === '' ? expected : suggestion}`, isAbsence: false };
+}
+
+/** Zod opens with what kind of wrong it is and closes with what it got; the value itself says more. */
+function withoutPreamble(message: string): string {
+  return message
+    .replace(/^(Invalid input|Invalid option|Too small|Too big|Invalid string): /, '')
+    .replace(/, received .*$/, '')
+    .replace(/^Invalid input$/, 'not valid');
+}
+
+function shown(value: unknown): string {
+  const text = JSON.stringify(value) ?? String(value);
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}

@@ -1,0 +1,188 @@
+import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { inspectPython } from '../../../../src/adapters/sandbox/bubblewrap/python-environment.ts';
+import { pythonTemplate, type PythonTemplateSettings } from '../../../../src/adapters/sandbox/bubblewrap/python-template.ts';
+import type { SandboxTemplate } from '../../../../src/pool/template.ts';
+
+const signal = new AbortController().signal;
+const limits = { memoryBytes: 1, processes: 1, cpus: 1, diskBytes: 1, lifetimeSeconds: 1 };
+const settings: PythonTemplateSettings = {
+  python: 'auto',
+  imports: ['gymnasium'],
+  environment: { SEED: '1' },
+  mounts: [{ source: '/data', target: '/data' }],
+  network: 'none',
+  limits,
+  demands: ['memory'],
+};
+
+let project: string;
+beforeEach(() => {
+  project = realpathSync(mkdtempSync(join(tmpdir(), 'muster-test-')));
+});
+afterEach(() => {
+  rmSync(project, { recursive: true, force: true });
+});
+
+const make = (changes: Partial<PythonTemplateSettings> = {}): Promise<SandboxTemplate> =>
+  pythonTemplate('local', { ...settings, ...changes }, project, signal);
+
+/** An interpreter that says of itself what it is told to. */
+function interpreter(path: string, changes: Readonly<Record<string, unknown>> = {}): string {
+  const executable = join(project, path);
+  const prefix = dirname(dirname(executable));
+  const numpy = { state: 'imported', file: join(prefix, 'lib/numpy.py'), version: '2' };
+  const report = { executable, version: [3, 12, 1], prefix, basePrefix: prefix, modules: { gymnasium: numpy, numpy }, ...changes };
+  return script(executable, `cat <<'END'\n${JSON.stringify(report)}\nEND`);
+}
+
+function link(path: string, target: string): string {
+  mkdirSync(dirname(path), { recursive: true });
+  symlinkSync(target, path);
+  return path;
+}
+
+function script(path: string, body: string): string {
+  mkdirSync(dirname(path), { recursive: true });
+  writeFileSync(path, `#!/bin/sh\n${body}\n`);
+  chmodSync(path, 0o755);
+  return path;
+}
+
+describe("a Python template's mounts and command", () => {
+  it("are those of the project's own environment for auto", async () => {
+    const python = interpreter('.venv/bin/python');
+    const environment = join(project, '.venv');
+    expect(await make()).toEqual({
+      name: 'local',
+      command: [python, '-I', '/muster/runner', '--import', 'gymnasium'],
+      environment: { SEED: '1' },
+      mounts: [
+        { source: environment, target: environment },
+        { source: join(project, 'runner'), target: '/muster/runner' },
+        { source: '/data', target: '/data' },
+      ],
+      network: 'none',
+      limits,
+      demands: ['memory'],
+    });
+  });
+
+  it('show the installation that a virtual environment was made from, and nothing of /usr twice', async () => {
+    const base = join(project, 'python3.12');
+    mkdirSync(base);
+    interpreter('.venv/bin/python', { basePrefix: base });
+    expect((await make()).mounts.map(({ target }) => target)).toEqual([join(project, '.venv'), base, '/muster/runner', '/data']);
+    interpreter('.venv/bin/python', { basePrefix: '/usr' });
+    expect((await make()).mounts.map(({ target }) => target)).toEqual([join(project, '.venv'), '/muster/runner', '/data']);
+  });
+
+  it('show an installation under every name that leads to it', async () => {
+    const executable = join(project, 'env/bin/python');
+    const real = interpreter('versions/3.12.1/bin/python', {
+      executable,
+      prefix: join(project, 'env'),
+      basePrefix: join(project, 'versions/3.12'),
+    });
+    symlinkSync('3.12.1', join(project, 'versions/3.12'));
+    link(executable, '../../versions/3.12/bin/python');
+    const targets = (await make({ python: executable })).mounts.map(({ target }) => target);
+    expect(targets).toEqual([join(project, 'env'), join(project, 'versions/3.12'), dirname(dirname(real)), '/muster/runner', '/data']);
+  });
+
+  it('show a link on the way to the interpreter that lies outside of its installation', async () => {
+    const real = interpreter('versions/3.12.1/bin/python');
+    const alternative = link(join(project, 'alternatives/python'), real);
+    const executable = link(join(project, 'env/bin/python'), alternative);
+    interpreter('versions/3.12.1/bin/python', { executable, prefix: join(project, 'env'), modules: {} });
+    const { mounts } = await make({ python: executable });
+    expect(mounts).toContainEqual({ source: alternative, target: alternative });
+  });
+
+  it('are those of a runner in another language when one is configured, and no Python is looked for', async () => {
+    const template = await make({ command: ['/opt/runner'] });
+    expect(template.command).toEqual(['/opt/runner']);
+    expect(template.mounts.map(({ target }) => target)).toEqual(['/muster/runner', '/data']);
+  });
+});
+
+describe('an interpreter that will not do is refused before any sandbox is made', () => {
+  const old = { version: [3, 9, 2], modules: {} };
+  const failed = { state: 'failed', detail: "No module named 'gymnasium'" };
+
+  it.each([
+    ['missing, from the project', () => 'auto', 'infrastructure', 'python.missing', 'npm run setup'],
+    ['missing, from the configuration', () => '/nowhere/python', 'input', 'python.missing', '/nowhere/python'],
+    ['not executable', () => notExecutable(), 'input', 'python.missing', 'set python in the template'],
+    [
+      'too old, from the project',
+      () => (interpreter('.venv/bin/python', old), 'auto'),
+      'infrastructure',
+      'python.too-old',
+      '3.9.2, expected 3.11',
+    ],
+    ['too old, from the configuration', () => interpreter('old/bin/python', old), 'input', 'python.too-old', '3.9.2, expected 3.11'],
+    [
+      'without gymnasium',
+      () => interpreter('x/bin/python', { modules: { gymnasium: failed } }),
+      'input',
+      'python.package-missing',
+      '-m pip install gymnasium',
+    ],
+    [
+      'without gymnasium though it was set up',
+      () => (interpreter('.venv/bin/python', { modules: { gymnasium: failed } }), 'auto'),
+      'infrastructure',
+      'python.package-missing',
+      'run npm run setup',
+    ],
+    [
+      'with a package that sandboxes would not see',
+      () => interpreter('x/bin/python', { modules: { game: { state: 'imported', file: '/home/me/game/__init__.py', version: null } } }),
+      'input',
+      'python.out-of-sight',
+      "add /home/me/game to the template's mounts",
+    ],
+    [
+      'that crashes',
+      () => script(join(project, 'broken'), 'echo "bad marshal data" >&2; exit 1'),
+      'infrastructure',
+      'python.unusable',
+      'bad marshal data',
+    ],
+    ['that is something else', () => script(join(project, 'cat'), 'echo meow'), 'infrastructure', 'python.unusable', 'meow'],
+  ])('%s', async (_, prepare, kind, code, text) => {
+    await expect(make({ python: prepare() })).rejects.toMatchObject({ kind, code, message: expect.stringContaining(text) });
+  });
+
+  it('not being waited for when the caller gives up', async () => {
+    const stop = new AbortController();
+    const reason = new Error('interrupted');
+    const python = script(join(project, 'hangs'), 'exec sleep 1000');
+    const inspecting = inspectPython(python, [], stop.signal);
+    stop.abort(reason);
+    await expect(inspecting).rejects.toBe(reason);
+  });
+});
+
+describe('a real interpreter', () => {
+  it('answers although what it imports prints, and says which imports fail', async () => {
+    const environment = await inspectPython(
+      join(import.meta.dirname, '../../../../.venv/bin/python'),
+      ['this', 'not_there_at_all'],
+      signal,
+    );
+    expect(environment.modules).toMatchObject({
+      this: { state: 'imported' },
+      not_there_at_all: { state: 'failed', detail: expect.stringContaining('No module named') },
+    });
+  });
+});
+
+function notExecutable(): string {
+  const path = join(project, 'python');
+  writeFileSync(path, '');
+  return path;
+}

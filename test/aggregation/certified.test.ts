@@ -1,0 +1,175 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { ConfidenceSequence } from '../../src/aggregation/certified.ts';
+import type { ConfidenceSequenceOptions } from '../../src/aggregation/certified.ts';
+import { seededRandom } from './seeded-random.ts';
+
+/** A value, or the lowest and highest that an unresolved one could be. */
+type Value = number | readonly [number, number];
+
+function run(options: ConfidenceSequenceOptions, values: Iterable<Value>): ConfidenceSequence {
+  const sequence = new ConfidenceSequence(options);
+  for (const value of values) fold(sequence, value);
+  return sequence;
+}
+
+function fold(sequence: ConfidenceSequence, value: Value): void {
+  if (typeof value === 'number') sequence.fold(value, value);
+  else sequence.fold(value[0], value[1]);
+}
+
+/** The definition, word for word: a logarithm for each point and value, and every point looked at. */
+function byDefinition(halfWidth: number, confidence: number, grid: number, values: readonly Value[]): { low: number; high: number } {
+  const limit = Math.log(2 / (1 - confidence));
+  const up = new Float64Array(grid + 1);
+  const down = new Float64Array(grid + 1);
+  const alive = new Uint8Array(grid + 1).fill(1);
+  let [resolved, sum, squares] = [0, 0, 0];
+  for (const value of values) {
+    const [low, high] = typeof value === 'number' ? [value, value] : value;
+    const bet = halfWidth / ((0.25 + squares) / (resolved + 1));
+    for (let point = 0; point <= grid; point += 1) {
+      const m = point / grid;
+      up[point] = (up[point] ?? 0) + Math.log1p(Math.min(bet, 0.5 / m) * (low - m));
+      down[point] = (down[point] ?? 0) + Math.log1p(-Math.min(bet, 0.5 / (1 - m)) * (high - m));
+      if (Math.max(up[point] ?? 0, down[point] ?? 0) >= limit) alive[point] = 0;
+    }
+    if (low !== high) continue;
+    resolved += 1;
+    sum += low;
+    squares += (low - (0.5 + sum) / (resolved + 1)) ** 2;
+  }
+  return { low: Math.max(0, (alive.indexOf(1) - 1) / grid), high: Math.min(1, (alive.lastIndexOf(1) + 1) / grid) };
+}
+
+const goldenSequence = (length: number): number[] =>
+  Array.from({ length }, (_, position) => {
+    const product = 0.6180339887498949 * (position + 1);
+    return product - Math.floor(product) < 0.8 ? 1 : 0;
+  });
+
+const golden = { halfWidth: 0.05, confidence: 0.95, grid: 1000 };
+
+test('50 and 200 values of the golden sequence give the golden intervals', () => {
+  const first = run(golden, goldenSequence(50));
+  expect(first.low).toBeCloseTo(0.542, 12);
+  expect(first.high).toBe(1);
+  const second = run(golden, goldenSequence(200));
+  expect(second.low).toBeCloseTo(707 / 1000, 12);
+  expect(second.high).toBeCloseTo(0.873, 12);
+});
+
+test('nothing is known before the first value', () => {
+  const sequence = new ConfidenceSequence({ halfWidth: 0.1, confidence: 0.95 });
+  expect([sequence.low, sequence.high, sequence.contradicted]).toEqual([0, 1, false]);
+});
+
+const unit = fc.oneof(fc.constantFrom(0, 1), fc.double({ min: 0, max: 1, noNaN: true }));
+const unresolved = fc.constant<readonly [number, number]>([0, 1]);
+const values = fc.array(fc.oneof({ weight: 9, arbitrary: unit }, { weight: 1, arbitrary: unresolved }), { maxLength: 150 });
+const bernoulli = fc.tuple(fc.nat(2 ** 32 - 1), fc.constantFrom(0.02, 0.5, 0.9, 0.99), fc.nat(400)).map(([seed, p, length]) => {
+  const random = seededRandom(seed);
+  return Array.from({ length }, (): Value => {
+    const draw = random();
+    return draw < 0.01 ? [0, 1] : draw < p ? 1 : 0;
+  });
+});
+
+test('the walk over the ends keeps exactly the points that the definition keeps', () => {
+  fc.assert(
+    fc.property(fc.oneof(values, bernoulli), fc.constantFrom(0.02, 0.1, 0.4), fc.constantFrom(0.8, 0.95), (xs, halfWidth, confidence) => {
+      const grid = Math.ceil(40 / halfWidth);
+      const sequence = run({ halfWidth, confidence, grid }, xs);
+      fc.pre(!sequence.contradicted);
+      expect({ low: sequence.low, high: sequence.high }).toEqual(byDefinition(halfWidth, confidence, grid, xs));
+    }),
+  );
+});
+
+test('a long run of missing values does not make the capital forget', () => {
+  const missing = Array.from({ length: 1500 }, (): Value => [0, 1]);
+  const random = seededRandom(3);
+  const seen = Array.from({ length: 2500 }, () => (random() < 0.9 ? 1 : 0));
+  const xs = [...missing, ...seen];
+  const sequence = run({ halfWidth: 0.4, confidence: 0.8 }, xs);
+  expect({ low: sequence.low, high: sequence.high }).toEqual(byDefinition(0.4, 0.8, 100, xs));
+  expect(sequence.low).toBeGreaterThan(0);
+});
+
+test('what was ruled out is never admitted again, and the estimate of what is needed is always a number', () => {
+  fc.assert(
+    fc.property(fc.oneof(values, bernoulli), (xs) => {
+      const sequence = new ConfidenceSequence({ halfWidth: 0.1, confidence: 0.95 });
+      let [low, high] = [0, 1];
+      for (const value of xs) {
+        fold(sequence, value);
+        expect(sequence.low).toBeGreaterThanOrEqual(low);
+        expect(sequence.high).toBeLessThanOrEqual(high);
+        [low, high] = [sequence.low, sequence.high];
+        expect(sequence.expectedRemaining()).toSatisfy((remaining: number) => Number.isSafeInteger(remaining) && remaining >= 1);
+      }
+    }),
+  );
+});
+
+test('unresolved values only ever widen the interval', () => {
+  const insertions = fc.array(fc.nat(400), { maxLength: 20 });
+  fc.assert(
+    fc.property(fc.oneof(values, bernoulli), insertions, (xs, places) => {
+      const options = { halfWidth: 0.1, confidence: 0.95 };
+      const without = run(options, xs);
+      const withMissing = [...xs];
+      for (const place of places) withMissing.splice(place, 0, [0, 1]);
+      const widened = run(options, withMissing);
+      fc.pre(!without.contradicted);
+      expect(widened.low).toBeLessThanOrEqual(without.low);
+      expect(widened.high).toBeGreaterThanOrEqual(without.high);
+    }),
+  );
+});
+
+test('values that drift contradict every mean, which is said, and the interval stays where it was', () => {
+  const steady = Array.from({ length: 1000 }, (_, position) => position % 2);
+  const sequence = run({ halfWidth: 0.05, confidence: 0.95 }, steady);
+  const high = sequence.high;
+  expect(sequence.contradicted).toBe(false);
+  for (let extra = 0; extra < 1000; extra += 1) fold(sequence, 1);
+  expect(sequence.contradicted).toBe(true);
+  expect(sequence.high).toBe(high);
+  expect(sequence.low).toBeCloseTo(high - 2 / 800, 12);
+});
+
+test('the estimate of what is still needed comes true on average', () => {
+  const options = { halfWidth: 0.05, confidence: 0.95 };
+  for (const p of [0.5, 0.9, 0.98]) {
+    let [estimated, needed] = [0, 0];
+    for (let seed = 0; seed < 40; seed += 1) {
+      const random = seededRandom(seed);
+      const sequence = new ConfidenceSequence(options);
+      let folded = 0;
+      while (sequence.high - sequence.low > 2 * options.halfWidth) {
+        const value = random() < p ? 1 : 0;
+        sequence.fold(value, value);
+        folded += 1;
+        expect(sequence.expectedRemaining()).toBeGreaterThanOrEqual(1);
+        if (folded === 30) estimated += sequence.expectedRemaining();
+      }
+      needed += folded - 30;
+    }
+    expect(estimated / needed).toBeGreaterThan(0.6);
+    expect(estimated / needed).toBeLessThan(1.6);
+  }
+});
+
+test('options out of their range are refused', () => {
+  const refused = [
+    { halfWidth: 0 },
+    { halfWidth: 0.5 },
+    { halfWidth: Number.NaN },
+    { confidence: 1 },
+    { confidence: 0 },
+    { grid: 799 },
+    { grid: 1000.5 },
+  ];
+  for (const wrong of refused) expect(() => new ConfidenceSequence({ ...golden, ...wrong })).toThrow(RangeError);
+});

@@ -1,0 +1,158 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import type { Bounds } from '../../src/aggregation/bounds.ts';
+import { wilsonInterval } from '../../src/aggregation/intervals.ts';
+import type { Interval } from '../../src/aggregation/intervals.ts';
+import type { Score, Stop, StoppingRule } from '../../src/aggregation/stopping-rule.ts';
+import { stoppingRule } from '../../src/aggregation/stopping.ts';
+import { InputError } from '../../src/kernel/errors.ts';
+import { seededRandom } from './seeded-random.ts';
+
+const bounds: Bounds = { low: 0, high: 10 };
+const fixed: Stop = { rule: 'fixed', episodes: 8, confidence: 0.95 };
+const certified: Stop = { rule: 'certified', halfWidth: 0.5, confidence: 0.95 };
+const missing: Score = { low: 0, high: 10 };
+const nothingKnown: Score = { low: -Infinity, high: Infinity };
+
+const known = (value: number): Score => ({ low: value, high: value });
+
+function folded(stop: Stop, declared: Bounds | undefined, scores: Iterable<Score>): StoppingRule {
+  const rule = stoppingRule(stop, declared);
+  for (const score of scores) rule.fold(score);
+  return rule;
+}
+
+function ends(interval: Interval | undefined): { low: number; high: number } {
+  if (interval === undefined) throw new Error('expected an interval');
+  return { low: interval.low, high: interval.high };
+}
+
+const some = [3, 1, 4, 1, 5, 9, 2, 6].map(known);
+
+test('fixed: satisfied with the last of its episodes, and says how many are left', () => {
+  const rule = stoppingRule(fixed, bounds);
+  const course = some.map((score) => {
+    rule.fold(score);
+    return [rule.satisfied(), rule.expectedRemaining()];
+  });
+  expect(course).toEqual([...[7, 6, 5, 4, 3, 2, 1].map((remaining) => [false, remaining]), [true, 0]]);
+  expect(rule.targetHalfWidth).toBeUndefined();
+});
+
+test('fixed: the interval is of the method that fits the returns', () => {
+  expect(folded(fixed, undefined, some).interval()?.method).toBe('student-t');
+  expect(folded(fixed, bounds, some).interval()?.method).toBe('adjusted');
+  expect(folded(fixed, bounds, [0, 10, 10].map(known)).interval()?.method).toBe('wilson');
+  expect(folded(fixed, bounds, [0, 10, 9.999].map(known)).interval()?.method).toBe('adjusted');
+});
+
+test('fixed: a policy that always wins has an interval of positive width', () => {
+  const { low, high } = ends(folded(fixed, bounds, Array(20).fill(known(10))).interval());
+  expect(low).toBeCloseTo(8.388748419471808, 9);
+  expect(high).toBe(10);
+});
+
+test('fixed: one episode has no interval', () => {
+  for (const declared of [bounds, undefined]) expect(folded(fixed, declared, [known(10)]).interval()).toBeUndefined();
+});
+
+test('fixed: unresolved episodes count at their lowest for the low end and at their highest for the high end', () => {
+  const wins = [10, 10, 10, 0, 10, 10].map(known);
+  const { low, high } = ends(folded(fixed, bounds, [...wins, missing, missing]).interval());
+  expect(low).toBe(wilsonInterval({ successes: 5, trials: 8 }, 0.95, bounds).low);
+  expect(high).toBe(wilsonInterval({ successes: 7, trials: 8 }, 0.95, bounds).high);
+
+  const graded = ends(folded(fixed, bounds, [...some, missing]).interval());
+  expect(graded.low).toBe(ends(folded(fixed, bounds, [...some, known(0)]).interval()).low);
+  expect(graded.high).toBe(ends(folded(fixed, bounds, [...some, known(10)]).interval()).high);
+});
+
+test('fixed: without bounds an unresolved episode leaves no interval, and the reason is given', () => {
+  const rule = folded(fixed, undefined, [...some, nothingKnown]);
+  expect(rule.interval()).toBeUndefined();
+  expect(rule.warnings()).toEqual([expect.stringContaining('1 of 9 episodes are unresolved')]);
+  expect(folded(fixed, undefined, some).warnings()).toEqual([]);
+  expect(folded(fixed, bounds, [...some, missing]).warnings()).toEqual([]);
+});
+
+const scores = fc.array(fc.oneof(fc.constantFrom(0, 10), fc.double({ min: 0, max: 10, noNaN: true })).map(known), {
+  minLength: 2,
+  maxLength: 60,
+});
+const twoValued = fc.array(fc.constantFrom(0, 10).map(known), { minLength: 2, maxLength: 60 });
+
+test('with every rule, an unresolved episode only ever widens the interval', () => {
+  fc.assert(
+    fc.property(fc.oneof(scores, twoValued), fc.nat(60), fc.constantFrom(fixed, certified), (seen, place, stop) => {
+      const rule = folded(stop, bounds, seen);
+      fc.pre(!rule.warnings().some((warning) => warning.includes('contradict')));
+      const before = ends(rule.interval());
+      const after = ends(folded(stop, bounds, seen.toSpliced(place, 0, missing)).interval());
+      expect(after.low).toBeLessThanOrEqual(before.low);
+      expect(after.high).toBeGreaterThanOrEqual(before.high);
+    }),
+  );
+});
+
+test('certified: stops at the first episode at which the interval is narrow enough, and reports it in units of the return', () => {
+  const random = seededRandom(11);
+  const rule = stoppingRule(certified, bounds);
+  while (!rule.satisfied()) {
+    const { low, high } = rule.interval() ?? bounds;
+    expect((high - low) / 2).toBeGreaterThan(0.5);
+    expect(rule.expectedRemaining()).toBeGreaterThanOrEqual(1);
+    rule.fold(known(random() < 0.9 ? 10 : 0));
+  }
+  const interval = rule.interval();
+  expect(interval).toMatchObject({ method: 'certified', confidence: 0.95, guarantee: expect.stringContaining('every stopping time') });
+  const { low, high } = ends(interval);
+  expect((high - low) / 2).toBeLessThanOrEqual(0.5);
+  expect([low < 9, high > 9]).toEqual([true, true]);
+  expect(rule.expectedRemaining()).toBe(0);
+  expect(rule.targetHalfWidth).toBe(0.5);
+});
+
+test('certified: the scale and offset of the return change nothing but the units', () => {
+  const random = seededRandom(5);
+  const draws = Array.from({ length: 120 }, () => Math.floor(random() * 5) / 4);
+  const shifted: Bounds = { low: -512, high: 512 };
+  const plain = ends(folded({ ...certified, halfWidth: 0.125 }, { low: 0, high: 1 }, draws.map(known)).interval());
+  const moved = ends(
+    folded(
+      { ...certified, halfWidth: 128 },
+      shifted,
+      draws.map((draw) => known(draw * 1024 - 512)),
+    ).interval(),
+  );
+  expect(moved.low).toBeCloseTo(plain.low * 1024 - 512, 9);
+  expect(moved.high).toBeCloseTo(plain.high * 1024 - 512, 9);
+});
+
+test('certified: bounds far wider than the returns are called loose; a bound that is reached is not', () => {
+  const random = seededRandom(2);
+  const narrow = Array.from({ length: 100 }, () => known(4.9 + 0.2 * random()));
+  expect(folded(certified, bounds, narrow).warnings()).toEqual([expect.stringContaining('reward bounds [0, 10] are loose')]);
+  expect(folded(certified, bounds, Array(100).fill(known(10))).warnings()).toEqual([]);
+  const wide = Array.from({ length: 100 }, () => known(2 + 6 * random()));
+  expect(folded(certified, bounds, wide).warnings()).toEqual([]);
+});
+
+test('certified: returns that drift are reported', () => {
+  const drifting = [...Array.from({ length: 1000 }, (_, position) => known(10 * (position % 2))), ...Array<Score>(1000).fill(known(10))];
+  expect(folded(certified, bounds, drifting).warnings()).toEqual([expect.stringContaining('contradict every mean')]);
+});
+
+test.each<[string, Stop, Bounds | undefined, RegExp]>([
+  ['certified without bounds', certified, undefined, /declare reward\.bounds/],
+  ['a half-width that is met without an episode', { ...certified, halfWidth: 5 }, bounds, /met without an episode/],
+  ['a half-width out of reach', { ...certified, halfWidth: 1e-6 }, bounds, /out of reach/],
+  ['no half-width', { ...certified, halfWidth: 0 }, bounds, /stop\.halfWidth: expected a positive number/],
+  ['certainty', { ...certified, confidence: 1 }, bounds, /stop\.confidence/],
+  ['a coin toss', { ...fixed, confidence: 0.5 }, bounds, /stop\.confidence/],
+  ['one episode', { ...fixed, episodes: 1 }, bounds, /stop\.episodes/],
+  ['bounds in the wrong order', fixed, { low: 1, high: 0 }, /reward\.bounds/],
+  ['infinite bounds', fixed, { low: 0, high: Infinity }, /reward\.bounds/],
+])('%s is refused with the field and the remedy', (_name, stop, declared, message) => {
+  expect(() => stoppingRule(stop, declared)).toThrow(InputError);
+  expect(() => stoppingRule(stop, declared)).toThrow(message);
+});

@@ -1,0 +1,101 @@
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { progressLine, progressLines } from '../../src/cli/progress-lines.ts';
+import type { Progress } from '../../src/orchestrator/progress.ts';
+
+const TITLE = { suite: 'pendulum', checkpoint: 'late.safetensors' };
+
+const POOL: Progress['pool'] = {
+  phase: 'open',
+  sandboxes: { creating: 1, warming: 2, idle: 0, leased: 5, destroying: 0 },
+  waiting: 3,
+  totals: { created: 7, destroyed: 0, failed: 0, died: 0, abandoned: 0, leases: 5, revoked: 0 },
+  isolation: undefined,
+  swept: 0,
+  lastErrors: { creation: undefined, destruction: undefined, sweep: undefined },
+};
+
+const RUNNING: Progress = {
+  statistics: { episodes: 250, mean: -160.73, halfWidth: 21.4, target: 10, expectedRemaining: 750 },
+  outcomes: 262,
+  inFlight: 40,
+  surplus: 12,
+  episodesPerSecond: 430,
+  seconds: 1.2,
+  secondsLeft: 75,
+  pool: POOL,
+};
+
+const plain = (progress: Progress): string[] => progressLines(TITLE, progress).map((line) => stripVTControlCharacters(line));
+
+describe('the live display', () => {
+  it('shows how far it is, how sure it is and what the pool does', () => {
+    expect(plain(RUNNING)).toEqual([
+      'pendulum · late.safetensors',
+      '███████░░░░░░░░░░░░░░░░░░░░░ 250 of ~1,000 episodes · 430/s · 1:15 left',
+      'mean  -161 ± 21 (target ± 10.0)',
+      'pool  5 playing · 0 idle · 3 starting · 12 ahead of the fold',
+    ]);
+  });
+
+  it('of a fixed number of episodes promises no target and names the number as certain', () => {
+    const fixed = plain({ ...RUNNING, statistics: { ...RUNNING.statistics, target: undefined } });
+    expect(fixed[1]).toContain('250 of 1,000 episodes');
+    expect(fixed[2]).toBe('mean  -161 ± 21');
+  });
+
+  it('shows a target in full while the interval is still far from it', () => {
+    const wide = plain({ ...RUNNING, statistics: { ...RUNNING.statistics, mean: 11.2, halfWidth: 20, target: 0.25 } });
+    expect(wide[2]).toBe('mean  11 ± 20 (target ± 0.25)');
+  });
+
+  it('says what it waits for before the first episode has ended', () => {
+    const statistics = { episodes: 0, mean: undefined, halfWidth: undefined, target: 10, expectedRemaining: 600 };
+    const start = { ...RUNNING, statistics, surplus: 0, episodesPerSecond: 0, secondsLeft: undefined };
+    expect(plain(start).slice(1)).toEqual([
+      '░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 0 of ~600 episodes · 1.2 s so far',
+      'mean  waiting for the first episode',
+      'pool  5 playing · 0 idle · 3 starting',
+    ]);
+  });
+
+  it('fills the bar when nothing remains', () => {
+    const done = plain({ ...RUNNING, statistics: { ...RUNNING.statistics, expectedRemaining: 0 } });
+    expect(done[1]).toMatch(/^█{28} 250 of/);
+  });
+
+  it('tells of sandboxes that died', () => {
+    const shaken = { ...RUNNING, pool: { ...POOL, totals: { ...POOL.totals, died: 2 } } };
+    expect(plain(shaken)[3]).toContain(' · 2 died');
+  });
+
+  it('tells why no sandbox gets ready, but not while others play', () => {
+    const lastErrors = { ...POOL.lastErrors, creation: 'no space left' };
+    const busy = { ...RUNNING, pool: { ...POOL, lastErrors } };
+    const stuck = { ...RUNNING, pool: { ...POOL, lastErrors, sandboxes: { ...POOL.sandboxes, leased: 0 } } };
+    expect(plain(busy)[3]).not.toContain('no space left');
+    expect(plain(stuck)[3]).toContain('last failure: no space left');
+  });
+});
+
+describe('what comes from outside', () => {
+  it('keeps to its line and cannot steer the terminal', () => {
+    const creation = 'bwrap: no\n\u001b[2Jspace';
+    const stuck = {
+      ...RUNNING,
+      pool: { ...POOL, lastErrors: { ...POOL.lastErrors, creation }, sandboxes: { ...POOL.sandboxes, leased: 0 } },
+    };
+    const lines = progressLines({ suite: 'pendulum', checkpoint: '\u009b31mlate' }, stuck);
+    expect(lines[0]).toContain('\\u009b31mlate');
+    expect(lines[3]).toContain('last failure: bwrap: no \\u001b[2Jspace');
+    expect(progressLine({ suite: 'pendulum', checkpoint: 'a\rb' }, stuck)).toMatch(/^pendulum · a\\u000db: .*bwrap: no \\u001b\[2Jspace/);
+  });
+});
+
+describe('the line for a log', () => {
+  it('has the same facts on one line, without colours', () => {
+    expect(progressLine(TITLE, RUNNING)).toBe(
+      'pendulum · late.safetensors: 250 of ~1,000 episodes · 430/s · 1:15 left; mean -161 ± 21 (target ± 10.0); pool 5 playing · 0 idle · 3 starting · 12 ahead of the fold',
+    );
+  });
+});

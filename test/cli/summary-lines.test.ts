@@ -1,0 +1,175 @@
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { summaryLines } from '../../src/cli/summary-lines.ts';
+import type { Ending, Summary } from '../../src/orchestrator/summary.ts';
+
+const CHECKPOINT = `sha256:${'a'.repeat(64)}`;
+const SUITE = `sha256:${'b'.repeat(64)}`;
+
+const OFFICIAL: Summary['official'] = {
+  suite: { name: 'shop', digest: SUITE },
+  checkpoint: { digest: CHECKPOINT },
+  stop: { rule: 'certified', halfWidth: 0.01, confidence: 0.95 },
+  budgetEpisodes: null,
+  episodes: 1234,
+  resolved: 1234,
+  unresolved: 0,
+  endedBy: 'rule',
+  mean: 0.27302,
+  variance: 0.0004,
+  standardError: 0.00057,
+  min: 0.1666,
+  max: 0.3727,
+  interval: { low: 0.2625, high: 0.28225, confidence: 0.95, method: 'certified', guarantee: 'at least the stated confidence' },
+  targetHalfWidth: 0.01,
+  quantiles: { of: 1234, p05: 0.2, p25: 0.26583, p50: 0.27324, p75: 0.28007, p95: 0.3 },
+  failures: {
+    timeout: 0,
+    'policy-crash': 0,
+    'environment-crash': 0,
+    'out-of-memory': 0,
+    'protocol-violation': 0,
+    'invalid-return': 0,
+    'out-of-bounds': 0,
+  },
+  meanLength: 90,
+  tasks: [{ name: 'shop', weight: 1, episodes: 1234, unresolved: 0, mean: 0.27302, standardError: 0.00057, interval: null }],
+  metrics: [],
+  estimands: { thisSuite: { mean: 0.27302, standardError: 0.00057 } },
+  warnings: [],
+};
+
+const SUMMARY: Summary = {
+  schema: 'muster.summary/1',
+  official: OFFICIAL,
+  ended: 'rule',
+  partial: false,
+  warnings: [],
+  checkpoint: { uri: 'late.safetensors', files: 1, bytes: 19_272 },
+  run: {
+    startedAt: '2030-01-02T03:04:05.000Z',
+    seconds: 65.2,
+    firstEpisodeSeconds: 0.4,
+    episodesPerSecond: 351.2,
+    outcomes: 1234,
+    surplus: 0,
+    retried: 0,
+    duplicated: 0,
+    nonDeterministic: [],
+    pool: {
+      provider: 'bubblewrap',
+      template: 'local',
+      mechanism: 'bubblewrap',
+      limits: {},
+      sandboxesMax: 8,
+      created: 8,
+      destroyed: 8,
+      died: 0,
+      failed: 0,
+      swept: 0,
+    },
+  },
+};
+
+const plain = (summary: Summary): string[] =>
+  summaryLines(summary, 'shop · late.safetensors').map((line) => stripVTControlCharacters(line));
+const withOfficial = (official: Partial<Summary['official']>): string =>
+  plain({ ...SUMMARY, official: { ...OFFICIAL, ...official } }).join('\n');
+const withRun = (run: Partial<Summary['run']>): string => plain({ ...SUMMARY, run: { ...SUMMARY.run, ...run } }).join('\n');
+
+describe('the summary', () => {
+  it('has the answer first, then how sure it is, then what it took', () => {
+    expect(plain(SUMMARY)).toEqual([
+      'shop · late.safetensors',
+      '  mean return            0.2730',
+      '  95 % interval          [0.2625, 0.2823]  certified: at least 95 %, whenever it stops',
+      '  standard deviation     0.0200',
+      '  min · quartiles · max  0.1666 · 0.2658 · 0.2732 · 0.2801 · 0.3727',
+      '  episodes               1,234, as many as the stopping rule asked for',
+      '  time                   1:05 · 351 episodes/s',
+      '  sandboxes              8 made by bubblewrap (at most 8)',
+      `  checkpoint             ${CHECKPOINT}`,
+      `  suite                  ${SUITE}`,
+    ]);
+  });
+
+  it('has no interval where none exists, and says when there is not even a mean', () => {
+    const none = { mean: null, variance: null, interval: null, quantiles: null, min: null, max: null, episodes: 0 };
+    const text = withOfficial(none);
+    expect(text).toContain('none: no episode was resolved');
+    expect(text).not.toMatch(/interval|deviation|quartiles/);
+  });
+
+  it.each([
+    ['adjusted', 'adjusted: about 99.9 %, for episodes fixed in advance'],
+    ['wilson', 'wilson: about 99.9 %, for episodes fixed in advance'],
+    ['clopper-pearson', 'clopper-pearson: at least 99.9 %, for episodes fixed in advance'],
+    ['student-t', 'student-t: 99.9 % in the limit of many episodes, fixed in advance'],
+  ] as const)('says what an interval of the method %s promises', (method, promise) => {
+    const interval = { low: 0.26, high: 0.28, confidence: 0.999, method, guarantee: 'in full' };
+    expect(withOfficial({ interval })).toMatch(new RegExp(`99\\.9 % interval .*${promise}$`, 'm'));
+  });
+
+  it('counts failed episodes by cause, and leaves out causes that did not occur', () => {
+    const text = withOfficial({ failures: { ...OFFICIAL.failures, timeout: 3, 'policy-crash': 1200 } });
+    expect(text).toMatch(/failed episodes +3 timeout · 1,200 policy-crash$/m);
+  });
+
+  it('says that unresolved episodes have widened the interval', () => {
+    expect(withOfficial({ unresolved: 2, resolved: 1232 })).toMatch(/unresolved +2 \(they widen the interval\)$/m);
+  });
+
+  it('shows tasks apart when there are several', () => {
+    const tasks = [
+      { name: 'steady', weight: 0.5, episodes: 700, unresolved: 0, mean: 0.27604, standardError: 0.00056, interval: null },
+      { name: 'volatile', weight: 0.5, episodes: 1, unresolved: 0, mean: 0.2, standardError: null, interval: null },
+      { name: 'rare', weight: 1e-9, episodes: 0, unresolved: 0, mean: null, standardError: null, interval: null },
+    ];
+    const text = withOfficial({ tasks });
+    expect(text).toMatch(/task steady +0\.27604 ± 0\.00056 \(standard error\), 700 episodes$/m);
+    expect(text).toMatch(/task volatile +0\.20, 1 episode$/m);
+    expect(text).toMatch(/task rare +no episodes$/m);
+  });
+
+  it('shows metrics, and says when one was never or not always reported', () => {
+    const reported = { name: 'fillRate', count: 1234, missing: 0, mean: 0.9693, standardDeviation: 0.0253, min: 0.8, max: 1 };
+    const text = withOfficial({
+      metrics: [
+        reported,
+        { ...reported, name: 'clicks', count: 1000, missing: 234 },
+        { name: 'typo', count: 0, missing: 1234, mean: null, standardDeviation: null, min: null, max: null },
+      ],
+    });
+    expect(text).toMatch(/metric fillRate +0\.969, standard deviation 0\.025$/m);
+    expect(text).toMatch(/metric clicks +0\.969, standard deviation 0\.025, missing in 234 episodes$/m);
+    expect(text).toMatch(/metric typo +never reported$/m);
+  });
+
+  it.each<[Ending, string]>([
+    ['episodes', 'all that the budget allows'],
+    ['seconds', 'ended by the budget of seconds'],
+    ['interrupted', 'interrupted'],
+    ['failed', 'ended by a failure of the infrastructure'],
+  ])('that ended by "%s" is marked as partial and says so', (ended, said) => {
+    const [title, ...rest] = plain({ ...SUMMARY, ended, partial: true });
+    expect(title).toBe('shop · late.safetensors  (partial)');
+    expect(rest.join('\n')).toContain(`1,234, ${said}`);
+  });
+
+  it('tells what was played beyond the official episodes, and what went wrong on the way', () => {
+    const text = withRun({ surplus: 7, retried: 2, duplicated: 1, pool: { ...SUMMARY.run.pool, created: 11, died: 3 } });
+    expect(text).toContain('1:05 · 351 episodes/s · 7 surplus · 2 retried · 1 duplicated');
+    expect(text).toContain('11 made by bubblewrap (at most 8), 3 died');
+  });
+
+  it('shows control characters in names and warnings as escapes', () => {
+    const lines = summaryLines({ ...SUMMARY, warnings: ['last words: \u001b]0;owned\u0007\nand more'] }, 'shop · \u009b31mlate');
+    expect(lines[0]).toContain('shop · \\u009b31mlate');
+    expect(lines.at(-1)).toContain('last words: \\u001b]0;owned\\u0007 and more');
+  });
+
+  it('ends with every warning', () => {
+    const lines = plain({ ...SUMMARY, official: { ...OFFICIAL, warnings: ['bounds are loose'] }, warnings: ['not deterministic'] });
+    expect(lines.slice(-2)).toEqual(['  ! bounds are loose', '  ! not deterministic']);
+  });
+});

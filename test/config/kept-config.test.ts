@@ -1,0 +1,12 @@
+import { expect, it } from 'vitest';
+import { keptConfig } from '../../src/config/kept-config.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
+
+it('what is kept of the configuration has the names of environment variables and not their values', () => {
+  const environment = { HOME: '/home/someone', MUSTER_TEMPLATES__LOCAL__ENVIRONMENT__API_KEY: 'hush' };
+  const config = loadConfig({ processors: 8, environment });
+  const kept = keptConfig(config);
+  expect(kept.templates['local']?.environment).toEqual({ API_KEY: '(not kept)' });
+  expect(JSON.stringify(kept)).not.toContain('hush');
+  expect(kept).toEqual({ ...config, templates: { local: { ...config.templates['local'], environment: { API_KEY: '(not kept)' } } } });
+});

@@ -1,0 +1,203 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import type { Config } from '../../src/config/config.ts';
+import { loadConfig, type ConfigSources } from '../../src/config/load-config.ts';
+
+let directory: string;
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'muster-test-'));
+});
+afterEach(() => {
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const HOME = '/home/someone';
+const load = (sources: Partial<ConfigSources> = {}): Config =>
+  loadConfig({ processors: 8, ...sources, environment: { HOME, ...sources.environment } });
+
+function file(text: string): string {
+  const path = join(directory, 'muster.yaml');
+  writeFileSync(path, text);
+  return path;
+}
+
+describe('the defaults', () => {
+  it('run as they are, sized to the machine', () => {
+    const config = load();
+    expect(config.stateDir).toBe('/home/someone/.local/state/muster');
+    expect(config.pool).toMatchObject({ min: 0, max: 8, warm: 0, creationConcurrency: 16 });
+    expect(config.templates['local']).toMatchObject({ provider: 'bubblewrap', python: 'auto', network: 'none' });
+    expect(config.templates['local']?.limits.memoryBytes).toBe(2 * 2 ** 30);
+  });
+
+  it.each([
+    ['an absolute XDG_STATE_HOME', { XDG_STATE_HOME: '/var/state' }, '/var/state/muster'],
+    ['a relative XDG_STATE_HOME, which counts as none', { XDG_STATE_HOME: 'state' }, '/home/someone/.local/state/muster'],
+    ['a stateDir with ~', { MUSTER_STATE_DIR: '~/muster-state' }, '/home/someone/muster-state'],
+    ['a stateDir that only begins with a tilde', { MUSTER_STATE_DIR: '/data/~x' }, '/data/~x'],
+  ])('put the state by %s', (_, environment, expected) => {
+    expect(load({ environment }).stateDir).toBe(expected);
+  });
+
+  it('need a home directory only while nothing else is said', () => {
+    expect(() => load({ environment: { HOME: undefined } })).toThrow('HOME is not set');
+    expect(load({ environment: { HOME: undefined, MUSTER_STATE_DIR: '/data' } }).stateDir).toBe('/data');
+  });
+});
+
+describe('layers', () => {
+  const flags = [{ name: '--sandboxes', path: ['pool', 'max'], value: 400 }];
+  const environment = { MUSTER_POOL__MAX: '300' };
+  const inFile = 'pool: { max: 200, warm: 5 }';
+
+  it('lie in the order file, environment, flags over the defaults', () => {
+    expect(load({ file: file(inFile) }).pool.max).toBe(200);
+    expect(load({ file: file(inFile), environment }).pool.max).toBe(300);
+    const all = load({ file: file(inFile), environment, flags });
+    expect(all.pool).toMatchObject({ max: 400, warm: 5, leaseSeconds: 30 });
+  });
+
+  it('may be an empty file, one with comments only, or JSON', () => {
+    expect(load({ file: file('') })).toEqual(load());
+    expect(load({ file: file('# nothing yet\n') })).toEqual(load());
+    expect(load({ file: file('{"log": {"level": "debug"}}') }).log.level).toBe('debug');
+  });
+
+  it('take a list as a whole', () => {
+    expect(load({ file: file('templates: { local: { imports: [torch] } }') }).templates['local']?.imports).toEqual(['torch']);
+  });
+});
+
+describe('environment variables', () => {
+  it.each([
+    ['MUSTER_POOL__CREATION_CONCURRENCY', '3', (config: Config) => config.pool.creationConcurrency, 3],
+    [
+      'MUSTER_TEMPLATES__LOCAL__LIMITS__MEMORY_BYTES',
+      '512MiB',
+      (config: Config) => config.templates['local']?.limits.memoryBytes,
+      512 * 2 ** 20,
+    ],
+    ['MUSTER_TEMPLATES__LOCAL__IMPORTS', '[torch, numpy]', (config: Config) => config.templates['local']?.imports, ['torch', 'numpy']],
+    [
+      'MUSTER_TEMPLATES__LOCAL__ENVIRONMENT__OMP_NUM_THREADS',
+      '2',
+      (config: Config) => config.templates['local']?.environment,
+      { OMP_NUM_THREADS: '2' },
+    ],
+    ['MUSTER_STATE_DIR', '/2024', (config: Config) => config.stateDir, '/2024'],
+    ['MUSTER_CHECKPOINTS__MAX_BYTES', '1000', (config: Config) => config.checkpoints.maxBytes, 1000],
+  ])('%s=%s is understood', (name, value, read, expected) => {
+    expect(read(load({ environment: { [name]: value } }))).toEqual(expected);
+  });
+
+  it('of other programs are none of ours', () => {
+    expect(load({ environment: { PATH: '/bin', MUSTERED: '1', POOL__MAX: '7' } })).toEqual(load());
+  });
+});
+
+describe('templates', () => {
+  it('take from "local" what they leave out', () => {
+    const config = load({ file: file('templates:\n  big:\n    limits: { memoryBytes: 8GiB }\n') });
+    expect(config.templates['big']).toEqual({
+      ...config.templates['local'],
+      limits: { ...config.templates['local']?.limits, memoryBytes: 8 * 2 ** 30 },
+    });
+  });
+
+  it.each([
+    ['512MiB', 512 * 2 ** 20],
+    ['1.5GiB', 1.5 * 2 ** 30],
+    ['2 GB', 2e9],
+    ['64kB', 64_000],
+    [4096, 4096],
+  ])('understand %s as a size', (written, bytes) => {
+    const config = load({ file: file(`templates: { local: { limits: { diskBytes: ${written} } } }`) });
+    expect(config.templates['local']?.limits.diskBytes).toBe(bytes);
+  });
+});
+
+describe('what is wrong is named with its source, its path and what was expected', () => {
+  it.each([
+    ['an unknown key', 'log: { level: info }\npool:\n  maxx: 3', ':3: pool.maxx: unknown key; did you mean "max"?'],
+    ['a key in the wrong case', 'statedir: /x', ':1: statedir: unknown key; did you mean "stateDir"?'],
+    ['two neighbours swapped', 'pool:\n  wram: 3', ':2: pool.wram: unknown key; did you mean "warm"?'],
+    ['a key like no other', 'log: { colour: red }', ':1: log.colour: unknown key; expected one of level'],
+    ['a wrong type', '\npool:\n  min: many', ':3: pool.min: expected number, got "many"'],
+    ['a fraction', 'pool:\n  min: 1.5', ':2: pool.min: expected int, got 1.5'],
+    ['too small a number', 'evaluation: { window: 0 }', ':1: evaluation.window: expected number to be >=1, got 0'],
+    ['no member of a union', 'pool: { max: lots }', 'pool.max: expected "auto" or a whole number from 1 to 100000, got "lots"'],
+    ['no choice', 'log: { level: loud }', 'log.level: expected one of "silent"|"fatal"'],
+    ['no size', 'checkpoints:\n  maxBytes: 5 bananas', ':2: checkpoints.maxBytes: expected a number of bytes'],
+    ['a mapping where a value goes', 'pool: { max: { of: 3 } }', 'pool.max: expected "auto"'],
+    ['a value where a mapping goes', 'pool: 3', ':1: pool: expected object, got 3'],
+    ['null', 'pool: { min: }', 'pool.min: expected number, got null'],
+    [
+      'a list item',
+      'templates:\n  local:\n    imports:\n      - numpy\n      - "rm -rf"',
+      ':5: templates.local.imports[1]: expected the name of a Python module',
+    ],
+    [
+      'what a list item lacks',
+      'templates:\n  local:\n    mounts:\n      - source: /data',
+      ':4: templates.local.mounts[0].target: is missing',
+    ],
+    ['the name of a template', 'templates:\n  Big: {}', 'templates.Big: expected a template name'],
+    [
+      'the name of a variable',
+      'templates: { local: { environment: { "A-B": x } } }',
+      'environment.A-B: expected the name of an environment variable, got "A-B"',
+    ],
+    [
+      'an unknown key in a new template',
+      'templates:\n  big:\n    pyton: auto',
+      ':3: templates.big.pyton: unknown key; did you mean "python"?',
+    ],
+    ['a key that stands twice', 'pool:\n  min: 1\n  min: 2', ':3: '],
+    ['no YAML', 'pool: [1', ':'],
+    ['no mapping', '- pool', 'expected a mapping of settings'],
+    ['a contradiction', 'pool:\n  min: 9\n  max: 5', ':2: pool.min: expected no more than pool.max, which is 5, got 9'],
+  ])('%s in a file', (_, text, expected) => {
+    const path = file(text);
+    expect(() => load({ file: path })).toThrow(expect.objectContaining({ kind: 'input', code: 'config.invalid' }));
+    expect(() => load({ file: path })).toThrow(expected);
+    expect(() => load({ file: path })).toThrow(path);
+  });
+
+  it.each([
+    ['MUSTER_POOL__MAXX', '3', 'environment variable MUSTER_POOL__MAXX: pool.maxx: unknown key; did you mean "max"?'],
+    ['MUSTER_POOL__MAX', 'many', 'environment variable MUSTER_POOL__MAX: pool.max: expected "auto" or a whole number'],
+    ['MUSTER_POOL__MIN', '', 'environment variable MUSTER_POOL__MIN: pool.min: expected number, got null'],
+    ['MUSTER_', '1', 'environment variable MUSTER_: '],
+  ])('in the environment variable %s=%s', (name, value, expected) => {
+    expect(() => load({ environment: { [name]: value } })).toThrow(expected);
+  });
+
+  it('in a flag', () => {
+    const flags = [{ name: '--sandboxes', path: ['pool', 'max'], value: 0 }];
+    expect(() => load({ flags })).toThrow('flag --sandboxes: pool.max: expected number to be >=1, got 0');
+  });
+
+  it('in a layer that a later one covers', () => {
+    expect(() => load({ file: file('pool: { max: lots }'), environment: { MUSTER_POOL__MAX: '3' } })).toThrow('pool.max');
+  });
+
+  it('all at once, a line each', () => {
+    const path = file('pool:\n  maxx: 1\n  min: x');
+    const three =
+      /:2: pool\.maxx: .*\n.*:3: pool\.min: .*\n.*MUSTER_LOG__LEVEL: log\.level: .*$|:3: pool\.min: .*\n.*:2: pool\.maxx: .*\n.*MUSTER_LOG__LEVEL: log\.level: .*$/;
+    expect(() => load({ file: path, environment: { MUSTER_LOG__LEVEL: 'loud' } })).toThrow(three);
+  });
+
+  it('when a contradiction spans two sources, at the one that sets the smaller bound', () => {
+    const flags = [{ name: '--sandboxes', path: ['pool', 'max'], value: 2 }];
+    expect(() => load({ environment: { MUSTER_POOL__WARM: '5' }, flags })).toThrow('environment variable MUSTER_POOL__WARM: pool.warm');
+  });
+
+  it('when the file is not there', () => {
+    const missing = join(directory, 'missing.yaml');
+    expect(() => load({ file: missing })).toThrow(expect.objectContaining({ kind: 'input', code: 'config.unreadable' }));
+    expect(() => load({ file: missing })).toThrow(missing);
+  });
+});

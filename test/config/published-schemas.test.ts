@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { publishedSchemas } from '../../scripts/published-schemas.ts';
+import { configSchema } from '../../src/config/schema.ts';
+
+const root = join(import.meta.dirname, '../..');
+
+describe('the committed JSON Schemas', () => {
+  it('are what the zod schemas say (otherwise: node scripts/generate-schemas.ts)', async () => {
+    const generated = await publishedSchemas();
+    const committed = generated.map(({ path }) => ({ path, text: readFileSync(join(root, path), 'utf8') }));
+    expect(committed).toEqual(generated);
+  });
+
+  it('let a configuration file hold only what differs', async () => {
+    const schema = await configJsonSchema();
+    expect(schema.safeParse({ pool: { max: 3 }, templates: { big: { limits: { memoryBytes: '8GiB' } } } }).success).toBe(true);
+    expect(schema.safeParse({ pool: { maxx: 3 } }).success).toBe(false);
+    expect(schema.safeParse({ templates: { big: { mounts: [{ source: '/data' }] } } }).success).toBe(false);
+  });
+
+  it('accept the default configuration', async () => {
+    const schema = await configJsonSchema();
+    expect(schema.safeParse(parse(readFileSync(join(root, 'config/default.yaml'), 'utf8'))).success).toBe(true);
+  });
+});
+
+describe('the default configuration', () => {
+  it('states every setting that has a default', () => {
+    const defaults: unknown = parse(readFileSync(join(root, 'config/default.yaml'), 'utf8'));
+    expect(configSchema.safeParse(defaults).error).toBeUndefined();
+  });
+});
+
+async function configJsonSchema(): Promise<z.ZodType> {
+  const published = (await publishedSchemas()).find(({ path }) => path === 'config/schema.json');
+  return z.fromJSONSchema(JSON.parse(published?.text ?? ''));
+}

@@ -1,0 +1,28 @@
+import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
+import { LIMIT_NAMES, type LimitName } from '../../src/pool/template.ts';
+import { BubblewrapGround } from '../support/bubblewrap-ground.ts';
+import { pythonInterpreter } from '../support/python-interpreter.ts';
+import { shellCommands } from './sandbox-commands.ts';
+import { sandboxProviderContract } from './sandbox-provider.ts';
+
+const { executable, mounts } = pythonInterpreter();
+const { limits } = await probeCapabilities({ bwrapPath: 'bwrap', cgroups: 'detect' });
+
+/** What depends on the machine: without control groups that this user may make, some limits do not hold for a whole tree. */
+const SKIPS: Readonly<Record<LimitName, readonly string[]>> = {
+  memory: ['a memory bomb is ended as out of memory, and the host unaffected', 'the memory of the whole tree counts'],
+  processes: ['a fork bomb is bounded, and the host unaffected', 'the template’s number of processes is what the program gets'],
+  cpu: ['the processor time of the whole tree is limited'],
+  disk: [],
+  lifetime: [],
+};
+
+sandboxProviderContract(
+  'the bubblewrap provider',
+  { commands: shellCommands(executable), mounts, open: () => BubblewrapGround.open(mounts) },
+  Object.fromEntries(
+    LIMIT_NAMES.filter((limit) => limits[limit].scope !== 'tree').flatMap((limit) =>
+      SKIPS[limit].map((title) => [title, `this machine limits ${limit} by ${limits[limit].by}`] as const),
+    ),
+  ),
+);

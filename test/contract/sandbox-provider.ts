@@ -1,0 +1,73 @@
+import { afterEach, beforeEach, describe, it } from 'vitest';
+import type { SandboxId } from '../../src/kernel/ids.ts';
+import type { SandboxProvider } from '../../src/pool/sandbox.ts';
+import type { Mount } from '../../src/pool/template.ts';
+import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
+import type { SkippableClock } from '../support/skippable-clock.ts';
+import type { SandboxCommands } from './sandbox-commands.ts';
+import { SandboxScene } from './sandbox-scene.ts';
+import { isolationScenarios } from './scenarios/isolation.ts';
+import { leavingScenarios } from './scenarios/leaving.ts';
+import { limitScenarios } from './scenarios/limits.ts';
+import { streamScenarios } from './scenarios/streams.ts';
+import { uploadScenarios } from './scenarios/uploads.ts';
+
+/** What the contract needs to know of an adapter. */
+export interface SandboxProviderSubject {
+  readonly commands: SandboxCommands;
+  /** What the commands need from the host. */
+  readonly mounts: readonly Mount[];
+  /** A place of its own for one test. */
+  open(): Promise<SandboxGround>;
+}
+
+/** The place that the providers of one test share: a machine, a cluster, an account. */
+export interface SandboxGround extends AsyncDisposable {
+  readonly clock: SkippableClock;
+  /** A provider of another owner each time. */
+  provider(): SandboxProvider;
+  /** What there is of sandboxes, outside of the providers' own memory; empty when nothing is left. */
+  traces(): Promise<readonly string[]>;
+  /** Takes a sandbox away behind its provider's back. */
+  killFromOutside(provider: SandboxProvider, id: SandboxId): Promise<void>;
+  /** Another Muster creates sandboxes with these commands and dies without warning. @returns their ids. */
+  crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]>;
+  /** Host paths that no sandbox may see. */
+  readonly hiddenPaths: readonly string[];
+}
+
+export type Scenario = (scene: SandboxScene) => Promise<void>;
+
+const SCENARIOS: Readonly<Record<string, Scenario>> = {
+  ...streamScenarios,
+  ...uploadScenarios,
+  ...leavingScenarios,
+  ...isolationScenarios,
+  ...limitScenarios,
+};
+
+/**
+ * Every adapter of the SandboxProvider port passes this.
+ *
+ * @param skips scenarios that the adapter cannot fulfil, with the reason. Each is run all the same and must fail, so that a
+ * skip that is no longer needed is noticed.
+ */
+export function sandboxProviderContract(name: string, subject: SandboxProviderSubject, skips: Readonly<Record<string, string>> = {}): void {
+  const unknown = Object.keys(skips).filter((skip) => !(skip in SCENARIOS));
+  if (unknown.length > 0) throw new Error(`${name} skips scenarios that do not exist: ${unknown.join('; ')}`);
+
+  describe(`${name} is a sandbox provider`, () => {
+    failOnLeftoverProcesses();
+    let scene: SandboxScene;
+    beforeEach(async () => {
+      scene = new SandboxScene(subject, await subject.open());
+    });
+    afterEach(() => scene[Symbol.asyncDispose]());
+
+    for (const [title, scenario] of Object.entries(SCENARIOS)) {
+      const reason = skips[title];
+      const test = reason === undefined ? it : it.fails;
+      test(reason === undefined ? title : `(not here: ${reason}) ${title}`, () => scenario(scene));
+    }
+  });
+}

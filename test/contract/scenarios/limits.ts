@@ -1,0 +1,153 @@
+/* oxlint-disable vitest/no-standalone-expect -- the tests are made of these scenarios by sandboxProviderContract */
+import { expect } from 'vitest';
+import { InputError } from '../../../src/kernel/errors.ts';
+import { LIMIT_NAMES } from '../../../src/pool/template.ts';
+import type { Scenario } from '../sandbox-provider.ts';
+import { firstLine, NEVER } from '../sandbox-scene.ts';
+
+const MEBIBYTE = 2 ** 20;
+
+/** Limits that hold for the whole process tree, and hosts that do not notice when they are reached. */
+export const limitScenarios: Readonly<Record<string, Scenario>> = {
+  'every limit is described, and a limit that cannot be enforced cannot be demanded': async (scene) => {
+    const { limits } = await scene.provider.describe(scene.template(scene.commands.exit(0)));
+    for (const limit of LIMIT_NAMES) {
+      const demand = scene.provider.describe(scene.template(scene.commands.exit(0), {}, [limit]));
+      if (limits[limit].scope === 'tree') await demand;
+      else {
+        await expect(demand).rejects.toThrow(InputError);
+        await expect(demand).rejects.toHaveProperty('code', 'template.limit-unavailable');
+      }
+    }
+  },
+
+  'a sandbox carries the isolation that was described': async (scene) => {
+    const template = scene.template(scene.commands.exit(0));
+    const sandbox = await scene.create(template.command);
+    expect(sandbox.isolation).toEqual(await scene.provider.describe(template));
+  },
+
+  'a fork bomb is bounded, and the host unaffected': (scene) =>
+    scene.withUnaffectedNeighbour(async () => {
+      const bomb = await scene.create(
+        scene.commands.python(`
+import os, signal
+children = 0
+while children < 64:
+    try:
+        if os.fork() == 0:
+            os.execvp('sh', ['sh', '-c', 'while :; do sleep 1000 || :; done', '${scene.marker}'])
+    except OSError:
+        break
+    children += 1
+print(children, flush=True)
+signal.pause()
+`),
+        { processes: 16 },
+      );
+      expect(Number(await firstLine(bomb))).toBeLessThanOrEqual(15);
+      expect((await scene.markedProcesses()).length).toBeLessThanOrEqual(15);
+      await bomb.destroy();
+    }),
+
+  'the template’s number of processes is what the program gets': async (scene) => {
+    const printed = await scene.python(
+      `
+import os, signal
+children = []
+try:
+    while len(children) < 64:
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        children.append(child)
+except OSError:
+    pass
+print(len(children) + 1)
+`,
+      { processes: 8 },
+    );
+    expect(printed).toBe('8');
+  },
+
+  'a memory bomb is ended as out of memory, and the host unaffected': (scene) =>
+    scene.withUnaffectedNeighbour(async () => {
+      const { exit } = await scene.run(scene.commands.python('x = [bytearray(b"x") * 2**20 for _ in range(4096)]'), {
+        memoryBytes: 64 * MEBIBYTE,
+      });
+      expect(exit).toEqual({ kind: 'out-of-memory' });
+    }),
+
+  'the memory of the whole tree counts': (scene) =>
+    scene.withUnaffectedNeighbour(async () => {
+      const source = `
+import os, signal
+children = []
+for _ in range(4):
+    ready, tell = os.pipe()
+    child = os.fork()
+    if child == 0:
+        x = bytearray(b"x") * (24 * 2**20)
+        os.write(tell, b"x")
+        signal.pause()
+    os.close(tell)
+    os.read(ready, 1)
+    children.append(child)
+for child in children: os.kill(child, signal.SIGTERM)
+print(max(-os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9 for child in children))
+`;
+      // Four children of 24 MiB do not fit. The kernel ends one of them; the program itself goes on.
+      expect(await scene.python(source, { memoryBytes: 72 * MEBIBYTE })).toBe('True');
+    }),
+
+  'a disk bomb is bounded, and the host unaffected': (scene) =>
+    scene.withUnaffectedNeighbour(async () => {
+      const disk = 16 * MEBIBYTE;
+      const printed = await scene.python(
+        `
+import errno, os
+block, written, errors = bytes(2**16), 0, []
+for directory in ('/tmp', '/dev/shm'):
+    try:
+        with open(directory + '/bomb', 'wb', buffering=0) as file:
+            while written < 2**30:
+                written += file.write(block)
+    except OSError as error:
+        errors.append(errno.errorcode[error.errno])
+print(written, *errors)
+`,
+        { diskBytes: disk },
+      );
+      const [written, ...errors] = printed.split(' ');
+      expect(errors).toEqual(['ENOSPC', 'ENOSPC']);
+      expect(Number(written)).toBeLessThanOrEqual(disk);
+      expect(Number(written)).toBeGreaterThan(disk / 2);
+    }),
+
+  'the processor time of the whole tree is limited': async (scene) => {
+    // Time inside is what the kernel has charged; time outside is the kernel's clock: their ratio is the share, on any machine.
+    const share = await scene.python(
+      `
+import os, time
+begin = time.monotonic()
+for _ in range(2):
+    if os.fork() == 0:
+        while time.monotonic() - begin < 0.6: pass
+        os._exit(0)
+for _ in range(2): os.wait()
+used = os.times()
+print((used.children_user + used.children_system) / (time.monotonic() - begin))
+`,
+      { cpus: 0.25 },
+    );
+    expect(Number(share)).toBeLessThan(0.5);
+  },
+
+  'a template with an impossible limit is refused before anything is made': async (scene) => {
+    for (const limits of [{ memoryBytes: 0 }, { processes: 0 }, { cpus: Number.NaN }, { diskBytes: 1 }, { lifetimeSeconds: -1 }]) {
+      await expect(scene.provider.describe(scene.template(scene.commands.exit(0), limits))).rejects.toThrow(InputError);
+      await expect(scene.create(scene.commands.exit(0), limits)).rejects.toHaveProperty('code', 'template.invalid');
+    }
+    expect(await scene.provider.sweep(NEVER)).toEqual([]);
+  },
+};

@@ -1,0 +1,101 @@
+/* oxlint-disable vitest/no-standalone-expect -- the tests are made of these scenarios by sandboxProviderContract */
+import { randomBytes } from 'node:crypto';
+import { buffer, text } from 'node:stream/consumers';
+import { setImmediate as turn } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
+import { heldMemory } from '../../support/held-memory.ts';
+import type { Scenario } from '../sandbox-provider.ts';
+import { exchange } from '../sandbox-scene.ts';
+
+const MEBIBYTE = 2 ** 20;
+
+/** How a program ends, and what flows while it runs. */
+export const streamScenarios: Readonly<Record<string, Scenario>> = {
+  'the exit code is the program’s': async (scene) => {
+    for (const code of [0, 3, 255]) expect((await scene.run(scene.commands.exit(code))).exit).toEqual({ kind: 'exited', code });
+  },
+
+  'a program that dies by signal n exits with 128 + n': async (scene) => {
+    for (const signal of [9, 15])
+      expect((await scene.run(scene.commands.dieBy(signal))).exit).toEqual({ kind: 'exited', code: 128 + signal });
+  },
+
+  'a program that does not exist exits with 127, as in a shell': async (scene) => {
+    const { exit, stderr } = await scene.run(['no-such-program']);
+    expect(exit).toEqual({ kind: 'exited', code: 127 });
+    expect(stderr).toContain('no-such-program');
+  },
+
+  'the end of stdin is a half-close: output still flows': async (scene) => {
+    const sandbox = await scene.create(scene.commands.echo());
+    await exchange(sandbox, 'one\n');
+    sandbox.stdin.end('two\n');
+    expect(await text(sandbox.stdout)).toBe('two\nbye\n');
+    expect(await sandbox.exit).toEqual({ kind: 'exited', code: 0 });
+  },
+
+  'bytes of every value pass unchanged both ways': async (scene) => {
+    const bytes = randomBytes(3 * MEBIBYTE);
+    const sandbox = await scene.create(scene.commands.echo());
+    sandbox.stdin.end(bytes);
+    const echoed = await buffer(sandbox.stdout);
+    expect(Buffer.compare(echoed, Buffer.concat([bytes, Buffer.from('bye\n')]))).toBe(0);
+  },
+
+  'output that nobody had read before the end can be read afterwards': async (scene) => {
+    const sandbox = await scene.create(scene.commands.emit(50_000));
+    expect(await sandbox.exit).toEqual({ kind: 'exited', code: 0 });
+    expect(await text(sandbox.stdout)).toBe('y\n'.repeat(25_000));
+  },
+
+  'what is written after the end is ignored': async (scene) => {
+    const sandbox = await scene.create(scene.commands.exit(0));
+    await sandbox.exit;
+    await new Promise<void>((resolve, reject) => {
+      sandbox.stdin.once('error', reject);
+      sandbox.stdin.end('too late\n', resolve);
+    });
+  },
+
+  '100 MB of output pass a slow reader in bounded memory': async (scene) => {
+    const size = 100_000_000;
+    const sandbox = await scene.create(scene.commands.emit(size));
+    const before = heldMemory();
+    let received = 0;
+    let growth = 0;
+    let nextLook = 0;
+    for await (const chunk of sandbox.stdout) {
+      received += Buffer.from(chunk).length;
+      if (received >= nextLook) {
+        growth = Math.max(growth, heldMemory() - before);
+        nextLook += 10 * MEBIBYTE;
+      }
+      expect(sandbox.stdout.readableLength).toBeLessThan(MEBIBYTE);
+      await turn();
+    }
+    expect(received).toBe(size);
+    expect(growth).toBeLessThan(24 * MEBIBYTE);
+    expect(await sandbox.exit).toEqual({ kind: 'exited', code: 0 });
+  },
+
+  'a program whose output nobody reads is stopped, and goes on when it is read': async (scene) => {
+    const chunks = 512;
+    const sandbox = await scene.create(scene.commands.emitCounting(chunks));
+    let reported = '';
+    sandbox.stderr.on('data', (chunk: Buffer) => (reported += chunk.toString()));
+    const count = (): number => reported.split('\n').length - 1;
+    await eventually('the first chunk has been written', () => count() > 0);
+    let last = -1;
+    await eventually('the program makes no more progress', async () => {
+      const isStill = last === count();
+      last = count();
+      for (let i = 0; i < 20; i += 1) await turn();
+      return isStill;
+    });
+    expect(count()).toBeLessThan(chunks / 4);
+    expect((await buffer(sandbox.stdout)).length).toBe(chunks * 16_384);
+    await sandbox.exit;
+    expect(count()).toBe(chunks);
+  },
+};

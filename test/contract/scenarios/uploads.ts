@@ -1,0 +1,130 @@
+/* oxlint-disable vitest/no-standalone-expect -- the tests are made of these scenarios by sandboxProviderContract */
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { expect } from 'vitest';
+import { InfrastructureError, InputError } from '../../../src/kernel/errors.ts';
+import { heldMemory } from '../../support/held-memory.ts';
+import type { Scenario } from '../sandbox-provider.ts';
+import { firstLine, NEVER } from '../sandbox-scene.ts';
+
+const MEBIBYTE = 2 ** 20;
+
+function* pieces(piece: Buffer, count: number): Generator<Buffer> {
+  for (let i = 0; i < count; i += 1) {
+    piece.writeUInt32LE(i);
+    yield Buffer.from(piece);
+  }
+}
+
+async function* failing(): AsyncGenerator<Buffer> {
+  yield Buffer.alloc(1000);
+  throw new Error('source broke');
+}
+
+/** Files that are brought in. */
+export const uploadScenarios: Readonly<Record<string, Scenario>> = {
+  'an upload of 64 MB as a stream is the same inside': async (scene) => {
+    const piece = randomBytes(65_536);
+    const expected = createHash('sha256');
+    for (const bytes of pieces(piece, 1024)) expected.update(bytes);
+    const sandbox = await scene.create(scene.commands.hashFiles());
+    const inside = await sandbox.upload('big/file.bin', { kind: 'stream', stream: Readable.from(pieces(piece, 1024)) }, NEVER);
+    sandbox.stdin.write(`${inside}\n`);
+    expect(await firstLine(sandbox)).toBe(`${expected.digest('hex')}\n`);
+  },
+
+  'an upload of 64 MB passes in bounded memory': async (scene) => {
+    const sandbox = await scene.create(scene.commands.hashFiles());
+    const before = heldMemory();
+    let growth = 0;
+    let count = 0;
+    const watched = function* (): Generator<Buffer> {
+      for (const bytes of pieces(randomBytes(65_536), 1024)) {
+        if ((count += 1) % 256 === 0) growth = Math.max(growth, heldMemory() - before);
+        yield bytes;
+      }
+    };
+    await sandbox.upload('file', { kind: 'stream', stream: Readable.from(watched()) }, NEVER);
+    expect(growth).toBeLessThan(24 * MEBIBYTE);
+  },
+
+  'a host file is the same inside': async (scene) => {
+    const directory = await mkdtemp(path.join(tmpdir(), 'muster-upload-'));
+    try {
+      await writeFile(path.join(directory, 'host-file'), 'weights');
+      const sandbox = await scene.create(scene.commands.hashFiles());
+      const inside = await sandbox.upload('a/b', { kind: 'file', hostPath: path.join(directory, 'host-file') }, NEVER);
+      sandbox.stdin.write(`${inside}\n`);
+      expect(await firstLine(sandbox)).toBe(`${createHash('sha256').update('weights').digest('hex')}\n`);
+    } finally {
+      await rm(directory, { recursive: true });
+    }
+  },
+
+  'a host file that does not exist is an infrastructure error that names it': async (scene) => {
+    const sandbox = await scene.create(scene.commands.hashFiles());
+    const upload = sandbox.upload('a', { kind: 'file', hostPath: '/no/such/file' }, NEVER);
+    await expect(upload).rejects.toThrow(InfrastructureError);
+    await expect(upload).rejects.toThrow('/no/such/file');
+  },
+
+  'an upload path that would leave the inbox is refused': async (scene) => {
+    const sandbox = await scene.create(scene.commands.hashFiles());
+    for (const bad of ['../x', '/etc/x', 'a/../../x', 'a//b', '', 'a/', '.', 'a\0b', 'x'.repeat(300), 'x/'.repeat(1000)]) {
+      const upload = sandbox.upload(bad, { kind: 'stream', stream: Readable.from(['x']) }, NEVER);
+      await expect(upload).rejects.toThrow(InputError);
+      await expect(upload).rejects.toHaveProperty('code', 'sandbox.path');
+    }
+  },
+
+  'an upload that is aborted half-way does not appear': async (scene) => {
+    const sandbox = await scene.create(scene.commands.hashFiles());
+    const abort = new AbortController();
+    const endless = async function* (): AsyncGenerator<Buffer> {
+      for (let i = 0; ; i += 1) {
+        if (i === 10) abort.abort(new Error('enough'));
+        yield Buffer.alloc(1000);
+      }
+    };
+    await expect(sandbox.upload('half', { kind: 'stream', stream: Readable.from(endless()) }, abort.signal)).rejects.toThrow('enough');
+    sandbox.stdin.write('/muster/inbox/half\n');
+    expect(await firstLine(sandbox)).toBe('unreadable\n');
+  },
+
+  'an upload whose source fails does not appear': async (scene) => {
+    const sandbox = await scene.create(scene.commands.hashFiles());
+    await expect(sandbox.upload('half', { kind: 'stream', stream: Readable.from(failing()) }, NEVER)).rejects.toThrow('source broke');
+    sandbox.stdin.write('/muster/inbox/half\n');
+    expect(await firstLine(sandbox)).toBe('unreadable\n');
+  },
+
+  'an upload to a sandbox that is gone is an infrastructure error': async (scene) => {
+    const sandbox = await scene.create(scene.commands.exit(0));
+    await sandbox.destroy();
+    await expect(sandbox.upload('a', { kind: 'stream', stream: Readable.from(['x']) }, NEVER)).rejects.toThrow(InfrastructureError);
+  },
+
+  'an uploaded file cannot be changed from inside': async (scene) => {
+    const source = `
+import os, sys
+path = sys.stdin.readline().strip()
+for act in (lambda: open(path, 'w'), lambda: os.unlink(path), lambda: os.rename(path, path + '2'),
+            lambda: os.chmod(path, 0o777), lambda: os.symlink('/etc', os.path.dirname(path) + '/link')):
+    try:
+        act()
+        print('done')
+    except OSError as error:
+        print(error.errno)
+`;
+    const sandbox = await scene.create(scene.commands.python(source));
+    const inside = await sandbox.upload('file', { kind: 'stream', stream: Readable.from(['x']) }, NEVER);
+    sandbox.stdin.end(`${inside}\n`);
+    const readOnly = 30;
+    let printed = '';
+    for await (const chunk of sandbox.stdout) printed += String(chunk);
+    expect(printed.trim().split('\n').map(Number)).toEqual(Array.from({ length: 5 }, () => readOnly));
+  },
+};

@@ -1,0 +1,166 @@
+import { execFileSync } from 'node:child_process';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ANYTHING, CARTPOLE, LATE, REPOSITORY, Stage } from './stage.ts';
+
+/** Bad input costs exit code 2 and one message, with these parts in this order; nothing on stdout could be taken for a result. */
+function refusal(...parts: readonly string[]): unknown {
+  const stderr = new RegExp(`^(muster|error): [^]*${parts.map((part) => RegExp.escape(part)).join('[^]*')}`);
+  return expect.objectContaining({ exitCode: 2, stdout: '', stderr: expect.stringMatching(stderr) });
+}
+
+describe('a suite', () => {
+  it('with an unknown key is refused by the name of file and key, with the one that was meant', async () => {
+    await using stage = await Stage.open();
+    const suite = await stage.faultSuite({ changes: { rewards: { bounds: [0, 1] } } });
+    expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal(`${suite}:1`, 'rewards', 'did you mean "reward"?'));
+  });
+
+  it('that is not there is refused by its path', async () => {
+    await using stage = await Stage.open();
+    const suite = stage.path('nowhere.yaml');
+    expect(await stage.run(['eval', suite, '--checkpoint', LATE])).toEqual(refusal(suite, 'expected a YAML or JSON file'));
+  });
+
+  it('that names a template which the configuration does not have is told which there are', async () => {
+    await using stage = await Stage.open();
+    const suite = await stage.faultSuite({ changes: { template: 'cloud' } });
+    expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal('"cloud"', 'it has local'));
+  });
+
+  it('that names no template, but something that every object has, is told the same', async () => {
+    await using stage = await Stage.open();
+    const suite = await stage.faultSuite({ changes: { template: 'constructor' } });
+    expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING])).toEqual(refusal('"constructor"', 'it has local'));
+  });
+
+  it('whose module does not exist is refused before an episode is played', async () => {
+    await using stage = await Stage.open();
+    const suite = await stage.faultSuite({ changes: { environment: 'fault:Faulty' } });
+    const result = await stage.run(['eval', suite, '--checkpoint', ANYTHING, '--out', stage.path('out')]);
+    expect(result).toEqual(refusal('the environment was refused', 'task "faults"', 'there is no module "fault"'));
+  });
+});
+
+describe('a checkpoint', () => {
+  it('that is not there is refused by its path', async () => {
+    await using stage = await Stage.open();
+    const checkpoint = stage.path('step-9000.safetensors');
+    expect(await stage.run(['eval', CARTPOLE, '--checkpoint', checkpoint])).toEqual(
+      refusal(`${checkpoint} does not exist`, 'check the path'),
+    );
+  });
+
+  it('in safetensors that was cut off is refused as truncated', async () => {
+    await using stage = await Stage.open();
+    const whole = await readFile(LATE);
+    const checkpoint = await stage.write('cut.safetensors', whole.subarray(0, whole.length - 100));
+    expect(await stage.run(['eval', CARTPOLE, '--checkpoint', checkpoint])).toEqual(
+      refusal(checkpoint, 'bytes follow the header', 'looks truncated'),
+    );
+  });
+
+  it('in safetensors whose header lies about offsets is refused by the name of the tensor', async () => {
+    await using stage = await Stage.open();
+    const lie = { a: { dtype: 'F32', shape: [2], data_offsets: [0, 4096] } };
+    const header = Buffer.from(JSON.stringify(lie));
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64LE(BigInt(header.length));
+    const checkpoint = await stage.write('lie.safetensors', Buffer.concat([length, header, Buffer.alloc(8)]));
+    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', checkpoint]);
+    expect(result).toEqual(refusal(`${checkpoint}, tensor "a"`, 'data_offsets span 4096 bytes; expected 8 for shape [2] of F32'));
+  });
+
+  it('in ONNX that does not fit the observation is refused before an episode is played', async () => {
+    await using stage = await Stage.open();
+    const checkpoint = stage.path('six.onnx');
+    writeOnnx(checkpoint, 6);
+    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', checkpoint, '--out', stage.path('out')]);
+    expect(result).toEqual(refusal('the policy was refused', 'the model takes 6 numbers, the environment gives 4 (task "cartpole")'));
+  });
+});
+
+describe('the configuration', () => {
+  it.each([
+    ['a wrong value', 'pool:\n  max: many\n', 'pool.max', 'expected "auto" or a whole number'],
+    ['an unknown key', 'pool:\n  maxx: 4\n', 'pool.maxx', 'did you mean "max"?'],
+  ])('with %s is refused by file, line, path and what was expected', async (_, text, setting, expected) => {
+    await using stage = await Stage.open();
+    const config = await stage.write('muster.yaml', text);
+    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', LATE, '--config', config]);
+    expect(result).toEqual(refusal(`${config}:2`, setting, expected));
+  });
+
+  it('with a wrong value in an environment variable is refused by the variable’s name', async () => {
+    await using stage = await Stage.open();
+    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', LATE], { environment: { MUSTER_POOL__MAX: '-1' } });
+    expect(result).toEqual(refusal('environment variable MUSTER_POOL__MAX: pool.max', 'expected', 'got -1'));
+  });
+
+  it('with a variable that sets nothing is refused', async () => {
+    await using stage = await Stage.open();
+    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', LATE], { environment: { MUSTER_POOL__MAXX: '4' } });
+    expect(result).toEqual(refusal('environment variable MUSTER_POOL__MAXX', 'did you mean "max"?'));
+  });
+});
+
+describe('a flag', () => {
+  it.each([
+    ['--sandboxes 0', ['--sandboxes', '0'], 'expected a whole number from 1 on'],
+    ['--episodes many', ['--episodes', 'many'], 'expected a whole number from 1 on'],
+    ['--half-width 0', ['--half-width', '0'], 'expected a number above 0'],
+    ['an unknown one', ['--sandbox', '4'], 'Did you mean --sandboxes?'],
+  ])('%s is refused with what was expected', async (_, flags, expected) => {
+    await using stage = await Stage.open();
+    expect(await stage.run(['eval', CARTPOLE, '--checkpoint', LATE, ...flags])).toEqual(refusal(expected));
+  });
+
+  it('that is needed and left out is asked for', async () => {
+    await using stage = await Stage.open();
+    expect(await stage.run(['eval', CARTPOLE])).toEqual(refusal('--checkpoint'));
+  });
+
+  it('--out names a directory that the mended command can have, after a refusal', async () => {
+    await using stage = await Stage.open();
+    const out = stage.path('results/of/late');
+    await mkdir(stage.path('results'));
+    const args = ['--checkpoint', ANYTHING, '--sandboxes', '1', '--out', out];
+    const refused = await stage.faultSuite({ changes: { environment: 'fault:Faulty' } });
+    expect(await stage.run(['eval', refused, ...args])).toEqual(refusal('there is no module "fault"'));
+    expect(await readdir(stage.path('results'))).toEqual([]);
+    expect((await stage.run(['eval', await stage.faultSuite(), ...args])).exitCode).toBe(0);
+  });
+
+  it('--out with a directory that was empty before a refusal is empty after it', async () => {
+    await using stage = await Stage.open();
+    const out = stage.path('out');
+    await mkdir(out);
+    const suite = await stage.faultSuite({ changes: { template: 'cloud' } });
+    expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING, '--out', out])).toEqual(refusal('"cloud"'));
+    expect(await readdir(out)).toEqual([]);
+  });
+
+  it('--out with a directory that holds something is refused, and what is there stays', async () => {
+    await using stage = await Stage.open();
+    const out = stage.path('out');
+    await mkdir(out);
+    await writeFile(path.join(out, 'summary.json'), 'precious');
+    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', LATE, '--out', out]);
+    expect(result).toEqual(refusal(out, 'is not empty', 'summary.json', 'name a new directory'));
+    expect(await readFile(path.join(out, 'summary.json'), 'utf8')).toBe('precious');
+  });
+});
+
+/** One linear layer for so many numbers of observation and two actions. */
+function writeOnnx(file: string, observations: number): void {
+  const script = `
+import sys
+from pathlib import Path
+sys.path.insert(0, sys.argv[1])
+import numpy as np
+from checkpoints import write_onnx
+write_onnx(Path(sys.argv[2]), np.zeros((2, int(sys.argv[3])), np.float32), np.zeros(2, np.float32))`;
+  const python = path.join(REPOSITORY, '.venv/bin/python');
+  execFileSync(python, ['-c', script, path.join(REPOSITORY, 'test/runner/python'), file, String(observations)]);
+}

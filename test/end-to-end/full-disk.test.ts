@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process';
+import { describe, expect, it } from 'vitest';
+import type { MusterResult } from './muster-command.ts';
+import { ANYTHING, REPOSITORY, Stage } from './stage.ts';
+
+/** A mount namespace of one's own, so that the small disk is seen by this Muster alone and goes with it. */
+const OWN_MOUNTS = process.getuid?.() === 0 ? ['--mount'] : ['--map-root-user', '--mount'];
+const canMount = spawnSync('unshare', [...OWN_MOUNTS, 'mount', '-t', 'tmpfs', 'none', '/mnt']).status === 0;
+/** Arguments: directory, options of the mount, the command. Lists on stderr what the directory holds in the end. */
+const ON_SMALL_DISK = 'out=$1; mkdir "$out" && mount -t tmpfs -o "$2" none "$out" && shift 2 && "$@"; code=$?; ls "$out" >&2; exit $code';
+
+async function evaluateOnto(stage: Stage, mountOptions: string, episodes: number): Promise<MusterResult> {
+  const out = stage.path('out');
+  const local = { command: ['perl', '/tiny/tiny-runner.pl'], mounts: [{ source: `${REPOSITORY}/test/support/runners`, target: '/tiny' }] };
+  const config = await stage.write('muster.json', { templates: { local } });
+  const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes } } });
+  const under = ['unshare', ...OWN_MOUNTS, 'sh', '-c', ON_SMALL_DISK, 'sh', out, mountOptions];
+  return stage.run(['eval', suite, '-c', ANYTHING, '--json', '-n', '2', '--out', out, '--config', config], { under });
+}
+
+describe.skipIf(!canMount)('a disk that is full (needs mount namespaces)', () => {
+  it('while episodes are written ends the evaluation, with what there is, and without a summary on it', async () => {
+    await using stage = await Stage.open();
+    const result = await evaluateOnto(stage, 'size=64k', 5000);
+    expect(result.exitCode).toBe(3);
+    expect(result.stderr).toContain(`${stage.path('out/episodes.ndjson')} could not be written: ENOSPC`);
+    expect(result.stderr).toContain('free space there or name another directory');
+    expect(result.stderr).toMatch(/\nconfig\.json\nepisodes\.ndjson\n$/);
+    expect(result.summary()).toMatchObject({ partial: true, ended: 'failed' });
+  });
+
+  it('when the summary is due leaves no half of it, and the answer is told all the same', async () => {
+    await using stage = await Stage.open();
+    // Room for the configuration and the episodes, a page each.
+    const result = await evaluateOnto(stage, 'size=8k', 5);
+    expect(result.exitCode).toBe(3);
+    expect(result.stderr).toContain(`${stage.path('out/summary.json')} could not be written: ENOSPC`);
+    expect(result.stderr).toMatch(/\nconfig\.json\nepisodes\.ndjson\n$/);
+    expect(result.summary().official.episodes).toBe(5);
+  });
+
+  it.each([
+    ['config.json', 'nr_inodes=1'],
+    ['episodes.ndjson', 'nr_inodes=2'],
+  ])('before %s is found before an episode is played', async (file, mountOptions) => {
+    await using stage = await Stage.open();
+    const result = await evaluateOnto(stage, mountOptions, 5000);
+    expect({ code: result.exitCode, stdout: result.stdout }).toEqual({ code: 3, stdout: '' });
+    expect(result.stderr).toContain(`${stage.path('out')}/${file} could not be written: ENOSPC`);
+    expect(result.stderr).not.toContain('a defect of Muster');
+  });
+});

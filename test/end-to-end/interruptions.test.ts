@@ -1,0 +1,121 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { listProcesses } from '../../src/adapters/sandbox/bubblewrap/process-table.ts';
+import { eventually } from '../support/eventually.ts';
+import type { MusterCommand } from './muster-command.ts';
+import { ANYTHING, Stage } from './stage.ts';
+
+const SANDBOXES = 200;
+/** Episodes from here on never end. */
+const FIRST_BLOCKED = 300;
+
+/** Sandboxes that start within milliseconds, and are busy without taking time from those that still start. */
+async function start(stage: Stage, sandboxes: number, firstBlocked: number): Promise<MusterCommand> {
+  const template = {
+    command: ['perl', '/runners/blocking-runner.pl', String(firstBlocked), stage.directory],
+    mounts: [{ source: path.join(import.meta.dirname, 'runners'), target: '/runners' }],
+  };
+  const pool = { creationConcurrency: 8, creationsPerSecond: 1000 };
+  const config = await stage.write('blocking.json', { pool, templates: { local: template } });
+  const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 5000 }, episode: { seconds: 3600 } } });
+  return stage.start(['eval', suite, '-c', ANYTHING, '--json', '-n', String(sandboxes), '--config', config, '--out', stage.path('out')]);
+}
+
+/** Waits until so many runners are in an episode that never ends: they tell by their names in the process table. */
+async function untilBusy(stage: Stage, command: MusterCommand, sandboxes: number): Promise<void> {
+  const name = `blocked ${stage.directory}`;
+  await command.until(`${sandboxes} sandboxes are busy`, async () => {
+    // The process table is long to read, so it is only looked at when there are enough sandboxes.
+    if ((await stage.countSandboxes()) < sandboxes) return false;
+    const processes = await listProcesses();
+    return processes.filter(({ argv }) => argv[0]?.startsWith(name)).length === sandboxes;
+  });
+}
+
+async function processesInGroup(group: number): Promise<readonly number[]> {
+  const processes = await listProcesses();
+  const stats = await Promise.all(
+    processes.map(async ({ pid }) => ({ pid, stat: await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '') })),
+  );
+  // State, parent, group: the fields after the name, which stands in parentheses.
+  return stats.filter(({ stat }) => Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]) === group).map(({ pid }) => pid);
+}
+
+describe(`Muster with ${SANDBOXES} busy sandboxes`, () => {
+  it('that is interrupted from the terminal gives a partial, labelled summary and leaves nothing', async () => {
+    await using stage = await Stage.open();
+    const command = await start(stage, SANDBOXES, FIRST_BLOCKED);
+    await untilBusy(stage, command, SANDBOXES);
+    // What a terminal sends on Ctrl-C reaches Muster alone: it is for Muster to end its sandboxes.
+    expect(await processesInGroup(command.pid)).toEqual([command.pid]);
+    command.signalGroup('SIGINT');
+    const result = await command.ended;
+    expect(result.exitCode).toBe(130);
+    expect(await stage.traces()).toEqual([]);
+    const summary = result.summary();
+    expect(summary).toMatchObject({ partial: true, ended: 'interrupted' });
+    expect(summary.warnings).toContainEqual(expect.stringContaining('interrupted'));
+    expect(summary.official).toMatchObject({ episodes: FIRST_BLOCKED, mean: 0.5 });
+    expect(summary.run.pool).toMatchObject({ died: 0, created: SANDBOXES });
+    expect(result.stderr).toContain('SIGINT: finishing with what there is');
+    expect(result.stderr).not.toContain('"level"');
+    expect(JSON.parse(await readFile(stage.path('out/summary.json'), 'utf8'))).toEqual(summary);
+  });
+
+  it('that is killed takes its sandboxes with it, and the next start removes what they leave behind', async () => {
+    await using stage = await Stage.open();
+    const command = await start(stage, SANDBOXES, FIRST_BLOCKED);
+    await untilBusy(stage, command, SANDBOXES);
+    command.signal('SIGKILL');
+    expect(await command.ended).toMatchObject({ signal: 'SIGKILL', stdout: '' });
+    await eventually('every process of its sandboxes is gone', async () => (await stage.sandboxProcesses()).length === 0);
+    expect(await stage.traces()).not.toEqual([]);
+    expect(await readdir(stage.path('out'))).not.toContain('summary.json');
+    const next = await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '--json', '-n', '1']);
+    expect(next.summary().run.pool.swept).toBe(SANDBOXES);
+    expect(await stage.traces()).toEqual([]);
+  });
+});
+
+describe('Muster', () => {
+  it('that is interrupted before its first episode says that there is no answer', async () => {
+    await using stage = await Stage.open();
+    await stage.closeGates('loading');
+    const suite = await stage.faultSuite();
+    const command = stage.start(['eval', suite, '-c', ANYTHING, '--json', '-n', '2', '--config', await stage.config()]);
+    await command.until('a runner loads', async () => (await stage.countAt('loading')) > 0);
+    command.signalGroup('SIGINT');
+    const result = await command.ended;
+    expect(result.exitCode).toBe(130);
+    expect(result.summary()).toMatchObject({ partial: true, ended: 'interrupted', official: { episodes: 0, mean: null, interval: null } });
+  });
+
+  it('that is interrupted twice ends at once, and its sandboxes with it', async () => {
+    await using stage = await Stage.open();
+    const command = await start(stage, 2, 0);
+    await untilBusy(stage, command, 2);
+    command.signal('SIGINT');
+    command.signal('SIGTERM');
+    expect((await command.ended).exitCode).toBe(130);
+    await eventually('every process of its sandboxes is gone', async () => (await stage.sandboxProcesses()).length === 0);
+    expect((await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '-n', '1'])).exitCode).toBe(0);
+  });
+
+  it('beside another one on the same state directory leaves the other’s sandboxes alone', async () => {
+    await using stage = await Stage.open();
+    await stage.closeGates('playing');
+    const args = ['eval', await stage.faultSuite(), '-c', ANYTHING, '--json', '-n', '2'];
+    const gated = stage.start([...args, '--config', await stage.config()]);
+    await gated.until('the first Muster plays', async () => (await stage.countAt('playing')) === 2);
+    const other = (await stage.run(args)).summary();
+    expect(await stage.countAt('playing')).toBe(2);
+    await stage.openGates('playing');
+    const first = (await gated.ended).summary();
+    expect(other.run.pool).toMatchObject({ swept: 0, died: 0 });
+    expect(first.run.pool).toMatchObject({ swept: 0, died: 0 });
+    expect(first.run.retried).toBe(0);
+    expect(JSON.stringify(first.official)).toBe(JSON.stringify(other.official));
+    expect(await readdir(path.join(stage.stateDir, 'sandboxes'))).toEqual([]);
+  });
+});

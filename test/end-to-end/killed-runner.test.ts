@@ -1,0 +1,176 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/load-config.ts';
+import type { Progress } from '../../src/orchestrator/progress.ts';
+import type { Summary } from '../../src/orchestrator/summary.ts';
+import { Muster } from '../../src/main.ts';
+import { seededRandom } from '../aggregation/seeded-random.ts';
+import { eventually } from '../support/eventually.ts';
+import { type RunnerInside, runnersInside } from './inside.ts';
+import { ANYTHING, seedOf, Stage } from './stage.ts';
+
+const EPISODES = 24;
+
+/** An evaluation of this process, on two sandboxes whose environments stop at gates. */
+class Scene implements AsyncDisposable {
+  readonly stage: Stage;
+  readonly #muster: Muster;
+  #progress: Progress | undefined;
+
+  private constructor(stage: Stage, muster: Muster) {
+    this.stage = stage;
+    this.#muster = muster;
+  }
+
+  static async open(): Promise<Scene> {
+    const stage = await Stage.open();
+    // However often a test kills, no episode is ever given up; nothing is duplicated, so that a kill hits what it was aimed at.
+    const evaluation = { maxAttempts: 100, infrastructureRetries: 100, retryMilliseconds: 1, stragglerMilliseconds: 3_600_000 };
+    const file = await stage.config({ evaluation, pool: { max: 2 } });
+    return new Scene(stage, await Muster.open(loadConfig({ file, environment: { HOME: '/' } })));
+  }
+
+  get outcomes(): number {
+    return this.#progress?.outcomes ?? 0;
+  }
+
+  /** Resolves when the pool knows of the runner's end: only then may the other one finish the evaluation. */
+  async untilMissed(): Promise<void> {
+    await eventually('the runner’s death is known', () => {
+      const totals = this.#progress?.pool.totals;
+      return totals !== undefined && totals.died + totals.failed === 1;
+    });
+  }
+
+  async evaluate(): Promise<Summary> {
+    const suite = await this.stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: EPISODES } } });
+    const checkpoint = ANYTHING;
+    return this.#muster.evaluate({ suite, checkpoint }, { onProgress: (progress) => (this.#progress = progress) });
+  }
+
+  async runners(): Promise<readonly RunnerInside[]> {
+    return runnersInside(this.stage.stateDir);
+  }
+
+  /** Kills the first runner that fits, as soon as there is one. */
+  async killOne(what: string, fits: (runner: RunnerInside) => Promise<boolean>): Promise<void> {
+    await eventually(`a runner ${what}`, async () => {
+      for (const runner of await this.runners()) {
+        if (!(await fits(runner))) continue;
+        runner.kill();
+        return true;
+      }
+      return false;
+    });
+  }
+
+  /** Kills the first runner that stands at one of the gates. @returns which. */
+  async killAtGate(gates: ReadonlySet<string>): Promise<string> {
+    let found = '';
+    await this.killOne('at a gate', async (runner) => {
+      for (const gate of gates) if (await runner.isAt(gate)) found = gate;
+      return found !== '';
+    });
+    return found;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#muster[Symbol.asyncDispose]();
+    await this.stage[Symbol.asyncDispose]();
+  }
+}
+
+describe('a runner that is killed', () => {
+  let undisturbed = '';
+  beforeAll(async () => {
+    await using scene = await Scene.open();
+    undisturbed = JSON.stringify((await scene.evaluate()).official);
+  });
+
+  it('while it starts is replaced', async () => {
+    await using scene = await Scene.open();
+    await scene.stage.closeGates('loading');
+    const evaluation = scene.evaluate();
+    await scene.killOne('that has not loaded anything', async (runner) => !(await runner.isAt('loading')));
+    await scene.untilMissed();
+    await scene.stage.openGates('loading');
+    const { official, run } = await evaluation;
+    expect(JSON.stringify(official)).toBe(undisturbed);
+    // On a slow machine it may have said that it is ready by the time that the kill arrives.
+    expect(run.pool.failed + run.pool.died).toBe(1);
+  });
+
+  it('while it loads is replaced', async () => {
+    await using scene = await Scene.open();
+    await scene.stage.closeGates('loading');
+    const evaluation = scene.evaluate();
+    await scene.killOne('that loads', async (runner) => runner.isAt('loading'));
+    await scene.untilMissed();
+    await scene.stage.openGates('loading');
+    const { official, run } = await evaluation;
+    expect(JSON.stringify(official)).toBe(undisturbed);
+    expect(run.pool.died).toBe(1);
+  });
+
+  it('while it plays is replaced, and the episode is played again', async () => {
+    await using scene = await Scene.open();
+    await scene.stage.closeGates('playing');
+    const evaluation = scene.evaluate();
+    await scene.killOne('that plays', async (runner) => runner.isAt('playing'));
+    await scene.untilMissed();
+    await scene.stage.openGates('playing');
+    const { official, run } = await evaluation;
+    expect(JSON.stringify(official)).toBe(undisturbed);
+    expect({ died: run.pool.died, retried: run.retried }).toEqual({ died: 1, retried: 1 });
+  });
+
+  it('while it idles between two evaluations is replaced', async () => {
+    await using scene = await Scene.open();
+    expect(JSON.stringify((await scene.evaluate()).official)).toBe(undisturbed);
+    await scene.stage.closeGates('loading');
+    await scene.killOne('that idles', async () => true);
+    const evaluation = scene.evaluate();
+    await scene.untilMissed();
+    await scene.stage.openGates('loading');
+    const { official, run } = await evaluation;
+    expect(JSON.stringify(official)).toBe(undisturbed);
+    expect(run.retried).toBe(0);
+  });
+
+  it.each([
+    ['with nothing left to do is not missed', false, 0],
+    ['in the last episode is replaced, and the episode is played again', true, 1],
+  ])('at the tail %s', async (_, isLast, retried) => {
+    await using scene = await Scene.open();
+    const gate = `playing-${seedOf(EPISODES - 1)}`;
+    await scene.stage.closeGates(gate);
+    const evaluation = scene.evaluate();
+    await eventually(
+      'only the last episode is left',
+      async () => scene.outcomes === EPISODES - 1 && (await scene.stage.countAt(gate)) === 1,
+    );
+    await scene.killOne('of the two', async (runner) => (await runner.isAt(gate)) === isLast);
+    await scene.untilMissed();
+    await scene.stage.openGates(gate);
+    const { official, run } = await evaluation;
+    expect(JSON.stringify(official)).toBe(undisturbed);
+    expect(run.retried).toBe(retried);
+  });
+
+  it.each([1, 2])('again and again, at random points of its life (%i), changes nothing', async (seed) => {
+    const random = seededRandom(seed);
+    const episodes = Array.from({ length: EPISODES }, (_, index) => index).filter(() => random() < 0.3);
+    const points = episodes.map((index) => `${random() < 0.5 ? 'resetting' : 'playing'}-${seedOf(index)}`);
+    await using scene = await Scene.open();
+    const gates = new Set(['loading', ...points]);
+    await scene.stage.closeGates(...gates);
+    const evaluation = scene.evaluate();
+    while (gates.size > 0) {
+      const gate = await scene.killAtGate(gates);
+      gates.delete(gate);
+      await scene.stage.openGates(gate);
+    }
+    const { official, run } = await evaluation;
+    expect(JSON.stringify(official)).toBe(undisturbed);
+    expect(run.pool.died).toBe(points.length + 1);
+  });
+});

@@ -1,0 +1,99 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { clearTimeout, setTimeout } from 'node:timers';
+import path from 'node:path';
+import { eventually } from '../support/eventually.ts';
+import { summarySchema, type Summary } from '../../src/orchestrator/summary.ts';
+
+export interface MusterCommandOptions {
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Put before the command: `unshare -m`, say. */
+  readonly under?: readonly string[];
+}
+
+/** No run of the tests takes a quarter of it; one that hangs is ended, so that nothing of it outlives its test. */
+const DEADLINE_MS = 50_000;
+
+/** `./muster` as a shell starts it from a terminal: in a process group of its own, with nothing of this process's environment that Muster heeds. */
+export class MusterCommand implements AsyncDisposable {
+  readonly ended: Promise<MusterResult>;
+  readonly pid: number;
+  readonly #process: ChildProcess;
+  readonly #deadline: NodeJS.Timeout;
+  stdout = '';
+  stderr = '';
+
+  constructor(command: readonly string[], { environment = {}, under = [] }: MusterCommandOptions) {
+    const [program = '', ...args] = [...under, ...command];
+    const { PATH = '', HOME = '/' } = process.env;
+    const child = spawn(program, args, {
+      cwd: path.join(import.meta.dirname, '../..'),
+      env: { PATH, HOME, ...environment },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      detached: true,
+    });
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (this.stdout += text));
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (this.stderr += text));
+    if (child.pid === undefined) throw new Error(`${program} could not be started`);
+    this.pid = child.pid;
+    this.#process = child;
+    this.#deadline = setTimeout(() => this.signalGroup('SIGKILL'), DEADLINE_MS);
+    this.ended = this.#end();
+  }
+
+  get hasEnded(): boolean {
+    return this.#process.exitCode !== null || this.#process.signalCode !== null;
+  }
+
+  /** Waits for something that happens only while it runs. */
+  async until(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
+    await eventually(what, async () => {
+      if (this.hasEnded) throw new Error(`Muster ended before this: ${what}; stderr:\n${this.stderr}`);
+      return condition();
+    });
+  }
+
+  signal(name: NodeJS.Signals): void {
+    this.#process.kill(name);
+  }
+
+  /** As a terminal does on Ctrl-C: everything in the foreground gets it. */
+  signalGroup(name: NodeJS.Signals): void {
+    process.kill(-this.pid, name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.hasEnded) this.signalGroup('SIGKILL');
+    await this.ended;
+  }
+
+  async #end(): Promise<MusterResult> {
+    await once(this.#process, 'close');
+    clearTimeout(this.#deadline);
+    const { exitCode, signalCode } = this.#process;
+    return new MusterResult(exitCode, signalCode, this.stdout, this.stderr);
+  }
+}
+
+export class MusterResult {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+
+  constructor(exitCode: number | null, signal: NodeJS.Signals | null, stdout: string, stderr: string) {
+    this.exitCode = exitCode;
+    this.signal = signal;
+    this.stdout = stdout;
+    this.stderr = stderr;
+  }
+
+  /** @throws when stdout is not exactly one valid summary. */
+  summary(): Summary {
+    try {
+      return summarySchema.parse(JSON.parse(this.stdout));
+    } catch (error) {
+      throw new Error(`no summary on stdout; exit code ${this.exitCode}, stderr:\n${this.stderr}`, { cause: error });
+    }
+  }
+}

@@ -1,0 +1,72 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { seedStreams } from '../../src/kernel/seeds.ts';
+
+describe('the seeds of an episode', () => {
+  it('depend on the base seed and the index alone', () => {
+    fc.assert(
+      fc.property(fc.nat(), fc.nat({ max: 2 ** 32 - 1 }), (baseSeed, index) => {
+        expect(seedStreams(baseSeed).seeds(index)).toEqual(seedStreams(baseSeed).seeds(index));
+      }),
+    );
+  });
+
+  it('are never shared by two episodes of a suite', () => {
+    const streams = seedStreams(7);
+    const environment = new Set<number>();
+    const policy = new Set<number>();
+    for (let index = 0; index < 200_000; index += 1) {
+      environment.add(streams.seeds(index).environment);
+      policy.add(streams.seeds(index).policy);
+    }
+    expect(environment.size).toBe(200_000);
+    expect(policy.size).toBe(200_000);
+  });
+
+  it('stay what they were published to be', () => {
+    expect([0, 1, 2, 1_000_000].map((index) => seedStreams(1).seeds(index))).toMatchInlineSnapshot(`
+      [
+        {
+          "environment": 1145985553,
+          "policy": 2733200841,
+        },
+        {
+          "environment": 1213681467,
+          "policy": 3958621312,
+        },
+        {
+          "environment": 453162365,
+          "policy": 2499663412,
+        },
+        {
+          "environment": 1842902126,
+          "policy": 2299632915,
+        },
+      ]
+    `);
+  });
+
+  it('differ between base seeds, and between environment and policy', () => {
+    const [one, two] = [seedStreams(1), seedStreams(2)];
+    let equal = 0;
+    for (let index = 0; index < 10_000; index += 1) {
+      if (one.seeds(index).environment === two.seeds(index).environment) equal += 1;
+      if (one.seeds(index).environment === one.seeds(index).policy) equal += 1;
+    }
+    expect(equal).toBe(0);
+  });
+
+  it('draw tasks evenly and without a pattern from one index to the next', () => {
+    const streams = seedStreams(3);
+    const n = 100_000;
+    let sum = 0;
+    let products = 0;
+    for (let index = 0; index < n; index += 1) {
+      sum += streams.taskDraw(index);
+      products += (streams.taskDraw(index) - 0.5) * (streams.taskDraw(index + 1) - 0.5);
+    }
+    // Five standard errors of a mean of uniform draws, and of a mean of products of two.
+    expect(Math.abs(sum / n - 0.5)).toBeLessThan((5 * Math.sqrt(1 / 12)) / Math.sqrt(n));
+    expect(Math.abs(products / n)).toBeLessThan((5 * (1 / 12)) / Math.sqrt(n));
+  });
+});

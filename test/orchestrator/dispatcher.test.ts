@@ -1,0 +1,128 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { parseEpisodeIndex, type EpisodeIndex } from '../../src/kernel/ids.ts';
+import { Dispatcher, type DispatchView } from '../../src/orchestrator/dispatcher.ts';
+import type { PlannedEpisode } from '../../src/runner/playlist.ts';
+
+const plan = (index: number): PlannedEpisode => ({ index: parseEpisodeIndex(index), task: 0, environmentSeed: index, policySeed: index });
+const config = { rangeMilliseconds: 100, stragglerFactor: 5, stragglerMilliseconds: 1000, maxAttempts: 3 };
+const view: DispatchView = { now: 0, horizon: 10, sandboxes: 2, outstanding: { ranges: 0, episodes: 0 }, capacity: Infinity };
+const at = (index: number): EpisodeIndex => parseEpisodeIndex(index);
+
+function indices(range: readonly PlannedEpisode[]): number[] {
+  return range.map(({ index }) => index);
+}
+
+describe('what goes out next', () => {
+  it('is the lowest index that nobody has, and nothing beyond the horizon', () => {
+    const dispatcher = new Dispatcher(plan, config);
+    const out = Array.from({ length: 12 }, () => dispatcher.take(view)).flatMap(indices);
+    expect(out).toEqual([0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+    expect(dispatcher.inFlight).toBe(10);
+  });
+
+  it('never exceeds what the sandbox may still play', () => {
+    const dispatcher = new Dispatcher(plan, config);
+    dispatcher.take(view);
+    dispatcher.settle(at(0), 1);
+    expect(dispatcher.take({ ...view, horizon: 10_000, capacity: 7 })).toHaveLength(7);
+  });
+
+  it('is first of all what was handed back unplayed, at no cost to its attempts', () => {
+    const dispatcher = new Dispatcher(plan, config);
+    const first = dispatcher.take(view);
+    dispatcher.giveBack(first);
+    expect(indices(dispatcher.take(view))).toEqual([0]);
+    expect(dispatcher.retried).toBe(0);
+  });
+
+  it('is an episode again whose sandbox was lost, until its attempts are used up', () => {
+    const dispatcher = new Dispatcher(plan, config);
+    for (let attempt = 1; attempt <= 2; attempt += 1) {
+      expect(indices(dispatcher.take(view))).toEqual([0]);
+      expect(dispatcher.lost(at(0), 'gone', false)).toMatchObject({ kind: 'again' });
+    }
+    expect(indices(dispatcher.take(view))).toEqual([0]);
+    expect(dispatcher.lost(at(0), 'gone', false)).toMatchObject({ kind: 'final', outcome: { kind: 'lost' } });
+    expect(dispatcher.retried).toBe(2);
+  });
+});
+
+describe('a straggler', () => {
+  function straggling(): Dispatcher {
+    const dispatcher = new Dispatcher(plan, config);
+    dispatcher.take({ ...view, horizon: 2 });
+    dispatcher.take({ ...view, horizon: 2 });
+    dispatcher.settle(at(0), 500);
+    return dispatcher;
+  }
+
+  it('is given a second copy once it has been out several times as long as usual', () => {
+    const dispatcher = straggling();
+    expect(dispatcher.nextStragglerAt()).toBe(2500);
+    expect(dispatcher.takeStraggler(2499)).toBeUndefined();
+    expect(dispatcher.takeStraggler(2500)?.index).toBe(1);
+  });
+
+  it('is not one that only waits for its turn behind others on the same runner', () => {
+    const dispatcher = new Dispatcher(plan, config);
+    dispatcher.take({ ...view, horizon: 2 });
+    dispatcher.take({ ...view, horizon: 2, outstanding: { ranges: 0, episodes: 9 } });
+    dispatcher.settle(at(0), 500);
+    expect(dispatcher.nextStragglerAt()).toBe(25_000);
+  });
+
+  it('is never given a third', () => {
+    const dispatcher = straggling();
+    dispatcher.takeStraggler(2500);
+    expect(dispatcher.takeStraggler(1e9)).toBeUndefined();
+    expect(dispatcher.nextStragglerAt()).toBeUndefined();
+  });
+
+  it('is settled by the first result, which says that another copy is still out', () => {
+    const dispatcher = straggling();
+    dispatcher.takeStraggler(2500);
+    expect(dispatcher.settle(at(1), 500)).toMatchObject({ others: 1 });
+    expect(dispatcher.settle(at(1), 500)).toBeUndefined();
+  });
+
+  it('is not played a third time when one copy is lost while the other plays on', () => {
+    const dispatcher = straggling();
+    dispatcher.takeStraggler(2500);
+    dispatcher.lost(at(1), 'gone', false);
+    expect(dispatcher.take({ ...view, horizon: 2 })).toEqual([]);
+    expect(dispatcher.inFlight).toBe(1);
+  });
+});
+
+it('whatever is taken, lost, handed back and settled, every index below the horizon is settled exactly once', () => {
+  const step = fc.record({ action: fc.constantFrom('settle', 'lose', 'give back'), pick: fc.nat() });
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 300 }), (steps) => {
+      const dispatcher = new Dispatcher(plan, { ...config, maxAttempts: 1000 });
+      const out: PlannedEpisode[] = [];
+      const settled = new Set<number>();
+      const settle = (episode: PlannedEpisode): void => {
+        expect(dispatcher.settle(episode.index, 1)).toEqual({ episode, others: 0 });
+        expect(settled.has(episode.index)).toBe(false);
+        settled.add(episode.index);
+      };
+      for (const { action, pick } of steps) {
+        out.push(...dispatcher.take({ ...view, horizon: 50, sandboxes: 4 }));
+        const [episode] = out.splice(pick % Math.max(1, out.length), 1);
+        if (!episode) break;
+        if (action === 'settle') settle(episode);
+        else if (action === 'lose') dispatcher.lost(episode.index, 'gone', false);
+        else dispatcher.giveBack([episode]);
+      }
+      for (;;) {
+        out.push(...dispatcher.take({ ...view, horizon: 50, sandboxes: 4 }));
+        const episode = out.pop();
+        if (!episode) break;
+        settle(episode);
+      }
+      expect(settled.size).toBe(50);
+      expect(dispatcher.inFlight).toBe(0);
+    }),
+  );
+});

@@ -1,0 +1,358 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Program } from '../../src/adapters/sandbox/in-memory/program.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { InfrastructureError } from '../../src/kernel/errors.ts';
+import type { EpisodeRecord, EpisodeSink } from '../../src/orchestrator/episode-record.ts';
+import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
+import { summarySchema } from '../../src/orchestrator/summary.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
+import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
+import { scriptedRunner, type PlayEpisode, type ScriptedEpisode } from '../support/in-memory-runner.ts';
+import { ManualClock, settle } from '../support/manual-clock.ts';
+
+/** A return in [0, 1] that depends on the episode alone. */
+const value = ({ environmentSeed }: ScriptedEpisode): number => (environmentSeed % 1000) / 999;
+const honest: PlayEpisode = (episode) => ({ return: value(episode) });
+
+async function turns(count: number): Promise<void> {
+  for (let i = 0; i < count; i += 1) await settle();
+}
+
+function recordingSink(): EpisodeSink & { readonly records: EpisodeRecord[] } {
+  const records: EpisodeRecord[] = [];
+  return {
+    records,
+    write(record) {
+      records.push(record);
+      return undefined;
+    },
+  };
+}
+
+describe('an evaluation', () => {
+  it('plays the episodes that its suite asks for and says what came of them', async () => {
+    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock });
+    const summary = await scene.evaluate(suiteWith());
+    expect(summarySchema.parse(summary)).toEqual(summary);
+    expect(summary).toMatchObject({
+      ended: 'rule',
+      partial: false,
+      official: { episodes: 200, resolved: 200, unresolved: 0 },
+      run: { surplus: 0, retried: 0 },
+    });
+  });
+
+  it('stops by its certified rule and leaves what was played beyond it out', async () => {
+    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 16 });
+    const episodes = recordingSink();
+    const summary = await scene.evaluate(suiteWith({ stop: { rule: 'certified', halfWidth: 0.1 } }), { episodes });
+    expect(summary.official.interval?.method).toBe('certified');
+    expect((summary.official.interval?.high ?? 1) - (summary.official.interval?.low ?? 0)).toBeLessThanOrEqual(0.2);
+    const parts = Map.groupBy(episodes.records, ({ part }) => part);
+    expect(parts.get('official')?.map(({ index }) => index)).toEqual(Array.from({ length: summary.official.episodes }, (_, i) => i));
+    expect(parts.get('surplus')?.length ?? 0).toBe(summary.run.surplus);
+  });
+
+  it('ends with the budget of episodes, labelled partial, when the rule is not satisfied by then', async () => {
+    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock });
+    const summary = await scene.evaluate(suiteWith({ stop: { rule: 'certified', halfWidth: 0.01 }, budget: { episodes: 50 } }));
+    expect(summary).toMatchObject({ ended: 'episodes', partial: true, official: { episodes: 50, endedBy: 'episodes' } });
+  });
+
+  it('ends with the budget of seconds', async () => {
+    const clock = new ManualClock();
+    const program = scriptedRunner((episode) => (episode.index < 20 ? honest(episode) : new Promise(() => undefined)));
+    await using scene = new EvaluationScene({ program, clock });
+    const evaluation = scene.evaluate(suiteWith({ budget: { seconds: 30 }, episode: { seconds: 3600 } }));
+    await clock.advance(30_000);
+    expect(await evaluation).toMatchObject({ ended: 'seconds', partial: true, official: { episodes: 20 } });
+  });
+
+  it('ends early when its caller says so, with what was folded by then', async () => {
+    const clock = new ManualClock();
+    const program = scriptedRunner((episode) => (episode.index < 20 ? honest(episode) : new Promise(() => undefined)));
+    await using scene = new EvaluationScene({ program, clock });
+    const caller = new AbortController();
+    const evaluation = scene.evaluate(suiteWith(), { signal: caller.signal });
+    await clock.advance(100);
+    caller.abort();
+    expect(await evaluation).toMatchObject({ ended: 'interrupted', partial: true, official: { episodes: 20 } });
+  });
+
+  it('reports its progress while it runs, also before the first outcome', async () => {
+    const clock = new ManualClock();
+    const gate = Promise.withResolvers<void>();
+    const program = scriptedRunner(async (episode) => {
+      await gate.promise;
+      return honest(episode);
+    });
+    await using scene = new EvaluationScene({ program, clock });
+    const seen: number[] = [];
+    const evaluation = scene.evaluate(suiteWith(), { onProgress: ({ statistics }) => seen.push(statistics.episodes) });
+    await clock.advance(350);
+    expect(seen).toEqual([0, 0, 0]);
+    gate.resolve();
+    await evaluation;
+    expect(seen.at(-1)).toBe(200);
+  });
+});
+
+describe('several checkpoints, one after the other', () => {
+  const carriesCode = (name: string): StoredCheckpoint => ({ ...PAPER_CHECKPOINT, kind: 'directory', digest: digestOf(name) });
+
+  it('that are data share the warm sandboxes', async () => {
+    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 1 });
+    await scene.evaluate(suiteWith());
+    await scene.evaluate(suiteWith(), {}, { ...PAPER_CHECKPOINT, digest: digestOf('other paper') });
+    expect(scene.sandboxes).toHaveLength(1);
+  });
+
+  it('that bring code never meet in a sandbox, and nothing is played in one where another’s code has run', async () => {
+    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 1 });
+    await scene.evaluate(suiteWith(), {}, carriesCode('first'));
+    await scene.evaluate(suiteWith(), {}, carriesCode('first'));
+    expect(scene.sandboxes).toHaveLength(1);
+    await scene.evaluate(suiteWith(), {}, carriesCode('second'));
+    expect(scene.sandboxes).toHaveLength(2);
+    await scene.evaluate(suiteWith());
+    expect(scene.sandboxes).toHaveLength(3);
+  });
+});
+
+describe('failures of an episode are scored, never retried', () => {
+  it('each under its own cause', async () => {
+    const program = scriptedRunner((episode) => {
+      if (episode.index === 1) return { failed: 'policy-crash', detail: 'boom' };
+      if (episode.index === 2) return { return: 7 };
+      if (episode.index === 3) return { exit: 3 };
+      if (episode.index === 4) return { raw: 'garbage\n' };
+      return { return: 1 };
+    });
+    await using scene = new EvaluationScene({ program, clock: systemClock });
+    const summary = await scene.evaluate(suiteWith({ failureScores: { timeout: 0, crash: 0.5 } }));
+    expect(summary.official.failures).toMatchObject({
+      'policy-crash': 1,
+      'out-of-bounds': 1,
+      'environment-crash': 1,
+      'protocol-violation': 1,
+    });
+    expect(summary.official.mean).toBeCloseTo((196 + 4 * 0.5) / 200, 12);
+    expect(summary.run.retried).toBe(0);
+  });
+
+  it('a hang as a timeout, with the score for timeouts', async () => {
+    const clock = new ManualClock();
+    const program = scriptedRunner((episode) => (episode.index === 5 ? new Promise(() => undefined) : { return: 1 }));
+    await using scene = new EvaluationScene({ program, clock, evaluation: { stragglerMilliseconds: 1e9 } });
+    const evaluation = scene.evaluate(suiteWith({ episode: { seconds: 10 } }));
+    await clock.advance(11_000);
+    const summary = await evaluation;
+    expect(summary.official.failures.timeout).toBe(1);
+    expect(summary.official.mean).toBeCloseTo(199 / 200, 12);
+  });
+});
+
+describe('failures of the infrastructure are retried, never scored', () => {
+  it('a sandbox that is taken away costs nothing but time', async () => {
+    const calm = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock });
+    const undisturbed = await calm.evaluate(suiteWith());
+    await calm[Symbol.asyncDispose]();
+
+    const killed = new Set<number>();
+    const program = scriptedRunner((episode) => {
+      if (episode.index % 17 !== 0 || killed.has(episode.index)) return honest(episode);
+      killed.add(episode.index);
+      return { exit: 137 };
+    });
+    await using scene = new EvaluationScene({ program, clock: systemClock });
+    const summary = await scene.evaluate(suiteWith());
+    expect(JSON.stringify(summary.official)).toBe(JSON.stringify(undisturbed.official));
+    expect(summary.run.retried).toBe(12);
+  });
+
+  it('an episode that kills every runner which plays it is a crash', async () => {
+    const program = scriptedRunner((episode) => (episode.index === 9 ? { exit: 137 } : { return: 1 }));
+    await using scene = new EvaluationScene({ program, clock: systemClock });
+    const summary = await scene.evaluate(suiteWith());
+    expect(summary.official).toMatchObject({ unresolved: 0, failures: { 'environment-crash': 1 } });
+    expect(summary.run.retried).toBe(2);
+  });
+
+  it('a Muster that stood still for longer than its leases loses sandboxes, not the evaluation', async () => {
+    const clock = new ManualClock();
+    const gate = Promise.withResolvers<void>();
+    const program = scriptedRunner(async (episode) => {
+      if (episode.index === 100) await gate.promise;
+      return honest(episode);
+    });
+    await using scene = new EvaluationScene({ program, clock, pool: { leaseSeconds: 30 } });
+    const evaluation = scene.evaluate(suiteWith({ episode: { seconds: 3600 } }));
+    await clock.advance(1000);
+    clock.skip(120_000);
+    gate.resolve();
+    await clock.advance(5000);
+    expect(await evaluation).toMatchObject({ ended: 'rule', official: { episodes: 200, unresolved: 0 } });
+  });
+
+  it('a runner that does not come to an end of loading is replaced by another', async () => {
+    const clock = new ManualClock();
+    let loads = 0;
+    const healthy = scriptedRunner(honest);
+    const program: Program = async (io) => {
+      loads += 1;
+      if (loads > 1) return healthy(io);
+      io.stdout.write('{"type":"ready","protocol":1,"runner":"x"}\n');
+      return new Promise(() => undefined);
+    };
+    await using scene = new EvaluationScene({ program, clock, sandboxes: 1 });
+    const evaluation = scene.evaluate(suiteWith());
+    await clock.advance(61_000);
+    expect(await evaluation).toMatchObject({ ended: 'rule', run: { pool: { created: 2 } } });
+  });
+
+  it('one refusal does not undo what other runners have taken', async () => {
+    const healthy = scriptedRunner(honest);
+    let runners = 0;
+    const program: Program = async (io) => {
+      runners += 1;
+      if (runners !== 2) return healthy(io);
+      io.stdout.write('{"type":"ready","protocol":1,"runner":"x"}\n');
+      io.stdin.once('data', (line: Buffer) => {
+        const { load } = JSON.parse(line.toString());
+        io.stdout.write(`{"type":"refused","load":${load},"part":"policy","message":"out of memory"}\n`);
+      });
+      return new Promise(() => undefined);
+    };
+    await using scene = new EvaluationScene({ program, clock: systemClock, sandboxes: 1, pool: { episodesPerSandbox: 50 } });
+    expect(await scene.evaluate(suiteWith())).toMatchObject({ ended: 'rule', official: { episodes: 200 } });
+  });
+
+  it('a listener that throws ends the evaluation, not the process', async () => {
+    const clock = new ManualClock();
+    const program = scriptedRunner(() => new Promise(() => undefined));
+    await using scene = new EvaluationScene({ program, clock });
+    const onProgress = (): never => {
+      throw new TypeError('no such widget');
+    };
+    const evaluation = scene.evaluate(suiteWith(), { onProgress });
+    const outcome = evaluation.catch((error: unknown) => error);
+    await clock.advance(200);
+    expect(await outcome).toMatchObject({ message: 'no such widget' });
+  });
+
+  it('and when nothing helps, the evaluation fails with that error and what it had', async () => {
+    let sessions = 0;
+    const program = scriptedRunner((episode) => honest(episode));
+    await using scene = new EvaluationScene({
+      program: async (io) => ((sessions += 1) > 2 ? 1 : program({ ...io })),
+      clock: systemClock,
+      sandboxes: 2,
+      pool: { episodesPerSandbox: 10, maxCreationFailures: 1 },
+      evaluation: { infrastructureRetries: 0 },
+    });
+    const error = await scene.evaluate(suiteWith()).catch((thrown: unknown) => thrown);
+    expect(error).toBeInstanceOf(EvaluationFailedError);
+    expect(error).toMatchObject({ kind: 'infrastructure', partial: { ended: 'failed', partial: true, official: { episodes: 20 } } });
+  });
+
+  it('results that cannot be kept end it at once', async () => {
+    await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock });
+    const episodes: EpisodeSink = {
+      write(record) {
+        if (record.index === 50) throw new InfrastructureError('out.write', 'no space left on device');
+        return undefined;
+      },
+    };
+    await expect(scene.evaluate(suiteWith(), { episodes })).rejects.toThrow(/no space left on device/);
+  });
+});
+
+describe('a straggler', () => {
+  async function withStraggler(second: number): Promise<Awaited<ReturnType<EvaluationScene['evaluate']>>> {
+    const clock = new ManualClock();
+    let plays = 0;
+    const program = scriptedRunner(async (episode) => {
+      if (episode.index !== 150) return honest(episode);
+      plays += 1;
+      if (plays === 1) await new Promise(() => undefined);
+      return { return: second };
+    });
+    await using scene = new EvaluationScene({ program, clock });
+    const evaluation = scene.evaluate(suiteWith({ episode: { seconds: 3600 } }));
+    await clock.advance(60_000);
+    return await evaluation;
+  }
+
+  it('is played a second time on a free sandbox, and the first result wins', async () => {
+    const summary = await withStraggler(1);
+    expect(summary).toMatchObject({ ended: 'rule', official: { episodes: 200 }, run: { nonDeterministic: [] } });
+    expect(summary.run.duplicated).toBeGreaterThanOrEqual(1);
+  });
+
+  it('whose two results differ is named in the summary', async () => {
+    const clock = new ManualClock();
+    const late = Promise.withResolvers<void>();
+    let plays = 0;
+    const program = scriptedRunner(async (episode) => {
+      if (episode.index === 199) await late.promise;
+      if (episode.index !== 150) return honest(episode);
+      plays += 1;
+      if (plays > 1) return { return: 0 };
+      await new Promise((resolve) => clock.after(50_000, () => resolve(undefined)));
+      return { return: 1 };
+    });
+    await using scene = new EvaluationScene({ program, clock, evaluation: { stragglerMilliseconds: 10_000 } });
+    const evaluation = scene.evaluate(suiteWith({ episode: { seconds: 3600 } }));
+    await clock.advance(70_000);
+    late.resolve();
+    const summary = await evaluation;
+    expect(summary.run.nonDeterministic).toEqual([150]);
+    expect(summary.warnings.join()).toMatch(/not deterministic/);
+  });
+});
+
+it('the official result is byte-identical on 1, 16 and 256 sandboxes, whatever the order, the losses and the kills', async () => {
+  const suite = suiteWith({
+    environment: undefined,
+    tasks: [
+      { name: 'a', weight: 1, environment: 'm:f' },
+      { name: 'b', weight: 2, environment: 'm:f' },
+    ],
+    stop: { rule: 'certified', halfWidth: 0.08 },
+    metrics: ['seen'],
+  });
+  const answer = (episode: ScriptedEpisode): ReturnType<PlayEpisode> =>
+    episode.environmentSeed % 23 === 0
+      ? { failed: 'environment-crash', detail: 'scripted' }
+      : { return: value(episode), length: episode.policySeed % 50, metrics: { seen: episode.policySeed % 7 } };
+  const reference = new EvaluationScene({ program: scriptedRunner(answer), clock: systemClock, sandboxes: 1 });
+  const expected = JSON.stringify((await reference.evaluate(suite)).official);
+  await reference[Symbol.asyncDispose]();
+
+  await fc.assert(
+    fc.asyncProperty(
+      fc.constantFrom(1, 16, 256),
+      fc.integer({ min: 1, max: 40 }),
+      fc.integer({ min: 2, max: 60 }),
+      fc.nat(),
+      async (sandboxes, slowness, killEvery, salt) => {
+        const killed = new Set<number>();
+        const program = scriptedRunner(async (episode) => {
+          const chance = Math.imul(episode.environmentSeed ^ salt, 0x9e3779b1) >>> 0;
+          await turns(chance % slowness);
+          if (chance % killEvery === 0 && !killed.has(episode.index)) {
+            killed.add(episode.index);
+            return { exit: 137 };
+          }
+          return answer(episode);
+        });
+        await using scene = new EvaluationScene({ program, clock: systemClock, sandboxes, pool: { episodesPerSandbox: 1 + (salt % 100) } });
+        const summary = await scene.evaluate(suite);
+        expect(JSON.stringify(summary.official)).toBe(expected);
+      },
+    ),
+    { numRuns: 60, seed: 3 },
+  );
+});

@@ -1,0 +1,49 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { rangeSize, type RangeSituation } from '../../src/orchestrator/range-size.ts';
+
+const usual: RangeSituation = { available: 100_000, sandboxes: 8, episodeMilliseconds: 1, rangeMilliseconds: 100, outstanding: 0 };
+
+describe('how many episodes travel together', () => {
+  it('as many as keep a runner busy for the range time', () => {
+    expect(rangeSize(usual)).toBe(100);
+    expect(rangeSize({ ...usual, episodeMilliseconds: 20 })).toBe(5);
+    expect(rangeSize({ ...usual, episodeMilliseconds: 5000 })).toBe(1);
+  });
+
+  it('a single one while nobody knows how long an episode takes', () => {
+    expect(rangeSize({ ...usual, episodeMilliseconds: undefined })).toBe(1);
+  });
+
+  it('single ones at the tail, so that no runner sits on a heap while others idle', () => {
+    expect(rangeSize({ ...usual, available: 80 })).toBe(10);
+    expect(rangeSize({ ...usual, available: 16 })).toBe(2);
+    expect(rangeSize({ ...usual, available: 8 })).toBe(1);
+    expect(rangeSize({ ...usual, available: 5 })).toBe(1);
+  });
+
+  it('none ahead when there are no more episodes than sandboxes', () => {
+    expect(rangeSize({ ...usual, available: 8, outstanding: 1 })).toBe(0);
+    expect(rangeSize({ ...usual, available: 8, outstanding: 0 })).toBe(1);
+  });
+
+  it('never more than there are, and at least one for a runner that has nothing to do', () => {
+    fc.assert(
+      fc.property(
+        fc.record({
+          available: fc.nat({ max: 1e6 }),
+          sandboxes: fc.integer({ min: 1, max: 5000 }),
+          episodeMilliseconds: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true }), { nil: undefined }),
+          rangeMilliseconds: fc.integer({ min: 1, max: 10_000 }),
+          outstanding: fc.nat({ max: 2 }),
+        }),
+        (situation) => {
+          const size = rangeSize(situation);
+          expect(size).toBeLessThanOrEqual(situation.available);
+          const least = situation.outstanding === 0 && situation.available > 0 ? 1 : 0;
+          expect(size).toBeGreaterThanOrEqual(least);
+        },
+      ),
+    );
+  });
+});

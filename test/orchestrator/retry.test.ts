@@ -1,0 +1,20 @@
+import { describe, expect, it } from 'vitest';
+import { afterLoss, NO_ATTEMPTS } from '../../src/orchestrator/retry.ts';
+
+describe('an episode whose sandbox was lost', () => {
+  it('is played again elsewhere', () => {
+    expect(afterLoss(NO_ATTEMPTS, 'gone', false, 3)).toEqual({ kind: 'again', attempts: { lost: 1, killed: 0 } });
+  });
+
+  it('is unresolved, and not scored, after the last attempt', () => {
+    expect(afterLoss({ lost: 2, killed: 0 }, 'gone', false, 3)).toMatchObject({ kind: 'final', outcome: { kind: 'lost' } });
+    expect(afterLoss({ lost: 2, killed: 1 }, 'killed', true, 3)).toMatchObject({ kind: 'final', outcome: { kind: 'lost' } });
+  });
+
+  it('is a crash when its runner was killed in every single attempt', () => {
+    expect(afterLoss({ lost: 2, killed: 2 }, 'killed', true, 3)).toMatchObject({
+      kind: 'final',
+      outcome: { kind: 'failed', cause: 'environment-crash' },
+    });
+  });
+});

@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { defineSuite, episodePlanner, inlineSuite, parseSuite } from '../../src/orchestrator/suite-definition.ts';
+
+const minimal = {
+  name: 'cartpole',
+  environment: 'gymnasium:CartPole-v1',
+  reward: { bounds: [0, 500] },
+  stop: { rule: 'certified', halfWidth: 10 },
+};
+
+function problemOf(suite: object): string {
+  try {
+    parseSuite(inlineSuite(suite));
+  } catch (error) {
+    return error instanceof Error ? error.message : '';
+  }
+  return 'accepted';
+}
+
+const define = (suite: object): ReturnType<typeof defineSuite> => defineSuite(parseSuite(inlineSuite(suite)), undefined);
+
+describe('a suite', () => {
+  it('needs little: an environment, bounds and a stopping rule', () => {
+    expect(define(minimal)).toMatchObject({
+      tasks: [{ name: 'cartpole', weight: 1, environment: { entry: 'gymnasium:CartPole-v1', kwargs: {}, wrappers: [] } }],
+      failureScores: { timeout: 0, crash: 0 },
+      episodeSeconds: 60,
+      actions: 'deterministic',
+      stop: { rule: 'certified', halfWidth: 10, confidence: 0.95 },
+    });
+  });
+
+  it('has a digest of what decides an episode, and of nothing else', () => {
+    const { digest } = define(minimal);
+    expect(digest).toMatch(/^sha256:[0-9a-f]{64}$/);
+    const irrelevant = [
+      { description: 'other' },
+      { stop: { rule: 'fixed', episodes: 10 } },
+      { budget: { episodes: 5 } },
+      { template: 'other' },
+    ];
+    for (const change of irrelevant) expect(define({ ...minimal, ...change }).digest).toBe(digest);
+    const decisive = [
+      { seed: 1 },
+      { actions: 'stochastic' },
+      { episode: { seconds: 5 } },
+      { metrics: ['x'] },
+      { reward: { bounds: [0, 501] } },
+      { failureScores: { crash: 3 } },
+    ];
+    for (const change of decisive) expect(define({ ...minimal, ...change }).digest).not.toBe(digest);
+  });
+
+  it('has the same digest however its keys are ordered', () => {
+    const reordered = Object.fromEntries(Object.entries(minimal).toReversed());
+    expect(define(reordered).digest).toBe(define(minimal).digest);
+  });
+});
+
+describe('a suite is refused, with the path and what was expected, when', () => {
+  it.each([
+    ['a key is unknown', { ...minimal, sede: 1 }, /sede: unknown key; did you mean "seed"\?/],
+    ['it has neither environment nor tasks', { ...minimal, environment: undefined }, /expected either "environment" or "tasks"/],
+    [
+      'an environment is no entry',
+      { ...minimal, environment: 'CartPole' },
+      /environment: expected "gymnasium:ENVIRONMENT-ID" or "module:factory", got "CartPole"/,
+    ],
+    ['bounds are the wrong way round', { ...minimal, reward: { bounds: [1, 0] } }, /reward\.bounds: expected \[lowest, highest\]/],
+    ['a certified stop has no bounds', { ...minimal, reward: {} }, /reward\.bounds: is missing; the stopping rule "certified" needs/],
+    [
+      'the half-width is as wide as the range',
+      { ...minimal, stop: { rule: 'certified', halfWidth: 250 } },
+      /stop\.halfWidth: expected less than half of the reward range 500.*got 250/,
+    ],
+    ['the confidence is no probability', { ...minimal, stop: { rule: 'fixed', episodes: 5, confidence: 95 } }, /stop\.confidence/],
+    [
+      'a failure score is impossible',
+      { ...minimal, failureScores: { timeout: -1 } },
+      /failureScores\.timeout: expected a number within reward\.bounds \[0, 500\], got -1/,
+    ],
+    [
+      'there are no bounds and no failure scores',
+      { ...minimal, reward: {}, stop: { rule: 'fixed', episodes: 5 } },
+      /failureScores\.crash: expected the return that a crash counts as/,
+    ],
+    [
+      'two tasks share a name',
+      {
+        ...minimal,
+        environment: undefined,
+        tasks: [
+          { name: 'a', environment: 'm:f' },
+          { name: 'a', environment: 'm:f' },
+        ],
+      },
+      /tasks\[1\]\.name: "a" is used twice/,
+    ],
+  ])('%s', (_name, suite, expected) => {
+    expect(problemOf(suite)).toMatch(expected);
+    expect(problemOf(suite)).toMatch(/^suite: /);
+  });
+});
+
+describe('the task of an episode', () => {
+  it('is drawn in proportion to the weights, from the index alone', () => {
+    const tasks = [
+      { name: 'rare', weight: 1, environment: 'm:f' },
+      { name: 'common', weight: 3, environment: 'm:f' },
+    ];
+    const planEpisode = episodePlanner(define({ ...minimal, environment: undefined, tasks }));
+    const n = 40_000;
+    let rare = 0;
+    for (let index = 0; index < n; index += 1) if (planEpisode(index).task === 0) rare += 1;
+    // Five standard errors of a proportion of one quarter.
+    expect(Math.abs(rare / n - 0.25)).toBeLessThan(5 * Math.sqrt((0.25 * 0.75) / n));
+    expect(planEpisode(17)).toEqual(planEpisode(17));
+  });
+});

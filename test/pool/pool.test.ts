@@ -1,0 +1,473 @@
+import { getEventListeners } from 'node:events';
+import { describe, expect, test } from 'vitest';
+import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
+import { parseSandboxId } from '../../src/kernel/ids.ts';
+import type { Lease } from '../../src/pool/lease.ts';
+import { fakePool, type FakeOccupant } from '../support/fake-pool.ts';
+import { settle } from '../support/manual-clock.ts';
+
+const never = new AbortController().signal;
+
+/** What a promise is rejected with; watched from now on, looked at later. */
+function rejection(promise: PromiseLike<unknown>): Promise<unknown> {
+  return Promise.resolve(promise).then(
+    () => undefined,
+    (error: unknown) => error,
+  );
+}
+
+async function release(lease: Lease<FakeOccupant>): Promise<void> {
+  await lease[Symbol.asyncDispose]();
+  await settle();
+}
+
+describe('size', () => {
+  test('the minimum is created at the start, after the sweep', async () => {
+    await using fake = await fakePool({ config: { min: 2 }, prepare: (provider) => (provider.leftovers = [parseSandboxId('old-1')]) });
+    await fake.pool.started();
+    expect(fake.provider.log).toEqual(['sweep', 'create s-1', 'create s-2']);
+    expect(fake.pool.state()).toMatchObject({ phase: 'open', swept: 1, sandboxes: { idle: 2 }, isolation: { mechanism: 'fake' } });
+  });
+
+  test('sandboxes are created for those who wait, and no more than the maximum', async () => {
+    await using fake = await fakePool({ config: { max: 3 } });
+    const leases = Array.from({ length: 5 }, () => fake.pool.acquire(never));
+    const refused = Promise.all(leases.slice(3).map(rejection));
+    await fake.clock.advance(10);
+    expect(fake.pool.state()).toMatchObject({ waiting: 2, sandboxes: { leased: 3 } });
+    expect(fake.provider.peak).toBe(3);
+    await fake.pool[Symbol.asyncDispose]();
+    expect(await refused).toMatchObject([{ code: 'pool.closed' }, { code: 'pool.closed' }]);
+  });
+
+  test('warm sandboxes are kept ready beyond those in use', async () => {
+    await using fake = await fakePool({ config: { warm: 1 } });
+    const first = await fake.lease();
+    await fake.clock.advance(10);
+    expect(fake.pool.state().sandboxes).toMatchObject({ leased: 1, idle: 1 });
+    await release(first);
+  });
+
+  test('what is not needed for long ends, down to the minimum, the longest idle first', async () => {
+    await using fake = await fakePool({ config: { min: 1, idleSeconds: 30 } });
+    const [first, second, third] = [await fake.lease(), await fake.lease(), await fake.lease()];
+    await release(second);
+    await fake.clock.advance(5_000);
+    await release(first);
+    await release(third);
+    await fake.clock.advance(26_000);
+    expect([...fake.provider.alive.keys()]).toEqual(['s-1', 's-3']);
+    await fake.clock.advance(60_000);
+    expect(fake.pool.state().sandboxes).toMatchObject({ idle: 1, destroying: 0 });
+    expect(fake.provider.count('create')).toBe(3);
+  });
+
+  test('creations under way at once are bounded', async () => {
+    await using fake = await fakePool({
+      config: { min: 4, creationConcurrency: 2 },
+      prepare: (provider) => (provider.holdCreations = true),
+    });
+    expect(fake.pool.state().sandboxes.creating).toBe(2);
+    fake.provider.releaseCreations();
+    await fake.clock.advance(10);
+    expect(fake.pool.state().sandboxes.idle).toBe(4);
+  });
+
+  test('creations keep to their rate', async () => {
+    await using fake = await fakePool({ config: { min: 4, creationsPerSecond: 2 } });
+    expect(fake.provider.count('create')).toBe(2);
+    await fake.clock.advance(499);
+    expect(fake.provider.count('create')).toBe(2);
+    await fake.clock.advance(1);
+    expect(fake.provider.count('create')).toBe(3);
+    await fake.clock.advance(500);
+    expect(fake.provider.count('create')).toBe(4);
+  });
+});
+
+describe('leases', () => {
+  test('are granted first come, first served; a released sandbox goes straight to the first in line', async () => {
+    await using fake = await fakePool({ config: { max: 1 } });
+    const first = await fake.lease();
+    const served: string[] = [];
+    const second = fake.pool.acquire(never).then((lease) => (served.push('second'), lease));
+    const third = fake.pool.acquire(never).then((lease) => (served.push('third'), lease));
+    await release(first);
+    expect(served).toEqual(['second']);
+    await release(await second);
+    expect(served).toEqual(['second', 'third']);
+    expect(await third).toMatchObject({ generation: 3, sandbox: { id: 's-1' } });
+  });
+
+  test('an acquire that is aborted while it waits leaves the line', async () => {
+    await using fake = await fakePool({ config: { max: 1 } });
+    const first = await fake.lease();
+    const impatient = new AbortController();
+    const aborted = fake.pool.acquire(impatient.signal);
+    const patient = fake.pool.acquire(never);
+    impatient.abort(new Error('no time'));
+    await expect(aborted).rejects.toThrow('no time');
+    await release(first);
+    expect((await patient).generation).toBe(2);
+    await expect(fake.pool.acquire(impatient.signal)).rejects.toThrow('no time');
+    expect(fake.pool.state().waiting).toBe(0);
+  });
+
+  test('a lease that expires is revoked, its sandbox replaced, and its old holder changes nothing', async () => {
+    await using fake = await fakePool({ config: { max: 1, leaseSeconds: 60 } });
+    const stale = await fake.lease();
+    const next = fake.pool.acquire(never);
+    await fake.clock.advance(60_000);
+    expect(stale.signal.reason).toMatchObject({ name: 'LeaseLostError', code: 'lease.lost', loss: { kind: 'expired' } });
+    const current = await next;
+    expect(current.sandbox.id).toBe('s-2');
+    expect(() => stale.renew()).toThrow('expired');
+    expect(() => stale.countEpisodes(1)).toThrow('expired');
+    stale.discard('late');
+    await release(stale);
+    expect(current.signal.aborted).toBe(false);
+    expect(fake.pool.state()).toMatchObject({ sandboxes: { leased: 1 }, totals: { revoked: 1 } });
+  });
+
+  test('a holder who released cannot touch the next lease of the same sandbox', async () => {
+    await using fake = await fakePool({ config: { max: 1 } });
+    const former = await fake.lease();
+    await release(former);
+    const current = await fake.lease();
+    expect(current.sandbox).toBe(former.sandbox);
+    expect(() => former.renew()).toThrow(expect.objectContaining({ loss: { kind: 'released' } }));
+    former.discard('late');
+    await release(former);
+    expect(fake.pool.state().sandboxes).toMatchObject({ leased: 1, destroying: 0 });
+    current.renew();
+  });
+
+  test('a lease past its time is lost even before the pool has noticed', async () => {
+    await using fake = await fakePool({ config: { leaseSeconds: 60 } });
+    const lease = await fake.lease();
+    fake.clock.skip(60_000);
+    expect(() => lease.renew()).toThrow(expect.objectContaining({ loss: { kind: 'expired' } }));
+    expect(lease.signal.aborted).toBe(false);
+    await release(lease);
+    expect(fake.pool.state().sandboxes.leased).toBe(1);
+    await fake.clock.advance(0);
+    expect(lease.signal.reason).toMatchObject({ loss: { kind: 'expired' } });
+  });
+
+  test('renewing keeps a lease in force', async () => {
+    await using fake = await fakePool({ config: { leaseSeconds: 60 } });
+    const lease = await fake.lease();
+    for (let i = 0; i < 5; i++) {
+      await fake.clock.advance(50_000);
+      lease.renew();
+    }
+    expect(lease.signal.aborted).toBe(false);
+    await fake.clock.advance(60_000);
+    expect(lease.signal.aborted).toBe(true);
+  });
+
+  test('a lease that came straight from the former holder expires as well', async () => {
+    await using fake = await fakePool({ config: { max: 1, leaseSeconds: 60 } });
+    const first = await fake.lease();
+    await fake.clock.advance(50_000);
+    const waiting = fake.pool.acquire(never);
+    await release(first);
+    const second = await waiting;
+    await fake.clock.advance(60_000);
+    expect(second.signal.reason).toMatchObject({ loss: { kind: 'expired' } });
+  });
+
+  test('a signal that outlives many acquires is not left with listeners', async () => {
+    await using fake = await fakePool({ config: { max: 1 } });
+    const { signal } = new AbortController();
+    for (let i = 0; i < 3; i++) {
+      const waiting = fake.pool.acquire(signal);
+      await settle();
+      await release(await waiting);
+    }
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
+  });
+
+  test('a discarded sandbox is destroyed, and its holder not told what it knows', async () => {
+    await using fake = await fakePool();
+    const lease = await fake.lease();
+    lease.discard('protocol violation');
+    await fake.clock.advance(10);
+    expect(lease.signal.aborted).toBe(false);
+    expect(fake.provider.alive.size).toBe(0);
+    expect(() => lease.countEpisodes(1)).toThrow('released');
+  });
+
+  test('a sandbox is replaced after its episodes', async () => {
+    await using fake = await fakePool({ config: { max: 1, episodesPerSandbox: 10 } });
+    const first = await fake.lease();
+    first.countEpisodes(9);
+    await release(first);
+    const second = await fake.lease();
+    expect(second.sandbox.id).toBe('s-1');
+    second.countEpisodes(1);
+    const next = fake.pool.acquire(never);
+    await release(second);
+    await fake.clock.advance(10);
+    expect((await next).sandbox.id).toBe('s-2');
+    expect(fake.provider.log.slice(-2)).toEqual(['destroy s-1', 'create s-2']);
+  });
+
+  test('an occupant that is not reusable is not handed on', async () => {
+    await using fake = await fakePool({ config: { max: 1 } });
+    const first = await fake.lease();
+    first.occupant.reusable = false;
+    const next = fake.pool.acquire(never);
+    await release(first);
+    await fake.clock.advance(10);
+    expect((await next).sandbox.id).toBe('s-2');
+  });
+});
+
+describe('death', () => {
+  test('of an idle sandbox: it is replaced', async () => {
+    await using fake = await fakePool({ config: { min: 1 } });
+    fake.provider.sandbox('s-1').die();
+    await fake.clock.advance(10);
+    expect([...fake.provider.alive.keys()]).toEqual(['s-2']);
+    expect(fake.pool.state().totals).toMatchObject({ created: 2, destroyed: 1, died: 1, failed: 0 });
+  });
+
+  test('of a leased sandbox: its holder is told why', async () => {
+    await using fake = await fakePool();
+    const lease = await fake.lease();
+    fake.provider.sandbox('s-1').die({ kind: 'out-of-memory' });
+    await settle();
+    expect(lease.signal.reason).toMatchObject({ loss: { kind: 'sandbox-died', detail: expect.stringContaining('memory limit') } });
+    expect(() => lease.renew()).toThrow(lease.signal.reason);
+    await release(lease);
+    expect(fake.provider.alive.size).toBe(0);
+  });
+
+  test('of the occupant alone counts as well', async () => {
+    await using fake = await fakePool();
+    const lease = await fake.lease();
+    lease.occupant.leave('it stopped speaking sense');
+    await settle();
+    expect(lease.signal.reason).toMatchObject({ loss: { kind: 'sandbox-died', detail: 'it stopped speaking sense' } });
+  });
+
+  test.each(['unanswered', 'refused'] as const)('a heartbeat %s: the idle sandbox is replaced', async (pings) => {
+    await using fake = await fakePool({ config: { min: 1, heartbeatSeconds: 10 } });
+    const occupant = fake.occupants.get('s-1');
+    await fake.clock.advance(25_000);
+    expect(occupant).toMatchObject({ pinged: 2 });
+    expect(fake.provider.alive.has(parseSandboxId('s-1'))).toBe(true);
+    Object.assign(occupant ?? {}, { pings });
+    await fake.clock.advance(20_000);
+    expect([...fake.provider.alive.keys()]).toEqual(['s-2']);
+    expect(fake.pool.state().totals.died).toBe(1);
+  });
+
+  test('a ping that is refused after the sandbox was leased is left to the holder', async () => {
+    await using fake = await fakePool({ config: { min: 1, heartbeatSeconds: 10 } });
+    const { promise, reject } = Promise.withResolvers<void>();
+    Object.assign(fake.occupants.get('s-1') ?? {}, { ping: () => promise });
+    await fake.clock.advance(10_000);
+    const lease = await fake.lease();
+    reject(new Error('busy'));
+    await settle();
+    expect(lease.signal.aborted).toBe(false);
+  });
+
+  test('a leased sandbox is not pinged, and an answer that is overdue when it is leased does not end it', async () => {
+    await using fake = await fakePool({ config: { min: 1, heartbeatSeconds: 10 } });
+    const occupant = fake.occupants.get('s-1');
+    Object.assign(occupant ?? {}, { pings: 'unanswered' });
+    await fake.clock.advance(10_000);
+    const lease = await fake.lease();
+    await fake.clock.advance(60_000);
+    expect(lease.signal.aborted).toBe(false);
+    expect(occupant).toMatchObject({ pinged: 1 });
+  });
+});
+
+describe('creation that fails', () => {
+  const refused = new InfrastructureError('fake.refused', 'no room');
+
+  test('is tried again after a pause that grows, and a success ends the pause', async () => {
+    await using fake = await fakePool({ prepare: (provider) => (provider.failCreation = refused) });
+    const lease = fake.pool.acquire(never);
+    await fake.clock.advance(249);
+    expect(fake.provider.count('create')).toBe(1);
+    await fake.clock.advance(1);
+    expect(fake.provider.count('create')).toBe(2);
+    fake.provider.failCreation = undefined;
+    await fake.clock.advance(499);
+    expect(fake.provider.count('create')).toBe(2);
+    await fake.clock.advance(1);
+    expect((await lease).sandbox.id).toBe('s-3');
+    expect(fake.pool.state()).toMatchObject({ totals: { failed: 2, created: 1 }, lastErrors: { creation: 'no room' } });
+  });
+
+  test('again and again refuses those who wait, with the cause; who comes later gets another try', async () => {
+    await using fake = await fakePool({ prepare: (provider) => (provider.failCreation = refused) });
+    const waiting = Promise.all([rejection(fake.pool.acquire(never)), rejection(fake.pool.acquire(never))]);
+    await fake.clock.advance(250 + 500);
+    const refusal = { code: 'pool.creation-failed', kind: 'infrastructure', cause: refused };
+    expect(await waiting).toMatchObject([refusal, refusal]);
+    fake.provider.failCreation = undefined;
+    const later = fake.pool.acquire(never);
+    await fake.clock.advance(1_000);
+    expect((await later).generation).toBe(1);
+  });
+
+  test('counts once for all creations that were under way together', async () => {
+    await using fake = await fakePool({ config: { min: 3 }, prepare: (provider) => (provider.failCreation = refused) });
+    const waiting = fake.pool.acquire(never);
+    await fake.clock.advance(100);
+    expect(fake.pool.state()).toMatchObject({ totals: { failed: 3 }, waiting: 1 });
+    fake.provider.failCreation = undefined;
+    await fake.clock.advance(150);
+    expect(await waiting).toMatchObject({ generation: 1 });
+  });
+
+  test('while a sandbox lives refuses nobody: its holder may give it back', async () => {
+    await using fake = await fakePool();
+    const held = await fake.lease();
+    fake.provider.failCreation = refused;
+    const waiting = fake.pool.acquire(never);
+    await fake.clock.advance(60_000);
+    await release(held);
+    expect((await waiting).sandbox.id).toBe('s-1');
+  });
+
+  test('a sandbox that is not ready in time is destroyed and counts as failed', async () => {
+    await using fake = await fakePool({ config: { min: 1, readySeconds: 5 }, warmUp: () => new Promise(() => undefined) });
+    expect(fake.pool.state().sandboxes.warming).toBe(1);
+    await fake.clock.advance(5_000);
+    expect(fake.provider.log).toEqual(['sweep', 'create s-1', 'destroy s-1']);
+    expect(fake.pool.state().lastErrors.creation).toContain('not ready within 5 s');
+  });
+
+  test('a program that ends during warm-up fails at once, without waiting for the deadline', async () => {
+    await using fake = await fakePool({ config: { min: 1 }, warmUp: () => new Promise(() => undefined) });
+    fake.provider.sandbox('s-1').die({ kind: 'exited', code: 127 });
+    await settle();
+    expect(fake.pool.state()).toMatchObject({ totals: { failed: 1, died: 0, destroyed: 1 } });
+    expect(fake.pool.state().lastErrors.creation).toContain('exit code 127');
+  });
+
+  test('a template that the provider refuses stops the pool, and everyone is told why', async () => {
+    const error = new InputError('template.demands', 'memory limits are not enforceable here');
+    await using fake = await fakePool({ prepare: (provider) => (provider.failDescription = error) });
+    await expect(fake.pool.started()).rejects.toBe(error);
+    await expect(fake.pool.acquire(never)).rejects.toBe(error);
+  });
+
+  test('a sweep that fails is reported and stops nothing', async () => {
+    await using fake = await fakePool({ config: { min: 1 }, prepare: (provider) => (provider.failSweep = refused) });
+    expect(fake.pool.state()).toMatchObject({ swept: undefined, lastErrors: { sweep: 'no room' }, sandboxes: { idle: 1 } });
+  });
+});
+
+describe('the end', () => {
+  test('draining lets leases finish, ends the idle, and grants nothing more', async () => {
+    await using fake = await fakePool({ config: { min: 2, max: 2 } });
+    const lease = await fake.lease();
+    const drained = fake.pool.drain(never);
+    await fake.clock.advance(10);
+    expect([...fake.provider.alive.keys()]).toEqual([lease.sandbox.id]);
+    expect(lease.signal.aborted).toBe(false);
+    await expect(fake.pool.acquire(never)).rejects.toMatchObject({ code: 'pool.closed' });
+    await release(lease);
+    await drained;
+    expect(fake.pool.state()).toMatchObject({ phase: 'draining', totals: { created: 2, destroyed: 2 } });
+  });
+
+  test('draining refuses those who wait', async () => {
+    await using fake = await fakePool({ config: { max: 1 } });
+    const lease = await fake.lease();
+    const waiting = rejection(fake.pool.acquire(never));
+    const drained = fake.pool.drain(never);
+    expect(await waiting).toMatchObject({ code: 'pool.closed' });
+    await release(lease);
+    await drained;
+  });
+
+  test('draining can be given up', async () => {
+    await using fake = await fakePool();
+    const lease = await fake.lease();
+    const patience = new AbortController();
+    const drained = rejection(fake.pool.drain(patience.signal));
+    patience.abort(new Error('no patience'));
+    expect(await drained).toBe(patience.signal.reason);
+    await release(lease);
+  });
+
+  test('disposing revokes leases, refuses those who wait and destroys everything', async () => {
+    const fake = await fakePool({ config: { max: 1 } });
+    const lease = await fake.lease();
+    const waiting = rejection(fake.pool.acquire(never));
+    await fake[Symbol.asyncDispose]();
+    expect(await waiting).toMatchObject({ code: 'pool.closed' });
+    expect(lease.signal.reason).toMatchObject({ loss: { kind: 'pool-disposed' } });
+    expect(fake.provider.log.slice(-1)).toEqual(['destroy s-1']);
+    await fake.pool[Symbol.asyncDispose]();
+  });
+
+  test('disposing abandons the creations under way', async () => {
+    const fake = await fakePool({ config: { min: 2 }, prepare: (provider) => (provider.holdCreations = true) });
+    expect(fake.pool.state().sandboxes.creating).toBe(2);
+    await fake[Symbol.asyncDispose]();
+    expect(fake.pool.state()).toMatchObject({ sandboxes: { creating: 0, destroying: 0 }, totals: { created: 0, failed: 0 } });
+  });
+
+  test('a creation that comes through after the pool was disposed is destroyed', async () => {
+    const fake = await fakePool({
+      config: { min: 1 },
+      prepare: (provider) => Object.assign(provider, { holdCreations: true, ignoreAbort: true }),
+    });
+    const disposed = fake[Symbol.asyncDispose]();
+    await settle();
+    fake.provider.releaseCreations();
+    await disposed;
+    expect(fake.provider.log).toEqual(['sweep', 'create s-1', 'destroy s-1']);
+    expect(fake.occupants.size, 'it is not warmed up first').toBe(0);
+  });
+
+  test('a creation that never comes to an end is given up, said so, and destroyed if it comes through after all', async () => {
+    const fake = await fakePool({
+      config: { min: 1 },
+      prepare: (provider) => Object.assign(provider, { holdCreations: true, ignoreAbort: true }),
+    });
+    const disposed = rejection(fake[Symbol.asyncDispose]());
+    await fake.clock.advance(30_000);
+    expect(await disposed).toMatchObject({ message: expect.stringContaining('creation of sandbox s-1 was abandoned') });
+    fake.provider.releaseCreations();
+    await settle();
+    expect(fake.provider.alive.size).toBe(0);
+    expect(fake.clock.pending).toBe(0);
+  });
+
+  test('destroying is tried again when it fails', async () => {
+    await using fake = await fakePool();
+    const lease = await fake.lease();
+    fake.provider.failDestructions = 2;
+    lease.discard('done');
+    await fake.clock.advance(60_000);
+    expect(fake.provider.count('destroy')).toBe(3);
+    expect(fake.pool.state().totals).toMatchObject({ destroyed: 1, abandoned: 0 });
+  });
+
+  test('a sandbox that cannot be destroyed is named at the end', async () => {
+    const fake = await fakePool();
+    await fake.lease();
+    fake.provider.failDestructions = 3;
+    const disposed = rejection(fake.pool[Symbol.asyncDispose]());
+    await fake.clock.advance(60_000);
+    expect(await disposed).toMatchObject({ message: expect.stringMatching(/sandbox s-1 could not be destroyed.*does not let go/) });
+    expect(fake.pool.state().totals).toMatchObject({ abandoned: 1 });
+  });
+
+  test('disposing before the pool has started leaves nothing', async () => {
+    const fake = await fakePool();
+    await fake[Symbol.asyncDispose]();
+    expect(fake.provider.log).toEqual(['sweep']);
+  });
+});

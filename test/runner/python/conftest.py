@@ -1,0 +1,20 @@
+"""Fixtures: a runner for each test, and a simple checkpoint for the tests in which the policy does not matter."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from checkpoints import constant_layer, write_mlp
+from runner_process import RunnerProcess
+
+
+@pytest.fixture
+def runner() -> Iterator[RunnerProcess]:
+    with RunnerProcess() as process:
+        yield process.ready()
+
+
+@pytest.fixture
+def any_policy(tmp_path: Path) -> tuple[Path, str]:
+    """Always the action 1, for one number of observation."""
+    return write_mlp(tmp_path / "any.safetensors", constant_layer(1, [0.0, 1.0]))

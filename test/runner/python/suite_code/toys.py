@@ -1,0 +1,207 @@
+"""Environments with one property each, as a suite ships them."""
+
+import ctypes
+import os
+import random
+import subprocess
+import sys
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+Step = tuple[Any, float, bool, bool, dict[str, Any]]
+
+
+class Toy(gymnasium.Env[Any, Any]):
+    """Shows the given observation, ends after the given steps; the reward is 1."""
+
+    def __init__(self, observation: list[float] | None = None, actions: int = 2, steps: int = 1) -> None:
+        self.observation = np.array(observation or [0.0], np.float32)
+        self.observation_space = spaces.Box(-np.inf, np.inf, self.observation.shape, np.float32)
+        self.action_space: spaces.Space[Any] = spaces.Discrete(actions)
+        self.steps = steps
+        self.played = 0
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed, options=options)
+        self.played = 0
+        return self.observation, {}
+
+    def step(self, action: Any) -> Step:
+        self.played += 1
+        return self.observation, self.reward(action), self.played >= self.steps, False, self.info(action)
+
+    def reward(self, action: Any) -> float:
+        return 1.0
+
+    def info(self, action: Any) -> dict[str, Any]:
+        return {"played": self.played, "name": "toy", "infinite": float("inf"), "array": np.float32(0.5)}
+
+
+class Chosen(Toy):
+    """The reward is the discrete action."""
+
+    def reward(self, action: Any) -> float:
+        return float(action)
+
+
+class Moved(Toy):
+    """The action is a Box of two components; info shows it and the reward is the first."""
+
+    def __init__(self, low: list[float], high: list[float], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.action_space = spaces.Box(np.array(low, np.float32), np.array(high, np.float32))
+
+    def reward(self, action: Any) -> float:
+        assert action.shape == (2,)
+        assert action.dtype == np.float32
+        return float(action[0])
+
+    def info(self, action: Any) -> dict[str, Any]:
+        return {"a0": action[0], "a1": action[1]}
+
+
+class Counted(Chosen):
+    """Observations are the numbers from 0 to 4, in turn."""
+
+    def __init__(self) -> None:
+        super().__init__(steps=5)
+        self.observation_space = spaces.Discrete(5)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return 0, {}
+
+    def step(self, action: Any) -> Step:
+        _, reward, terminated, truncated, info = super().step(action)
+        return self.played % 5, reward, terminated, truncated, info
+
+
+class Careless(Toy):
+    """Draws from the generators that belong to the whole process, and walks through a set."""
+
+    def reward(self, action: Any) -> float:
+        order = [len(word) for word in {"a", "bb", "ccc", "dddd", "eeeee", "ffffff"}]
+        return random.random() + float(np.random.random()) + float(self.np_random.random()) + order[0]
+
+
+class DrawnOnce(Toy):
+    """Draws a number while it is made, from a generator that nobody has seeded."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.drawn = float(np.random.random())
+
+    def reward(self, action: Any) -> float:
+        return self.drawn
+
+
+class Broken(Toy):
+    """Breaks in the given way, in episodes whose seed is even."""
+
+    def __init__(self, how: str) -> None:
+        super().__init__()
+        self.how = how
+        self.broken = False
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.due = seed is not None and seed % 2 == 0
+        if self.due and self.how == "reset":
+            raise RuntimeError("no start")
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> Step:
+        if self.due and self.how == "shape":
+            return self.observation, 0.0  # type: ignore[return-value]
+        return super().step(action)
+
+    def reward(self, action: Any) -> float:
+        # An environment that has broken once stays so: only a new one gives 1.
+        if self.broken:
+            return -1.0
+        self.broken = self.due
+        if not self.due:
+            return 1.0
+        match self.how:
+            case "step":
+                raise RuntimeError("a wheel came off\ud800")
+            case "sys.exit":
+                sys.exit(3)
+            case "memory":
+                raise MemoryError
+            case "nan":
+                return float("nan")
+            case "_exit":
+                os._exit(9)
+            case "fork":
+                if os.fork() != 0:
+                    os._exit(7)
+        return 1.0
+
+
+class Loud(Toy):
+    """Prints in the given way at each step."""
+
+    def __init__(self, how: str, text: str = "loud") -> None:
+        super().__init__()
+        self.how = how
+        self.text = text
+
+    def reward(self, action: Any) -> float:
+        match self.how:
+            case "print":
+                print(self.text)
+            case "no newline":
+                print(self.text, end="")
+            case "stderr":
+                print(self.text, file=sys.stderr)
+            case "dunder":
+                print(self.text, file=sys.__stdout__)
+            case "bytes":
+                sys.stdout.buffer.write(self.text.encode())
+            case "fd":
+                os.write(1, f"{self.text}\n".encode())
+            case "subprocess":
+                subprocess.run(["echo", self.text], check=True)
+            case "c":
+                c = ctypes.CDLL(None)
+                c.printf(b"%s\n", self.text.encode())
+                c.fflush(None)
+            case "input":
+                print(f"read {sys.stdin.read()!r} and {os.read(0, 10)!r}")
+        return 1.0
+
+
+class Bonus(gymnasium.Wrapper[Any, Any, Any, Any]):
+    def __init__(self, env: gymnasium.Env[Any, Any], bonus: float) -> None:
+        super().__init__(env)
+        self.bonus = bonus
+
+    def step(self, action: Any) -> Any:
+        observation, reward, terminated, truncated, info = self.env.step(action)
+        return observation, float(reward) + self.bonus, terminated, truncated, info
+
+
+def not_an_environment() -> int:
+    return 5
+
+
+def broken_factory() -> Toy:
+    raise RuntimeError("no such level")
+
+
+class CaughtTwice(Toy):
+    """Can be made once only."""
+
+    made = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        CaughtTwice.made += 1
+        if CaughtTwice.made > 1:
+            raise RuntimeError("there can be only one")
+
+    def reward(self, action: Any) -> float:
+        raise RuntimeError("once")

@@ -1,0 +1,46 @@
+"""Episodes that go wrong: an outcome each, and the next episode does not feel it."""
+
+from pathlib import Path
+
+import pytest
+from runner_process import RunnerProcess, environment
+
+Policy = tuple[Path, str]
+
+# The environment breaks on even seeds.
+WORK = [(0, 0, 1, 0), (1, 0, 2, 0), (2, 0, 3, 0), (3, 0, 4, 0), (4, 0, 5, 0)]
+
+
+@pytest.mark.parametrize(
+    ("how", "cause", "detail"),
+    [
+        ("step", "environment-crash", "RuntimeError: a wheel came off"),
+        ("reset", "environment-crash", "RuntimeError: no start"),
+        ("shape", "environment-crash", "ValueError: not enough values to unpack"),
+        ("sys.exit", "environment-crash", "SystemExit: 3"),
+        ("memory", "out-of-memory", "MemoryError"),
+        ("nan", "invalid-return", "the return is nan after 1 steps, expected a finite number"),
+    ],
+)
+def test_an_environment_that_breaks_is_made_anew(runner: RunnerProcess, any_policy: Policy, how: str, cause: str, detail: str) -> None:
+    runner.load(*any_policy, environment("toys:Broken", how=how))
+    outcomes = runner.play(WORK)
+    assert [outcome.get("cause", outcome.get("return")) for outcome in outcomes] == [1.0, cause, 1.0, cause, 1.0]
+    assert outcomes[1]["detail"].startswith(detail)
+
+
+@pytest.mark.parametrize(("how", "code"), [("_exit", 9), ("fork", 7)])
+def test_an_environment_that_ends_the_process_leaves_the_outcomes_before_it(any_policy: Policy, how: str, code: int) -> None:
+    """A forked child goes on in the environment's code, but it has no channel: the output ends with the process."""
+    with RunnerProcess() as runner:
+        runner.ready().load(*any_policy, environment("toys:Broken", how=how))
+        runner.send_play(WORK)
+        assert runner.exit_code() == code
+        assert [(frame["type"], frame.get("index")) for frame in runner.rest()] == [("begin", None), ("completed", 0)]
+
+
+def test_an_environment_that_cannot_be_made_anew_fails_each_episode(runner: RunnerProcess, any_policy: Policy) -> None:
+    runner.load(*any_policy, environment("toys:CaughtTwice"))
+    details = [outcome["detail"] for outcome in runner.play(WORK[:2])]
+    assert details[0].startswith("RuntimeError: once")
+    assert details[1].startswith("RuntimeError: there can be only one")

@@ -1,0 +1,194 @@
+"""What cannot be loaded is refused with what is wrong, before any episode."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from checkpoints import architecture, file_digest, random_layers, write_directory, write_mlp
+from runner_process import Frame, RunnerProcess, environment
+from safetensors.numpy import save
+
+CARTPOLE = environment("gymnasium:CartPole-v1")
+Policy = tuple[Path, str]
+
+
+@pytest.fixture(scope="module")
+def runner() -> Iterator[RunnerProcess]:
+    """One for all tests here: each loads its own checkpoint in place of the former."""
+    with RunnerProcess() as process:
+        yield process.ready()
+
+
+def refusal(runner: RunnerProcess, policy: Policy, *environments: Frame, part: str = "policy", **changes: Any) -> str:
+    """@returns the message; the runner is still there for another load."""
+    answer = runner.load(*policy, *(environments or (CARTPOLE,)), **changes)
+    assert (answer["type"], answer.get("part")) == ("refused", part), answer
+    runner.send({"type": "ping", "ping": 1})
+    assert runner.receive() == {"type": "pong", "ping": 1}
+    message: str = answer["message"]
+    return message
+
+
+def raw(path: Path, header: object, data: bytes = b"") -> Policy:
+    """A safetensors file byte by byte: length of the header, header, data."""
+    text = header if isinstance(header, bytes) else json.dumps(header).encode()
+    path.write_bytes(len(text).to_bytes(8, "little") + text + data)
+    return path, file_digest(path)
+
+
+def test_a_truncated_safetensors_file(runner: RunnerProcess, tmp_path: Path) -> None:
+    path, _ = write_mlp(tmp_path / "p.safetensors", random_layers(4, 2))
+    path.write_bytes(path.read_bytes()[:-3])
+    assert "p.safetensors is no intact safetensors file" in refusal(runner, (path, file_digest(path)))
+
+
+LIES: dict[str, tuple[object, bytes]] = {
+    "offsets past the end": ({"l0.weight": {"dtype": "F32", "shape": [2, 4], "data_offsets": [0, 1 << 40]}}, b"\0" * 32),
+    "overlapping tensors": (
+        {
+            "l0.weight": {"dtype": "F32", "shape": [2, 4], "data_offsets": [0, 32]},
+            "l0.bias": {"dtype": "F32", "shape": [2], "data_offsets": [24, 32]},
+        },
+        b"\0" * 32,
+    ),
+    "a gap": ({"l0.weight": {"dtype": "F32", "shape": [2, 4], "data_offsets": [8, 40]}}, b"\0" * 40),
+    "negative offsets": ({"l0.weight": {"dtype": "F32", "shape": [2, 4], "data_offsets": [-32, 0]}}, b"\0" * 32),
+    "offsets the wrong way round": ({"l0.weight": {"dtype": "F32", "shape": [2, 4], "data_offsets": [32, 0]}}, b"\0" * 32),
+    "another size than shape and type": ({"l0.weight": {"dtype": "F64", "shape": [2, 4], "data_offsets": [0, 32]}}, b"\0" * 32),
+    "a shape that overflows": ({"l0.weight": {"dtype": "F32", "shape": [1 << 62, 1 << 62], "data_offsets": [0, 32]}}, b"\0" * 32),
+    "an unknown type": ({"l0.weight": {"dtype": "F31", "shape": [2, 4], "data_offsets": [0, 32]}}, b"\0" * 32),
+    "no JSON": (b"{{{{", b""),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_safetensors_header_that_lies(runner: RunnerProcess, tmp_path: Path, lie: str) -> None:
+    assert "no intact safetensors file" in refusal(runner, raw(tmp_path / "p.safetensors", *LIES[lie]))
+
+
+def test_a_safetensors_header_that_is_longer_than_the_file(runner: RunnerProcess, tmp_path: Path) -> None:
+    path = tmp_path / "p.safetensors"
+    path.write_bytes((1 << 60).to_bytes(8, "little") + b"{}")
+    assert "no intact safetensors file" in refusal(runner, (path, file_digest(path)))
+
+
+def test_an_empty_safetensors_file(runner: RunnerProcess, tmp_path: Path) -> None:
+    path = tmp_path / "p.safetensors"
+    path.touch()
+    assert "no intact safetensors file" in refusal(runner, (path, file_digest(path)))
+
+
+def test_a_safetensors_file_without_the_architecture(runner: RunnerProcess, tmp_path: Path) -> None:
+    path = tmp_path / "p.safetensors"
+    path.write_bytes(save(random_layers(4, 2)))
+    assert 'the metadata has no "muster"' in refusal(runner, (path, file_digest(path)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"format": "muster-mlp/2"}, 'muster.format is "muster-mlp/2", expected "muster-mlp/1"'),
+        ({"activation": "gelu"}, 'muster.activation is "gelu", expected "tanh" or "relu"'),
+        ({"layers": []}, "muster.layers is empty"),
+        ({"layers": ["l0", "l9"]}, 'there is no tensor "l9.weight"'),
+        ({"normalise": 1}, "muster.normalise is 1, expected true or false"),
+        ({"normalise": True}, 'there is no tensor "observation.mean"'),
+        ({"action": {"kind": "continuous"}}, 'muster.action has no "squash"'),
+        ({"action": {"kind": "discreet"}}, 'muster.action.kind is "discreet"'),
+        ({"normalize": True}, 'unknown field "normalize"'),
+    ],
+)
+def test_an_architecture_with_a_wrong_field(runner: RunnerProcess, tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    path = tmp_path / "p.safetensors"
+    tensors = random_layers(4, 2)
+    path.write_bytes(save(tensors, {"muster": json.dumps(architecture(tensors) | change)}))
+    assert message in refusal(runner, (path, file_digest(path)))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"l1.weight": np.zeros((2, 7), np.float32)}, '"l1.weight" takes 7 numbers, "l0" gives 8'),
+        ({"l0.bias": np.zeros(9, np.float32)}, '"l0.bias" has 9 numbers, "l0.weight" has 8 rows'),
+        ({"l0.weight": np.zeros((8, 4), np.float16)}, 'tensor "l0.weight" is F16, expected F32 or F64'),
+        ({"l1.bias": np.zeros(2, np.float64)}, 'tensor "l1.bias" is F64 and others are F32'),
+        ({"l0.weight": np.zeros(32, np.float32)}, 'tensor "l0.weight" has the shape [32], expected 2 dimensions'),
+        ({"l0.bias": np.full(8, np.nan, np.float32)}, 'tensor "l0.bias" holds numbers that are not finite'),
+    ],
+)
+def test_tensors_that_do_not_go_together(runner: RunnerProcess, tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    policy = write_mlp(tmp_path / "p.safetensors", random_layers(4, 8, 2) | change)
+    assert message in refusal(runner, policy)
+
+
+def test_a_checkpoint_with_another_digest(runner: RunnerProcess, tmp_path: Path) -> None:
+    path, digest = write_mlp(tmp_path / "p.safetensors", random_layers(4, 2))
+    wrong = "sha256:" + "0" * 64
+    assert refusal(runner, (path, wrong)).startswith(f"the checkpoint's digest is {digest}, expected {wrong}")
+
+
+def test_a_checkpoint_that_is_not_there(runner: RunnerProcess, tmp_path: Path) -> None:
+    assert "there is no checkpoint at" in refusal(runner, (tmp_path / "absent.onnx", "sha256:0"))
+
+
+def test_a_checkpoint_of_an_unknown_kind(runner: RunnerProcess, tmp_path: Path) -> None:
+    path = tmp_path / "policy.pkl"
+    path.write_bytes(b"x")
+    assert "policy.pkl is of no known kind" in refusal(runner, (path, file_digest(path)))
+
+
+def test_a_directory_that_holds_a_link(runner: RunnerProcess, tmp_path: Path) -> None:
+    directory, digest = write_directory(tmp_path / "d", {"muster.json": "{}"})
+    (directory / "elsewhere").symlink_to("/etc")
+    assert "symbolic link, elsewhere" in refusal(runner, (directory, digest))
+
+
+@pytest.mark.parametrize(
+    ("files", "message"),
+    [
+        ({"policy.py": ""}, "has no muster.json"),
+        ({"muster.json": "{"}, "muster.json is not JSON"),
+        ({"muster.json": "{}"}, 'muster.json has no "policy"'),
+        ({"muster.json": '{"policy":{}}'}, 'policy has no "entry"'),
+        ({"muster.json": '{"policy":{"file":"../x.onnx"}}'}, "expected a path inside the checkpoint directory"),
+        ({"muster.json": '{"policy":{"file":"x.onnx"}}'}, "holds no such file"),
+        ({"muster.json": '{"policy":{"entry":"absent:make"}}'}, 'there is no module "absent"'),
+        ({"muster.json": '{"policy":{"entry":"code_here:make"}}', "code_here.py": ""}, 'has no "make"'),
+        ({"muster.json": '{"policy":{"entry":"code_here:make"}}', "code_here.py": "make = 1"}, "is a int, expected a function"),
+        ({"muster.json": '{"policy":{"entry":"code_here:make"}}', "code_here.py": "def make(**_): return 1"}, "without a method act"),
+        ({"muster.json": '{"policy":{"entry":"code_here:make"}}', "code_here.py": "def make(**_): exit(2)"}, "SystemExit: 2"),
+        ({"muster.json": '{"policy":{"entry":"code_here:make"}}', "code_here.py": "import absent"}, "No module named 'absent'"),
+        ({"muster.json": '{"policy":{"entry":"json:dumps"}}', "json.py": ""}, 'module "json" hides behind another one'),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_directory_that_is_no_policy(runner: RunnerProcess, tmp_path: Path, files: dict[str, str], message: str) -> None:
+    directory = write_directory(tmp_path / "checkpoint", dict(files))
+    assert message in refusal(runner, directory)
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ("gymnasium:CartPool-v1", "CartPool"),
+        ("absent:make", 'there is no module "absent": it is neither installed nor in'),
+        ("toys:absent", 'module "toys" has no "absent"'),
+        ("toys:broken_factory", "RuntimeError: no such level"),
+        ("toys:not_an_environment", "makes a int without reset"),
+    ],
+)
+def test_an_environment_that_cannot_be_made(runner: RunnerProcess, any_policy: Policy, entry: str, message: str) -> None:
+    found = refusal(runner, any_policy, environment(entry), part="environment")
+    assert found.startswith('task "task-0"')
+    assert message in found
+
+
+def test_an_environment_with_wrong_arguments(runner: RunnerProcess, any_policy: Policy) -> None:
+    assert "unexpected keyword" in refusal(runner, any_policy, environment("toys:Toy", colour="red"), part="environment")
+
+
+def test_a_suite_without_code_of_its_own_has_no_modules(runner: RunnerProcess, any_policy: Policy) -> None:
+    assert 'there is no module "toys"' in refusal(runner, any_policy, environment("toys:Toy"), part="environment", code=None)

@@ -1,0 +1,334 @@
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createInMemoryProvider } from '../../src/adapters/sandbox/in-memory/in-memory-provider.ts';
+import type { Program } from '../../src/adapters/sandbox/in-memory/program.ts';
+import { parseEpisodeIndex, parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
+import type { SandboxProvider } from '../../src/pool/sandbox.ts';
+import type { PlannedEpisode } from '../../src/runner/playlist.ts';
+import type { Collected } from '../../src/runner/played-episode.ts';
+import { RunnerSession } from '../../src/runner/session.ts';
+import { TEMPLATE } from '../support/evaluation-scene.ts';
+import { scriptedRunner, type ScriptedAnswer } from '../support/in-memory-runner.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const forever = new AbortController().signal;
+const load = {
+  policy: { path: '/muster/inbox/p', digest: 'sha256:1' },
+  code: null,
+  tasks: [],
+  actions: 'deterministic',
+  metrics: [],
+} as const;
+const limits = { episodeMilliseconds: 10_000, beginMilliseconds: 5000, code: '' };
+
+let clock: ManualClock;
+let provider: SandboxProvider;
+const programs: Record<string, Program> = {};
+
+beforeEach(() => {
+  clock = new ManualClock();
+  provider = createInMemoryProvider({ owner: parseOwnerId('test'), clock, programs });
+});
+
+afterEach(async () => {
+  await provider[Symbol.asyncDispose]();
+  expect(clock.pending).toBe(0);
+});
+
+async function open(program: Program): Promise<RunnerSession> {
+  programs['runner'] = program;
+  const sandbox = await provider.create({ id: parseSandboxId('s1'), template: TEMPLATE }, forever);
+  return RunnerSession.open(sandbox, clock, forever);
+}
+
+async function loaded(program: Program): Promise<RunnerSession> {
+  const session = await open(program);
+  await session.load(load, limits, forever);
+  return session;
+}
+
+function episodes(...indices: number[]): PlannedEpisode[] {
+  return indices.map((index) => ({ index: parseEpisodeIndex(index), task: 0, environmentSeed: index, policySeed: index }));
+}
+
+/** Collects until `count` episodes are in or the session is closed. */
+async function collect(session: RunnerSession, count: number): Promise<Collected> {
+  const played: Collected['played'][number][] = [];
+  for (;;) {
+    const batch = await session.collect(forever);
+    played.push(...batch.played);
+    if (batch.closed || played.length >= count) return { ...batch, played };
+  }
+}
+
+/** Plays episodes 0, 1, 2 of which the second is answered as told; the rest return their index. */
+async function playWithSecond(answer: ScriptedAnswer): Promise<Collected> {
+  const session = await loaded(scriptedRunner(({ index }) => (index === 1 ? answer : { return: index })));
+  session.play(episodes(0, 1, 2));
+  return collect(session, 3);
+}
+
+const never = new Promise<never>(() => undefined);
+
+describe('a session', () => {
+  it('plays ranges in order, one outcome an episode, and takes the next range before the first is done', async () => {
+    const session = await loaded(scriptedRunner(({ index }) => ({ return: index, log: `said ${index}` })));
+    session.play(episodes(4, 5));
+    session.play(episodes(6));
+    expect(session.outstandingRanges).toBe(2);
+    expect(session.isReusable()).toBe(false);
+    const { played } = await collect(session, 3);
+    expect(played.map(({ index, outcome, log }) => [index, outcome, log])).toEqual(
+      [4, 5, 6].map((index) => [index, { kind: 'completed', return: index, length: 1, metrics: {} }, `said ${index}`]),
+    );
+    expect(session.isReusable()).toBe(true);
+  });
+
+  it('passes on the failure of an episode and plays on', async () => {
+    const { played, closed } = await playWithSecond({ failed: 'policy-crash', detail: 'boom' });
+    expect(played.map(({ outcome }) => outcome.kind)).toEqual(['completed', 'failed', 'completed']);
+    expect(played[1]?.outcome).toEqual({ kind: 'failed', cause: 'policy-crash', detail: 'boom' });
+    expect(closed).toBeUndefined();
+  });
+
+  it('keeps the metrics that were asked for and no others', async () => {
+    const session = await open(scriptedRunner(() => ({ return: 0, metrics: { wanted: 1, unwanted: 2 } })));
+    await session.load({ ...load, metrics: ['wanted', 'absent'] }, limits, forever);
+    session.play(episodes(0));
+    expect((await collect(session, 1)).played[0]?.outcome).toMatchObject({ metrics: { wanted: 1 } });
+  });
+
+  it('takes no runner at its word about time: an episode lasts no longer than its limit', async () => {
+    const line = '{"type":"completed","range":2,"index":1,"return":0,"length":1,"seconds":1e9}\n{"type":"begin","range":2}\n';
+    const { played } = await playWithSecond({ raw: line });
+    expect(played[1]?.seconds).toBe(10);
+  });
+
+  it('reads a frame that drips in byte by byte', async () => {
+    const frame = '{"type":"completed","range":2,"index":1,"return":5,"length":1,"seconds":0}\n';
+    const session = await loaded(
+      scriptedRunner(({ index, io }) => {
+        if (index !== 1) return { return: 0 };
+        for (const byte of frame) io.stdout.write(byte);
+        return never;
+      }),
+    );
+    session.play(episodes(0, 1));
+    expect((await collect(session, 2)).played[1]?.outcome).toMatchObject({ return: 5 });
+  });
+
+  it('an infinite return is passed on, to be judged', async () => {
+    const { played } = await playWithSecond({ raw: '{"type":"completed","range":2,"index":1,"return":1e999,"length":1,"seconds":0}\n' });
+    expect(played[1]?.outcome).toMatchObject({ kind: 'completed', return: Number.POSITIVE_INFINITY });
+  });
+
+  it('is not reusable while the runner owes an answer, also one that nobody waits for any more', async () => {
+    const session = await open(async (io) => {
+      io.stdout.write('{"type":"ready","protocol":1,"runner":"x"}\n');
+      return never;
+    });
+    const impatient = new AbortController();
+    const loading = session.load(load, limits, impatient.signal);
+    impatient.abort(new Error('too slow'));
+    await expect(loading).rejects.toThrow('too slow');
+    expect(session.isReusable()).toBe(false);
+  });
+
+  it('refuses to send a suite that no runner needs to accept', async () => {
+    const session = await open(scriptedRunner(() => ({ return: 0 })));
+    const environment = { entry: 'm:f', kwargs: { text: 'x'.repeat(1024 * 1024) }, wrappers: [] };
+    await expect(session.load({ ...load, tasks: [{ name: 'a', environment }] }, limits, forever)).rejects.toMatchObject({
+      code: 'suite.too-large',
+    });
+  });
+
+  it('answers a ping', async () => {
+    const session = await open(scriptedRunner(() => ({ return: 0 })));
+    await expect(session.ping(forever)).resolves.toBeUndefined();
+  });
+
+  it('does not take what a runner reports and also prints for the next episode’s', async () => {
+    const session = await loaded(
+      scriptedRunner(async ({ index, io }) => {
+        if (index > 0) return { return: 0 };
+        io.stderr.write('hello');
+        return { return: 0, log: 'hello' };
+      }),
+    );
+    session.play(episodes(0, 1));
+    const { played } = await collect(session, 2);
+    expect(played.map(({ log }) => log)).toEqual(['hello', undefined]);
+  });
+
+  it('keeps what reaches stderr with the episode during which it arrived', async () => {
+    const session = await loaded(
+      scriptedRunner(async ({ index, io }) => {
+        io.stderr.write(`printed by ${index}`);
+        await new Promise((resolve) => setImmediate(resolve));
+        return { return: 0 };
+      }),
+    );
+    session.play(episodes(7));
+    const { played } = await collect(session, 1);
+    expect(played[0]?.log).toBe('printed by 7');
+  });
+});
+
+describe('a runner that cannot be used', () => {
+  it('because it ends before it is ready is an infrastructure failure that repeats its last words', async () => {
+    const dies: Program = async (io) => {
+      io.stderr.write('no module named numpy');
+      return 1;
+    };
+    await expect(open(dies)).rejects.toThrow(/ended with code 1; last words: no module named numpy/);
+  });
+
+  it('because it speaks another protocol is refused', async () => {
+    const speaks: Program = async (io) => {
+      io.stdout.write('{"type":"ready","protocol":2,"runner":"x"}\n');
+      return never;
+    };
+    await expect(open(speaks)).rejects.toThrow(/protocol 2, expected 1/);
+  });
+
+  it('because it refuses the policy is the fault of the input', async () => {
+    const refuses: Program = async (io) => {
+      io.stdout.write('{"type":"ready","protocol":1,"runner":"x"}\n');
+      io.stdin.once('data', () => io.stdout.write('{"type":"refused","load":1,"part":"policy","message":"takes 6 numbers, not 4"}\n'));
+      return never;
+    };
+    const session = await open(refuses);
+    await expect(session.load(load, limits, forever)).rejects.toMatchObject({
+      kind: 'input',
+      message: expect.stringContaining('takes 6 numbers, not 4'),
+    });
+  });
+});
+
+describe('a frame that breaks the protocol fails the episode that is due, and what follows is handed back', () => {
+  it.each([
+    ['no JSON', 'garbage\n'],
+    ['no known type', '{"type":"completd"}\n'],
+    ['a return that is no number', '{"type":"completed","range":2,"index":1,"return":null,"length":1,"seconds":0}\n'],
+    ['an episode that is not due', '{"type":"completed","range":2,"index":2,"return":0,"length":1,"seconds":0}\n'],
+    ['an episode that was answered before', '{"type":"completed","range":2,"index":0,"return":0,"length":1,"seconds":0}\n'],
+    ['an episode of another range', '{"type":"completed","range":9,"index":1,"return":0,"length":1,"seconds":0}\n'],
+    ['an answer that was not asked for', '{"type":"pong","ping":99}\n'],
+    ['a second ready', '{"type":"ready","protocol":1,"runner":"x"}\n'],
+    ['a range that began before', '{"type":"begin","range":2}\n'],
+    ['longer than allowed, without an end', 'x'.repeat(70_000)],
+    ['longer than allowed', `${'x'.repeat(70_000)}\n`],
+  ])('%s', async (_name, raw) => {
+    const { played, closed } = await playWithSecond({ raw });
+    expect(played.map(({ index, outcome }) => [index, outcome.kind === 'failed' ? outcome.cause : outcome.kind])).toEqual([
+      [0, 'completed'],
+      [1, 'protocol-violation'],
+    ]);
+    expect(closed?.unplayed.map(({ index }) => index)).toEqual([2]);
+  });
+
+  it('and no episode at all while none is due', async () => {
+    const session = await open(async (io) => {
+      io.stdout.write(
+        '{"type":"ready","protocol":1,"runner":"x"}\n{"type":"completed","range":1,"index":0,"return":1,"length":1,"seconds":0}\n',
+      );
+      return never;
+    });
+    expect(await session.gone).toMatch(/was not due/);
+    expect(await session.collect(forever)).toMatchObject({ played: [], closed: { unplayed: [] } });
+  });
+});
+
+describe('a runner that ends during an episode', () => {
+  it.each([
+    ['by itself', 0, { kind: 'failed', cause: 'environment-crash' }, false],
+    ['by a fault of its own', 139, { kind: 'failed', cause: 'environment-crash', detail: expect.stringContaining('SIGSEGV') }, false],
+    ['because somebody killed it', 137, { kind: 'lost' }, true],
+  ])('%s', async (_name, exit, outcome, killed) => {
+    const { played, closed } = await playWithSecond({ exit });
+    expect(played[1]).toMatchObject({ index: 1, outcome, killed });
+    expect(closed?.unplayed.map(({ index }) => index)).toEqual([2]);
+  });
+
+  it('loses nothing that was not begun', async () => {
+    const session = await open(async (io) => {
+      io.stdout.write('{"type":"ready","protocol":1,"runner":"x"}\n');
+      await new Promise((resolve) => io.stdin.once('data', resolve));
+      return 1;
+    });
+    session.play(episodes(0, 1));
+    const { played, closed } = await collect(session, 1);
+    expect(played).toEqual([]);
+    expect(closed?.unplayed.map(({ index }) => index)).toEqual([0, 1]);
+  });
+
+  it('hands work back that is sent to it afterwards', async () => {
+    const session = await open(scriptedRunner(() => ({ return: 0 })));
+    session.close('done with it');
+    session.play(episodes(3));
+    expect((await session.collect(forever)).closed?.unplayed.map(({ index }) => index)).toEqual([3]);
+  });
+});
+
+describe('the time limit of an episode', () => {
+  it('fails the episode that is due and nothing else', async () => {
+    const session = await loaded(scriptedRunner(({ index }) => (index === 1 ? never : { return: 0 })));
+    session.play(episodes(0, 1, 2));
+    const first = await session.collect(forever);
+    await clock.advance(10_001);
+    const second = await session.collect(forever);
+    expect([...first.played, ...second.played].map(({ outcome }) => (outcome.kind === 'failed' ? outcome.cause : outcome.kind))).toEqual([
+      'completed',
+      'timeout',
+    ]);
+    expect(second.closed?.unplayed.map(({ index }) => index)).toEqual([2]);
+  });
+
+  it('is not held against an episode when it was Muster that stood still', async () => {
+    const unread = Promise.withResolvers<void>();
+    const session = await loaded(
+      scriptedRunner(async ({ index }) => {
+        if (index === 1) await unread.promise;
+        return { return: index };
+      }),
+    );
+    session.play(episodes(0, 1));
+    await session.collect(forever);
+    clock.skip(30_000);
+    // Timers run before pipes are read: the deadline has passed, the outcome is there but has not been seen.
+    await clock.advance(0);
+    unread.resolve();
+    const { played, closed } = await collect(session, 1);
+    expect(played.map(({ outcome }) => outcome.kind)).toEqual(['completed']);
+    expect(closed).toBeUndefined();
+  });
+
+  it('starts with the episode: waiting behind others costs nothing', async () => {
+    const gates = [0, 1, 2].map(() => Promise.withResolvers<void>());
+    const session = await loaded(
+      scriptedRunner(async ({ index }) => {
+        await gates[index]?.promise;
+        return { return: index };
+      }),
+    );
+    session.play(episodes(0, 1, 2));
+    for (const gate of gates) {
+      await clock.advance(9000);
+      gate.resolve();
+      await clock.advance(0);
+    }
+    const { played, closed } = await collect(session, 3);
+    expect(played.map(({ outcome }) => outcome.kind)).toEqual(['completed', 'completed', 'completed']);
+    expect(closed).toBeUndefined();
+  });
+
+  it('does not blame an episode for a runner that never begins', async () => {
+    const deaf: Program = async (io) => {
+      io.stdout.write('{"type":"ready","protocol":1,"runner":"x"}\n');
+      return never;
+    };
+    const session = await open(deaf);
+    session.play(episodes(0));
+    await clock.advance(60_001);
+    expect(await session.collect(forever)).toMatchObject({ played: [], closed: { unplayed: [{ index: 0 }] } });
+  });
+});

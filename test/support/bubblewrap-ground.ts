@@ -1,0 +1,120 @@
+import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
+import { detectHere } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
+import { kernelCgroupFiles } from '../../src/adapters/sandbox/bubblewrap/cgroup-files.ts';
+import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandbox/bubblewrap/process-table.ts';
+import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
+import type { SandboxProvider } from '../../src/pool/sandbox.ts';
+import type { Mount } from '../../src/pool/template.ts';
+import type { SandboxGround } from '../contract/sandbox-provider.ts';
+import { SkippableClock } from './skippable-clock.ts';
+
+const CRASHING_OWNER = path.join(import.meta.dirname, 'crashing-owner.ts');
+
+/** A state directory and owners that are unique to one test, on this machine. */
+export class BubblewrapGround implements SandboxGround {
+  readonly clock = new SkippableClock();
+  readonly stateDir: string;
+  readonly hiddenPaths: readonly string[];
+  readonly #cgroups: 'detect' | 'none';
+  readonly #mounts: readonly Mount[];
+  readonly #owners: OwnerId[] = [];
+  readonly #children: ChildProcess[] = [];
+
+  private constructor(stateDir: string, mounts: readonly Mount[], cgroups: 'detect' | 'none') {
+    this.stateDir = stateDir;
+    this.#mounts = mounts;
+    this.#cgroups = cgroups;
+    const places = [stateDir, path.join(import.meta.dirname, '../..'), homedir(), '/home', '/opt', '/etc/hostname', '/etc/resolv.conf'];
+    this.hiddenPaths = places.filter((place) => !mounts.some(({ target }) => target.startsWith(place)));
+  }
+
+  static async open(mounts: readonly Mount[], cgroups: 'detect' | 'none' = 'detect'): Promise<BubblewrapGround> {
+    return new BubblewrapGround(await mkdtemp(path.join(tmpdir(), 'muster-test-')), mounts, cgroups);
+  }
+
+  newOwner(): OwnerId {
+    const owner = parseOwnerId(`${path.basename(this.stateDir).toLowerCase()}-${this.#owners.length}`);
+    this.#owners.push(owner);
+    return owner;
+  }
+
+  provider(): SandboxProvider {
+    const { stateDir, clock } = this;
+    return createBubblewrapProvider({ stateDir, owner: this.newOwner(), clock, cgroups: this.#cgroups });
+  }
+
+  /** Directories of sandboxes, their control groups, and processes that name the state directory. */
+  async traces(): Promise<readonly string[]> {
+    const places = [path.join(this.stateDir, 'sandboxes')];
+    const { layout } = await detectHere(kernelCgroupFiles);
+    places.push(...new Set(layout?.bases.values()));
+    const found: string[] = [];
+    for (const owner of this.#owners) for (const place of places) found.push(...(await sandboxesIn(path.join(place, owner))));
+    const processes = await listProcesses();
+    return [
+      ...found,
+      ...processes.filter(({ argv }) => argv.some((word) => word.startsWith(this.stateDir))).map(({ pid }) => `process ${pid}`),
+    ];
+  }
+
+  async killFromOutside(provider: SandboxProvider, id: SandboxId): Promise<void> {
+    const inbox = path.join(this.stateDir, 'sandboxes', provider.owner, id, 'inbox');
+    const ours = (await childrenOf(process.pid)) ?? [];
+    for (const { pid, argv } of await listProcesses()) if (ours.includes(pid) && argv.includes(inbox)) killProcess(pid);
+  }
+
+  async crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]> {
+    const { child, created } = await this.startOwner(commands);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    return created.map(({ id }) => parseSandboxId(id));
+  }
+
+  /** A Muster in a process of its own, once its sandboxes run. @param start the user to run it as; a file descriptor for it to inherit as its fifth. */
+  async startOwner(
+    commands: readonly (readonly string[])[],
+    start: { readonly uid?: number; readonly gid?: number; readonly inherited?: number } = {},
+  ): Promise<{ readonly child: ChildProcess; readonly lines: AsyncIterator<string>; readonly created: z.infer<typeof createdSchema> }> {
+    const order = {
+      stateDir: this.stateDir,
+      owner: this.newOwner(),
+      commands,
+      mounts: this.#mounts,
+      cgroups: this.#cgroups,
+      processes: 16,
+    };
+    const { inherited = 'ignore', ...identity } = start;
+    const stdio: StdioOptions = ['pipe', 'pipe', 'inherit', 'ignore', 'ignore', inherited];
+    const child = spawn(process.execPath, [CRASHING_OWNER, JSON.stringify(order)], { stdio, ...identity });
+    this.#children.push(child);
+    if (!child.stdout) throw new Error('the other Muster has no stdout');
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    for (let line = await lines.next(); !line.done; line = await lines.next()) {
+      if (line.value.startsWith('[{')) return { child, lines, created: createdSchema.parse(JSON.parse(line.value)) };
+    }
+    throw new Error('the other Muster ended before its sandboxes ran');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.#children) child.kill('SIGKILL');
+    const left = await readdir(path.join(this.stateDir, 'sandboxes')).catch(() => []);
+    await rm(this.stateDir, { recursive: true });
+    if (left.length > 0) throw new Error(`owner directories were left behind: ${left.join(', ')}`);
+  }
+}
+
+const createdSchema = z.array(
+  z.object({ id: z.string(), isolation: z.object({ limits: z.record(z.string(), z.object({ scope: z.string(), by: z.string() })) }) }),
+);
+
+async function sandboxesIn(directory: string): Promise<readonly string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('_')).map(({ name }) => path.join(directory, name));
+}

@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
+
+/** A Muster of its own process, for tests that kill it: creates sandboxes, tells
+ * of them on a line of stdout, passes their output on, and waits for its end. */
+const order = z
+  .object({
+    stateDir: z.string(),
+    owner: z.string(),
+    commands: z.array(z.array(z.string())),
+    mounts: z.array(z.object({ source: z.string(), target: z.string() })),
+    cgroups: z.enum(['detect', 'none']),
+    processes: z.number(),
+  })
+  .parse(JSON.parse(process.argv[2] ?? ''));
+
+const { stateDir, cgroups } = order;
+const provider = createBubblewrapProvider({ stateDir, owner: parseOwnerId(order.owner), clock: systemClock, cgroups });
+const limits = { memoryBytes: 256 * 2 ** 20, processes: order.processes, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 600 };
+const made = order.commands.map((command, i) => {
+  const template = { name: 'crashed', command, environment: {}, mounts: order.mounts, network: 'none', limits, demands: [] } as const;
+  return provider.create({ id: parseSandboxId(`crashed-${i}`), template }, new AbortController().signal);
+});
+const sandboxes = await Promise.all(made);
+process.stdout.write(`${JSON.stringify(sandboxes.map(({ id, isolation }) => ({ id, isolation })))}\n`);
+for (const sandbox of sandboxes) {
+  sandbox.stderr.pipe(process.stderr);
+  sandbox.stdout.pipe(process.stdout);
+}
+// The end of the test that started it is its own end.
+process.stdin.once('end', () => process.exit(1)).resume();

@@ -1,0 +1,117 @@
+import { createInMemoryProvider } from '../../src/adapters/sandbox/in-memory/in-memory-provider.ts';
+import type { Program } from '../../src/adapters/sandbox/in-memory/program.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import type { Clock } from '../../src/kernel/clock.ts';
+import { parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
+import { silentLog } from '../../src/kernel/log.ts';
+import { evaluate, type EvaluateContext, type EvaluateOptions, type EvaluationRunConfig } from '../../src/orchestrator/evaluate.ts';
+import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
+import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
+import { Distributor } from '../../src/policy-distribution/distributor.ts';
+import type { PoolConfig } from '../../src/pool/pool-config.ts';
+import { createPool, type Pool } from '../../src/pool/pool.ts';
+import type { Sandbox } from '../../src/pool/sandbox.ts';
+import type { SandboxTemplate } from '../../src/pool/template.ts';
+import { RunnerSession } from '../../src/runner/session.ts';
+
+/** A checkpoint that scripted runners take for loaded: they look at nothing but its digest. */
+export const PAPER_CHECKPOINT: StoredCheckpoint = { digest: digestOf('paper'), kind: 'file', files: [], labels: {} };
+
+export const TEMPLATE: SandboxTemplate = {
+  name: 'local',
+  command: ['runner'],
+  environment: {},
+  mounts: [],
+  network: 'none',
+  limits: { memoryBytes: 1e9, processes: 10, cpus: 1, diskBytes: 1e6, lifetimeSeconds: 86_400 },
+  demands: [],
+};
+
+export function suiteWith(changes: object = {}): SuiteDefinition {
+  const suite = {
+    name: 'scene',
+    environment: 'module:factory',
+    reward: { bounds: [0, 1] },
+    stop: { rule: 'fixed', episodes: 200 },
+    ...changes,
+  };
+  return defineSuite(parseSuite(inlineSuite(suite)), undefined);
+}
+
+export interface SceneOptions {
+  readonly program: Program;
+  readonly clock: Clock;
+  readonly sandboxes?: number;
+  readonly pool?: Partial<PoolConfig>;
+  readonly evaluation?: Partial<EvaluationRunConfig>;
+}
+
+/** A pool of in-memory sandboxes and all that `evaluate` needs, closed together. */
+export class EvaluationScene implements AsyncDisposable {
+  readonly context: EvaluateContext;
+  readonly #provider: ReturnType<typeof createInMemoryProvider>;
+  readonly #pool: Pool<RunnerSession>;
+  readonly #sandboxes = new Map<SandboxId, Sandbox>();
+
+  constructor({ program, clock, sandboxes = 4, pool = {}, evaluation = {} }: SceneOptions) {
+    this.#provider = createInMemoryProvider({ owner: parseOwnerId('scene'), clock, programs: { runner: program } });
+    let made = 0;
+    this.#pool = createPool({
+      provider: this.#provider,
+      template: TEMPLATE,
+      config: { ...POOL_CONFIG, max: sandboxes, ...pool },
+      clock,
+      warmUp: (sandbox, signal) => {
+        this.#sandboxes.set(sandbox.id, sandbox);
+        return RunnerSession.open(sandbox, clock, signal);
+      },
+      newSandboxId: () => parseSandboxId(`s${(made += 1)}`),
+    });
+    const config = { ...EVALUATION_CONFIG, ...evaluation };
+    const distributor = new Distributor();
+    this.context = { pool: this.#pool, provider: 'in-memory', maxSandboxes: sandboxes, distributor, clock, log: silentLog, config };
+  }
+
+  evaluate(suite: SuiteDefinition, options: EvaluateOptions = {}, checkpoint = PAPER_CHECKPOINT): Promise<Summary> {
+    const request = { suite, suiteFiles: undefined, checkpoint, checkpointUri: 'paper' };
+    return evaluate(this.context, request, options);
+  }
+
+  /** Every sandbox that was made so far and has a live runner or had one. */
+  get sandboxes(): readonly Sandbox[] {
+    return [...this.#sandboxes.values()];
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pool[Symbol.asyncDispose]();
+    await this.#provider[Symbol.asyncDispose]();
+  }
+}
+
+const POOL_CONFIG: PoolConfig = {
+  min: 0,
+  max: 4,
+  warm: 0,
+  creationConcurrency: 1000,
+  creationsPerSecond: 1e6,
+  readySeconds: 60,
+  maxCreationFailures: 3,
+  idleSeconds: 60,
+  heartbeatSeconds: 60,
+  leaseSeconds: 60,
+  episodesPerSandbox: 1e9,
+};
+
+const EVALUATION_CONFIG: EvaluationRunConfig = {
+  window: 4096,
+  rangeMilliseconds: 20,
+  stragglerFactor: 3,
+  stragglerMilliseconds: 1000,
+  maxAttempts: 3,
+  infrastructureRetries: 5,
+  retryMilliseconds: 0,
+  beginMilliseconds: 60_000,
+  loadMilliseconds: 60_000,
+  renewMilliseconds: 10_000,
+};

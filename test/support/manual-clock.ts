@@ -1,0 +1,62 @@
+import type { Clock } from '../../src/kernel/clock.ts';
+
+interface Timer {
+  readonly at: number;
+  readonly callback: () => void;
+}
+
+/** A clock that stands still until it is told to advance. */
+export class ManualClock implements Clock {
+  #now = 0;
+  readonly #timers = new Set<Timer>();
+
+  now(): number {
+    return this.#now;
+  }
+
+  date(): Date {
+    return new Date(Date.UTC(2026, 0, 1) + this.#now);
+  }
+
+  after(delayMs: number, callback: () => void): Disposable {
+    const timer = { at: this.#now + Math.max(0, delayMs), callback };
+    this.#timers.add(timer);
+    return { [Symbol.dispose]: () => void this.#timers.delete(timer) };
+  }
+
+  /** Timers that wait: none may be left at the end of a test. */
+  get pending(): number {
+    return this.#timers.size;
+  }
+
+  /** Runs what is due within `ms`, in order of time, letting promises settle before the first and after each. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#now + ms;
+    await settle();
+    for (let next = this.#next(end); next !== undefined; next = this.#next(end)) {
+      this.#timers.delete(next);
+      this.#now = Math.max(this.#now, next.at);
+      next.callback();
+      await settle();
+    }
+    this.#now = end;
+  }
+
+  /** Time passes, but no timer gets to run yet: as on a machine that was busy or asleep. */
+  skip(ms: number): void {
+    this.#now += ms;
+  }
+
+  #next(end: number): Timer | undefined {
+    let earliest: Timer | undefined;
+    for (const timer of this.#timers) {
+      if (timer.at <= end && (earliest === undefined || timer.at < earliest.at)) earliest = timer;
+    }
+    return earliest;
+  }
+}
+
+/** Resolves when every promise that can settle without time or input/output has done so. */
+export function settle(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
