@@ -17,6 +17,9 @@ import { SkippableClock } from './skippable-clock.ts';
 
 const CRASHING_OWNER = path.join(import.meta.dirname, 'crashing-owner.ts');
 
+/** Node marks the inherited descriptors that it finds at its start close-on-exec, and looks no further than the first gap after 15. */
+export const UNMARKED_DESCRIPTOR = 40;
+
 /** A state directory and owners that are unique to one test, on this machine. */
 export class BubblewrapGround implements SandboxGround {
   readonly clock = new SkippableClock();
@@ -77,7 +80,7 @@ export class BubblewrapGround implements SandboxGround {
     return created.map(({ id }) => parseSandboxId(id));
   }
 
-  /** A Muster in a process of its own, once its sandboxes run. @param start the user to run it as; a file descriptor for it to inherit as its fifth. */
+  /** A Muster in a process of its own, once its sandboxes run. @param start the user to run it as; a file descriptor for it to inherit as UNMARKED_DESCRIPTOR. */
   async startOwner(
     commands: readonly (readonly string[])[],
     start: { readonly uid?: number; readonly gid?: number; readonly inherited?: number } = {},
@@ -91,7 +94,7 @@ export class BubblewrapGround implements SandboxGround {
       processes: 16,
     };
     const { inherited = 'ignore', ...identity } = start;
-    const stdio: StdioOptions = ['pipe', 'pipe', 'inherit', 'ignore', 'ignore', inherited];
+    const stdio: StdioOptions = ['pipe', 'pipe', 'inherit', ...Array<'ignore'>(UNMARKED_DESCRIPTOR - 3).fill('ignore'), inherited];
     const child = spawn(process.execPath, [CRASHING_OWNER, JSON.stringify(order)], { stdio, ...identity });
     this.#children.push(child);
     if (!child.stdout) throw new Error('the other Muster has no stdout');
