@@ -3,7 +3,18 @@ import type { Bounds } from './bounds.ts';
 import { betaQuantile, normalQuantile, studentQuantile } from './distribution-quantiles.ts';
 import type { Moments } from './moments.ts';
 
-export const INTERVAL_METHODS = ['student-t', 'adjusted', 'wilson', 'clopper-pearson', 'certified'] as const;
+export const INTERVAL_METHODS = [
+  'student-t',
+  'adjusted',
+  'wilson',
+  'clopper-pearson',
+  'certified',
+  'approximate',
+  'asymptotic-sequence',
+  'stratified-bootstrap',
+  'bca',
+  'clustered-t',
+] as const;
 export type IntervalMethod = (typeof INTERVAL_METHODS)[number];
 
 /** A confidence interval for the mean return, in units of the return. */
@@ -27,6 +38,13 @@ const GUARANTEES: Readonly<Record<IntervalMethod, string>> = {
   wilson: 'close to the stated confidence for two-valued returns, for a number of episodes that was fixed in advance',
   'clopper-pearson': 'at least the stated confidence for two-valued returns, for a number of episodes that was fixed in advance',
   certified: 'at least the stated confidence for bounded returns, and it holds at every stopping time',
+  approximate:
+    'near the stated confidence for bounded returns by simulation, not by proof: the number of episodes depended on the returns, looked at now and then',
+  'asymptotic-sequence': 'approaches the stated confidence as episodes grow, at every stopping time from 64 episodes on',
+  'stratified-bootstrap':
+    'approaches the stated confidence as the episodes of every task grow, for a number of episodes that was fixed in advance',
+  bca: 'approaches the stated confidence as episodes grow, for a number that was fixed in advance; below it for few episodes',
+  'clustered-t': 'approaches the stated confidence as the number of tasks grows, for tasks drawn from a population of tasks',
 };
 
 export function interval(method: IntervalMethod, low: number, high: number, confidence: number): Interval {

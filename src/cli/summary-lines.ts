@@ -47,7 +47,15 @@ function promiseText(method: Interval['method'], percent: string): string {
     case 'wilson':
       return `${method}: about ${percent}, for episodes fixed in advance`;
     case 'student-t':
+    case 'bca':
+    case 'stratified-bootstrap':
       return `${method}: ${percent} in the limit of many episodes, fixed in advance`;
+    case 'approximate':
+      return `approximate: near ${percent} by simulation, not by proof`;
+    case 'asymptotic-sequence':
+      return `asymptotic: ${percent} in the limit of many episodes, whenever it stops`;
+    case 'clustered-t':
+      return `${method}: ${percent} in the limit of many tasks`;
   }
 }
 
