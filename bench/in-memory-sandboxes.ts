@@ -5,7 +5,8 @@ import { digestOf } from '../src/kernel/canonical-json.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { silentLog } from '../src/kernel/log.ts';
-import { evaluate, type EvaluateContext } from '../src/orchestrator/evaluate.ts';
+import type { EvaluateContext } from '../src/orchestrator/evaluate-context.ts';
+import { evaluate } from '../src/orchestrator/evaluate.ts';
 import { defineSuite, inlineSuite, parseSuite } from '../src/orchestrator/suite-definition.ts';
 import type { Summary } from '../src/orchestrator/summary.ts';
 import { Distributor } from '../src/policy-distribution/distributor.ts';
@@ -48,11 +49,13 @@ export class InMemorySandboxes implements AsyncDisposable {
     return new InMemorySandboxes(provider, pool, { pool, provider: provider.name, maxSandboxes: count, ...rest });
   }
 
-  async evaluate(episodes: number): Promise<Summary> {
+  /** @param onProgress among other times called when the last episode has been recorded, before the summary is drawn up. */
+  async evaluate(episodes: number, onProgress?: () => void): Promise<Summary> {
     const written = { name: 'bench', environment: 'module:factory', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes } };
     const suite = defineSuite(parseSuite(inlineSuite(written)), undefined);
     const checkpoint = { digest: digestOf('paper'), kind: 'file', files: [], labels: {} } as const;
-    return evaluate(this.#context, { suite, suiteFiles: undefined, checkpoint, checkpointUri: 'paper' });
+    const request = { suite, suiteFiles: undefined, checkpoint, checkpointUri: 'paper' };
+    return evaluate(this.#context, request, onProgress ? { onProgress } : {});
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -20,7 +20,8 @@ import { systemClock, type Clock } from './kernel/clock.ts';
 import { InfrastructureError, InputError } from './kernel/errors.ts';
 import { parseOwnerId, parseSandboxId, type OwnerId } from './kernel/ids.ts';
 import type { Log } from './kernel/log.ts';
-import { evaluate as evaluateOn, EvaluationFailedError, type EvaluateContext } from './orchestrator/evaluate.ts';
+import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
+import { evaluate as evaluateOn, EvaluationFailedError } from './orchestrator/evaluate.ts';
 import type { Progress } from './orchestrator/progress.ts';
 import {
   defineSuite,
@@ -191,6 +192,7 @@ export class Muster implements AsyncDisposable {
       pool: await this.#poolOf(template, signal),
       provider: this.#settings(template).provider,
       maxSandboxes: this.#config.pool.max,
+      costPerSandboxHour: this.#settings(template).costPerSandboxHour,
       distributor: this.#distributor,
       clock: systemClock,
       log: this.#log,

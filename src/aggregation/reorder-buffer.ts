@@ -4,7 +4,7 @@
  */
 export class ReorderBuffer<Item extends object> {
   /** As long as what has had to be held at once, so that a wide window costs nothing while it is not used; a power of two. */
-  #ring: (Item | undefined)[] = slots(64);
+  #ring: (Item | undefined)[] = slots(1024);
   readonly #capacity: number;
   #next = 0;
   #size = 0;
@@ -70,5 +70,5 @@ export class ReorderBuffer<Item extends object> {
 }
 
 function slots<Item>(length: number): (Item | undefined)[] {
-  return Array.from({ length }, () => undefined);
+  return new Array<Item | undefined>(length).fill(undefined);
 }

@@ -70,10 +70,13 @@ function endingText(ended: Ending): string {
   switch (ended) {
     case 'rule':
       return 'as many as the stopping rule asked for';
+    case 'verdicts':
+      return 'as many as the verdicts needed';
     case 'episodes':
       return 'all that the budget allows';
     case 'seconds':
-      return 'ended by the budget of seconds';
+    case 'cost':
+      return `ended by the budget of ${ended}`;
     case 'interrupted':
       return 'interrupted';
     case 'failed':

@@ -69,6 +69,12 @@ const templateSchema = z
     network: z.enum(['none', 'host']),
     limits: limitsSchema,
     demands: z.array(z.enum(LIMIT_NAMES)).describe('limits that must be enforced for the whole tree, or no sandbox is made'),
+    costPerSandboxHour: z
+      .number()
+      .min(0)
+      .max(1e9)
+      .optional()
+      .describe('what an hour of one leased sandbox costs, in any currency; for budget.cost and the cost in summaries'),
   })
   .describe('what a sandbox is made of; what a template leaves out it takes from "local"');
 

@@ -15,7 +15,7 @@ export interface Flight {
  * serves: hundreds of thousands may be out at once, and a hash of them would cost an episode more than all else that dispatch does.
  */
 export class Flights {
-  #slots: (Flight | undefined)[] = Array.from({ length: 64 }, () => undefined);
+  #slots = emptySlots(1024);
   /** No index below is in flight, and none from `#end` on. */
   #start = 0;
   #end = 0;
@@ -59,8 +59,12 @@ export class Flights {
 
   #grow(length: number): void {
     const before = this.#slots;
-    const slots: (Flight | undefined)[] = Array.from({ length: 2 ** Math.ceil(Math.log2(length)) }, () => undefined);
+    const slots = emptySlots(2 ** Math.ceil(Math.log2(length)));
     for (let index = this.#start; index < this.#end; index += 1) slots[index & (slots.length - 1)] = before[index & (before.length - 1)];
     this.#slots = slots;
   }
+}
+
+function emptySlots(length: number): (Flight | undefined)[] {
+  return new Array<Flight | undefined>(length).fill(undefined);
 }

@@ -1,11 +1,13 @@
 import type { RunningStatistics } from '../aggregation/prefix-fold.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { PoolState } from '../pool/pool-state.ts';
-import type { Evaluation } from './evaluation.ts';
+import type { PlayedEpisode } from '../runner/played-episode.ts';
+import { EpisodeTimes, type EpisodeSeconds } from './episode-times.ts';
+import type { RunningFigures, Study } from './study.ts';
 
-/** An evaluation at a glance, while it runs. */
-export interface Progress {
-  readonly statistics: RunningStatistics;
+/** A study at a glance, while it runs. */
+export interface Progress<Running extends RunningFigures = RunningStatistics> {
+  readonly statistics: Running;
   /** Episodes that came to an end, folded or not. */
   readonly outcomes: number;
   readonly inFlight: number;
@@ -24,34 +26,41 @@ export interface Timings {
   readonly firstEpisodeSeconds: number | undefined;
   readonly episodesPerSecond: number;
   readonly outcomes: number;
+  /** Undefined while no episode has come to an end. */
+  readonly episodeSeconds: EpisodeSeconds | undefined;
 }
 
 /** Reports are for people: ten times a second looks alive, and costs nothing. */
 const INTERVAL_MILLISECONDS = 100;
 
-/** Watches an evaluation and tells its caller how it goes. */
-export class ProgressReporter {
+/** Watches a study and tells its caller how it goes. */
+export class ProgressReporter<Running extends RunningFigures> {
   readonly #clock: Clock;
-  readonly #evaluation: Evaluation;
+  readonly #study: Study<Running>;
   readonly #pool: () => PoolState;
-  readonly #listener: ((progress: Progress) => void) | undefined;
+  readonly #listener: ((progress: Progress<Running>) => void) | undefined;
   readonly #startedAt: Date;
   readonly #start: number;
   #firstOutcome: number | undefined;
   #outcomes = 0;
+  readonly #times = new EpisodeTimes();
 
-  constructor(clock: Clock, evaluation: Evaluation, pool: () => PoolState, listener: ((progress: Progress) => void) | undefined) {
+  constructor(clock: Clock, study: Study<Running>, pool: () => PoolState, listener: ((progress: Progress<Running>) => void) | undefined) {
     this.#clock = clock;
-    this.#evaluation = evaluation;
+    this.#study = study;
     this.#pool = pool;
     this.#listener = listener;
     this.#startedAt = clock.date();
     this.#start = clock.now();
   }
 
-  countOutcomes(count: number): void {
-    this.#outcomes += count;
-    if (count > 0) this.#firstOutcome ??= this.#clock.now();
+  countOutcomes(played: readonly PlayedEpisode[]): void {
+    for (const { outcome, seconds } of played) {
+      if (outcome.kind === 'lost') continue;
+      this.#outcomes += 1;
+      this.#times.add(seconds);
+    }
+    if (this.#outcomes > 0) this.#firstOutcome ??= this.#clock.now();
   }
 
   /** Reports ten times a second until disposed. */
@@ -78,6 +87,7 @@ export class ProgressReporter {
       firstEpisodeSeconds: first === undefined ? undefined : (first - this.#start) / 1000,
       episodesPerSecond: this.#rate(now),
       outcomes: this.#outcomes,
+      episodeSeconds: this.#times.summary(),
     };
   }
 
@@ -86,15 +96,15 @@ export class ProgressReporter {
     return (1000 * this.#outcomes) / (now - this.#firstOutcome);
   }
 
-  #progress(): Progress {
+  #progress(): Progress<Running> {
     const now = this.#clock.now();
-    const statistics = this.#evaluation.running();
+    const statistics = this.#study.running();
     const episodesPerSecond = this.#rate(now);
     return {
       statistics,
       outcomes: this.#outcomes,
-      inFlight: this.#evaluation.dispatcher.inFlight,
-      surplus: this.#evaluation.surplus,
+      inFlight: this.#study.arms.reduce((sum, arm) => sum + arm.dispatcher.inFlight, 0),
+      surplus: this.#study.surplus,
       episodesPerSecond,
       seconds: (now - this.#start) / 1000,
       secondsLeft: episodesPerSecond > 0 ? statistics.expectedRemaining / episodesPerSecond : undefined,

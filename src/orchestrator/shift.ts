@@ -8,39 +8,36 @@ import type { Distributor } from '../policy-distribution/distributor.ts';
 import { LeaseLostError, type Lease } from '../pool/lease.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
 import type { RunnerSession } from '../runner/session.ts';
-import type { EvaluationRequest } from './evaluate.ts';
-import type { Evaluation } from './evaluation.ts';
+import type { Arm } from './arm.ts';
 import type { Waiters } from './waiters.ts';
 
-/** What a shift needs of the evaluation that it works for. */
+/** What a shift needs of the run that it works for. */
 export interface ShiftContext {
-  readonly request: EvaluationRequest;
-  readonly evaluation: Pick<Evaluation, 'take' | 'takeStraggler' | 'nextStragglerAt' | 'giveBack'>;
+  readonly arm: Arm;
   readonly distributor: Distributor;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: { readonly loadMilliseconds: number; readonly beginMilliseconds: number };
   /** Those without work; woken when there may be some. */
   readonly idle: Waiters;
-  /** Aborted when the evaluation needs no more episodes. */
+  /** Aborted when the run needs no more episodes. */
   readonly over: AbortSignal;
-  /** How many sandboxes share the episodes, those on their way included. */
+  /** How many sandboxes share the arm's episodes, those on their way included. */
   sandboxes(): number;
+  /** Whether another arm has work that this sandbox could do. */
+  isWantedElsewhere(): boolean;
   record(played: readonly PlayedEpisode[]): Promise<void>;
-  /** A runner has taken the checkpoint; asked before a refusal is believed. */
-  onLoaded(): void;
-  wasLoaded(): boolean;
 }
 
 /** Ranges that a runner is sent before it has finished the first: it never waits for a round trip. */
 const RANGES_AHEAD = 2;
 
-/** The time that an evaluation has with one leased sandbox: loads the policy, then plays ranges until there are no more. */
+/** The time that an arm has with one leased sandbox: loads the policy, then plays ranges until there are no more. */
 export class Shift {
   readonly #lease: Lease<RunnerSession>;
   readonly #session: RunnerSession;
   readonly #context: ShiftContext;
-  /** The evaluation is over, or the lease is lost. */
+  /** The run is over, or the lease is lost. */
   readonly #stop: AbortSignal;
 
   constructor(lease: Lease<RunnerSession>, context: ShiftContext) {
@@ -51,7 +48,8 @@ export class Shift {
   }
 
   /**
-   * Resolves when the evaluation is over, the sandbox has played its share, or it came to an end in the course of its work.
+   * Resolves when the run or the arm is over, the sandbox is wanted elsewhere, has played its share, or came to an end in the course of its
+   * work.
    *
    * @throws InputError when the runner refuses the policy; InfrastructureError when nothing came of the shift that an
    * episode can be held to account for.
@@ -64,13 +62,13 @@ export class Shift {
     } catch (error) {
       throw await this.#afterFailedLoad(error);
     }
-    this.#context.onLoaded();
+    this.#context.arm.wasLoaded = true;
     await this.#play();
   }
 
   /** Digests of all that brings code with it; empty when everything is data. */
   #code(): string {
-    const { checkpoint, suiteFiles } = this.#context.request;
+    const { checkpoint, suiteFiles } = this.#context.arm;
     return [...(suiteFiles ? [suiteFiles.digest] : []), ...(mayBringCode(checkpoint) ? [checkpoint.digest] : [])].join();
   }
 
@@ -81,7 +79,7 @@ export class Shift {
   async #afterFailedLoad(error: unknown): Promise<unknown> {
     if (this.#context.over.aborted) return error;
     if (this.#session.isClosed || error instanceof LeaseLostError) return this.#lostWhileLoading();
-    if (error instanceof InputError && !this.#context.wasLoaded()) return error;
+    if (error instanceof InputError && !this.#context.arm.wasLoaded) return error;
     this.#lease.discard(messageOf(error));
     if (!(error instanceof InputError)) return error;
     return new InfrastructureError('runner.refused', `${error.message} (others have taken it)`, { cause: error });
@@ -95,7 +93,7 @@ export class Shift {
   }
 
   async #load(code: string): Promise<void> {
-    const { suite, checkpoint, suiteFiles } = this.#context.request;
+    const { suite, checkpoint, suiteFiles } = this.#context.arm;
     const { clock, config, distributor } = this.#context;
     const late = (): Error =>
       new InfrastructureError('runner.load-timeout', `loading the checkpoint took more than ${config.loadMilliseconds} ms`);
@@ -122,14 +120,14 @@ export class Shift {
     while (!this.#context.over.aborted) {
       if (!this.#lease.signal.aborted) this.#sendWork();
       if (!this.#session.isBusy && !this.#lease.signal.aborted) {
-        if (this.#lease.episodesLeft === 0) return;
+        if (this.#lease.episodesLeft === 0 || this.#context.arm.isOver || this.#context.isWantedElsewhere()) return;
         await this.#awaitWork();
         continue;
       }
       const { played, closed } = await this.#session.collect(this.#context.over);
       outcomes += played.filter(isAttributable).length;
       if (closed) {
-        this.#context.evaluation.giveBack(closed.unplayed);
+        this.#context.arm.giveBack(closed.unplayed);
         this.#context.log.debug(
           { sandbox: this.#lease.sandbox.id, reason: closed.reason, unplayed: closed.unplayed.length },
           'a runner ended',
@@ -157,19 +155,19 @@ export class Shift {
     while (this.#session.outstandingRanges < RANGES_AHEAD) {
       const outstanding = { ranges: this.#session.outstandingRanges, episodes: this.#session.outstandingEpisodes };
       const capacity = this.#lease.episodesLeft - outstanding.episodes;
-      const range = this.#context.evaluation.take(this.#context.clock.now(), this.#context.sandboxes(), outstanding, capacity);
+      const range = this.#context.arm.take(this.#context.clock.now(), this.#context.sandboxes(), outstanding, capacity);
       if (range.length === 0) break;
       this.#session.play(range);
     }
     if (this.#session.isBusy || this.#lease.episodesLeft === 0) return;
-    const straggler = this.#context.evaluation.takeStraggler(this.#context.clock.now());
+    const straggler = this.#context.arm.takeStraggler(this.#context.clock.now());
     if (straggler) this.#session.play([straggler]);
   }
 
   /** Resolves when there may be work again: something came back, the fold advanced, an episode has become a straggler. */
   async #awaitWork(): Promise<void> {
     const { clock } = this.#context;
-    const stragglesAt = this.#context.evaluation.nextStragglerAt();
+    const stragglesAt = this.#context.arm.nextStragglerAt();
     using _alarm =
       stragglesAt === undefined || stragglesAt === Number.POSITIVE_INFINITY
         ? undefined

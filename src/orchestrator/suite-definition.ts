@@ -32,7 +32,7 @@ export interface SuiteDefinition {
   readonly episodeSeconds: number;
   readonly metrics: readonly string[];
   readonly stop: StopDeclaration;
-  readonly budget: { readonly episodes: number | undefined; readonly seconds: number | undefined };
+  readonly budget: { readonly episodes: number | undefined; readonly seconds: number | undefined; readonly cost: number | undefined };
   readonly template: string;
   /** Of the suite's own modules, if it ships any. */
   readonly filesDigest: Digest | undefined;
@@ -89,7 +89,7 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
     name: suite.name,
     digest: digestOf(canonicalJson(decisive)),
     stop: suite.stop,
-    budget: { episodes: suite.budget.episodes, seconds: suite.budget.seconds },
+    budget: { episodes: suite.budget.episodes, seconds: suite.budget.seconds, cost: suite.budget.cost },
     template: suite.template,
   };
 }

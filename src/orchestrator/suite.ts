@@ -86,6 +86,7 @@ export const suiteSchema = z
       .strictObject({
         episodes: z.int().positive().optional(),
         seconds: z.number().positive().max(31_536_000).optional(),
+        cost: z.number().positive().optional().describe("in the currency of the template's costPerSandboxHour"),
       })
       .default({}),
     template: z

@@ -1,26 +1,19 @@
-import type { PoolState, PoolTotals } from '../pool/pool-state.ts';
+import type { OfficialStatistics } from '../aggregation/statistics.ts';
 import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
-import type { Evaluation } from './evaluation.ts';
-import type { Timings } from './progress.ts';
+import { runWarnings, type RunFacts } from './run-facts.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
-import type { Ending, Summary } from './summary.ts';
+import type { CheckpointFacts, Ending, Summary } from './summary.ts';
 
 export interface SummaryParts {
   readonly suite: SuiteDefinition;
   readonly checkpoint: StoredCheckpoint;
   readonly checkpointUri: string;
-  readonly evaluation: Evaluation;
+  readonly official: OfficialStatistics;
   readonly ending: Ending;
-  readonly timings: Timings;
-  readonly provider: string;
-  readonly sandboxesMax: number;
-  readonly pool: PoolState;
-  /** The pool's totals when the evaluation began: it may have served others before. */
-  readonly poolBefore: PoolTotals;
+  readonly facts: RunFacts;
 }
 
-export function summarise(parts: SummaryParts): Summary {
-  const { suite, checkpoint, evaluation, ending } = parts;
+export function summarise({ suite, checkpoint, checkpointUri, official, ending, facts }: SummaryParts): Summary {
   return {
     schema: 'muster.summary/1',
     official: {
@@ -28,60 +21,21 @@ export function summarise(parts: SummaryParts): Summary {
       checkpoint: { digest: checkpoint.digest },
       stop: suite.stop,
       budgetEpisodes: suite.budget.episodes ?? null,
-      ...evaluation.official(),
+      ...official,
     },
     ended: ending,
     partial: ending !== 'rule',
-    warnings: warningsOf(parts),
-    checkpoint: {
-      uri: parts.checkpointUri,
-      files: checkpoint.files.length,
-      bytes: checkpoint.files.reduce((sum, { size }) => sum + size, 0),
-      ...checkpoint.labels,
-    },
-    run: runFacts(parts),
+    warnings: runWarnings(ending, facts),
+    checkpoint: checkpointFacts(checkpoint, checkpointUri),
+    run: facts,
   };
 }
 
-function runFacts({ evaluation, timings, suite, provider, sandboxesMax, pool, poolBefore }: SummaryParts): Summary['run'] {
+export function checkpointFacts(checkpoint: StoredCheckpoint, uri: string): CheckpointFacts {
   return {
-    startedAt: timings.startedAt.toISOString(),
-    seconds: timings.seconds,
-    ...(timings.firstEpisodeSeconds === undefined ? {} : { firstEpisodeSeconds: timings.firstEpisodeSeconds }),
-    episodesPerSecond: timings.episodesPerSecond,
-    outcomes: timings.outcomes,
-    surplus: evaluation.surplus,
-    retried: evaluation.dispatcher.retried,
-    duplicated: evaluation.dispatcher.duplicated,
-    nonDeterministic: [...evaluation.differing],
-    pool: {
-      provider,
-      template: suite.template,
-      mechanism: pool.isolation?.mechanism ?? 'unknown',
-      limits: pool.isolation?.limits ?? {},
-      sandboxesMax,
-      created: pool.totals.created - poolBefore.created,
-      destroyed: pool.totals.destroyed - poolBefore.destroyed,
-      died: pool.totals.died - poolBefore.died,
-      failed: pool.totals.failed - poolBefore.failed,
-      swept: pool.swept ?? 0,
-    },
+    uri,
+    files: checkpoint.files.length,
+    bytes: checkpoint.files.reduce((sum, { size }) => sum + size, 0),
+    ...checkpoint.labels,
   };
-}
-
-function warningsOf({ evaluation, ending, pool }: SummaryParts): string[] {
-  const warnings: string[] = [];
-  if (ending === 'seconds')
-    warnings.push('the budget of seconds ended it: how many episodes it holds depends on the speed of this machine');
-  if (ending === 'interrupted') warnings.push('it was interrupted: the figures are those of the episodes folded by then');
-  if (ending === 'failed') warnings.push('the infrastructure gave out: the figures are those of the episodes folded by then');
-  const differing = evaluation.differing.length;
-  if (differing > 0)
-    warnings.push(
-      `not deterministic: ${differing} episodes that were played twice came out differently; results may change from run to run`,
-    );
-  const unenforced = Object.entries(pool.isolation?.limits ?? {}).filter(([, { scope }]) => scope === 'none');
-  if (unenforced.length > 0)
-    warnings.push(`not enforced on this machine: ${unenforced.map(([name]) => name).join(', ')}; see "muster doctor"`);
-  return warnings;
 }

@@ -1,0 +1,113 @@
+import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
+import type { Stop, StoppingRule } from '../../src/aggregation/stopping-rule.ts';
+import { stoppingRule } from '../../src/aggregation/stopping.ts';
+import type { Outcome } from '../../src/kernel/outcome.ts';
+import type { Random } from '../../src/kernel/seeded-random.ts';
+import type { Distribution } from './distributions.ts';
+
+/** Sandboxes at work at once; episodes end in another order than they began. */
+const SANDBOXES = 128;
+/** No right rule comes near to it; a broken one must not play for ever. */
+const BUDGET = 200_000;
+/** Of the returns on the lower bound, those that a failed episode is scored with. */
+const FAILED_SHARE = 0.5;
+
+/** What an evaluation came to: where its interval lies as seen from the true mean, and how many episodes it took. */
+export interface Trial {
+  readonly outcome: 'holds' | 'below' | 'above' | 'no interval';
+  readonly episodes: number;
+}
+
+interface Underway {
+  readonly index: number;
+  readonly outcome: Outcome;
+  readonly endsAt: number;
+}
+
+/**
+ * One evaluation from the first episode to the stop, as the product does it: outcomes reach the fold in the order in which they end, and
+ * returns on the lower bound are in part failures that the suite scores. The interval is taken from the rule itself: it is the one that the
+ * official result states, which would also bootstrap figures that are not looked at here.
+ */
+export function evaluate(distribution: Distribution, stop: Stop, random: Random): Trial {
+  const rule = stoppingRule(stop, distribution.bounds);
+  const worst = distribution.bounds?.low ?? 0;
+  const fold = new PrefixFold({
+    bounds: distribution.bounds,
+    failureScores: { timeout: worst, crash: worst },
+    tasks: [{ name: 'only', weight: 1 }],
+    metrics: [],
+    rule,
+    budgetEpisodes: BUDGET,
+    windowSize: 2 * SANDBOXES,
+  });
+  play(fold, distribution, random);
+  return { outcome: outcomeOf(rule, distribution), episodes: fold.folded };
+}
+
+/**
+ * One evaluation that goes on past its stop, for `episodes`, and is looked at after every one of them: does the interval ever leave the true
+ * mean out? Only a rule whose confidence is about all looks at once survives that.
+ */
+export function watch(distribution: Distribution, stop: Stop, episodes: number, random: Random): Trial {
+  const rule = stoppingRule(stop, distribution.bounds);
+  for (let episode = 1; episode <= episodes; episode += 1) {
+    const value = distribution.draw(random);
+    rule.fold({ low: value, high: value });
+    const outcome = outcomeOf(rule, distribution);
+    if (outcome === 'below' || outcome === 'above') return { outcome, episodes: episode };
+  }
+  return { outcome: 'holds', episodes };
+}
+
+/** Feeds the fold until it ends, from as many sandboxes as there are, none of them further ahead than the fold has room for. */
+function play(fold: PrefixFold, distribution: Distribution, random: Random): void {
+  const underway: Underway[] = [];
+  let [next, now] = [0, 0];
+  while (fold.ended === undefined) {
+    while (underway.length < SANDBOXES && next < fold.folded + 2 * SANDBOXES) {
+      underway.push(begin(next, now, distribution, random));
+      next += 1;
+    }
+    const { index, outcome, endsAt } = takeFirst(underway);
+    now = endsAt;
+    fold.offer(index, 0, outcome);
+  }
+}
+
+/** The better an episode goes, the longer it lasts, as where failing ends it: so the first to end are the worst. */
+function begin(index: number, now: number, distribution: Distribution, random: Random): Underway {
+  const value = distribution.draw(random);
+  const standardised = (value - distribution.mean) / Math.sqrt(distribution.variance);
+  const length = (0.75 + random() / 2) / (1 + Math.exp(-standardised));
+  return { index, outcome: reported(value, distribution, random), endsAt: now + length };
+}
+
+function reported(value: number, { bounds, lostShare }: Distribution, random: Random): Outcome {
+  if (value === bounds?.low) {
+    const fate = random();
+    if (fate < lostShare) return { kind: 'lost', detail: 'the sandbox is gone' };
+    if (fate < lostShare + FAILED_SHARE) return { kind: 'failed', cause: 'environment-crash', detail: 'simulated' };
+  }
+  return { kind: 'completed', return: value, length: 1, metrics: {} };
+}
+
+function takeFirst(underway: Underway[]): Underway {
+  let first = 0;
+  for (let place = 1; place < underway.length; place += 1) {
+    if ((underway[place]?.endsAt ?? 0) < (underway[first]?.endsAt ?? 0)) first = place;
+  }
+  const last = underway.pop();
+  if (last === undefined) throw new RangeError('no episode is under way');
+  const found = underway[first];
+  if (found === undefined) return last;
+  underway[first] = last;
+  return found;
+}
+
+function outcomeOf(rule: StoppingRule, { mean }: Distribution): Trial['outcome'] {
+  const interval = rule.interval();
+  if (interval === undefined) return 'no interval';
+  if (interval.high < mean) return 'below';
+  return interval.low > mean ? 'above' : 'holds';
+}

@@ -1,0 +1,243 @@
+import PQueue from 'p-queue';
+import pRetry from 'p-retry';
+import { InfrastructureError, messageOf } from '../kernel/errors.ts';
+import type { PoolTotals } from '../pool/pool-state.ts';
+import type { PlayedEpisode } from '../runner/played-episode.ts';
+import type { Arm } from './arm.ts';
+import { budgetWatch } from './budget-watch.ts';
+import type { EvaluateContext } from './evaluate-context.ts';
+import { keepRenewed } from './lease-renewal.ts';
+import { ProgressReporter, type Progress } from './progress.ts';
+import { runFacts, type RunFacts } from './run-facts.ts';
+import { SandboxTime } from './sandbox-time.ts';
+import { Shift } from './shift.ts';
+import type { RunningFigures, Study } from './study.ts';
+import type { Ending } from './summary.ts';
+import { Waiters } from './waiters.ts';
+
+export interface RunOptions<Running extends RunningFigures> {
+  /** Aborting it ends the run with what there is. */
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress<Running>) => void;
+}
+
+export interface RunResult {
+  readonly ending: Ending;
+  /** What made it fail: an InfrastructureError with `ending` 'failed', or anything else, which is to be thrown. */
+  readonly failure: Error | undefined;
+  readonly facts: RunFacts;
+}
+
+/**
+ * Plays the episodes of a study until it needs no more, on as many sandboxes as the pool may have.
+ *
+ * As many *places* are put to work as there are episodes waiting, at most one for each sandbox that the pool may have. A place leases
+ * one sandbox after the other and works a `Shift` with each, for the arm that has the most to do. With several arms a shift that
+ * finds nothing more to do ends when another arm has work.
+ */
+export class EpisodeRun<Running extends RunningFigures> {
+  readonly #context: EvaluateContext;
+  readonly #study: Study<Running>;
+  readonly #progress: ProgressReporter<Running>;
+  readonly #queue: PQueue;
+  readonly #idle = new Waiters();
+  readonly #over = new AbortController();
+  readonly #caller: AbortSignal | undefined;
+  readonly #poolBefore: PoolTotals;
+  readonly #sandboxTime = new SandboxTime();
+  /** Shifts of each arm. */
+  readonly #shifts = new Map<Arm, number>();
+  #ending: Ending = 'rule';
+  #failure: Error | undefined;
+  /** Places that play, look for work or wait for their sandbox. */
+  #staffed = 0;
+
+  constructor(context: EvaluateContext, study: Study<Running>, options: RunOptions<Running>) {
+    this.#context = context;
+    this.#study = study;
+    this.#caller = options.signal;
+    this.#progress = new ProgressReporter(context.clock, study, () => context.pool.state(), this.#guarded(options.onProgress));
+    this.#poolBefore = context.pool.state().totals;
+    this.#queue = new PQueue({ concurrency: context.maxSandboxes });
+  }
+
+  /** Never rejects: a failure is part of the result. */
+  async play(): Promise<RunResult> {
+    using _budget = this.#watchBudget();
+    using _progress = this.#progress.start();
+    const onAbort = (): void => this.#end('interrupted');
+    if (this.#caller?.aborted) onAbort();
+    this.#caller?.addEventListener('abort', onAbort, { once: true });
+    this.#staff();
+    await this.#queue.onIdle();
+    this.#caller?.removeEventListener('abort', onAbort);
+    this.#progress.report();
+    if (!this.#failure) await this.#finish().catch((error: unknown) => this.#fail(toError(error)));
+    return { ending: this.#failure ? 'failed' : this.#ending, failure: this.#failure, facts: this.#facts() };
+  }
+
+  async #finish(): Promise<void> {
+    for (const arm of this.#study.arms) await arm.finish();
+  }
+
+  #facts(): RunFacts {
+    const { clock, pool, provider, maxSandboxes, costPerSandboxHour } = this.#context;
+    const sandboxSeconds = this.#sandboxTime.seconds(clock.now());
+    const suite = this.#study.arms[0]?.suite;
+    return runFacts({
+      arms: this.#study.arms,
+      surplus: this.#study.surplus,
+      timings: this.#progress.timings(),
+      sandboxSeconds,
+      costPerSandboxHour,
+      provider,
+      template: suite?.template ?? '',
+      sandboxesMax: maxSandboxes,
+      pool: pool.state(),
+      poolBefore: this.#poolBefore,
+    });
+  }
+
+  /** A listener that throws, called from a timer, would end the whole process; it ends the run. */
+  #guarded(listener: RunOptions<Running>['onProgress']): RunOptions<Running>['onProgress'] {
+    return (
+      listener &&
+      ((progress) => {
+        try {
+          listener(progress);
+        } catch (error) {
+          this.#fail(toError(error));
+        }
+      })
+    );
+  }
+
+  #watchBudget(): Disposable {
+    const { clock, costPerSandboxHour } = this.#context;
+    const budget = this.#study.arms[0]?.suite.budget;
+    const cost = (): number => ((costPerSandboxHour ?? 0) * this.#sandboxTime.seconds(clock.now())) / 3600;
+    return budgetWatch({ clock, seconds: budget?.seconds, cost: budget?.cost, spent: cost, onSpent: (what) => this.#end(what) });
+  }
+
+  #end(ending: Ending): void {
+    if (this.#over.signal.aborted) return;
+    this.#ending = ending;
+    this.#over.abort(new DOMException('the evaluation is over', 'AbortError'));
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#end('failed');
+  }
+
+  /** Puts as many places to work as there are episodes waiting, within the pool's bounds. */
+  #staff(): void {
+    const wanted = this.#available() - this.#idle.count;
+    const free = this.#context.maxSandboxes - this.#staffed;
+    for (let i = 0; i < Math.min(wanted, free); i += 1) {
+      this.#staffed += 1;
+      void this.#queue.add(() => this.#place());
+    }
+  }
+
+  /** Episodes that could be dispatched now. */
+  #available(): number {
+    let sum = 0;
+    for (const arm of this.#study.arms) sum += arm.available(this.#context.maxSandboxes);
+    return sum;
+  }
+
+  /** One place in the pool: leases one sandbox after the other until there is nothing left to play. */
+  async #place(): Promise<void> {
+    const { infrastructureRetries, retryMilliseconds } = this.#context.config;
+    try {
+      while (!this.#over.signal.aborted) {
+        await pRetry(() => this.#shift(), {
+          retries: infrastructureRetries,
+          minTimeout: retryMilliseconds,
+          maxTimeout: 64 * retryMilliseconds,
+          signal: this.#over.signal,
+          shouldRetry: ({ error }) => error instanceof InfrastructureError,
+          onFailedAttempt: ({ error, retriesLeft }) => {
+            if (error instanceof InfrastructureError)
+              this.#context.log.warn({ error: error.message, retriesLeft }, 'a sandbox was of no use');
+          },
+        });
+      }
+    } catch (error) {
+      if (!this.#over.signal.aborted) this.#fail(toError(error));
+    } finally {
+      this.#staffed -= 1;
+    }
+  }
+
+  /**
+   * The time with one lease.
+   *
+   * @throws InfrastructureError when nothing came of it that an episode can be held to account for.
+   */
+  async #shift(): Promise<void> {
+    const { pool, clock, config } = this.#context;
+    await using lease = await pool.acquire(this.#over.signal);
+    using _renewal = keepRenewed(lease, clock, config.renewMilliseconds);
+    const startedAt = clock.now();
+    this.#sandboxTime.start(startedAt);
+    const arm = this.#neediest();
+    this.#countShift(arm, 1);
+    try {
+      await new Shift(lease, {
+        ...this.#context,
+        arm,
+        idle: this.#idle,
+        over: this.#over.signal,
+        sandboxes: () => this.#sandboxesOf(arm),
+        isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.available(1) > 0),
+        record: (played) => this.#record(arm, played),
+      }).work();
+    } finally {
+      this.#countShift(arm, -1);
+      this.#sandboxTime.end(startedAt, clock.now());
+    }
+  }
+
+  /** The arm with the most to do for each sandbox that works for it already. */
+  #neediest(): Arm {
+    const need = (arm: Arm): number => (arm.isOver ? -1 : arm.available(1) / (1 + (this.#shifts.get(arm) ?? 0)));
+    const [first, ...others] = this.#study.arms;
+    if (first === undefined) throw new RangeError('a study needs an arm');
+    return others.reduce((best, arm) => (need(arm) > need(best) ? arm : best), first);
+  }
+
+  #countShift(arm: Arm, change: 1 | -1): void {
+    this.#shifts.set(arm, (this.#shifts.get(arm) ?? 0) + change);
+  }
+
+  /** Sandboxes that share an arm's episodes, those on their way included. */
+  #sandboxesOf(arm: Arm): number {
+    const live = this.#study.arms.length === 1 ? 1 : this.#study.arms.filter(({ isOver }) => !isOver).length;
+    return Math.max(1, this.#shifts.get(arm) ?? 0, Math.ceil(this.#staffed / Math.max(1, live)));
+  }
+
+  /** Results that cannot be kept end the run: no retry would bring them back. */
+  async #record(arm: Arm, played: readonly PlayedEpisode[]): Promise<void> {
+    this.#progress.countOutcomes(played);
+    try {
+      const wait = arm.record(played);
+      this.#afterRecording();
+      if (wait) await wait;
+    } catch (error) {
+      this.#fail(toError(error));
+    }
+  }
+
+  #afterRecording(): void {
+    if (this.#study.ended) return this.#end(this.#study.ended);
+    this.#staff();
+    // At the tail one looks, though nothing is waiting: there may be a straggler that has only one copy left.
+    this.#idle.wake(Math.max(1, this.#available()));
+  }
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(messageOf(thrown));
+}

@@ -1,0 +1,39 @@
+import type { Clock } from '../kernel/clock.ts';
+import type { Log } from '../kernel/log.ts';
+import type { Distributor } from '../policy-distribution/distributor.ts';
+import type { Pool } from '../pool/pool.ts';
+import type { RunnerSession } from '../runner/session.ts';
+import type { ArmConfig } from './arm.ts';
+
+/** What a study is played with. */
+export interface EvaluateContext {
+  readonly pool: Pool<RunnerSession>;
+  /** Of the pool, for the record. */
+  readonly provider: string;
+  /** Most sandboxes that the pool may have: no more leases are asked for. */
+  readonly maxSandboxes: number;
+  /** In the currency that budgets are written in; undefined when the template has no price. */
+  readonly costPerSandboxHour?: number | undefined;
+  readonly distributor: Distributor;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly config: EvaluationRunConfig;
+}
+
+export interface EvaluationRunConfig extends ArmConfig {
+  /** Failures of infrastructure in a row, without an outcome in between, that a sandbox's place may have. */
+  readonly infrastructureRetries: number;
+  /** Before the first of these retries; doubled for each further one. */
+  readonly retryMilliseconds: number;
+  readonly renewMilliseconds: number;
+  readonly beginMilliseconds: number;
+  readonly loadMilliseconds: number;
+}
+
+/** Fewer episodes than these in the window and ranges get so short that messages, not episodes, take the time. */
+const WINDOW_PER_SANDBOX = 64;
+
+/** The window that is used: the configured one, or what so many sandboxes need. */
+export function windowOf({ config, maxSandboxes }: Pick<EvaluateContext, 'config' | 'maxSandboxes'>): number {
+  return Math.max(config.window, WINDOW_PER_SANDBOX * maxSandboxes);
+}

@@ -1,0 +1,109 @@
+import { z } from 'zod';
+import type { PoolState, PoolTotals } from '../pool/pool-state.ts';
+import { LIMIT_NAMES } from '../pool/template.ts';
+import type { Arm } from './arm.ts';
+import type { Timings } from './progress.ts';
+
+const enforcementSchema = z.strictObject({ scope: z.enum(['tree', 'process', 'none']), by: z.string() });
+
+const poolFactsSchema = z.strictObject({
+  provider: z.string(),
+  template: z.string(),
+  mechanism: z.string(),
+  limits: z.partialRecord(z.enum(LIMIT_NAMES), enforcementSchema),
+  sandboxesMax: z.int(),
+  created: z.int(),
+  destroyed: z.int(),
+  died: z.int(),
+  failed: z.int(),
+  swept: z.int(),
+});
+
+/** What time and place have a part in: beside the official result, never in it. */
+export const runFactsSchema = z.strictObject({
+  startedAt: z.iso.datetime(),
+  seconds: z.number().describe('wall clock, from the request to the summary'),
+  firstEpisodeSeconds: z.number().optional().describe('from the request to the first outcome'),
+  episodesPerSecond: z.number().describe('outcomes in all, by the time from the first outcome on'),
+  episodeSeconds: z
+    .strictObject({ mean: z.number(), p50: z.number(), p95: z.number(), max: z.number() })
+    .nullable()
+    .describe('of an episode, as the runners measured it'),
+  sandboxSeconds: z.number().describe('for how long sandboxes were leased, added up'),
+  cost: z.number().nullable().describe('sandboxSeconds at the price of the template; null when it has none'),
+  outcomes: z.int().describe('episodes that came to an end, official and surplus'),
+  surplus: z.int().describe('played, but not needed for the official result'),
+  retried: z.int().describe('times that an episode was played again because its sandbox was lost'),
+  duplicated: z.int().describe('stragglers that were given a second sandbox'),
+  nonDeterministic: z.array(z.int()).describe('episodes of which two plays came out differently'),
+  pool: poolFactsSchema,
+});
+
+export type RunFacts = z.infer<typeof runFactsSchema>;
+
+export interface RunParts {
+  readonly arms: readonly Arm[];
+  readonly surplus: number;
+  readonly timings: Timings;
+  readonly sandboxSeconds: number;
+  readonly costPerSandboxHour: number | undefined;
+  readonly provider: string;
+  readonly template: string;
+  readonly sandboxesMax: number;
+  readonly pool: PoolState;
+  /** The pool's totals when the run began: it may have served others before. */
+  readonly poolBefore: PoolTotals;
+}
+
+export function runFacts(parts: RunParts): RunFacts {
+  const { arms, surplus, timings, sandboxSeconds, costPerSandboxHour } = parts;
+  const sum = (count: (arm: Arm) => number): number => arms.reduce((total, arm) => total + count(arm), 0);
+  return {
+    startedAt: timings.startedAt.toISOString(),
+    seconds: timings.seconds,
+    ...(timings.firstEpisodeSeconds === undefined ? {} : { firstEpisodeSeconds: timings.firstEpisodeSeconds }),
+    episodesPerSecond: timings.episodesPerSecond,
+    episodeSeconds: timings.episodeSeconds ?? null,
+    sandboxSeconds,
+    cost: costPerSandboxHour === undefined ? null : (sandboxSeconds * costPerSandboxHour) / 3600,
+    outcomes: timings.outcomes,
+    surplus,
+    retried: sum(({ dispatcher }) => dispatcher.retried),
+    duplicated: sum(({ dispatcher }) => dispatcher.duplicated),
+    nonDeterministic: [...new Set(arms.flatMap(({ differing }) => [...differing]))],
+    pool: poolFacts(parts),
+  };
+}
+
+function poolFacts({ provider, template, sandboxesMax, pool, poolBefore }: RunParts): RunFacts['pool'] {
+  return {
+    provider,
+    template,
+    mechanism: pool.isolation?.mechanism ?? 'unknown',
+    limits: pool.isolation?.limits ?? {},
+    sandboxesMax,
+    created: pool.totals.created - poolBefore.created,
+    destroyed: pool.totals.destroyed - poolBefore.destroyed,
+    died: pool.totals.died - poolBefore.died,
+    failed: pool.totals.failed - poolBefore.failed,
+    swept: pool.swept ?? 0,
+  };
+}
+
+/** What a reader of the result must know about the run, each a sentence. */
+export function runWarnings(ending: string, facts: RunFacts): string[] {
+  const warnings: string[] = [];
+  if (ending === 'seconds' || ending === 'cost')
+    warnings.push(`the budget of ${ending} ended it: how many episodes it holds depends on the speed of this machine`);
+  if (ending === 'interrupted') warnings.push('it was interrupted: the figures are those of the episodes folded by then');
+  if (ending === 'failed') warnings.push('the infrastructure gave out: the figures are those of the episodes folded by then');
+  const differing = facts.nonDeterministic.length;
+  if (differing > 0)
+    warnings.push(
+      `not deterministic: ${differing} episodes that were played twice came out differently; results may change from run to run`,
+    );
+  const unenforced = Object.entries(facts.pool.limits).filter(([, { scope }]) => scope === 'none');
+  if (unenforced.length > 0)
+    warnings.push(`not enforced on this machine: ${unenforced.map(([name]) => name).join(', ')}; see "muster doctor"`);
+  return warnings;
+}

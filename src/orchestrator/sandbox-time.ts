@@ -1,0 +1,23 @@
+/** Adds up for how long sandboxes have been leased: what an evaluation is charged for. */
+export class SandboxTime {
+  #ended = 0;
+  #running = 0;
+  #sumOfStarts = 0;
+
+  /** @param now milliseconds on the clock. */
+  start(now: number): void {
+    this.#running += 1;
+    this.#sumOfStarts += now;
+  }
+
+  /** @param startedAt as given to `start`. */
+  end(startedAt: number, now: number): void {
+    this.#running -= 1;
+    this.#sumOfStarts -= startedAt;
+    this.#ended += now - startedAt;
+  }
+
+  seconds(now: number): number {
+    return (this.#ended + this.#running * now - this.#sumOfStarts) / 1000;
+  }
+}

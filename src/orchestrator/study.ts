@@ -1,0 +1,20 @@
+import type { Arm } from './arm.ts';
+
+/** Running figures that a progress display can make an estimate of the time left from. */
+export interface RunningFigures {
+  /** Episodes that are likely still to be played, over all arms. */
+  readonly expectedRemaining: number;
+}
+
+/** Why a study needs no more episodes: its rule is satisfied, every verdict is reached, or the budget of episodes is spent. */
+export type StudyEnd = 'rule' | 'verdicts' | 'episodes';
+
+/** What a run of episodes is to find out, and by which arms: one for an evaluation, one for each checkpoint of a comparison. */
+export interface Study<Running extends RunningFigures> {
+  readonly arms: readonly Arm[];
+  /** Undefined while episodes are needed. */
+  readonly ended: StudyEnd | undefined;
+  /** Outcomes that are not part of the result: ahead of a missing one, or left over. */
+  readonly surplus: number;
+  running(): Running;
+}
