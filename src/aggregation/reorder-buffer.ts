@@ -70,5 +70,5 @@ export class ReorderBuffer<Item extends object> {
 }
 
 function slots<Item>(length: number): (Item | undefined)[] {
-  return new Array<Item | undefined>(length).fill(undefined);
+  return Array.from({ length }, () => undefined);
 }

@@ -5,8 +5,8 @@ export interface BudgetWatch {
   readonly seconds: number | undefined;
   readonly cost: number | undefined;
   /** Cost so far. */
-  spent(): number;
-  onSpent(what: 'seconds' | 'cost'): void;
+  readonly spent: () => number;
+  readonly onSpent: (what: 'seconds' | 'cost') => void;
 }
 
 /** Between two looks at the cost, which grows with the sandboxes that are leased. */

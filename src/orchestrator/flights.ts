@@ -66,5 +66,5 @@ export class Flights {
 }
 
 function emptySlots(length: number): (Flight | undefined)[] {
-  return new Array<Flight | undefined>(length).fill(undefined);
+  return Array.from({ length }, () => undefined);
 }

@@ -70,7 +70,7 @@ export function runFacts(parts: RunParts): RunFacts {
     surplus,
     retried: sum(({ dispatcher }) => dispatcher.retried),
     duplicated: sum(({ dispatcher }) => dispatcher.duplicated),
-    nonDeterministic: [...new Set(arms.flatMap(({ differing }) => [...differing]))],
+    nonDeterministic: [...new Set(arms.flatMap(({ differing }) => differing))],
     pool: poolFacts(parts),
   };
 }
