@@ -61,3 +61,11 @@ test('whatever the order within the window, everything comes out once and in ord
     }),
   );
 });
+
+test('it holds as much as its capacity allows, whatever arrives last', () => {
+  const buffer = new ReorderBuffer<Item>(5000);
+  const indices = Array.from({ length: 5000 }, (_, index) => index);
+  for (const index of indices.toReversed()) buffer.put(index, item(index));
+  expect(buffer.size).toBe(5000);
+  expect(takeAll(buffer)).toEqual(indices.map((index) => item(index).name));
+});
