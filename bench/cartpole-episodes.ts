@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { PROJECT_DIRECTORY } from '../src/main.ts';
+import { PROJECT_DIRECTORY } from '../src/pools.ts';
 import type { Benchmark, BenchmarkContext, Cell, Check } from './benchmark.ts';
 import { allAtOnce, playBare } from './bare-loop.ts';
 import { PYTHON } from './machine.ts';

@@ -13,7 +13,7 @@ import type { EvaluateContext } from '../src/orchestrator/evaluate-context.ts';
 import { evaluate, type EvaluationRequest } from '../src/orchestrator/evaluate.ts';
 import { defineSuite, inlineSuite, parseSuite } from '../src/orchestrator/suite-definition.ts';
 import type { Summary } from '../src/orchestrator/summary.ts';
-import { PROJECT_DIRECTORY } from '../src/main.ts';
+import { PROJECT_DIRECTORY } from '../src/pools.ts';
 import { CheckpointStore } from '../src/policy-distribution/checkpoint-store.ts';
 import { Distributor } from '../src/policy-distribution/distributor.ts';
 import { createPool, type Pool } from '../src/pool/pool.ts';

@@ -1,12 +1,9 @@
-import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import { ResultsDirectory } from './adapters/results/results-directory.ts';
-import { createBubblewrapProvider } from './adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { probeCapabilities } from './adapters/sandbox/bubblewrap/capabilities.ts';
-import { pythonTemplate, usablePython } from './adapters/sandbox/bubblewrap/python-template.ts';
+import { usablePython } from './adapters/sandbox/bubblewrap/python-template.ts';
 import { readSuiteFile } from './adapters/suites/suite-file.ts';
 import type { DoctorCheck } from './doctor/doctor.ts';
 import { diskCheck, nodeCheck, openFilesCheck, userCheck } from './doctor/machine-checks.ts';
@@ -14,11 +11,8 @@ import { pythonCheck, sandboxChecks } from './doctor/sandbox-checks.ts';
 import type { Config } from './config/config.ts';
 import { keptConfig } from './config/kept-config.ts';
 import { loadConfig } from './config/load-config.ts';
-import type { TemplateConfig } from './config/schema.ts';
-import { untilAborted } from './kernel/abort.ts';
-import { systemClock, type Clock } from './kernel/clock.ts';
+import { systemClock } from './kernel/clock.ts';
 import { InfrastructureError, InputError } from './kernel/errors.ts';
-import { parseOwnerId, parseSandboxId, type OwnerId } from './kernel/ids.ts';
 import type { Log } from './kernel/log.ts';
 import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import { evaluate as evaluateOn, EvaluationFailedError } from './orchestrator/evaluate.ts';
@@ -34,26 +28,12 @@ import {
 import type { Summary } from './orchestrator/summary.ts';
 import { CheckpointStore, type StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import { Distributor } from './policy-distribution/distributor.ts';
-import { createPool, type Pool } from './pool/pool.ts';
-import type { SandboxProvider } from './pool/sandbox.ts';
-import type { SandboxTemplate } from './pool/template.ts';
-import { RunnerSession } from './runner/session.ts';
+import { Pools, PROJECT_DIRECTORY } from './pools.ts';
 
 /**
- * The composition root: the only place where the domain meets its adapters. Everything that is opened here is closed with
- * the Muster that it belongs to.
+ * The composition root, with pools.ts: where the domain meets its adapters. Everything that is opened here is closed with the Muster
+ * that it belongs to.
  */
-export const PROJECT_DIRECTORY = join(dirname(fileURLToPath(import.meta.url)), '..');
-
-/** How a provider comes to be, and what it makes of a template as configured. */
-interface ProviderKind {
-  open(ground: { readonly stateDir: string; readonly owner: OwnerId; readonly clock: Clock }): SandboxProvider;
-  template(name: string, settings: TemplateConfig, projectDirectory: string, signal: AbortSignal): Promise<SandboxTemplate>;
-}
-
-const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
-  bubblewrap: { open: createBubblewrapProvider, template: pythonTemplate },
-};
 
 export interface SuiteInput {
   /** Path of a suite file, or a suite as its file would have it. */
@@ -87,26 +67,22 @@ export class Muster implements AsyncDisposable {
   readonly #config: Config;
   readonly #log: Log;
   readonly #store: CheckpointStore;
-  readonly #owner: OwnerId;
-  readonly #providers = new Map<TemplateConfig['provider'], SandboxProvider>();
-  readonly #pools = new Map<string, Promise<Pool<RunnerSession>>>();
+  readonly #pools: Pools;
   readonly #distributor = new Distributor();
   readonly #closing = new AbortController();
-  #sandboxes = 0;
 
-  private constructor(config: Config, log: Log, store: CheckpointStore, owner: OwnerId) {
+  private constructor(config: Config, log: Log, store: CheckpointStore) {
     this.#config = config;
     this.#log = log;
     this.#store = store;
-    this.#owner = owner;
+    this.#pools = new Pools(config, systemClock);
   }
 
   /** @throws InfrastructureError when the state directory cannot be used. */
   static async open(config: Config): Promise<Muster> {
     const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
     const store = await CheckpointStore.open({ directory: join(config.stateDir, 'store'), limits: config.checkpoints, clock: systemClock });
-    const owner = parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`);
-    return new Muster(config, log, store, owner);
+    return new Muster(config, log, store);
   }
 
   /**
@@ -151,9 +127,7 @@ export class Muster implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
-    const pools = await Promise.allSettled(this.#pools.values());
-    for (const pool of pools) if (pool.status === 'fulfilled') await pool.value[Symbol.asyncDispose]();
-    for (const provider of this.#providers.values()) await provider[Symbol.asyncDispose]();
+    await this.#pools[Symbol.asyncDispose]();
   }
 
   #either(signal: AbortSignal | undefined): AbortSignal {
@@ -171,63 +145,18 @@ export class Muster implements AsyncDisposable {
     });
   }
 
-  /** @throws InputError `template.unknown` when the configuration has none of the name. */
-  #settings(template: string): TemplateConfig {
-    const { templates } = this.#config;
-    const settings = Object.hasOwn(templates, template) ? templates[template] : undefined;
-    if (settings) return settings;
-    const known = Object.keys(templates).join(', ');
-    throw new InputError('template.unknown', `the suite's template "${template}" is not in the configuration; it has ${known}`);
-  }
-
-  #provider(name: TemplateConfig['provider']): SandboxProvider {
-    const open = (): SandboxProvider => PROVIDERS[name].open({ stateDir: this.#config.stateDir, owner: this.#owner, clock: systemClock });
-    const provider = this.#providers.get(name) ?? open();
-    this.#providers.set(name, provider);
-    return provider;
-  }
-
   async #context(template: string, signal: AbortSignal): Promise<EvaluateContext> {
+    const settings = this.#pools.settings(template);
     return {
-      pool: await this.#poolOf(template, signal),
-      provider: this.#settings(template).provider,
+      pool: await this.#pools.of(template, signal),
+      provider: settings.provider,
       maxSandboxes: this.#config.pool.max,
-      costPerSandboxHour: this.#settings(template).costPerSandboxHour,
+      costPerSandboxHour: settings.costPerSandboxHour,
       distributor: this.#distributor,
       clock: systemClock,
       log: this.#log,
       config: { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 },
     };
-  }
-
-  /** One pool a template; one that could not be opened is tried again by the next evaluation. */
-  async #poolOf(template: string, signal: AbortSignal): Promise<Pool<RunnerSession>> {
-    let opening = this.#pools.get(template);
-    if (!opening) {
-      opening = this.#openPool(template, this.#closing.signal);
-      opening.catch(() => this.#pools.delete(template));
-      this.#pools.set(template, opening);
-    }
-    return await untilAborted(opening, signal);
-  }
-
-  async #openPool(name: string, signal: AbortSignal): Promise<Pool<RunnerSession>> {
-    const settings = this.#settings(name);
-    const pool = createPool({
-      provider: this.#provider(settings.provider),
-      template: await PROVIDERS[settings.provider].template(name, settings, PROJECT_DIRECTORY, signal),
-      config: this.#config.pool,
-      clock: systemClock,
-      warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, systemClock, abandoned),
-      newSandboxId: () => parseSandboxId(`s${(this.#sandboxes += 1)}`),
-    });
-    try {
-      await pool.started();
-      return pool;
-    } catch (error) {
-      await pool[Symbol.asyncDispose]();
-      throw error;
-    }
   }
 }
 

@@ -1,0 +1,96 @@
+import { randomBytes } from 'node:crypto';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createBubblewrapProvider } from './adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
+import { pythonTemplate } from './adapters/sandbox/bubblewrap/python-template.ts';
+import type { Config } from './config/config.ts';
+import type { TemplateConfig } from './config/schema.ts';
+import { untilAborted } from './kernel/abort.ts';
+import type { Clock } from './kernel/clock.ts';
+import { InputError } from './kernel/errors.ts';
+import { parseOwnerId, parseSandboxId, type OwnerId } from './kernel/ids.ts';
+import { createPool, type Pool } from './pool/pool.ts';
+import type { SandboxProvider } from './pool/sandbox.ts';
+import type { SandboxTemplate } from './pool/template.ts';
+import { RunnerSession } from './runner/session.ts';
+
+export const PROJECT_DIRECTORY = join(dirname(fileURLToPath(import.meta.url)), '..');
+
+/** How a provider comes to be, and what it makes of a template as configured. */
+interface ProviderKind {
+  open(ground: { readonly stateDir: string; readonly owner: OwnerId; readonly clock: Clock }): SandboxProvider;
+  template(name: string, settings: TemplateConfig, projectDirectory: string, signal: AbortSignal): Promise<SandboxTemplate>;
+}
+
+const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
+  bubblewrap: { open: createBubblewrapProvider, template: pythonTemplate },
+};
+
+/** The sandboxes of one Muster: a pool for each template that was asked for, opened when it is first needed. Part of the composition root. */
+export class Pools implements AsyncDisposable {
+  readonly #config: Config;
+  readonly #clock: Clock;
+  readonly #owner = parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`);
+  readonly #providers = new Map<TemplateConfig['provider'], SandboxProvider>();
+  readonly #pools = new Map<string, Promise<Pool<RunnerSession>>>();
+  readonly #closing = new AbortController();
+  #sandboxes = 0;
+
+  constructor(config: Config, clock: Clock) {
+    this.#config = config;
+    this.#clock = clock;
+  }
+
+  /** @throws InputError `template.unknown` when the configuration has none of the name. */
+  settings(template: string): TemplateConfig {
+    const { templates } = this.#config;
+    const settings = Object.hasOwn(templates, template) ? templates[template] : undefined;
+    if (settings) return settings;
+    const known = Object.keys(templates).join(', ');
+    throw new InputError('template.unknown', `the suite's template "${template}" is not in the configuration; it has ${known}`);
+  }
+
+  /** One pool a template; one that could not be opened is tried again by the next caller. */
+  async of(template: string, signal: AbortSignal): Promise<Pool<RunnerSession>> {
+    let opening = this.#pools.get(template);
+    if (!opening) {
+      opening = this.#open(template, this.#closing.signal);
+      opening.catch(() => this.#pools.delete(template));
+      this.#pools.set(template, opening);
+    }
+    return await untilAborted(opening, signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
+    const pools = await Promise.allSettled(this.#pools.values());
+    for (const pool of pools) if (pool.status === 'fulfilled') await pool.value[Symbol.asyncDispose]();
+    for (const provider of this.#providers.values()) await provider[Symbol.asyncDispose]();
+  }
+
+  async #open(name: string, signal: AbortSignal): Promise<Pool<RunnerSession>> {
+    const settings = this.settings(name);
+    const pool = createPool({
+      provider: this.#provider(settings.provider),
+      template: await PROVIDERS[settings.provider].template(name, settings, PROJECT_DIRECTORY, signal),
+      config: this.#config.pool,
+      clock: this.#clock,
+      warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, this.#clock, abandoned),
+      newSandboxId: () => parseSandboxId(`s${(this.#sandboxes += 1)}`),
+    });
+    try {
+      await pool.started();
+      return pool;
+    } catch (error) {
+      await pool[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #provider(name: TemplateConfig['provider']): SandboxProvider {
+    const open = (): SandboxProvider => PROVIDERS[name].open({ stateDir: this.#config.stateDir, owner: this.#owner, clock: this.#clock });
+    const provider = this.#providers.get(name) ?? open();
+    this.#providers.set(name, provider);
+    return provider;
+  }
+}
