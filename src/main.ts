@@ -1,22 +1,23 @@
 import { dirname, join, resolve } from 'node:path';
 import { pino } from 'pino';
+import type { RunningComparison } from './aggregation/paired-fold.ts';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
+import { openRecordedEvaluation } from './adapters/results/recorded-evaluation.ts';
 import { ResultsDirectory } from './adapters/results/results-directory.ts';
-import { probeCapabilities } from './adapters/sandbox/bubblewrap/capabilities.ts';
-import { usablePython } from './adapters/sandbox/bubblewrap/python-template.ts';
 import { readSuiteFile } from './adapters/suites/suite-file.ts';
-import type { DoctorCheck } from './doctor/doctor.ts';
-import { diskCheck, nodeCheck, openFilesCheck, userCheck } from './doctor/machine-checks.ts';
-import { pythonCheck, sandboxChecks } from './doctor/sandbox-checks.ts';
 import type { Config } from './config/config.ts';
 import { keptConfig } from './config/kept-config.ts';
 import { loadConfig } from './config/load-config.ts';
 import { systemClock } from './kernel/clock.ts';
-import { InfrastructureError, InputError } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
+import { kept } from './kept-results.ts';
 import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
+import { compare as compareOn, ComparisonFailedError, type ComparisonTermsInput, type NamedCheckpoint } from './orchestrator/compare.ts';
+import type { ComparisonSummary } from './orchestrator/comparison-summary.ts';
+import type { Baseline } from './orchestrator/comparison.ts';
 import { evaluate as evaluateOn, EvaluationFailedError } from './orchestrator/evaluate.ts';
 import type { Progress } from './orchestrator/progress.ts';
+import { recordedBaseline } from './orchestrator/recorded-baseline.ts';
 import {
   defineSuite,
   inlineSuite,
@@ -28,7 +29,7 @@ import {
 import type { Summary } from './orchestrator/summary.ts';
 import { CheckpointStore, type StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import { Distributor } from './policy-distribution/distributor.ts';
-import { Pools, PROJECT_DIRECTORY } from './pools.ts';
+import { Pools } from './pools.ts';
 
 /**
  * The composition root, with pools.ts: where the domain meets its adapters. Everything that is opened here is closed with the Muster
@@ -59,6 +60,21 @@ export interface LoadedSuite {
 export interface EvaluationOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
+  /** New directory to keep summary, episodes and configuration in. */
+  readonly out?: string;
+}
+
+export interface ComparisonInput extends SuiteInput {
+  /** Path of a checkpoint, or of a directory that an evaluation on the same suite was kept in. */
+  readonly baseline: string;
+  /** Paths of checkpoints; one at least. */
+  readonly candidates: readonly string[];
+  readonly terms?: ComparisonTermsInput;
+}
+
+export interface ComparisonOptions {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress<RunningComparison>) => void;
   /** New directory to keep summary, episodes and configuration in. */
   readonly out?: string;
 }
@@ -97,21 +113,50 @@ export class Muster implements AsyncDisposable {
   async evaluateLoaded(suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions = {}): Promise<Summary> {
     const signal = this.#either(options.signal);
     const checkpoint = await this.#store.add(filesystemSource, resolve(input.checkpoint), signal, input.labels);
-    await using results = await this.#results(options.out, suite.definition, checkpoint);
-    try {
-      const context = await this.#context(suite.definition.template, signal);
-      const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
-      const { onProgress } = options;
-      const playing = evaluateOn(context, request, {
-        signal,
-        ...(onProgress ? { onProgress } : {}),
+    await using results = await this.#results(options.out, { suite: suite.definition, checkpoint: identity(checkpoint) });
+    const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
+    const play = async (): Promise<Summary> =>
+      evaluateOn(await this.#context(suite.definition.template, signal), request, {
+        ...(options.onProgress ? { onProgress: options.onProgress } : {}),
         ...(results ? { episodes: results } : {}),
+        signal,
       });
-      return results ? await concluded(results, playing) : await playing;
-    } catch (error) {
-      if (error instanceof InputError) await results?.withdraw();
-      throw error;
-    }
+    return kept(results, play, (partial, cause) => new EvaluationFailedError(partial, cause));
+  }
+
+  /**
+   * Candidates against a baseline, on the same episodes.
+   *
+   * @throws InputError when suite, checkpoints or terms are wrong or do not fit together; InfrastructureError when the machine fails,
+   * as `ComparisonFailedError` with the partial summary once episodes have been played.
+   */
+  async compare(input: ComparisonInput, options: ComparisonOptions = {}): Promise<ComparisonSummary> {
+    const signal = this.#either(options.signal);
+    const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
+    const baseline = await this.#baseline(input.baseline, suite, signal);
+    const candidates: NamedCheckpoint[] = [];
+    for (const uri of input.candidates)
+      candidates.push({ uri, checkpoint: await this.#store.add(filesystemSource, resolve(uri), signal, undefined) });
+    const compared = {
+      baseline: baseline.kind === 'played' ? identity(baseline.checkpoint) : { digest: baseline.digest, recorded: input.baseline },
+      candidates: candidates.map(({ checkpoint }) => identity(checkpoint)),
+    };
+    await using results = await this.#results(options.out, { suite, ...compared });
+    const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
+    const play = async (): Promise<ComparisonSummary> =>
+      compareOn(await this.#context(suite.template, signal), request, {
+        ...(options.onProgress ? { onProgress: options.onProgress } : {}),
+        ...(results ? { episodes: results } : {}),
+        signal,
+      });
+    return kept(results, play, (partial, cause) => new ComparisonFailedError(partial, cause));
+  }
+
+  /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */
+  async #baseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
+    const recorded = await openRecordedEvaluation(resolve(path));
+    if (recorded) return { kind: 'recorded', ...(await recordedBaseline(recorded, suite)) };
+    return { kind: 'played', checkpoint: await this.#store.add(filesystemSource, resolve(path), signal, undefined) };
   }
 
   /** Reads and checks a suite, with its files. @throws InputError when it is wrong. */
@@ -134,15 +179,8 @@ export class Muster implements AsyncDisposable {
     return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
   }
 
-  async #results(out: string | undefined, suite: SuiteDefinition, checkpoint: StoredCheckpoint): Promise<ResultsDirectory | undefined> {
-    if (out === undefined) return undefined;
-    const { digest, kind, labels, files } = checkpoint;
-    const fileFacts = files.map(({ path, size, digest: fileDigest }) => ({ path, size, digest: fileDigest }));
-    return ResultsDirectory.create(out, {
-      config: keptConfig(this.#config),
-      suite,
-      checkpoint: { digest, kind, labels, files: fileFacts },
-    });
+  async #results(out: string | undefined, facts: object): Promise<ResultsDirectory | undefined> {
+    return out === undefined ? undefined : ResultsDirectory.create(out, { config: keptConfig(this.#config), ...facts });
   }
 
   async #context(template: string, signal: AbortSignal): Promise<EvaluateContext> {
@@ -167,18 +205,9 @@ export interface OneEvaluationOptions extends EvaluationOptions {
   readonly sandboxes?: number;
 }
 
-/** Keeps the summary, also a partial one. An answer that cannot be kept is told all the same, with the error. */
-async function concluded(results: ResultsDirectory, playing: Promise<Summary>): Promise<Summary> {
-  const summary = await playing.catch(async (error: unknown) => {
-    if (error instanceof EvaluationFailedError && !results.failed) await results.conclude(error.partial);
-    throw error;
-  });
-  try {
-    await results.conclude(summary);
-    return summary;
-  } catch (error) {
-    throw error instanceof InfrastructureError ? new EvaluationFailedError(summary, error) : error;
-  }
+/** Of a checkpoint, for the record. */
+function identity({ digest, kind, labels, files }: StoredCheckpoint): object {
+  return { digest, kind, labels, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })) };
 }
 
 /**
@@ -196,19 +225,4 @@ export async function evaluate(input: EvaluationInput, options: OneEvaluationOpt
 export function configuration(file?: string, sandboxes?: number): Config {
   const flags = sandboxes === undefined ? [] : [{ name: '--sandboxes', path: ['pool', 'max'], value: sandboxes }];
   return loadConfig({ file, environment: process.env, flags });
-}
-
-/** What `muster doctor` looks at on this machine. */
-export function doctorChecks(config: Config): readonly DoctorCheck[] {
-  const pythonTemplates = Object.entries(config.templates).filter(([, { command }]) => command === undefined);
-  return [
-    nodeCheck(process.versions.node),
-    ...sandboxChecks(() => probeCapabilities({ bwrapPath: 'bwrap', cgroups: 'detect' })),
-    ...pythonTemplates.map(([name, { python, imports }]) =>
-      pythonCheck(name, (signal) => usablePython(python, imports, PROJECT_DIRECTORY, signal)),
-    ),
-    diskCheck(config.stateDir),
-    openFilesCheck(config.pool.max),
-    userCheck(process.getuid?.()),
-  ];
 }

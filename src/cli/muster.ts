@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
-import { configuration, doctorChecks, Muster } from '../main.ts';
+import { doctorChecks } from '../doctor-checks.ts';
+import { configuration, Muster } from '../main.ts';
 import { doctorCommand } from './doctor-command.ts';
 import { errorReport } from './error-report.ts';
 import { evalCommand } from './eval-command.ts';

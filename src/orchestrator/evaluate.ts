@@ -5,6 +5,7 @@ import type { EpisodeSink } from './episode-record.ts';
 import { EpisodeRun, type RunOptions } from './episode-run.ts';
 import { windowOf, type EvaluateContext } from './evaluate-context.ts';
 import { Evaluation } from './evaluation.ts';
+import { RunFailedError } from './run-failed-error.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 import { summarise } from './summarise.ts';
 import type { Summary } from './summary.ts';
@@ -22,14 +23,10 @@ export interface EvaluateOptions extends RunOptions<RunningStatistics> {
   readonly episodes?: EpisodeSink;
 }
 
-/** The infrastructure gave out before the evaluation was over, or all of it was kept. What had been folded by then is in `partial`. */
-export class EvaluationFailedError extends InfrastructureError {
-  readonly partial: Summary;
-
+export class EvaluationFailedError extends RunFailedError<Summary> {
   constructor(partial: Summary, cause: Error) {
     const how = partial.partial ? 'was given up' : 'could not be kept whole, though it was over';
-    super('evaluation.failed', `the evaluation ${how} after ${partial.official.episodes} episodes: ${cause.message}`, { cause });
-    this.partial = partial;
+    super('evaluation.failed', `the evaluation ${how} after ${partial.official.episodes} episodes: ${cause.message}`, partial, cause);
   }
 }
 

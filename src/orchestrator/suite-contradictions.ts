@@ -1,10 +1,14 @@
+import { halfWidthProblem, leastEpisodes } from '../aggregation/reach.ts';
 import type { Problem } from '../written/problems.ts';
 import type { SettingPath } from '../written/path.ts';
 import type { ParsedSuite } from './suite.ts';
 
+type BoundedStop = Extract<ParsedSuite['stop'], { rule: 'certified' | 'approximate' }>;
+type Ends = NonNullable<ParsedSuite['reward']['bounds']>;
+
 /** What is right by itself but not together with the rest of the suite. */
 export function suiteContradictions(suite: ParsedSuite): readonly Problem[] {
-  return [...taskProblems(suite), ...scoreProblems(suite), ...stopProblems(suite)];
+  return [...taskProblems(suite), ...scoreProblems(suite), ...successProblems(suite), ...stopProblems(suite)];
 }
 
 function taskProblems({ tasks, environment }: ParsedSuite): Problem[] {
@@ -25,25 +29,63 @@ function scoreProblems({ failureScores, reward: { bounds } }: ParsedSuite): Prob
       return score === undefined
         ? [problem(path, `expected the return that a ${cause} counts as, because reward.bounds is not given`)]
         : [];
-    if (score === undefined || (score >= bounds[0] && score <= bounds[1])) return [];
-    return [problem(path, `expected a number within reward.bounds [${bounds[0]}, ${bounds[1]}], got ${score}`)];
+    if (score === undefined || isWithin(bounds, score)) return [];
+    return [problem(path, `expected ${within(bounds)}, got ${score}`)];
   });
 }
 
-function stopProblems({ stop, reward: { bounds } }: ParsedSuite): Problem[] {
-  if (stop.rule !== 'certified') return [];
-  if (!bounds) {
-    return [
-      problem(
-        ['reward', 'bounds'],
-        'is missing; the stopping rule "certified" needs the lowest and highest possible return ("fixed" does not)',
-      ),
-    ];
+function successProblems({ success, reward: { bounds } }: ParsedSuite): Problem[] {
+  if (!success || !bounds || isWithin(bounds, success.threshold)) return [];
+  return [problem(['success', 'threshold'], `expected ${within(bounds)}, got ${success.threshold}`)];
+}
+
+function stopProblems(suite: ParsedSuite): readonly Problem[] {
+  const { stop, reward } = suite;
+  switch (stop.rule) {
+    case 'fixed':
+      return [];
+    case 'asymptotic':
+      return asymptoticProblems(suite);
+    case 'certified':
+    case 'approximate':
+      return reward.bounds ? boundedStopProblems(suite, stop, reward.bounds) : [boundsMissing(stop.rule)];
   }
-  const span = bounds[1] - bounds[0];
-  if (stop.halfWidth < span / 2) return [];
-  const text = `expected less than half of the reward range ${span}: any interval is that narrow before an episode is played, got ${stop.halfWidth}`;
-  return [problem(['stop', 'halfWidth'], text)];
+}
+
+function boundedStopProblems({ budget }: ParsedSuite, stop: BoundedStop, [low, high]: Ends): Problem[] {
+  const bounds = { low, high };
+  const tooWide = halfWidthProblem(stop.halfWidth, bounds);
+  if (tooWide !== undefined) return [problem(['stop', 'halfWidth'], tooWide)];
+  const least = leastEpisodes(stop, bounds);
+  if (budget.episodes === undefined || budget.episodes >= least) return [];
+  const text = `expected at least ${least}: the rule "${stop.rule}" needs so many for a half-width of ${stop.halfWidth} even if all returns are the same, got ${budget.episodes}; allow more episodes, or ask for a wider half-width`;
+  return [problem(['budget', 'episodes'], text)];
+}
+
+function boundsMissing(rule: BoundedStop['rule']): Problem {
+  const text = `is missing; the stopping rule "${rule}" needs the lowest and highest possible return ("fixed" and "asymptotic" do not)`;
+  return problem(['reward', 'bounds'], text);
+}
+
+function asymptoticProblems({ stop, budget: { episodes } }: ParsedSuite): Problem[] {
+  const least = leastEpisodes(stop, undefined);
+  const path = ['budget', 'episodes'];
+  if (episodes === undefined) {
+    const text =
+      'is missing; the stopping rule "asymptotic" may never be satisfied (when the returns hardly differ or have no finite variance, or an episode stays unresolved), so give the most episodes to play';
+    return [problem(path, text)];
+  }
+  if (episodes >= least) return [];
+  const text = `expected at least ${least}: the rule "asymptotic" has no interval before, whatever its half-width, got ${episodes}; allow more episodes, or use another rule`;
+  return [problem(path, text)];
+}
+
+function isWithin([low, high]: Ends, value: number): boolean {
+  return value >= low && value <= high;
+}
+
+function within([low, high]: Ends): string {
+  return `a number within reward.bounds [${low}, ${high}]`;
 }
 
 function problem(path: SettingPath, text: string): Problem {

@@ -31,6 +31,8 @@ export interface SuiteDefinition {
   readonly failureScores: { readonly timeout: number; readonly crash: number };
   readonly episodeSeconds: number;
   readonly metrics: readonly string[];
+  /** An episode succeeds whose return is at least `threshold`; `k` ascends without repetition. */
+  readonly success: { readonly threshold: number; readonly k: readonly number[] } | undefined;
   readonly stop: StopDeclaration;
   readonly budget: { readonly episodes: number | undefined; readonly seconds: number | undefined; readonly cost: number | undefined };
   readonly template: string;
@@ -88,6 +90,7 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
     ...decisive,
     name: suite.name,
     digest: digestOf(canonicalJson(decisive)),
+    success: suite.success,
     stop: suite.stop,
     budget: { episodes: suite.budget.episodes, seconds: suite.budget.seconds, cost: suite.budget.cost },
     template: suite.template,

@@ -3,7 +3,7 @@ import { TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
 
 /**
  * What to evaluate, as a person writes it (YAML or JSON). The parsed form has every default filled in.
- * What decides an episode's outcome is named by the suite's digest; `name`, `description`, `stop`, `budget` and `template` are not part of it.
+ * What decides an episode's outcome is named by the suite's digest; `name`, `description`, `success`, `stop`, `budget` and `template` are not part of it.
  */
 
 /** `gymnasium:CartPole-v1` makes a registered environment; `module:factory` calls a function from the suite's files. */
@@ -48,8 +48,35 @@ export const stoppingSchema = z
       confidence,
     }),
     z.strictObject({ rule: z.literal('certified'), halfWidth, confidence }),
+    z.strictObject({ rule: z.literal('approximate'), halfWidth, confidence }),
+    z.strictObject({
+      rule: z.literal('asymptotic'),
+      halfWidth,
+      confidence,
+      tightestAt: z
+        .int()
+        .min(64)
+        .max(10_000_000)
+        .default(500)
+        .describe('number of episodes at which the interval is tightest for what it is'),
+    }),
   ])
-  .describe('when to stop: after a fixed number of episodes, or as soon as a certified interval is narrow enough');
+  .describe(
+    'when to stop: after a fixed number of episodes, or as soon as a certified, approximate or asymptotic interval is narrow enough',
+  );
+
+const successSchema = z
+  .strictObject({
+    threshold: z.number().describe('an episode whose return is at least this succeeds'),
+    k: z
+      .array(z.int().min(1).max(100))
+      .min(1)
+      .max(16)
+      .default([1])
+      .transform((several) => [...new Set(several)].sort((a, b) => a - b))
+      .describe('numbers of tries at one task for which to estimate pass@k and pass^k'),
+  })
+  .describe('which episodes succeed, for the success rate in the result');
 
 const boundsSchema = z
   .tuple([z.number(), z.number()])
@@ -81,6 +108,7 @@ export const suiteSchema = z
       .max(64)
       .default([])
       .describe("numbers from the environment's last info to aggregate beside the return"),
+    success: successSchema.optional(),
     stop: stoppingSchema,
     budget: z
       .strictObject({

@@ -36,7 +36,8 @@ describe('a suite', () => {
     const irrelevant = [
       { description: 'other' },
       { stop: { rule: 'fixed', episodes: 10 } },
-      { budget: { episodes: 5 } },
+      { budget: { episodes: 500 } },
+      { success: { threshold: 475, k: [1, 5] } },
       { template: 'other' },
     ];
     for (const change of irrelevant) expect(define({ ...minimal, ...change }).digest).toBe(digest);
@@ -49,6 +50,22 @@ describe('a suite', () => {
       { failureScores: { crash: 3 } },
     ];
     for (const change of decisive) expect(define({ ...minimal, ...change }).digest).not.toBe(digest);
+  });
+
+  it('carries what counts as a success, or that nothing does', () => {
+    expect(define(minimal).success).toBeUndefined();
+    expect(define({ ...minimal, success: { threshold: 475, k: [5, 1] } }).success).toEqual({ threshold: 475, k: [1, 5] });
+  });
+
+  it('may be given just as many episodes as its stopping rule needs at least', () => {
+    const least = { certified: 179, approximate: 100 };
+    for (const [rule, episodes] of Object.entries(least))
+      expect(define({ ...minimal, stop: { rule, halfWidth: 10 }, budget: { episodes } }).budget.episodes).toBe(episodes);
+    expect(define({ ...minimal, stop: { rule: 'asymptotic', halfWidth: 10 }, budget: { episodes: 64 } }).budget.episodes).toBe(64);
+  });
+
+  it('may end a fixed number of episodes early', () => {
+    expect(define({ ...minimal, stop: { rule: 'fixed', episodes: 100 }, budget: { episodes: 5 } }).budget.episodes).toBe(5);
   });
 
   it('has the same digest however its keys are ordered', () => {
@@ -72,6 +89,46 @@ describe('a suite is refused, with the path and what was expected, when', () => 
       'the half-width is as wide as the range',
       { ...minimal, stop: { rule: 'certified', halfWidth: 250 } },
       /stop\.halfWidth: expected less than half of the reward range 500.*got 250/,
+    ],
+    [
+      'the half-width is a tiny part of the range',
+      { ...minimal, stop: { rule: 'certified', halfWidth: 0.001 } },
+      /stop\.halfWidth: 0\.001 is out of reach with reward\.bounds 500 apart; ask for 0\.05 or more, or declare tighter bounds/,
+    ],
+    [
+      'an approximate stop has no bounds',
+      { ...minimal, stop: { rule: 'approximate', halfWidth: 10 }, reward: {} },
+      /reward\.bounds: is missing; the stopping rule "approximate" needs/,
+    ],
+    [
+      'an approximate half-width is as wide as the range',
+      { ...minimal, stop: { rule: 'approximate', halfWidth: 300 } },
+      /stop\.halfWidth: expected less than half of the reward range 500.*got 300/,
+    ],
+    [
+      'its budget is too small for a certified half-width',
+      { ...minimal, budget: { episodes: 178 } },
+      /budget\.episodes: expected at least 179: .*half-width of 10 .*got 178; allow more episodes, or ask for a wider half-width/,
+    ],
+    [
+      'its budget ends before the first look that could do',
+      { ...minimal, stop: { rule: 'approximate', halfWidth: 10 }, budget: { episodes: 99 } },
+      /budget\.episodes: expected at least 100: .*got 99; allow more episodes, or ask for a wider half-width/,
+    ],
+    [
+      'an asymptotic stop has no budget of episodes',
+      { ...minimal, stop: { rule: 'asymptotic', halfWidth: 10 }, budget: { seconds: 60 } },
+      /budget\.episodes: is missing; the stopping rule "asymptotic" may never be satisfied .*give the most episodes to play/,
+    ],
+    [
+      'its budget ends before the first asymptotic interval',
+      { ...minimal, stop: { rule: 'asymptotic', halfWidth: 10 }, budget: { episodes: 63 } },
+      /budget\.episodes: expected at least 64: .*got 63; allow more episodes, or use another rule/,
+    ],
+    [
+      'an episode succeeds at a return that none can have',
+      { ...minimal, success: { threshold: 501 } },
+      /success\.threshold: expected a number within reward\.bounds \[0, 500\], got 501/,
     ],
     ['the confidence is no probability', { ...minimal, stop: { rule: 'fixed', episodes: 5, confidence: 95 } }, /stop\.confidence/],
     [

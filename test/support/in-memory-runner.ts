@@ -9,6 +9,8 @@ export interface ScriptedEpisode {
   readonly task: number;
   readonly environmentSeed: number;
   readonly policySeed: number;
+  /** Digest of the checkpoint that was loaded last. */
+  readonly checkpoint: string;
   readonly io: ProgramIo;
 }
 
@@ -24,15 +26,17 @@ export type ScriptedAnswer =
 export function scriptedRunner(play: PlayEpisode): Program {
   return async (io) => {
     const send = (frame: object): void => void io.stdout.write(`${JSON.stringify(frame)}\n`);
+    let checkpoint = '';
     send({ type: 'ready', protocol: 1, runner: 'scripted/1' });
     for await (const line of createInterface({ input: io.stdin, crlfDelay: Infinity })) {
       const frame = JSON.parse(line);
       if (frame.type === 'ping') send({ type: 'pong', ping: frame.ping });
+      if (frame.type === 'load') checkpoint = frame.policy.digest;
       if (frame.type === 'load') send({ type: 'loaded', load: frame.load, digest: frame.policy.digest });
       if (frame.type !== 'play') continue;
       send({ type: 'begin', range: frame.range });
       for (const [index, task, environmentSeed, policySeed] of frame.episodes) {
-        const answer = await play({ index, task, environmentSeed, policySeed, io });
+        const answer = await play({ index, task, environmentSeed, policySeed, checkpoint, io });
         if ('exit' in answer) return answer.exit;
         if ('raw' in answer) io.stdout.write(answer.raw);
         else send({ ...frameOf(answer), range: frame.range, index, seconds: 0.001 });

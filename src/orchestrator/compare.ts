@@ -1,0 +1,135 @@
+import type { RunningComparison } from '../aggregation/paired-fold.ts';
+import { InfrastructureError, InputError } from '../kernel/errors.ts';
+import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import { Comparison, type Baseline } from './comparison.ts';
+import { bestVerdict, type ComparisonSummary } from './comparison-summary.ts';
+import type { EpisodeSink } from './episode-record.ts';
+import { EpisodeRun, type RunOptions, type RunResult } from './episode-run.ts';
+import { assertPriced } from './evaluate.ts';
+import { windowOf, type EvaluateContext } from './evaluate-context.ts';
+import { runWarnings } from './run-facts.ts';
+import { RunFailedError } from './run-failed-error.ts';
+import type { SuiteDefinition } from './suite-definition.ts';
+import { checkpointFacts } from './summarise.ts';
+import type { CheckpointFacts } from './summary.ts';
+
+export interface NamedCheckpoint {
+  readonly checkpoint: StoredCheckpoint;
+  /** As the caller gave it. */
+  readonly uri: string;
+}
+
+export interface ComparisonRequest {
+  readonly suite: SuiteDefinition;
+  /** The suite's own modules in the store, when it ships any. */
+  readonly suiteFiles: StoredCheckpoint | undefined;
+  readonly baseline: Baseline;
+  readonly baselineUri: string;
+  /** One at least. */
+  readonly candidates: readonly NamedCheckpoint[];
+  readonly terms: ComparisonTermsInput;
+}
+
+/** What a comparison may be told beside its checkpoints. */
+export interface ComparisonTermsInput {
+  /** Probability that no verdict is wrong; the suite's own confidence when left out. */
+  readonly confidence?: number;
+  /** Mean differences up to it do not matter; in units of the return, 0 when left out. */
+  readonly margin?: number;
+  /** Of all checkpoints together; the suite's budget, or 2,000 for each checkpoint when that has none. */
+  readonly budgetEpisodes?: number;
+}
+
+export interface CompareOptions extends RunOptions<RunningComparison> {
+  readonly episodes?: EpisodeSink;
+}
+
+export class ComparisonFailedError extends RunFailedError<ComparisonSummary> {
+  constructor(partial: ComparisonSummary, cause: Error) {
+    const how = partial.partial ? 'was given up' : 'could not be kept whole, though it was over';
+    super('comparison.failed', `the comparison ${how} after ${partial.official.pairs} pairs: ${cause.message}`, partial, cause);
+  }
+}
+
+/** Enough for a difference of 5 % of the range to be settled nearly always. */
+const DEFAULT_PAIRS = 2000;
+
+/**
+ * Plays checkpoints on the same episodes until every candidate has its verdict against the baseline.
+ *
+ * @throws InputError when suite, checkpoints and terms do not fit together; ComparisonFailedError when the infrastructure gave out.
+ */
+export async function compare(
+  context: EvaluateContext,
+  request: ComparisonRequest,
+  options: CompareOptions = {},
+): Promise<ComparisonSummary> {
+  assertPriced(context, request.suite);
+  assertDistinct(request);
+  const { suite, terms, candidates } = request;
+  const budgetEpisodes = terms.budgetEpisodes ?? suite.budget.episodes ?? DEFAULT_PAIRS * (candidates.length + 1);
+  const comparison = new Comparison({
+    ...request,
+    candidates: candidates.map(({ checkpoint }) => checkpoint),
+    confidence: terms.confidence ?? suite.stop.confidence,
+    margin: terms.margin ?? 0,
+    budgetEpisodes,
+    config: { ...context.config, window: windowOf(context) },
+    sink: options.episodes,
+    maxSandboxes: context.maxSandboxes,
+  });
+  const result = await new EpisodeRun(context, comparison, options).play();
+  const { failure } = result;
+  if (failure && !(failure instanceof InfrastructureError)) throw failure;
+  const summary = summariseComparison(request, budgetEpisodes, comparison, result);
+  if (failure) throw new ComparisonFailedError(summary, failure);
+  return summary;
+}
+
+function summariseComparison(
+  { suite, baseline, baselineUri, candidates }: ComparisonRequest,
+  budgetEpisodes: number,
+  comparison: Comparison,
+  { ending, facts }: RunResult,
+): ComparisonSummary {
+  const official = comparison.official();
+  return {
+    schema: 'muster.comparison/1',
+    official: {
+      suite: { name: suite.name, digest: suite.digest },
+      baseline: { digest: digestOf(baseline) },
+      budgetEpisodes,
+      ...official,
+    },
+    verdict: bestVerdict(official.candidates.map(({ verdict }) => verdict)),
+    ended: ending,
+    partial: ending !== 'verdicts' && ending !== 'episodes',
+    warnings: runWarnings(ending, facts),
+    baseline: { ...baselineFacts(baseline, baselineUri), recorded: baseline.kind === 'recorded' },
+    candidates: candidates.map(({ checkpoint, uri }) => checkpointFacts(checkpoint, uri)),
+    run: facts,
+  };
+}
+
+function baselineFacts(baseline: Baseline, uri: string): CheckpointFacts {
+  return baseline.kind === 'played' ? checkpointFacts(baseline.checkpoint, uri) : { uri, files: 0, bytes: 0 };
+}
+
+function digestOf(baseline: Baseline): StoredCheckpoint['digest'] {
+  return baseline.kind === 'played' ? baseline.checkpoint.digest : baseline.digest;
+}
+
+/** A checkpoint against itself takes the whole budget to say nothing. */
+function assertDistinct({ baseline, baselineUri, candidates }: ComparisonRequest): void {
+  const seen = new Map([[digestOf(baseline), baselineUri]]);
+  for (const { checkpoint, uri } of candidates) {
+    const other = seen.get(checkpoint.digest);
+    if (other !== undefined) {
+      throw new InputError(
+        'comparison.same-checkpoint',
+        `${uri} and ${other} are the same checkpoint (${checkpoint.digest}); give each checkpoint once`,
+      );
+    }
+    seen.set(checkpoint.digest, uri);
+  }
+}

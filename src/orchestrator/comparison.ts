@@ -1,0 +1,121 @@
+import type { OfficialComparison } from '../aggregation/comparison-statistics.ts';
+import { PairedFold, type RunningComparison } from '../aggregation/paired-fold.ts';
+import type { Outcome } from '../kernel/outcome.ts';
+import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import { Arm, type ArmConfig } from './arm.ts';
+import type { EpisodeSink } from './episode-record.ts';
+import type { Goal } from './goal.ts';
+import type { RecordedBaseline } from './recorded-baseline.ts';
+import type { Study, StudyEnd } from './study.ts';
+import { episodePlanner, type SuiteDefinition } from './suite-definition.ts';
+
+/** The baseline plays along, or was played before. */
+export type Baseline =
+  { readonly kind: 'played'; readonly checkpoint: StoredCheckpoint } | ({ readonly kind: 'recorded' } & RecordedBaseline);
+
+export interface ComparisonOptions {
+  readonly suite: SuiteDefinition;
+  readonly suiteFiles: StoredCheckpoint | undefined;
+  readonly baseline: Baseline;
+  readonly candidates: readonly StoredCheckpoint[];
+  readonly confidence: number;
+  /** In units of the return. */
+  readonly margin: number;
+  /** Over all arms. */
+  readonly budgetEpisodes: number;
+  readonly config: ArmConfig;
+  /** Gets the episodes of all arms, those of each in index order. */
+  readonly sink: EpisodeSink | undefined;
+  readonly maxSandboxes: number;
+}
+
+/**
+ * How far an arm may lead the pairs, for each sandbox and one more: few sandboxes take turns between the arms, and what they play ahead of the
+ * others is lost when a verdict comes first; each turn costs loading a policy.
+ */
+const LEAD_PER_SANDBOX = 32;
+
+/** Recorded outcomes are handed over so many at a time: as many wait in the fold's buffer at most. */
+const RECORDED_AHEAD = 1024;
+
+/** Several checkpoints on the same episodes of one suite, each candidate against the baseline, until every verdict is reached. */
+export class Comparison implements Study<RunningComparison> {
+  readonly arms: readonly Arm[];
+  readonly #fold: PairedFold;
+  readonly #recorded: RecordedBaseline['outcomes'];
+  #handedOver = 0;
+
+  /** @throws InputError when the suite has no reward bounds, or a term is out of its range. */
+  constructor(options: ComparisonOptions) {
+    const { suite, baseline, candidates, config } = options;
+    this.#recorded = baseline.kind === 'recorded' ? baseline.outcomes : [];
+    this.#fold = new PairedFold({
+      bounds: suite.bounds,
+      failureScores: suite.failureScores,
+      tasks: suite.tasks.length,
+      candidates: candidates.map(({ digest }) => digest),
+      confidence: options.confidence,
+      margin: options.margin,
+      budgetEpisodes: options.budgetEpisodes,
+      ...(baseline.kind === 'recorded' ? { baselineEpisodes: baseline.outcomes.length } : {}),
+      windowSize: Math.max(config.window, RECORDED_AHEAD),
+      seed: suite.seed,
+    });
+    const lead = LEAD_PER_SANDBOX * (1 + options.maxSandboxes);
+    const plan = episodePlanner(suite);
+    const arm = (checkpoint: StoredCheckpoint, position: number): Arm =>
+      new Arm({ ...options, checkpoint, plan, goal: this.#goal(position, lead) });
+    this.arms = [
+      ...(baseline.kind === 'played' ? [arm(baseline.checkpoint, 0)] : []),
+      ...candidates.map((checkpoint, i) => arm(checkpoint, i + 1)),
+    ];
+    this.#handOver();
+  }
+
+  get ended(): StudyEnd | undefined {
+    return this.#fold.ended;
+  }
+
+  get surplus(): number {
+    return this.#fold.surplus;
+  }
+
+  running(): RunningComparison {
+    return this.#fold.running();
+  }
+
+  official(): OfficialComparison {
+    return this.#fold.official();
+  }
+
+  #goal(arm: number, lead: number): Goal {
+    const fold = this.#fold;
+    const offer = (index: number, task: number, outcome: Outcome): void => {
+      fold.offer(arm, index, task, outcome);
+      this.#handOver();
+    };
+    return {
+      get folded() {
+        return fold.foldedOf(arm);
+      },
+      get limit() {
+        return Math.min(fold.limit, fold.folded + lead);
+      },
+      get isReached() {
+        return !fold.live(arm);
+      },
+      expectedRemaining: () => fold.expectedRemaining(),
+      offer,
+    };
+  }
+
+  /** Keeps the recorded baseline ahead of the candidates. */
+  #handOver(): void {
+    if (this.#fold.ended !== undefined) return;
+    const end = Math.min(this.#recorded.length, this.#fold.folded + RECORDED_AHEAD);
+    for (; this.#handedOver < end; this.#handedOver += 1) {
+      const recorded = this.#recorded[this.#handedOver];
+      if (recorded) this.#fold.offer(0, this.#handedOver, recorded.task, recorded.outcome);
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import { InputError } from '../kernel/errors.ts';
+import { parseDigest, type Digest } from '../kernel/ids.ts';
+import { FAILURE_CAUSES, type Outcome } from '../kernel/outcome.ts';
+import { episodePlanner, type SuiteDefinition } from './suite-definition.ts';
+import { digestSchema } from './summary.ts';
+
+/** An evaluation as it was kept, unchecked. */
+export interface RecordedFiles {
+  readonly summaryFile: string;
+  readonly summary: unknown;
+  readonly episodesFile: string;
+  episodes(): AsyncIterable<{ readonly line: number; readonly value: unknown }>;
+}
+
+/** A baseline that was played before: its outcomes stand in for playing it again. */
+export interface RecordedBaseline {
+  readonly digest: Digest;
+  /** Of the indices 0, 1, … without a gap. */
+  readonly outcomes: readonly { readonly task: number; readonly outcome: Outcome }[];
+}
+
+const summarySchema = z.object({
+  schema: z.literal('muster.summary/1'),
+  official: z.object({ suite: z.object({ digest: digestSchema }), checkpoint: z.object({ digest: digestSchema }) }),
+});
+
+const outcomeSchema = z.discriminatedUnion('kind', [
+  // JSON has no infinite numbers: a return that was none is null there, and failed as what it was.
+  z.object({ kind: z.literal('completed'), return: z.number(), length: z.int(), metrics: z.record(z.string(), z.number()) }),
+  z.object({ kind: z.literal('failed'), cause: z.enum(FAILURE_CAUSES), detail: z.string() }),
+  z.object({ kind: z.literal('lost'), detail: z.string() }),
+]);
+
+const episodeSchema = z.object({
+  index: z.int().min(0),
+  task: z.string(),
+  environmentSeed: z.int(),
+  policySeed: z.int(),
+  outcome: outcomeSchema,
+});
+
+/**
+ * @throws InputError when the files are not what `--out` writes, or were played on another suite: every index must have had
+ * the task and the seeds that it has in this one.
+ */
+export async function recordedBaseline(files: RecordedFiles, suite: SuiteDefinition): Promise<RecordedBaseline> {
+  const { official } = checked(summarySchema, files.summary, files.summaryFile);
+  if (official.suite.digest !== suite.digest) {
+    throw new InputError(
+      'comparison.suite-differs',
+      `${files.summaryFile}: the baseline was played on the suite ${official.suite.digest}, and this one is ${suite.digest}; evaluate the baseline on this suite, or give its checkpoint in place of its results`,
+    );
+  }
+  return { digest: parseDigest(official.checkpoint.digest), outcomes: await outcomesOf(files, suite) };
+}
+
+async function outcomesOf(files: RecordedFiles, suite: SuiteDefinition): Promise<RecordedBaseline['outcomes']> {
+  const plan = episodePlanner(suite);
+  const outcomes: RecordedBaseline['outcomes'][number][] = [];
+  for await (const { line, value } of files.episodes()) {
+    const where = `${files.episodesFile}:${line}`;
+    const { index, task, environmentSeed, policySeed, outcome } = checked(episodeSchema, value, where);
+    // Surplus episodes come last and may leave gaps: what follows one has no use.
+    if (index > outcomes.length) break;
+    const planned = plan(index);
+    const same =
+      index === outcomes.length &&
+      task === suite.tasks[planned.task]?.name &&
+      environmentSeed === planned.environmentSeed &&
+      policySeed === planned.policySeed;
+    if (!same) throw differs(where, index);
+    outcomes.push({ task: planned.task, outcome });
+  }
+  return outcomes;
+}
+
+function differs(where: string, index: number): InputError {
+  return new InputError(
+    'comparison.baseline',
+    `${where}: episode ${index} is not what this suite plays at that index; give a directory that "muster eval --out" wrote for this suite, with tasks in proportion to their weights`,
+  );
+}
+
+function checked<Value>(schema: z.ZodType<Value>, value: unknown, where: string): Value {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issue = parsed.error.issues[0];
+  const field = issue?.path.join('.') || 'document';
+  throw new InputError('results.invalid', `${where}: ${field}: ${issue?.message ?? 'invalid'}; expected what "muster eval --out" writes`);
+}

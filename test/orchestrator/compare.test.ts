@@ -1,0 +1,170 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { compare, type ComparisonRequest, type ComparisonTermsInput } from '../../src/orchestrator/compare.ts';
+import { comparisonSummarySchema, type ComparisonSummary } from '../../src/orchestrator/comparison-summary.ts';
+import { recordedBaseline } from '../../src/orchestrator/recorded-baseline.ts';
+import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
+import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
+import { EvaluationScene, suiteWith, type SceneOptions } from '../support/evaluation-scene.ts';
+import { scriptedRunner, type PlayEpisode, type ScriptedEpisode } from '../support/in-memory-runner.ts';
+
+const [OLD, BETTER, WORSE, TWIN] = ['old', 'better', 'worse', 'twin'].map(paper);
+
+function paper(name: string): StoredCheckpoint {
+  return { digest: digestOf(name), kind: 'file', files: [], labels: {} };
+}
+
+/** Solves a share of the episodes: which ones is the seeds' doing, so better policies solve those of worse ones and more. */
+const SHARES: Readonly<Record<string, number>> = {
+  [digestOf('old')]: 0.5,
+  [digestOf('better')]: 0.7,
+  [digestOf('worse')]: 0.3,
+  [digestOf('twin')]: 0.5,
+};
+
+function solves({ checkpoint, environmentSeed }: ScriptedEpisode): number {
+  return environmentSeed / 2 ** 32 < (SHARES[checkpoint] ?? 0) ? 1 : 0;
+}
+
+const play: PlayEpisode = (episode) => ({ return: solves(episode) });
+
+interface Contest {
+  readonly suite?: SuiteDefinition;
+  readonly candidates?: readonly (StoredCheckpoint | undefined)[];
+  readonly baseline?: ComparisonRequest['baseline'];
+  readonly terms?: ComparisonTermsInput;
+  readonly scene?: Partial<SceneOptions>;
+}
+
+async function compared({
+  suite = suiteWith(),
+  candidates = [BETTER],
+  baseline,
+  terms = {},
+  scene = {},
+}: Contest): Promise<ComparisonSummary> {
+  await using ground = new EvaluationScene({ program: scriptedRunner(play), clock: systemClock, ...scene });
+  const named = candidates.map((checkpoint, i) => ({ checkpoint: checkpoint ?? paper('none'), uri: `candidate-${i}` }));
+  const played = { kind: 'played', checkpoint: OLD ?? paper('old') } as const;
+  return await compare(ground.context, {
+    suite,
+    suiteFiles: undefined,
+    baseline: baseline ?? played,
+    baselineUri: 'baseline',
+    candidates: named,
+    terms,
+  });
+}
+
+describe('a comparison', () => {
+  it('promotes a better candidate, and its summary is what the published schema says', async () => {
+    const summary = await compared({});
+    expect(comparisonSummarySchema.parse(summary)).toEqual(summary);
+    expect(summary.verdict).toBe('promote');
+    expect(summary.ended).toBe('verdicts');
+    expect(summary.partial).toBe(false);
+    const [candidate] = summary.official.candidates;
+    expect(candidate).toMatchObject({ name: BETTER?.digest, verdict: 'promote' });
+    expect(candidate?.difference).toBeGreaterThan(0.1);
+    expect(summary.official.episodes).toBe(2 * summary.official.pairs);
+  });
+
+  it('drops a loser early and goes on with the others', async () => {
+    const summary = await compared({ candidates: [WORSE, TWIN], terms: { budgetEpisodes: 900 } });
+    const [worse, twin] = summary.official.candidates;
+    expect([worse?.verdict, twin?.verdict]).toEqual(['regress', 'inconclusive']);
+    expect(worse?.pairs).toBeLessThan(twin?.pairs ?? 0);
+    expect(summary.official.episodes).toBeLessThanOrEqual(900);
+    expect(summary.ended).toBe('episodes');
+    expect(summary.verdict).toBe('inconclusive');
+  });
+
+  it('finds a twin equivalent within a margin', async () => {
+    expect((await compared({ candidates: [TWIN], terms: { margin: 0.1 } })).verdict).toBe('equivalent');
+  });
+
+  it('takes turns on a single sandbox, without playing one arm far ahead of the other', async () => {
+    const summary = await compared({ scene: { sandboxes: 1 } });
+    expect(summary.verdict).toBe('promote');
+    expect(summary.run.surplus).toBeLessThan(200);
+  });
+
+  it('needs to know the range of the return', async () => {
+    const suite = suiteWith({ reward: {}, failureScores: { timeout: 0, crash: 0 } });
+    await expect(compared({ suite })).rejects.toThrow(/reward\.bounds/);
+  });
+
+  it('of a checkpoint with itself is refused', async () => {
+    await expect(compared({ candidates: [OLD] })).rejects.toThrow(/candidate-0 and baseline are the same checkpoint/);
+  });
+
+  it('gives the same to the byte on 1, 16 and 64 sandboxes, whatever the order and the losses', async () => {
+    const candidates = [BETTER, TWIN, WORSE];
+    const terms = { budgetEpisodes: 1500 };
+    const expected = JSON.stringify((await compared({ candidates, terms, scene: { sandboxes: 1 } })).official);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.constantFrom(1, 16, 64),
+        fc.integer({ min: 1, max: 30 }),
+        fc.integer({ min: 3, max: 60 }),
+        fc.nat(),
+        async (sandboxes, slowness, killEvery, salt) => {
+          const killed = new Set<string>();
+          const program = scriptedRunner(async (episode) => {
+            const chance = Math.imul(episode.environmentSeed ^ salt, 0x9e3779b1) >>> 0;
+            for (let turn = 0; turn < chance % slowness; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+            const key = `${episode.checkpoint} ${episode.index}`;
+            if (chance % killEvery === 0 && !killed.has(key)) {
+              killed.add(key);
+              return { exit: 137 };
+            }
+            return play(episode);
+          });
+          const summary = await compared({ candidates, terms, scene: { program, sandboxes } });
+          expect(JSON.stringify(summary.official)).toBe(expected);
+        },
+      ),
+      { numRuns: 25, seed: 5 },
+    );
+  });
+});
+
+describe('a recorded baseline', () => {
+  const suite = suiteWith({ stop: { rule: 'fixed', episodes: 400 } });
+
+  async function record(changes: { readonly suiteDigest?: string; readonly shift?: number } = {}) {
+    await using ground = new EvaluationScene({ program: scriptedRunner(play), clock: systemClock });
+    const lines: { line: number; value: unknown }[] = [];
+    const episodes = { write: (record: object) => void lines.push({ line: lines.length + 1, value: JSON.parse(JSON.stringify(record)) }) };
+    const summary = await ground.evaluate(suite, { episodes }, OLD);
+    const official = { ...summary.official, suite: { ...summary.official.suite, digest: changes.suiteDigest ?? suite.digest } };
+    async function* kept() {
+      for (const { line, value } of lines) yield { line, value };
+    }
+    return { summaryFile: 'out/summary.json', summary: { ...summary, official }, episodesFile: 'out/episodes.ndjson', episodes: kept };
+  }
+
+  it('gives the verdict that playing it again would', async () => {
+    const baseline = { kind: 'recorded', ...(await recordedBaseline(await record(), suite)) } as const;
+    const recorded = await compared({ suite, baseline });
+    const played = await compared({ suite });
+    expect(recorded.baseline.recorded).toBe(true);
+    expect(recorded.official).toEqual(played.official);
+  });
+
+  it('that ends too early is said to', async () => {
+    const baseline = { kind: 'recorded', ...(await recordedBaseline(await record(), suite)) } as const;
+    const summary = await compared({ suite, baseline, candidates: [TWIN] });
+    expect(summary.official).toMatchObject({ pairs: 400, endedBy: 'episodes' });
+    expect(summary.official.warnings.join()).toMatch(/recorded baseline ended after 400/);
+  });
+
+  it('of another suite is refused with both digests', async () => {
+    const other = digestOf('another suite');
+    const refusal = recordedBaseline(await record({ suiteDigest: other }), suite);
+    await expect(refusal).rejects.toThrow(other);
+    await expect(recordedBaseline(await record({ suiteDigest: other }), suite)).rejects.toThrow(suite.digest);
+  });
+});
