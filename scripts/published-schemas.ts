@@ -1,6 +1,8 @@
 import { format, resolveConfig } from 'prettier';
 import { z } from 'zod';
 import { configSchema } from '../src/config/schema.ts';
+import { comparisonSummarySchema } from '../src/orchestrator/comparison-summary.ts';
+import { planSchema } from '../src/orchestrator/evaluation-plan.ts';
 import { suiteSchema } from '../src/orchestrator/suite.ts';
 import { summariesSchema, summarySchema } from '../src/orchestrator/summary.ts';
 
@@ -16,6 +18,8 @@ export async function publishedSchemas(): Promise<readonly PublishedSchema[]> {
     published('config/schema.json', partial(z.toJSONSchema(configSchema, { io: 'input' }))),
     published('docs/schemas/suite.schema.json', z.toJSONSchema(suiteSchema, { io: 'input' })),
     published('docs/schemas/summary.schema.json', z.toJSONSchema(summarySchema)),
+    published('docs/schemas/comparison.schema.json', z.toJSONSchema(comparisonSummarySchema)),
+    published('docs/schemas/plan.schema.json', z.toJSONSchema(planSchema)),
     published('docs/schemas/summaries.schema.json', z.toJSONSchema(summariesSchema)),
   ]);
 }

@@ -1,10 +1,9 @@
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pino } from 'pino';
 import type { RunningComparison } from './aggregation/paired-fold.ts';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import { openRecordedEvaluation } from './adapters/results/recorded-evaluation.ts';
 import { ResultsDirectory } from './adapters/results/results-directory.ts';
-import { readSuiteFile } from './adapters/suites/suite-file.ts';
 import type { Config } from './config/config.ts';
 import { keptConfig } from './config/kept-config.ts';
 import { loadConfig } from './config/load-config.ts';
@@ -18,30 +17,17 @@ import type { Baseline } from './orchestrator/comparison.ts';
 import { evaluate as evaluateOn, EvaluationFailedError } from './orchestrator/evaluate.ts';
 import type { Progress } from './orchestrator/progress.ts';
 import { recordedBaseline } from './orchestrator/recorded-baseline.ts';
-import {
-  defineSuite,
-  inlineSuite,
-  parseSuite,
-  withStop,
-  type StopOverride,
-  type SuiteDefinition,
-} from './orchestrator/suite-definition.ts';
+import { defineSuite, type SuiteDefinition } from './orchestrator/suite-definition.ts';
 import type { Summary } from './orchestrator/summary.ts';
 import { CheckpointStore, type StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import { Distributor } from './policy-distribution/distributor.ts';
 import { Pools } from './pools.ts';
+import { readSuite, type SuiteInput } from './suite-input.ts';
 
 /**
  * The composition root, with pools.ts: where the domain meets its adapters. Everything that is opened here is closed with the Muster
  * that it belongs to.
  */
-
-export interface SuiteInput {
-  /** Path of a suite file, or a suite as its file would have it. */
-  readonly suite: string | object;
-  /** In place of the suite's own. */
-  readonly stop?: StopOverride;
-}
 
 export interface CheckpointInput {
   /** Path of a checkpoint file or directory. */
@@ -121,7 +107,7 @@ export class Muster implements AsyncDisposable {
         ...(results ? { episodes: results } : {}),
         signal,
       });
-    return kept(results, play, (partial, cause) => new EvaluationFailedError(partial, cause));
+    return await kept(results, play, (partial, cause) => new EvaluationFailedError(partial, cause));
   }
 
   /**
@@ -149,7 +135,7 @@ export class Muster implements AsyncDisposable {
         ...(results ? { episodes: results } : {}),
         signal,
       });
-    return kept(results, play, (partial, cause) => new ComparisonFailedError(partial, cause));
+    return await kept(results, play, (partial, cause) => new ComparisonFailedError(partial, cause));
   }
 
   /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */
@@ -161,11 +147,8 @@ export class Muster implements AsyncDisposable {
 
   /** Reads and checks a suite, with its files. @throws InputError when it is wrong. */
   async loadSuite(input: SuiteInput, outer?: AbortSignal): Promise<LoadedSuite> {
-    const written = typeof input.suite === 'string' ? await readSuiteFile(input.suite) : inlineSuite(input.suite);
-    const parsed = parseSuite(input.stop ? withStop(written, input.stop) : written);
-    if (parsed.files === undefined) return { definition: defineSuite(parsed, undefined), files: undefined };
-    const base = typeof input.suite === 'string' ? dirname(resolve(input.suite)) : process.cwd();
-    const directory = resolve(base, parsed.files);
+    const { parsed, directory } = await readSuite(input);
+    if (directory === undefined) return { definition: defineSuite(parsed, undefined), files: undefined };
     const files = await this.#store.addDirectory(filesystemSource, directory, this.#either(outer));
     return { definition: defineSuite(parsed, files.digest), files };
   }

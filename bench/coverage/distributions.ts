@@ -12,7 +12,7 @@ export interface Distribution {
   readonly halfWidth: number;
   /** Of the returns on the lower bound, the share that is lost to infrastructure for good: data that are missing, and not at random. */
   readonly lostShare: number;
-  draw(random: Random): number;
+  readonly draw: (random: Random) => number;
 }
 
 type Shape = Pick<Distribution, 'mean' | 'variance' | 'draw'>;
@@ -34,10 +34,15 @@ export function bernoulli(p: number, halfWidth: number): Distribution {
   return bounded(`Bernoulli(${p})`, UNIT, halfWidth, shape);
 }
 
-/** Successes and failures of which every fifth is never learned of. */
+/** Successes and failures of which three in ten are never learned of. */
 export function losing(p: number, halfWidth: number): Distribution {
   const plain = bernoulli(p, halfWidth);
-  return { ...plain, name: `${plain.name}, 1 failure in 5 lost`, lostShare: 0.2 };
+  return { ...plain, name: `${plain.name}, 3 failures in 10 lost`, lostShare: 0.3 };
+}
+
+/** The same returns in a suite that does not say what they can be. */
+export function undeclared(distribution: Distribution): Distribution {
+  return { ...distribution, name: `${distribution.name}, bounds not declared`, bounds: undefined };
 }
 
 /** Up to 500 steps of balancing: this share lasts to the end, the rest falls anywhere before. */

@@ -4,19 +4,14 @@ import { stoppingRule } from '../../src/aggregation/stopping.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import type { Distribution } from './distributions.ts';
+import type { CoverageOutcome, Trial } from './scenario.ts';
 
 /** Sandboxes at work at once; episodes end in another order than they began. */
 const SANDBOXES = 128;
 /** No right rule comes near to it; a broken one must not play for ever. */
 const BUDGET = 200_000;
-/** Of the returns on the lower bound, those that a failed episode is scored with. */
+/** Of the returns on the lower bound that are not lost, those that a failed episode is scored with. */
 const FAILED_SHARE = 0.5;
-
-/** What an evaluation came to: where its interval lies as seen from the true mean, and how many episodes it took. */
-export interface Trial {
-  readonly outcome: 'holds' | 'below' | 'above' | 'no interval';
-  readonly episodes: number;
-}
 
 interface Underway {
   readonly index: number;
@@ -66,12 +61,13 @@ function play(fold: PrefixFold, distribution: Distribution, random: Random): voi
   let [next, now] = [0, 0];
   while (fold.ended === undefined) {
     while (underway.length < SANDBOXES && next < fold.folded + 2 * SANDBOXES) {
-      underway.push(begin(next, now, distribution, random));
+      insert(underway, begin(next, now, distribution, random));
       next += 1;
     }
-    const { index, outcome, endsAt } = takeFirst(underway);
-    now = endsAt;
-    fold.offer(index, 0, outcome);
+    const first = underway.pop();
+    if (first === undefined) throw new RangeError('the fold waits for an episode that nobody plays');
+    now = first.endsAt;
+    fold.offer(first.index, 0, first.outcome);
   }
 }
 
@@ -85,27 +81,24 @@ function begin(index: number, now: number, distribution: Distribution, random: R
 
 function reported(value: number, { bounds, lostShare }: Distribution, random: Random): Outcome {
   if (value === bounds?.low) {
-    const fate = random();
-    if (fate < lostShare) return { kind: 'lost', detail: 'the sandbox is gone' };
-    if (fate < lostShare + FAILED_SHARE) return { kind: 'failed', cause: 'environment-crash', detail: 'simulated' };
+    if (random() < lostShare) return { kind: 'lost', detail: 'simulated' };
+    if (random() < FAILED_SHARE) return { kind: 'failed', cause: 'environment-crash', detail: 'simulated' };
   }
   return { kind: 'completed', return: value, length: 1, metrics: {} };
 }
 
-function takeFirst(underway: Underway[]): Underway {
-  let first = 0;
-  for (let place = 1; place < underway.length; place += 1) {
-    if ((underway[place]?.endsAt ?? 0) < (underway[first]?.endsAt ?? 0)) first = place;
+/** Keeps the episodes in the order in which they end, the first of them last. */
+function insert(underway: Underway[], episode: Underway): void {
+  let [from, to] = [0, underway.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if ((underway[middle]?.endsAt ?? 0) > episode.endsAt) from = middle + 1;
+    else to = middle;
   }
-  const last = underway.pop();
-  if (last === undefined) throw new RangeError('no episode is under way');
-  const found = underway[first];
-  if (found === undefined) return last;
-  underway[first] = last;
-  return found;
+  underway.splice(from, 0, episode);
 }
 
-function outcomeOf(rule: StoppingRule, { mean }: Distribution): Trial['outcome'] {
+function outcomeOf(rule: StoppingRule, { mean }: Distribution): CoverageOutcome {
   const interval = rule.interval();
   if (interval === undefined) return 'no interval';
   if (interval.high < mean) return 'below';

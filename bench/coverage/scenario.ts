@@ -9,26 +9,29 @@ export type TrialOutcome = CoverageOutcome | DecisionOutcome;
 
 export interface Trial {
   readonly outcome: TrialOutcome;
-  /** Episodes, or pairs of them, until the stop. */
+  /** Episodes until the stop; pairs of them in a comparison. */
   readonly episodes: number;
 }
 
-export type Group = 'certified' | 'approximate' | 'asymptotic' | 'fixed' | 'watched' | 'clustered' | 'decisions';
+export const GROUPS = ['certified', 'approximate', 'asymptotic', 'fixed', 'watched', 'tasks', 'decisions'] as const;
+export type Group = (typeof GROUPS)[number];
 
 /** One row of the study: a rule, and returns that it meets again and again. */
 export interface Scenario {
   readonly group: Group;
   /** What tells it from the others of its group; no two are alike. */
   readonly name: string;
-  /** Asked for, in units of the return; undefined where the rule aims at none. */
-  readonly halfWidth: number | undefined;
-  /** (z·σ/h)²: what a normal interval would take if the variance were known. */
-  readonly knownVarianceEpisodes: number | undefined;
-  /** Trials for each one that the study is asked for: cheap scenarios are tried more often. */
-  readonly effort: number;
-  /** Trials in the short form of the study; undefined for a scenario that is not in it. */
-  readonly shortRuns: number | undefined;
+  /** (z·σ/h)², what a normal interval would take if the variance were known; undefined where there is no target half-width. */
+  readonly knownVarianceEpisodes?: number;
+  /** Trials for each one that the study is asked for; 1 unless given. Cheap scenarios are tried more often. */
+  readonly effort?: number;
+  /** Empty where nothing is promised: the figures are shown all the same. */
   readonly targets: readonly Target[];
   /** One trial; `random` is its only source of chance. */
   trial(random: Random): Trial;
+}
+
+/** Of all scenarios no two have the same. */
+export function titleOf({ group, name }: Scenario): string {
+  return `${group}: ${name}`;
 }

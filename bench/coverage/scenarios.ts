@@ -1,60 +1,125 @@
-import { normalQuantile } from '../../src/aggregation/distribution-quantiles.ts';
-import type { Stop } from '../../src/aggregation/stopping-rule.ts';
-import type { Random } from '../../src/kernel/seeded-random.ts';
-import * as returns from './distributions.ts';
+import { DECISION_SCENARIOS } from './decision-scenarios.ts';
+import {
+  arcsine,
+  bernoulli,
+  beta,
+  cartPole,
+  exponential,
+  lognormal,
+  losing,
+  normal,
+  pareto,
+  rareDisaster,
+  undeclared,
+  uniform,
+} from './distributions.ts';
 import type { Distribution } from './distributions.ts';
-import { evaluate, watch } from './evaluation.ts';
-import type { Group, Scenario } from './scenario.ts';
-import type { Target } from './targets.ts';
+import { affordable, eitherEnd, fixed, NEVER_WRONG, stopped, unpromised, watched } from './evaluation-scenarios.ts';
+import type { Scenario } from './scenario.ts';
+import { titleOf } from './scenario.ts';
+import { TASK_SCENARIOS } from './task-scenarios.ts';
 
-const CONFIDENCE = 0.95;
-/** Scenarios with a number of episodes that is fixed cost little, and their targets are the closest to what they are measured at. */
-const FIXED_EFFORT = 10;
+/** Successes in the range for which the cost of `certified` is promised. */
+const SUCCESSES: readonly Distribution[] = [
+  bernoulli(0.05, 0.05),
+  bernoulli(0.05, 0.02),
+  bernoulli(0.5, 0.05),
+  bernoulli(0.9, 0.05),
+  bernoulli(0.95, 0.03),
+];
 
-/** What a scenario has besides a rule and returns. */
-interface Besides {
-  readonly targets?: readonly Target[];
-  readonly shortRuns?: number;
+/**
+ * What no interval without bounds can be promised to survive: there is no knowing of a loss that has not happened yet (Bahadur and Savage 1956).
+ */
+const RARE_DISASTER = rareDisaster(0.01, 0.01);
+
+/** The half-widths ask for some hundred episodes, as evaluations do. */
+const BOUNDED: readonly Distribution[] = [
+  bernoulli(0.98, 0.02),
+  losing(0.9, 0.05),
+  cartPole(0.85, 15),
+  cartPole(0.98, 5),
+  RARE_DISASTER,
+  uniform(0.03),
+  beta(5, 0.02),
+  arcsine(0.05),
+];
+
+const UNBOUNDED: readonly Distribution[] = [normal(0.1), exponential(0.1), lognormal(1, 0.2), pareto(2.5, 0.1)];
+
+/**
+ * Where theory puts the coverage of an interval for a fixed number of episodes. Student's t is exact for normal returns. The adjusted interval
+ * needs a mean of n returns that is nearly normal. Wilson's holds its confidence on average over the policies: for any one of them a count is
+ * one of a few, and the coverage swings about 95 % with n, exactly calculable and beyond mending. What is lost only widens an interval.
+ */
+const FIXED_PROMISED: readonly Scenario[] = [
+  ...[3, 30, 100].map((episodes) => always(normal(0.1), episodes, true)),
+  ...[20, 100].map((episodes) =>
+    fixed({ name: 'Bernoulli(p), p uniform', episodes, policy: (random) => bernoulli(random(), 0.05), promised: true }),
+  ),
+  ...[cartPole(0.85, 15), uniform(0.03), beta(5, 0.02), arcsine(0.05)].flatMap((distribution) =>
+    [30, 100].map((episodes) => always(distribution, episodes, true)),
+  ),
+  always(losing(0.9, 0.05), 1000, true),
+];
+
+/** Single policies under Wilson's interval, rare events and skewed or heavy tails, of which 100 returns say too little. */
+const FIXED_MEASURED: readonly Scenario[] = [
+  ...[0.05, 0.5, 0.9, 0.98].map((p) => always(bernoulli(p, 0.05), 100, false)),
+  ...[cartPole(0.98, 5), RARE_DISASTER].map((distribution) => always(distribution, 100, false)),
+  ...[exponential(0.1), lognormal(1, 0.2), pareto(2.5, 0.1)].flatMap((distribution) =>
+    [30, 100].map((episodes) => always(distribution, episodes, false)),
+  ),
+];
+
+const WATCHED: readonly Scenario[] = [
+  watched({ rule: 'certified', distribution: bernoulli(0.9, 0.05), episodes: 1000, targets: NEVER_WRONG }),
+  watched({ rule: 'certified', distribution: bernoulli(0.98, 0.02), episodes: 1000, targets: NEVER_WRONG }),
+  watched({ rule: 'certified', distribution: uniform(0.03), episodes: 1000, targets: NEVER_WRONG }),
+  watched({ rule: 'certified', distribution: bernoulli(0.1, 0.04), episodes: 200, confidence: 0.6, targets: eitherEnd(0.6) }),
+  watched({ rule: 'asymptotic', distribution: bernoulli(0.9, 0.05), episodes: 2000 }),
+  watched({ rule: 'asymptotic', distribution: normal(0.1), episodes: 2000 }),
+  watched({ rule: 'asymptotic', distribution: lognormal(1, 0.2), episodes: 2000 }),
+];
+
+export const SCENARIOS: readonly Scenario[] = [
+  ...SUCCESSES.map(affordable),
+  ...BOUNDED.map((distribution) => stopped('certified', distribution)),
+  ...[...SUCCESSES, ...BOUNDED].map((distribution) => stopped('approximate', distribution)),
+  ...[...SUCCESSES, ...BOUNDED, ...UNBOUNDED].map((distribution) => stopped('asymptotic', distribution)),
+  unpromised(stopped('asymptotic', undeclared(RARE_DISASTER))),
+  ...FIXED_PROMISED,
+  ...FIXED_MEASURED,
+  ...WATCHED,
+  ...TASK_SCENARIOS,
+  ...DECISION_SCENARIOS,
+];
+
+/** The short form of the study: enough trials to tell a right implementation from a wrong one, in seconds. */
+export const SHORT_FORM: ReadonlyMap<string, number> = new Map([
+  ['certified: Bernoulli(0.9), h = 0.05', 200],
+  ['certified: Bernoulli(0.98), h = 0.02', 200],
+  ['certified: Bernoulli(0.5), h = 0.05', 100],
+  ['certified: CartPole-like, 85 % at 500, h = 15', 200],
+  ['approximate: Bernoulli(0.98), h = 0.02', 300],
+  ['asymptotic: Bernoulli(0.98), h = 0.02', 300],
+  ['asymptotic: lognormal(σ = 1), h = 0.2', 100],
+  ['fixed: Bernoulli(0.9), 3 failures in 10 lost, n = 1000', 200],
+  ['fixed: normal, n = 3', 4000],
+  ['fixed: Bernoulli(p), p uniform, n = 20', 2000],
+  ['watched: certified at 60 %, Bernoulli(0.1), h = 0.04, 200 episodes', 1500],
+  ['tasks: task population, clustered, 20 tasks', 2000],
+  ['decisions: no difference, 20 % of the pairs discordant', 100],
+  ['decisions: difference 0.05, 20 % of the pairs discordant', 100],
+]);
+
+function always(distribution: Distribution, episodes: number, promised: boolean): Scenario {
+  return fixed({ name: distribution.name, episodes, policy: () => distribution, promised });
 }
 
-const coverage = (atLeast: number): Target => ({ kind: 'share', figure: 'coverage', of: ['holds'], atLeast });
-
-/** A rule with a target, from the first episode to its stop. */
-function stopped(rule: 'certified' | 'approximate' | 'asymptotic', distribution: Distribution, besides: Besides = {}): Scenario {
-  const { halfWidth } = distribution;
-  const common = { halfWidth, confidence: CONFIDENCE };
-  const stop: Stop = rule === 'asymptotic' ? { rule, ...common, tightestAt: 500 } : { rule, ...common };
-  return {
-    group: rule,
-    name: `${distribution.name}, h = ${halfWidth}`,
-    halfWidth,
-    knownVarianceEpisodes: knownVarianceEpisodes(distribution),
-    effort: 1,
-    shortRuns: besides.shortRuns,
-    targets: [coverage(PROMISED[rule]), ...(besides.targets ?? [])],
-    trial: (random) => evaluate(distribution, stop, random),
-  };
-}
-
-const PROMISED = { certified: 0.95, approximate: 0.93, asymptotic: 0.95 } as const;
-
-/** The certified rule where its cost is bounded, too: successes whose probability is in [0.05, 0.95]. */
-function affordable(distribution: Distribution, shortRuns?: number): Scenario {
-  const unit = knownVarianceEpisodes(distribution);
-  const cost: Target = { kind: 'episodes', figure: 'episodes ÷ those with known variance', unit, atMost: 2 };
-  return stopped('certified', distribution, { targets: [cost], ...(shortRuns === undefined ? {} : { shortRuns }) });
-}
-
-function knownVarianceEpisodes({ variance, halfWidth }: Distribution): number {
-  return (normalQuantile((1 + CONFIDENCE) / 2) ** 2 * variance) / halfWidth ** 2;
-}
-
-/** So many episodes, fixed in advance. */
-function fixed(episodes: number, name: string, policy: (random: Random) => Distribution, besides: Besides = {}): Scenario {
-  const stop: Stop = { rule: 'fixed', episodes, confidence: CONFIDENCE };
-  return {
-    ...plain('fixed', `${name}, n = ${episodes}`, besides),
-    effort: FIXED_EFFORT,
-    trial: (random) => evaluate(policy(random), stop, random),
-  };
+/** @throws RangeError when no scenario has the title. */
+export function scenarioNamed(title: string): Scenario {
+  const found = SCENARIOS.find((scenario) => titleOf(scenario) === title);
+  if (found === undefined) throw new RangeError(`there is no scenario "${title}"`);
+  return found;
 }

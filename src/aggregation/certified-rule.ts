@@ -18,7 +18,8 @@ export class CertifiedRule implements StoppingRule {
   readonly confidence: number;
   readonly #bounds: Bounds;
   readonly #sequence: ConfidenceSequence;
-  readonly #resolved = new Moments();
+  /** Of the resolved episodes. */
+  readonly #returns = new Moments();
   #episodes = 0;
 
   /** @param halfWidth in units of the return; less than half of the range. @throws RangeError when it is not. */
@@ -30,9 +31,13 @@ export class CertifiedRule implements StoppingRule {
   }
 
   fold(score: Score): void {
+    const { low, high, returned = score, range = this.#bounds } = score;
     this.#episodes += 1;
-    if (score.low === score.high) this.#resolved.add(score.low);
-    this.#sequence.fold(toUnit(score.low, this.#bounds), toUnit(score.high, this.#bounds));
+    if (returned.low === returned.high) this.#returns.add(returned.low);
+    // Rounding cannot push a value out of its range.
+    const { low: lowest, high: highest } = this.#bounds;
+    const unit = (value: number): number => (Math.min(Math.max(value, range.low), range.high) - lowest) / (highest - lowest);
+    this.#sequence.fold(unit(low), unit(high), { low: unit(range.low), high: unit(range.high) });
   }
 
   satisfied(): boolean {
@@ -65,7 +70,7 @@ export class CertifiedRule implements StoppingRule {
   /** However little the returns vary, ln(2/α)·max(m, 1 − m)/(c·h) episodes are needed, because no bet may risk more than the share c. */
   #looseBounds(): string | undefined {
     const { low, high } = this.#bounds;
-    const { mean, min, max, variance } = this.#resolved;
+    const { mean, min, max, variance } = this.#returns;
     if (mean === undefined || min === undefined || max === undefined || variance === undefined) return undefined;
     const range = high - low;
     if (min - low < LOOSE_MARGIN * range || high - max < LOOSE_MARGIN * range) return undefined;

@@ -1,11 +1,16 @@
 import { clampUnit } from './bounds.ts';
+import type { Bounds } from './bounds.ts';
 
 /** No bet risks more than this share of its capital, so no factor falls below ½. */
-const BET_CAP = 0.5;
+export const BET_CAP = 0.5;
 /** The grid is this much finer than the half-width aimed at, so that rounding to it costs at most 1/40 of the width. */
 const GRID_FINENESS = 40;
-/** Products of at most this many factors are kept before their logarithm is taken: 32 factors up to 1 + G/2 stay within floating point. */
+/** When the range of the values changes, so does their spread: what was learned of it before counts this much from then on. */
+const REMEMBERED = 0.5;
+/** Products of at most this many factors are kept before their logarithm is taken: 32 factors up to 1 + G/2, or some times that in a wide range, stay within floating point. */
 const FLUSH_PERIOD = 32;
+
+const UNIT: Bounds = { low: 0, high: 1 };
 
 export interface ConfidenceSequenceOptions {
   /** Aimed at, on the unit scale, in (0, ½). The bets grow fastest at this distance from the mean. */
@@ -28,9 +33,14 @@ export interface ConfidenceSequenceOptions {
  * bets remain functions of the past): the bets on resolved values are those that would have been made without it, hence an unresolved
  * value can only widen the interval.
  *
- * A factor of K⁺ falls and one of K⁻ rises with m. So the points that K⁺ drops are a run from 0 upwards, those that K⁻ drops a run from 1
- * downwards, and only the two ends of what is alive need be looked at. Capitals are products, flushed into logarithms now and then: the
- * same points die as with a logarithm for each point and value.
+ * Values need not be alike, as long as each has the same mean given those before it. They may also lie in a wider range [l, u] around [0, 1] that
+ * is known before the value is. A bet of K⁺ against m is then at most c/(m − l), one of K⁻ at most c/(u − m): still, the worst value costs the
+ * share c of the capital.
+ *
+ * A factor of K⁺ falls with m: it is 1 + λ(x − m) up to m = l + c/λ, and 1 − c + c·(x − l)/(m − l) from there on, where x ≥ l. One of K⁻ rises
+ * with m for the same reason. So the points that K⁺ drops are a run from 0 upwards, those that K⁻ drops a run from 1 downwards, and only the two
+ * ends of what is alive need be looked at. Capitals are products, flushed into logarithms now and then: the same points die as with a
+ * logarithm for each point and value.
  */
 export class ConfidenceSequence {
   readonly #halfWidth: number;
@@ -39,10 +49,12 @@ export class ConfidenceSequence {
   readonly #limit: number;
   readonly #upward: Capital;
   readonly #downward: Capital;
+  #range: Bounds = UNIT;
   #first = 0;
   #last: number;
   #contradicted = false;
   #sinceFlush = 0;
+  /** Resolved values; those from before the range changed count less. */
   #resolved = 0;
   #sum = 0;
   #squares = 0;
@@ -56,13 +68,20 @@ export class ConfidenceSequence {
     this.#halfWidth = halfWidth;
     this.#grid = grid;
     this.#limit = Math.log(2 / (1 - confidence));
-    this.#upward = newCapital(grid, (m) => m);
-    this.#downward = newCapital(grid, (m) => 1 - m);
+    this.#upward = newCapital(grid);
+    this.#downward = newCapital(grid);
     this.#last = grid;
+    this.#limitBets();
   }
 
-  /** Takes the next value, in [0, 1]: its lowest and highest possible one, equal when it is known. */
-  fold(low: number, high: number): void {
+  /**
+   * Takes the next value: its lowest and highest possible one, equal when it is known.
+   *
+   * @param range in which the value had to lie, decided by earlier values; both low and high are in it.
+   * @throws RangeError when the range does not hold [0, 1].
+   */
+  fold(low: number, high: number, range = UNIT): void {
+    if (range.low !== this.#range.low || range.high !== this.#range.high) this.#changeRange(range);
     const bet = this.#bet();
     settle(this.#upward, this.#first, this.#last, bet, low, this.#grid, 1);
     settle(this.#downward, this.#first, this.#last, bet, high, this.#grid, -1);
@@ -145,6 +164,22 @@ export class ConfidenceSequence {
     }
   }
 
+  #changeRange(range: Bounds): void {
+    if (!(range.low <= 0 && range.high >= 1)) throw new RangeError(`expected a range around [0, 1], got [${range.low}, ${range.high}]`);
+    this.#range = range;
+    this.#limitBets();
+    this.#resolved *= REMEMBERED;
+    this.#sum *= REMEMBERED;
+    this.#squares *= REMEMBERED;
+  }
+
+  #limitBets(): void {
+    for (let point = this.#first; point <= this.#last; point += 1) {
+      this.#upward.caps[point] = BET_CAP / (point / this.#grid - this.#range.low);
+      this.#downward.caps[point] = BET_CAP / (this.#range.high - point / this.#grid);
+    }
+  }
+
   #contradict(): void {
     this.#contradicted = true;
   }
@@ -166,9 +201,9 @@ interface Capital {
   readonly flushed: Float64Array;
 }
 
-function newCapital(grid: number, stake: (m: number) => number): Capital {
+function newCapital(grid: number): Capital {
   return {
-    caps: Float64Array.from({ length: grid + 1 }, (_, point) => BET_CAP / stake(point / grid)),
+    caps: new Float64Array(grid + 1),
     product: new Float64Array(grid + 1).fill(1),
     flushed: new Float64Array(grid + 1),
   };

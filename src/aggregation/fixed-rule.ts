@@ -8,13 +8,11 @@ export class FixedRule implements StoppingRule {
   readonly targetHalfWidth = undefined;
   readonly #episodes: number;
   readonly confidence: number;
-  readonly #bounded: boolean;
   readonly #sample: Sample;
 
   constructor(episodes: number, confidence: number, bounds: Bounds | undefined) {
     this.#episodes = episodes;
     this.confidence = confidence;
-    this.#bounded = bounds !== undefined;
     this.#sample = new Sample(bounds);
   }
 
@@ -35,10 +33,7 @@ export class FixedRule implements StoppingRule {
   }
 
   warnings(): readonly string[] {
-    const { unresolved, episodes } = this.#sample;
-    if (unresolved === 0 || this.#bounded) return [];
-    return [
-      `There is no interval: ${unresolved} of ${episodes} episodes are unresolved and the suite declares no reward bounds, so nothing limits what they could have returned.`,
-    ];
+    const reason = this.#sample.whyNoInterval();
+    return reason === undefined ? [] : [reason];
   }
 }

@@ -1,33 +1,52 @@
-import { quantile } from 'simple-statistics';
-
-/** 8 MB of values; beyond it quantiles are those of the first so many. */
+/** 10 MB of values and tasks; beyond it what needs the values is of the first so many. */
 const MOST_KEPT = 1_000_000;
 const FIRST_CAPACITY = 1024;
 
-/** Values in index order, 8 bytes each, for quantiles. */
+/** Values in index order, 8 bytes each, with the positions of their tasks, for figures that moments cannot give. */
 export class KeptValues {
   #values = new Float64Array(FIRST_CAPACITY);
+  #tasks = new Uint16Array(FIRST_CAPACITY);
   #count = 0;
 
-  add(value: number): void {
+  /** @param task position, at most 65,535. */
+  add(value: number, task: number): void {
     if (this.#count === MOST_KEPT) return;
-    if (this.#count === this.#values.length) {
-      const grown = new Float64Array(Math.min(2 * this.#values.length, MOST_KEPT));
-      grown.set(this.#values);
-      this.#values = grown;
-    }
+    if (this.#count === this.#values.length) this.#grow();
     this.#values[this.#count] = value;
+    this.#tasks[this.#count] = task;
     this.#count += 1;
   }
 
-  /** Values that the quantiles are of: all that were added, up to a million. */
+  /** All that were added, up to a million. */
   get count(): number {
     return this.#count;
   }
 
-  /** One for each probability in [0, 1], interpolated linearly between neighbours; undefined while there are no values. */
-  quantiles(probabilities: readonly number[]): readonly number[] | undefined {
-    if (this.#count === 0) return undefined;
-    return quantile(Array.from(this.#values.subarray(0, this.#count)), probabilities);
+  /** Ascending. */
+  sorted(): readonly number[] {
+    return Array.from(this.#values.slice(0, this.#count).sort());
+  }
+
+  /** Apart for each task that has values, in the order of the tasks; within a task in index order. */
+  byTask(): readonly Float64Array[] {
+    const tasks = this.#tasks.subarray(0, this.#count);
+    const sizes = new Uint32Array(tasks.reduce((most, task) => Math.max(most, task + 1), 0));
+    for (const task of tasks) sizes[task] = (sizes[task] ?? 0) + 1;
+    const groups = Array.from(sizes, (size) => ({ values: new Float64Array(size), filled: 0 }));
+    for (let position = 0; position < this.#count; position += 1) {
+      const group = groups[tasks[position] ?? 0];
+      if (group === undefined) continue;
+      group.values[group.filled] = this.#values[position] ?? 0;
+      group.filled += 1;
+    }
+    return groups.map(({ values }) => values).filter((values) => values.length > 0);
+  }
+
+  #grow(): void {
+    const capacity = Math.min(2 * this.#values.length, MOST_KEPT);
+    const [values, tasks] = [new Float64Array(capacity), new Uint16Array(capacity)];
+    values.set(this.#values);
+    tasks.set(this.#tasks);
+    [this.#values, this.#tasks] = [values, tasks];
   }
 }

@@ -7,6 +7,7 @@ import { judge, scoreOf } from './scoring.ts';
 import type { FailureScores } from './scoring.ts';
 import type { OfficialStatistics } from './statistics.ts';
 import type { StoppingRule } from './stopping-rule.ts';
+import type { SuccessCriterion } from './success-results.ts';
 import { Tally } from './tally.ts';
 import type { WeightedTask } from './task-results.ts';
 
@@ -16,6 +17,7 @@ export interface PrefixFoldOptions {
   readonly tasks: readonly WeightedTask[];
   /** Names of the metrics to aggregate. */
   readonly metrics: readonly string[];
+  readonly success?: SuccessCriterion | undefined;
   /** With nothing folded yet; the fold is the only one to feed it. */
   readonly rule: StoppingRule;
   readonly budgetEpisodes?: number | undefined;
@@ -73,7 +75,7 @@ export class PrefixFold {
   #ended: EndedBy | undefined;
 
   /** @throws InputError when a failure's score is no possible return; RangeError when another option is out of its range. */
-  constructor({ bounds, failureScores, tasks, metrics, rule, budgetEpisodes, windowSize }: PrefixFoldOptions) {
+  constructor({ bounds, failureScores, tasks, metrics, success, rule, budgetEpisodes, windowSize }: PrefixFoldOptions) {
     assertPossible('timeout', failureScores.timeout, bounds);
     assertPossible('crash', failureScores.crash, bounds);
     if (budgetEpisodes !== undefined && !(budgetEpisodes >= 1))
@@ -84,7 +86,7 @@ export class PrefixFold {
     this.#budget = budgetEpisodes ?? Infinity;
     this.#taskCount = tasks.length;
     this.#buffer = new ReorderBuffer(windowSize);
-    this.#tally = new Tally(tasks, metrics, bounds);
+    this.#tally = new Tally({ tasks, metrics, bounds, success, rule });
   }
 
   /**
@@ -132,9 +134,9 @@ export class PrefixFold {
     };
   }
 
-  /** Of the prefix so far; final once the fold has ended. Sorts the kept values. */
+  /** Of the prefix so far; final once the fold has ended. Sorts and resamples the kept values: up to a second or two. */
   official(): OfficialStatistics {
-    return this.#tally.official(this.#rule, this.#ended ?? null);
+    return this.#tally.official(this.#ended ?? null);
   }
 
   #advance(): void {

@@ -1,11 +1,18 @@
 import type { Bounds } from './bounds.ts';
 import { adjustedInterval, interval, studentInterval, wilsonInterval } from './intervals.ts';
-import type { Interval } from './intervals.ts';
+import type { Interval, Proportion } from './intervals.ts';
 import { Moments } from './moments.ts';
 import type { Score } from './stopping-rule.ts';
 
 /**
- * Episodes of one mean, some perhaps unresolved, and the interval for a number of episodes that was fixed in advance.
+ * The interval that values give, if there are enough of them.
+ *
+ * @param twoValued of values that all lie exactly on one of the two bounds.
+ */
+export type IntervalOf = (moments: Moments, confidence: number, twoValued: Proportion | undefined) => Interval | undefined;
+
+/**
+ * Episodes of one mean, some perhaps unresolved, and their interval.
  *
  * An unresolved episode could have come to anything between its low and its high score. The interval then reaches from the low end for
  * all of them at their lowest to the high end for all at their highest, and it always holds the interval of the resolved episodes alone:
@@ -13,14 +20,17 @@ import type { Score } from './stopping-rule.ts';
  */
 export class Sample {
   readonly #bounds: Bounds | undefined;
+  readonly #intervalOf: IntervalOf;
   readonly #resolved: Stream;
   #unresolved = 0;
   /** All episodes, the unresolved ones at their lowest and highest; kept apart from the first unresolved one on. */
   #lows: Stream | undefined;
   #highs: Stream | undefined;
 
-  constructor(bounds: Bounds | undefined) {
+  /** @param intervalOf by default that for a number of episodes that was fixed in advance. */
+  constructor(bounds: Bounds | undefined, intervalOf: IntervalOf = forFixedNumber(bounds)) {
     this.#bounds = bounds;
+    this.#intervalOf = intervalOf;
     this.#resolved = new Stream(bounds);
   }
 
@@ -53,18 +63,38 @@ export class Sample {
   }
 
   interval(confidence: number): Interval | undefined {
-    const resolved = this.#resolved.interval(confidence);
+    const resolved = this.#of(this.#resolved, confidence);
     if (this.#unresolved === 0) return resolved;
-    const lowest = this.#lows?.interval(confidence);
-    const highest = this.#highs?.interval(confidence);
+    const lowest = this.#lows && this.#of(this.#lows, confidence);
+    const highest = this.#highs && this.#of(this.#highs, confidence);
     if (lowest === undefined || highest === undefined) return undefined;
     const low = Math.min(lowest.low, resolved?.low ?? Infinity);
     const high = Math.max(highest.high, resolved?.high ?? -Infinity);
     return interval(lowest.method, low, high, confidence);
   }
+
+  /** Why there can be no interval; undefined while nothing stands in its way. */
+  whyNoInterval(): string | undefined {
+    if (this.#unresolved === 0 || this.#bounds !== undefined) return undefined;
+    return `There is no interval: ${this.#unresolved} of ${this.episodes} episodes are unresolved and the suite declares no reward bounds, so nothing limits what they could have returned.`;
+  }
+
+  #of({ moments, twoValued }: Stream, confidence: number): Interval | undefined {
+    return this.#intervalOf(moments, confidence, twoValued);
+  }
 }
 
-/** Values of one mean, and the method that fits what they have been so far: two-valued, bounded or neither. */
+/** The method that fits what the values have been so far: two-valued, bounded or neither. */
+function forFixedNumber(bounds: Bounds | undefined): IntervalOf {
+  return (moments, confidence, twoValued) => {
+    if (moments.count < 2) return undefined;
+    if (bounds === undefined) return studentInterval(moments, confidence);
+    if (twoValued !== undefined) return wilsonInterval(twoValued, confidence, bounds);
+    return adjustedInterval(moments, bounds, confidence);
+  };
+}
+
+/** Values of one mean, and how many of them lie on a bound. */
 class Stream {
   readonly #bounds: Bounds | undefined;
   readonly moments: Moments;
@@ -89,11 +119,9 @@ class Stream {
     return copy;
   }
 
-  interval(confidence: number): Interval | undefined {
-    const { count } = this.moments;
-    if (count < 2) return undefined;
-    if (this.#bounds === undefined) return studentInterval(this.moments, confidence);
-    if (this.#onLow + this.#onHigh === count) return wilsonInterval({ successes: this.#onHigh, trials: count }, confidence, this.#bounds);
-    return adjustedInterval(this.moments, this.#bounds, confidence);
+  /** Undefined once a value lies on neither bound; a success is the upper one. */
+  get twoValued(): Proportion | undefined {
+    const trials = this.moments.count;
+    return this.#onLow + this.#onHigh === trials ? { successes: this.#onHigh, trials } : undefined;
   }
 }

@@ -56,6 +56,72 @@ const metricSchema = z.strictObject({
 
 const estimateSchema = z.strictObject({ mean: figure, standardError: figure });
 
+const taskPopulationSchema = z
+  .strictObject({
+    mean: figure,
+    standardError: figure.describe('clustered by task'),
+    tasks: count.describe('of which there are resolved episodes'),
+    interval: intervalSchema.nullable(),
+  })
+  .describe('mean over all tasks that these could have been drawn from; returns on one task may depend on each other');
+
+const worstCaseSchema = z
+  .strictObject({ low: z.number(), high: z.number() })
+  .describe('mean if every unresolved episode had had the lowest return, and if it had had the highest');
+
+const certaintySchema = z
+  .strictObject({
+    knownVarianceEpisodes: count.describe(
+      'n* = max(2, ⌈(z·s/h)²⌉), what a normal interval would have needed, had the deviation s been known beforehand',
+    ),
+    extraEpisodes: z.int().describe('episodes − n*; below 0 when the evaluation ended before it had as many'),
+  })
+  .describe('price of not knowing the variance and of looking at the returns, in episodes');
+
+const interquartileMeanSchema = z
+  .strictObject({
+    value: z.number(),
+    interval: intervalSchema.nullable(),
+    replicates: count.describe('of the bootstrap, which resamples within each task'),
+  })
+  .describe('mean of the middle half of the resolved returns');
+
+const taskEstimateSchema = z.strictObject({
+  value: figure.describe('null where a task has fewer than k resolved episodes'),
+  low: figure.describe('of the percentile interval of a bootstrap that resamples tasks; null for one task'),
+  high: figure,
+});
+
+const successSchema = z
+  .strictObject({
+    threshold: z.number().describe('an episode succeeds with this score or a higher one'),
+    count: count.describe('resolved episodes that succeeded'),
+    rate: figure.describe('of the resolved episodes'),
+    wilson: intervalSchema.nullable().describe('for the rate; only where the number of episodes was fixed in advance'),
+    clopperPearson: intervalSchema
+      .nullable()
+      .describe('for the rate, never below its confidence; only where the number of episodes was fixed in advance'),
+    pass: z.array(
+      z.strictObject({
+        k: z.int().positive(),
+        anyOf: taskEstimateSchema.describe('pass@k: that one at least of k attempts at a task succeeds; mean over tasks'),
+        allOf: taskEstimateSchema.describe('pass^k: that all of k attempts at a task succeed; mean over tasks'),
+      }),
+    ),
+  })
+  .describe('successes; null unless the suite says what a success is');
+
+const histogramSchema = z
+  .strictObject({
+    edges: z
+      .array(z.number())
+      .describe('ascending, one more than there are counts; a bin reaches from its lower edge to below its upper one'),
+    counts: z.array(count),
+  })
+  .describe('resolved returns in at most 40 bins; of the first million');
+
+const coursePointSchema = z.strictObject({ episodes: count, mean: figure, low: figure, high: figure });
+
 export const officialStatisticsSchema = z
   .strictObject({
     episodes: count.describe('folded in index order, from index 0 on'),
@@ -72,7 +138,17 @@ export const officialStatisticsSchema = z
     max: figure,
     interval: intervalSchema.nullable().describe('for the mean; reaches over everything that unresolved episodes could have returned'),
     targetHalfWidth: figure.describe('half-width of the interval that the stopping rule aimed at'),
+    worstCase: worstCaseSchema.nullable().describe('null where no bounds limit what unresolved episodes could have returned'),
+    certainty: certaintySchema.nullable().describe('only where the stopping rule aimed at a half-width'),
+    bca: intervalSchema
+      .nullable()
+      .describe(
+        'bootstrap interval for the mean, a secondary figure; only where the number of episodes was fixed in advance and all are resolved',
+      ),
+    iqm: interquartileMeanSchema.nullable(),
     quantiles: quantilesSchema.nullable(),
+    histogram: histogramSchema.nullable(),
+    success: successSchema.nullable(),
     failures: z
       .record(z.enum(FAILURE_CAUSES), count)
       .describe('failed episodes by cause; each counts with the score that the suite declares'),
@@ -82,8 +158,12 @@ export const officialStatisticsSchema = z
     estimands: z
       .strictObject({
         thisSuite: estimateSchema.describe('Σ wₖ·x̄ₖ over exactly these tasks with their weights; SE² = Σ wₖ²·sₖ²/nₖ'),
+        taskPopulation: taskPopulationSchema.nullable().describe('null for a suite of one task'),
       })
       .describe('means that the episodes estimate, beside the plain one'),
+    course: z
+      .array(coursePointSchema)
+      .describe('mean and interval as they went along: at most 128 points, evenly spaced in episodes, and the last episode'),
     warnings: z.array(z.string()).describe('what a reader of these figures must know'),
   })
   .describe('official result of an evaluation: decided by checkpoint, suite and stopping rule alone');
@@ -92,4 +172,11 @@ export type OfficialStatistics = z.infer<typeof officialStatisticsSchema>;
 export type TaskStatistics = z.infer<typeof taskSchema>;
 export type MetricStatistics = z.infer<typeof metricSchema>;
 export type Estimate = z.infer<typeof estimateSchema>;
+export type TaskPopulation = z.infer<typeof taskPopulationSchema>;
+export type WorstCase = z.infer<typeof worstCaseSchema>;
+export type Certainty = z.infer<typeof certaintySchema>;
+export type TaskEstimate = z.infer<typeof taskEstimateSchema>;
+export type SuccessStatistics = z.infer<typeof successSchema>;
+export type Histogram = z.infer<typeof histogramSchema>;
+export type CoursePoint = z.infer<typeof coursePointSchema>;
 export type Quantiles = z.infer<typeof quantilesSchema>;

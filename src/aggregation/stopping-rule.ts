@@ -1,15 +1,23 @@
+import type { Bounds } from './bounds.ts';
 import type { Interval } from './intervals.ts';
 
 /** When to stop, as the suite says it. */
 export type Stop =
   | { readonly rule: 'fixed'; readonly episodes: number; readonly confidence: number }
-  /** `halfWidth` in units of the return. */
-  | { readonly rule: 'certified'; readonly halfWidth: number; readonly confidence: number };
+  /** Every `halfWidth` in units of the return. */
+  | { readonly rule: 'certified'; readonly halfWidth: number; readonly confidence: number }
+  | { readonly rule: 'approximate'; readonly halfWidth: number; readonly confidence: number }
+  /** `tightestAt`: number of episodes for which the interval is made to be as narrow as it can be; a whole number from 64 on. */
+  | { readonly rule: 'asymptotic'; readonly halfWidth: number; readonly confidence: number; readonly tightestAt: number };
 
 /** What one episode counts for, in units of the return. The two differ only while the episode is unresolved. */
 export interface Score {
   readonly low: number;
   readonly high: number;
+  /** What the episode returned, where it counts for something else than that. */
+  readonly returned?: { readonly low: number; readonly high: number };
+  /** Where the score had to lie, as was known before the episode was played; the bounds of the return unless it is given. */
+  readonly range?: Bounds;
 }
 
 /**

@@ -1,17 +1,18 @@
 import { InputError } from '../kernel/errors.ts';
+import { ApproximateRule } from './approximate-rule.ts';
+import { AsymptoticRule } from './asymptotic-rule.ts';
+import { FEWEST_VALUES } from './asymptotic-sequence.ts';
 import { assertBounds } from './bounds.ts';
 import type { Bounds } from './bounds.ts';
 import { CertifiedRule } from './certified-rule.ts';
 import { FixedRule } from './fixed-rule.ts';
+import { halfWidthProblem } from './reach.ts';
 import type { Stop, StoppingRule } from './stopping-rule.ts';
-
-/** As a share of the range. Narrower ones need some 10⁸ episodes, and a grid that no longer fits a processor's cache. */
-const NARROWEST = 1e-4;
 
 /**
  * The rule that a suite asks for, with nothing folded yet. A further rule is a member of `Stop`, a class and a case here.
  *
- * @throws InputError when a number is out of its range, or when `certified` lacks bounds or asks for a half-width out of reach.
+ * @throws InputError when a number is out of its range, or when a rule lacks the bounds that it needs or asks for a half-width out of reach.
  */
 export function stoppingRule(stop: Stop, bounds: Bounds | undefined): StoppingRule {
   if (bounds !== undefined) assertBounds(bounds);
@@ -19,33 +20,39 @@ export function stoppingRule(stop: Stop, bounds: Bounds | undefined): StoppingRu
     throw invalid('confidence', `expected a number between 0.5 and 1, got ${stop.confidence}`);
   switch (stop.rule) {
     case 'fixed':
-      if (!Number.isSafeInteger(stop.episodes) || stop.episodes < 2)
-        throw invalid('episodes', `expected a whole number from 2 on, got ${stop.episodes}`);
+      assertWhole('episodes', stop.episodes, 2);
       return new FixedRule(stop.episodes, stop.confidence, bounds);
     case 'certified':
-      return certifiedRule(stop.halfWidth, stop.confidence, bounds);
+      return new CertifiedRule(stop.halfWidth, stop.confidence, boundsFor(stop, bounds));
+    case 'approximate':
+      return new ApproximateRule(stop.halfWidth, stop.confidence, boundsFor(stop, bounds));
+    case 'asymptotic':
+      assertPositive(stop.halfWidth);
+      assertWhole('tightestAt', stop.tightestAt, FEWEST_VALUES);
+      return new AsymptoticRule(stop, bounds);
   }
 }
 
-function certifiedRule(halfWidth: number, confidence: number, bounds: Bounds | undefined): StoppingRule {
+/** The bounds, within which the half-width makes sense. */
+function boundsFor({ rule, halfWidth }: Extract<Stop, { rule: 'certified' | 'approximate' }>, bounds: Bounds | undefined): Bounds {
   if (bounds === undefined) {
     throw new InputError(
       'stop.bounds-missing',
-      'stop.rule: "certified" needs to know the range of the return; declare reward.bounds, or use the rule "fixed"',
+      `stop.rule: "${rule}" needs to know the range of the return; declare reward.bounds, or use the rule "fixed" or "asymptotic"`,
     );
   }
-  const range = bounds.high - bounds.low;
+  assertPositive(halfWidth);
+  const problem = halfWidthProblem(halfWidth, bounds);
+  if (problem !== undefined) throw invalid('halfWidth', problem);
+  return bounds;
+}
+
+function assertPositive(halfWidth: number): void {
   if (!(halfWidth > 0 && Number.isFinite(halfWidth))) throw invalid('halfWidth', `expected a positive number, got ${halfWidth}`);
-  if (halfWidth >= range / 2) {
-    throw invalid('halfWidth', `${halfWidth} is met without an episode, half of the range of reward.bounds is ${range / 2}; ask for less`);
-  }
-  if (halfWidth < NARROWEST * range) {
-    throw invalid(
-      'halfWidth',
-      `${halfWidth} is out of reach with reward.bounds ${range} apart; ask for ${NARROWEST * range} or more, or declare tighter bounds`,
-    );
-  }
-  return new CertifiedRule(halfWidth, confidence, bounds);
+}
+
+function assertWhole(field: string, value: number, least: number): void {
+  if (!Number.isSafeInteger(value) || value < least) throw invalid(field, `expected a whole number from ${least} on, got ${value}`);
 }
 
 function invalid(field: string, message: string): InputError {

@@ -1,21 +1,40 @@
 import type { FailureCause, Outcome } from '../kernel/outcome.ts';
 import type { Bounds } from './bounds.ts';
+import { certainty } from './certainty.ts';
+import { Course } from './course.ts';
 import { figureOf } from './figure.ts';
-import { KeptValues } from './kept-values.ts';
 import { MetricResults } from './metric-results.ts';
 import { Moments } from './moments.ts';
-import type { OfficialStatistics, Quantiles } from './statistics.ts';
+import { ReturnDistribution } from './return-distribution.ts';
+import type { Certainty, CoursePoint, OfficialStatistics } from './statistics.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
+import { SuccessResults } from './success-results.ts';
+import type { SuccessCriterion } from './success-results.ts';
 import { TaskResults } from './task-results.ts';
 import type { WeightedTask } from './task-results.ts';
+import { worstCase } from './worst-case.ts';
 
-/** What is known of the folded episodes besides whether they suffice. Constant state, but for the values kept for quantiles. */
+export interface TallyOptions {
+  readonly tasks: readonly WeightedTask[];
+  /** Names of the metrics to aggregate. */
+  readonly metrics: readonly string[];
+  readonly bounds: Bounds | undefined;
+  readonly success: SuccessCriterion | undefined;
+  /** Fed by the fold, before the tally is; asked here. */
+  readonly rule: StoppingRule;
+}
+
+/** What is known of the folded episodes besides whether they suffice. Constant state, but for the values kept. */
 export class Tally {
   readonly #returns = new Moments();
-  readonly #values = new KeptValues();
+  readonly #distribution = new ReturnDistribution();
   readonly #lengths = new Moments();
   readonly #tasks: TaskResults;
   readonly #metrics: MetricResults;
+  readonly #success: SuccessResults | undefined;
+  readonly #bounds: Bounds | undefined;
+  readonly #rule: StoppingRule;
+  readonly #course = new Course<CoursePoint>();
   readonly #failures: Record<FailureCause, number> = {
     timeout: 0,
     'policy-crash': 0,
@@ -27,9 +46,13 @@ export class Tally {
   };
   #unresolved = 0;
 
-  constructor(tasks: readonly WeightedTask[], metrics: readonly string[], bounds: Bounds | undefined) {
+  /** @throws RangeError when there is no task, or a weight that is not positive and finite. */
+  constructor({ tasks, metrics, bounds, success, rule }: TallyOptions) {
     this.#tasks = new TaskResults(tasks, bounds);
     this.#metrics = new MetricResults(metrics);
+    this.#success = success && new SuccessResults(success, tasks);
+    this.#bounds = bounds;
+    this.#rule = rule;
   }
 
   get episodes(): number {
@@ -41,27 +64,19 @@ export class Tally {
     return this.#returns.mean;
   }
 
-  /** @param outcome as judged. @throws RangeError when there is no such task. */
+  /** Takes the next episode in, once the rule has. @param outcome as judged. @throws RangeError when there is no such task. */
   add(task: number, outcome: Outcome, score: Score): void {
     this.#tasks.add(task, score);
-    if (outcome.kind === 'lost') {
-      this.#unresolved += 1;
-      return;
-    }
-    this.#returns.add(score.low);
-    this.#values.add(score.low);
-    if (outcome.kind === 'failed') {
-      this.#failures[outcome.cause] += 1;
-      return;
-    }
-    this.#lengths.add(outcome.length);
-    this.#metrics.add(outcome.metrics);
+    if (outcome.kind === 'lost') this.#unresolved += 1;
+    else this.#addResolved(task, outcome, score.low);
+    this.#course.note(this.episodes, () => this.#point());
   }
 
-  official(rule: StoppingRule, endedBy: OfficialStatistics['endedBy']): OfficialStatistics {
+  official(endedBy: OfficialStatistics['endedBy']): OfficialStatistics {
     const returns = this.#returns;
+    const { confidence, targetHalfWidth } = this.#rule;
     // A rule that looks at the returns stops early on lucky ones, and an interval for a fixed number of episodes would then promise too much.
-    const taskConfidence = rule.targetHalfWidth === undefined ? rule.confidence : undefined;
+    const fixed = targetHalfWidth === undefined;
     return {
       episodes: this.episodes,
       resolved: returns.count,
@@ -72,30 +87,53 @@ export class Tally {
       standardError: figureOf(returns.standardError),
       min: figureOf(returns.min),
       max: figureOf(returns.max),
-      interval: rule.interval() ?? null,
-      targetHalfWidth: figureOf(rule.targetHalfWidth),
-      quantiles: this.#quantiles(),
+      interval: this.#rule.interval() ?? null,
+      targetHalfWidth: figureOf(targetHalfWidth),
+      worstCase: worstCase(returns.mean, returns.count, this.#unresolved, this.#bounds) ?? null,
+      certainty: this.#certainty() ?? null,
+      ...this.#distribution.figures(confidence, fixed && this.#unresolved === 0),
+      success: this.#success?.statistics(this.#unresolved, confidence, fixed) ?? null,
       failures: { ...this.#failures },
       meanLength: figureOf(this.#lengths.mean),
-      tasks: this.#tasks.statistics(taskConfidence),
+      tasks: this.#tasks.statistics(fixed ? confidence : undefined),
       metrics: this.#metrics.statistics(),
-      estimands: { thisSuite: this.#tasks.thisSuite() },
-      warnings: [...rule.warnings(), ...this.#warnings()],
+      estimands: { thisSuite: this.#tasks.thisSuite(), taskPopulation: this.#tasks.taskPopulation(returns.mean, confidence) },
+      course: this.#course.points(this.episodes, () => this.#point()),
+      warnings: [...this.#rule.warnings(), ...this.#warnings(fixed)],
     };
   }
 
-  #quantiles(): Quantiles | null {
-    const [p05, p25, p50, p75, p95] = this.#values.quantiles([0.05, 0.25, 0.5, 0.75, 0.95]) ?? [];
-    if (p05 === undefined || p25 === undefined || p50 === undefined || p75 === undefined || p95 === undefined) return null;
-    return { of: this.#values.count, p05, p25, p50, p75, p95 };
+  #addResolved(task: number, outcome: Exclude<Outcome, { kind: 'lost' }>, score: number): void {
+    this.#returns.add(score);
+    this.#distribution.add(score, task);
+    this.#success?.add(task, score);
+    if (outcome.kind === 'failed') {
+      this.#failures[outcome.cause] += 1;
+      return;
+    }
+    this.#lengths.add(outcome.length);
+    this.#metrics.add(outcome.metrics);
   }
 
-  #warnings(): string[] {
-    const warnings: string[] = [];
-    if (this.#values.count < this.#returns.count)
-      warnings.push(`Quantiles are of the first ${this.#values.count} resolved episodes; the values of later ones are not kept.`);
-    if (this.#returns.count > 1 && !Number.isFinite(this.#returns.variance))
-      warnings.push('The returns are so large that floating point cannot hold their variance.');
-    return warnings;
+  #point(): CoursePoint {
+    const interval = this.#rule.interval();
+    return { episodes: this.episodes, mean: figureOf(this.#returns.mean), low: figureOf(interval?.low), high: figureOf(interval?.high) };
+  }
+
+  #certainty(): Certainty | undefined {
+    const { standardDeviation } = this.#returns;
+    const { confidence, targetHalfWidth } = this.#rule;
+    if (standardDeviation === undefined || targetHalfWidth === undefined) return undefined;
+    return certainty(this.episodes, standardDeviation, targetHalfWidth, confidence);
+  }
+
+  #warnings(fixed: boolean): string[] {
+    const overflow = this.#returns.count > 1 && !Number.isFinite(this.#returns.variance);
+    return [
+      ...this.#distribution.warnings(fixed && this.#unresolved === 0),
+      ...(overflow ? ['The returns are so large that floating point cannot hold their variance.'] : []),
+      ...this.#tasks.warnings(),
+      ...(this.#success?.warnings() ?? []),
+    ];
   }
 }

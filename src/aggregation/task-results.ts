@@ -1,7 +1,11 @@
 import type { Bounds } from './bounds.ts';
+import { clusteredError } from './clustered-error.ts';
+import type { Cluster } from './clustered-error.ts';
+import { studentQuantile } from './distribution-quantiles.ts';
 import { figureOf } from './figure.ts';
+import { interval } from './intervals.ts';
 import { Sample } from './sample.ts';
-import type { Estimate, TaskStatistics } from './statistics.ts';
+import type { Estimate, TaskPopulation, TaskStatistics } from './statistics.ts';
 import type { Score } from './stopping-rule.ts';
 
 export interface WeightedTask {
@@ -9,6 +13,9 @@ export interface WeightedTask {
   /** Positive; relative to the weights of the other tasks. */
   readonly weight: number;
 }
+
+/** With fewer the clustered standard error is itself uncertain, and tends to be too small. */
+const FEW_TASKS = 20;
 
 /** Scores apart by task, and their weighted mean. */
 export class TaskResults {
@@ -49,6 +56,33 @@ export class TaskResults {
       squaredError += (share * (sample.moments.standardError ?? Number.NaN)) ** 2;
     }
     return { mean: figureOf(mean), standardError: figureOf(Math.sqrt(squaredError)) };
+  }
+
+  /** The mean over all resolved episodes, with a standard error for tasks that are themselves drawn. Null for one task, which tells nothing of others. */
+  taskPopulation(mean: number | undefined, confidence: number): TaskPopulation | null {
+    if (this.#tasks.length === 1) return null;
+    const clusters = this.#clusters();
+    const standardError = clusteredError(clusters);
+    const tasks = clusters.length;
+    if (mean === undefined || standardError === undefined || !Number.isFinite(standardError))
+      return { mean: figureOf(mean), standardError: null, tasks, interval: null };
+    const halfWidth = studentQuantile((1 + confidence) / 2, tasks - 1) * standardError;
+    return { mean, standardError, tasks, interval: interval('clustered-t', mean - halfWidth, mean + halfWidth, confidence) };
+  }
+
+  warnings(): string[] {
+    const tasks = this.#clusters().length;
+    if (this.#tasks.length === 1 || tasks === 0 || tasks >= FEW_TASKS) return [];
+    return [
+      `The standard error for the population of tasks rests on ${tasks} ${tasks === 1 ? 'task' : 'tasks'}: with fewer than ${FEW_TASKS} it tends to be too small.`,
+    ];
+  }
+
+  /** Of the tasks that have resolved episodes. */
+  #clusters(): Cluster[] {
+    return this.#tasks.flatMap(({ sample: { moments } }) =>
+      moments.mean === undefined ? [] : [{ count: moments.count, mean: moments.mean }],
+    );
   }
 
   #sample(task: number): Sample {

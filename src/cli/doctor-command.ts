@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { doctorJson, doctorText, exitCodeOf, runDoctor, type DoctorCheck } from '../doctor/doctor.ts';
 import { interruption } from './interruption.ts';
 import { print } from './output.ts';
-import { printable } from './printable.ts';
+import { printable } from '../shown/printable.ts';
 
 /** @param checksOf makes the checks for a configuration. */
 export function doctorCommand(checksOf: (configFile: string | undefined) => readonly DoctorCheck[]): Command {

@@ -1,5 +1,5 @@
 import { messageOf, MusterError } from '../kernel/errors.ts';
-import { printable } from './printable.ts';
+import { printable } from '../shown/printable.ts';
 
 /** What is told on stderr about an error: a defect with its stack, for whoever mends it. */
 export function errorReport(error: unknown): string {

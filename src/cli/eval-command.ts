@@ -1,40 +1,35 @@
 import { basename, join } from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { EvaluationFailedError } from '../orchestrator/evaluate.ts';
 import type { Progress } from '../orchestrator/progress.ts';
 import type { Summary } from '../orchestrator/summary.ts';
 import { errorReport, notice } from './error-report.ts';
 import type { EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
 import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
+import { collect, wholeNumber } from './flag-values.ts';
 import { interruption } from './interruption.ts';
 import { print } from './output.ts';
 import { openProgressDisplay } from './progress-display.ts';
-import type { ProgressTitle } from './progress-lines.ts';
+import { evaluationView, type ProgressTitle } from './progress-lines.ts';
+import { addStopFlags, type StopFlags } from './stop-override.ts';
 import { summaryLines } from './summary-lines.ts';
 
-interface EvalFlags {
+interface EvalFlags extends StopFlags {
   readonly checkpoint: readonly string[];
   readonly sandboxes?: number;
-  readonly episodes?: number;
-  readonly halfWidth?: number;
   readonly json?: true;
   readonly out?: string;
   readonly config?: string;
 }
 
 export function evalCommand(evaluateSuite: EvaluateSuite): Command {
-  return new Command('eval')
+  const command = new Command('eval')
     .summary('evaluate checkpoints on a suite')
     .description('Plays episodes of a suite in isolated sandboxes until the answer is precise enough, and prints the summary.')
     .argument('<suite>', 'suite file (YAML or JSON)')
     .requiredOption('-c, --checkpoint <path>', 'checkpoint file or directory; give it again for further ones', collect)
-    .option('-n, --sandboxes <count>', 'most sandboxes at a time', wholeNumber)
-    .option('--episodes <count>', "play exactly so many episodes, in place of the suite's stopping rule", wholeNumber)
-    .option(
-      '--half-width <width>',
-      "stop when the certified interval is this narrow, in place of the suite's stopping rule",
-      positiveNumber,
-    )
+    .option('-n, --sandboxes <count>', 'most sandboxes at a time', wholeNumber);
+  return addStopFlags(command)
     .option('--json', 'print exactly one JSON document on stdout')
     .option('-o, --out <directory>', 'keep summary, episodes and configuration in a new directory')
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
@@ -93,7 +88,7 @@ interface Attempt {
 /** Never rejects: what goes wrong with one checkpoint takes nothing from those before it. */
 async function verdictOn(evaluator: SuiteEvaluator, checkpoint: string, { title, out, signal }: Attempt): Promise<Verdict> {
   try {
-    using display = openProgressDisplay(title, process.stderr);
+    using display = openProgressDisplay(evaluationView(title), process.stderr);
     const onProgress = (progress: Progress): void => display.show(progress);
     const summary = await evaluator.evaluate(checkpoint, { signal, onProgress, ...(out === undefined ? {} : { out }) });
     return { summary, exitCode: EXIT_CODES.done };
@@ -118,20 +113,4 @@ function jsonText(checkpoints: number, summaries: readonly Summary[]): string {
 /** Several checkpoints get a directory each, numbered in the order given: their base names may be the same. */
 function outDirectory(out: string, checkpoints: readonly string[], position: number): string {
   return checkpoints.length === 1 ? out : join(out, `${position + 1}-${basename(checkpoints[position] ?? '')}`);
-}
-
-function collect(value: string, before: readonly string[] | undefined): readonly string[] {
-  return [...(before ?? []), value];
-}
-
-function wholeNumber(text: string): number {
-  const value = Number(text);
-  if (Number.isSafeInteger(value) && value >= 1) return value;
-  throw new InvalidArgumentError('expected a whole number from 1 on.');
-}
-
-function positiveNumber(text: string): number {
-  const value = Number(text);
-  if (Number.isFinite(value) && value > 0) return value;
-  throw new InvalidArgumentError('expected a number above 0.');
 }

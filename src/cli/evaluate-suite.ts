@@ -1,19 +1,16 @@
 import type { Progress } from '../orchestrator/progress.ts';
 import type { Summary } from '../orchestrator/summary.ts';
+import type { StopFlags } from './stop-override.ts';
 
 /** What `muster eval` needs of the composition root: a suite, ready to be played by one checkpoint after the other. */
 export type EvaluateSuite = (request: SuiteRequest) => Promise<SuiteEvaluator>;
 
-export interface SuiteRequest {
+export interface SuiteRequest extends StopFlags {
   /** Path of the suite file. */
   readonly suite: string;
   /** Path of a configuration file. */
   readonly config?: string;
   readonly sandboxes?: number;
-  /** Replaces the suite's stopping rule by a fixed number of episodes. */
-  readonly episodes?: number;
-  /** Replaces the suite's stopping rule by `certified`. */
-  readonly halfWidth?: number;
 }
 
 export interface SuiteEvaluator extends AsyncDisposable {

@@ -9,6 +9,10 @@ export const EXIT_CODES = {
   badInput: 2,
   /** The machine or a provider failed; the same command may succeed later. */
   infrastructure: 3,
+  /** A comparison found every candidate worse than the baseline. */
+  regress: 4,
+  /** A comparison came to no verdict within its budget. */
+  inconclusive: 5,
   /** Ctrl-C, as shells have it: 128 + SIGINT. */
   interrupted: 130,
 } as const;

@@ -2,11 +2,14 @@ import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { doctorChecks } from '../doctor-checks.ts';
 import { configuration, Muster } from '../main.ts';
+import { plan } from '../plan.ts';
+import { compareCommand } from './compare-command.ts';
 import { doctorCommand } from './doctor-command.ts';
 import { errorReport } from './error-report.ts';
 import { evalCommand } from './eval-command.ts';
 import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
 import { heedOutputErrors, print } from './output.ts';
+import { planCommand } from './plan-command.ts';
 import { evaluatorOf } from './suite-evaluator.ts';
 
 /** The `muster` command: parses, runs, and turns whatever goes wrong into a message and an exit code. */
@@ -22,6 +25,10 @@ const evaluateCommand = evalCommand(async (request) =>
   evaluatorOf(await Muster.open(configuration(request.config, request.sandboxes)), request),
 );
 program.addCommand(evaluateCommand.copyInheritedSettings(program));
+program.addCommand(compareCommand(({ config, sandboxes }) => Muster.open(configuration(config, sandboxes))).copyInheritedSettings(program));
+program.addCommand(
+  planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)).copyInheritedSettings(program),
+);
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));
 
 try {

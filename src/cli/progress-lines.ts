@@ -1,7 +1,8 @@
 import { styleText } from 'node:util';
 import type { Progress } from '../orchestrator/progress.ts';
-import { formatCount, formatDuration, formatFigure, formatRate } from './figures.ts';
-import { printableLine } from './printable.ts';
+import { formatCount, formatDuration, formatFigure, formatRate } from '../shown/figures.ts';
+import { printableLine } from '../shown/printable.ts';
+import type { ProgressView } from './progress-display.ts';
 
 /** What the display says about an evaluation that runs. Pure: colours are added, or not, by `styleText`'s own rules. */
 export interface ProgressTitle {
@@ -10,6 +11,10 @@ export interface ProgressTitle {
 }
 
 const BAR_CELLS = 28;
+
+export function evaluationView(title: ProgressTitle): ProgressView<Progress> {
+  return { lines: (progress) => progressLines(title, progress), line: (progress) => progressLine(title, progress) };
+}
 
 /** Four lines for a terminal, each cut to its width by the caller. */
 export function progressLines(title: ProgressTitle, progress: Progress): string[] {
@@ -26,17 +31,18 @@ export function progressLine(title: ProgressTitle, progress: Progress): string {
   return `${title.suite} · ${printableLine(title.checkpoint)}: ${episodesText(progress)}; mean ${meanText(progress)}; pool ${poolText(progress)}`;
 }
 
-function share({ statistics }: Progress): number {
+function share({ statistics }: Pick<Progress, 'statistics'>): number {
   const total = statistics.episodes + statistics.expectedRemaining;
   return total === 0 ? 0 : statistics.episodes / total;
 }
 
-function bar(filled: number): string {
+/** @param filled share of the whole, 0 … 1 */
+export function bar(filled: number): string {
   const cells = Math.round(filled * BAR_CELLS);
   return styleText('cyan', '█'.repeat(cells)) + styleText('dim', '░'.repeat(BAR_CELLS - cells));
 }
 
-function label(text: string): string {
+export function label(text: string): string {
   return styleText('dim', text.padEnd(5));
 }
 
@@ -58,7 +64,7 @@ function meanText({ statistics }: Progress): string {
   return `${formatFigure(mean, spread)}${width}${aim}`;
 }
 
-function poolText({ pool, surplus }: Progress): string {
+export function poolText({ pool, surplus }: Pick<Progress, 'pool' | 'surplus'>): string {
   const { creating, warming, idle, leased } = pool.sandboxes;
   const parts = [`${formatCount(leased)} playing`, `${formatCount(idle)} idle`, `${formatCount(creating + warming)} starting`];
   if (pool.totals.died > 0) parts.push(`${formatCount(pool.totals.died)} died`);

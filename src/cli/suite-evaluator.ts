@@ -1,5 +1,6 @@
-import type { EvaluationInput, Muster } from '../main.ts';
+import type { Muster } from '../main.ts';
 import type { SuiteEvaluator, SuiteRequest } from './evaluate-suite.ts';
+import { stopOverride } from './stop-override.ts';
 
 /**
  * Reads the suite once: every checkpoint plays the same, whatever becomes of its files meanwhile. Muster is closed with the
@@ -11,7 +12,7 @@ export async function evaluatorOf(
 ): Promise<SuiteEvaluator> {
   await using opening = new AsyncDisposableStack();
   opening.use(muster);
-  const stop = stopOf(request);
+  const stop = stopOverride(request);
   const suite = await muster.loadSuite({ suite: request.suite, ...(stop ? { stop } : {}) });
   const opened = opening.move();
   return {
@@ -19,10 +20,4 @@ export async function evaluatorOf(
     evaluate: (checkpoint, options) => muster.evaluateLoaded(suite, { checkpoint }, options),
     [Symbol.asyncDispose]: () => opened.disposeAsync(),
   };
-}
-
-function stopOf({ episodes, halfWidth }: SuiteRequest): EvaluationInput['stop'] {
-  if (episodes !== undefined) return { rule: 'fixed', episodes };
-  if (halfWidth !== undefined) return { rule: 'certified', halfWidth };
-  return undefined;
 }

@@ -1,20 +1,33 @@
 import { styleText } from 'node:util';
 import type { Ending, Summary } from '../orchestrator/summary.ts';
-import { formatCount, formatDuration, formatFigure, formatRate } from './figures.ts';
-import { printableLine } from './printable.ts';
+import { formatCount, formatDuration, formatFigure, formatRate } from '../shown/figures.ts';
+import { printableLine } from '../shown/printable.ts';
 
 type Interval = NonNullable<Summary['official']['interval']>;
-type Row = readonly [name: string, text: string];
+export type Row = readonly [name: string, text: string];
 
 /** The summary as a person reads it: the answer first, then how sure it is, then what it took. */
 export function summaryLines(summary: Summary, title: string): string[] {
-  const rows: Row[] = [...answerRows(summary), ...taskRows(summary), ...metricRows(summary), ...costRows(summary)];
-  const width = Math.max(...rows.map(([name]) => name.length));
+  const { official, run } = summary;
+  const names: Row[] = [
+    ['checkpoint', official.checkpoint.digest],
+    ['suite', official.suite.digest],
+  ];
   return [
     styleText('bold', printableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
-    ...rows.map(([name, text]) => `  ${styleText('dim', name.padEnd(width))}  ${text}`),
-    ...[...summary.official.warnings, ...summary.warnings].map((warning) => `  ${styleText('yellow', '!')} ${printableLine(warning)}`),
+    ...tableLines([...answerRows(summary), ...taskRows(summary), ...metricRows(summary), ...runRows(run), ...names]),
+    ...warningLines([...official.warnings, ...summary.warnings]),
   ];
+}
+
+/** Names and texts in two columns. */
+export function tableLines(rows: readonly Row[]): string[] {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, text]) => `  ${styleText('dim', name.padEnd(width))}  ${text}`);
+}
+
+export function warningLines(warnings: readonly string[]): string[] {
+  return warnings.map((warning) => `  ${styleText('yellow', '!')} ${printableLine(warning)}`);
 }
 
 function answerRows({ official, ended }: Summary): Row[] {
@@ -105,7 +118,8 @@ function metricRows({ official }: Summary): Row[] {
   });
 }
 
-function costRows({ run, official }: Summary): Row[] {
+/** What it took. */
+export function runRows(run: Summary['run']): Row[] {
   const extra = [
     run.surplus > 0 ? `${formatCount(run.surplus)} surplus` : '',
     run.retried > 0 ? `${formatCount(run.retried)} retried` : '',
@@ -116,8 +130,7 @@ function costRows({ run, official }: Summary): Row[] {
   return [
     ['time', played],
     ['sandboxes', `${formatCount(run.pool.created)} made by ${run.pool.provider} (at most ${formatCount(run.pool.sandboxesMax)})${died}`],
-    ['checkpoint', official.checkpoint.digest],
-    ['suite', official.suite.digest],
+    ...(run.cost === null ? [] : [['cost', formatFigure(run.cost, run.cost)] as const]),
   ];
 }
 

@@ -33,6 +33,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
       failureScores: suite.failureScores,
       tasks: suite.tasks,
       metrics: suite.metrics,
+      success: suite.success,
       rule: this.#rule,
       budgetEpisodes: suite.budget.episodes,
       windowSize: config.window,

@@ -1,11 +1,23 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Bounds } from '../../src/aggregation/bounds.ts';
 import { ConfidenceSequence } from '../../src/aggregation/certified.ts';
 import type { ConfidenceSequenceOptions } from '../../src/aggregation/certified.ts';
 import { seededRandom } from './seeded-random.ts';
 
-/** A value, or the lowest and highest that an unresolved one could be. */
-type Value = number | readonly [number, number];
+interface RangedValue {
+  readonly low: number;
+  readonly high: number;
+  readonly range: Bounds;
+}
+
+/** A value, or the lowest and highest that an unresolved one could be, or either of these in a range wider than [0, 1]. */
+type Value = number | readonly [number, number] | RangedValue;
+
+function spelledOut(value: Value): RangedValue {
+  if (typeof value === 'number') return { low: value, high: value, range: { low: 0, high: 1 } };
+  return 'range' in value ? value : { low: value[0], high: value[1], range: { low: 0, high: 1 } };
+}
 
 function run(options: ConfidenceSequenceOptions, values: Iterable<Value>): ConfidenceSequence {
   const sequence = new ConfidenceSequence(options);
@@ -15,6 +27,7 @@ function run(options: ConfidenceSequenceOptions, values: Iterable<Value>): Confi
 
 function fold(sequence: ConfidenceSequence, value: Value): void {
   if (typeof value === 'number') sequence.fold(value, value);
+  else if ('range' in value) sequence.fold(value.low, value.high, value.range);
   else sequence.fold(value[0], value[1]);
 }
 
@@ -25,13 +38,16 @@ function byDefinition(halfWidth: number, confidence: number, grid: number, value
   const down = new Float64Array(grid + 1);
   const alive = new Uint8Array(grid + 1).fill(1);
   let [resolved, sum, squares] = [0, 0, 0];
+  let before: Bounds = { low: 0, high: 1 };
   for (const value of values) {
-    const [low, high] = typeof value === 'number' ? [value, value] : value;
+    const { low, high, range } = spelledOut(value);
+    if (range.low !== before.low || range.high !== before.high) [resolved, sum, squares] = [resolved / 2, sum / 2, squares / 2];
+    before = range;
     const bet = halfWidth / ((0.25 + squares) / (resolved + 1));
     for (let point = 0; point <= grid; point += 1) {
       const m = point / grid;
-      up[point] = (up[point] ?? 0) + Math.log1p(Math.min(bet, 0.5 / m) * (low - m));
-      down[point] = (down[point] ?? 0) + Math.log1p(-Math.min(bet, 0.5 / (1 - m)) * (high - m));
+      up[point] = (up[point] ?? 0) + Math.log1p(Math.min(bet, 0.5 / (m - range.low)) * (low - m));
+      down[point] = (down[point] ?? 0) + Math.log1p(-Math.min(bet, 0.5 / (range.high - m)) * (high - m));
       if (Math.max(up[point] ?? 0, down[point] ?? 0) >= limit) alive[point] = 0;
     }
     if (low !== high) continue;
@@ -86,6 +102,61 @@ test('the walk over the ends keeps exactly the points that the definition keeps'
   );
 });
 
+/** Blocks of values with one mean, each in a range of its own: often on an end of it, at times unresolved. */
+const ranged = fc
+  .record({
+    seed: fc.nat(2 ** 32 - 1),
+    mean: fc.constantFrom(0.01, 0.3, 0.9, 1),
+    blocks: fc.array(fc.record({ length: fc.nat(80), below: fc.constantFrom(0, 0.2, 3), above: fc.constantFrom(0, 0.5, 7) }), {
+      maxLength: 6,
+    }),
+  })
+  .map(({ seed, mean, blocks }) => {
+    const random = seededRandom(seed);
+    return blocks.flatMap(({ length, below, above }) => {
+      const range: Bounds = { low: -below, high: 1 + above };
+      return Array.from({ length }, (): Value => {
+        if (random() < 0.02) return { ...range, range };
+        const value = random() < 0.2 ? mean : random() < (mean - range.low) / (range.high - range.low) ? range.high : range.low;
+        return { low: value, high: value, range };
+      });
+    });
+  });
+
+test('the walk over the ends keeps exactly the points that the definition keeps when values lie in ranges that vary', () => {
+  fc.assert(
+    fc.property(ranged, fc.constantFrom(0.02, 0.1, 0.4), fc.constantFrom(0.8, 0.95), (xs, halfWidth, confidence) => {
+      const grid = Math.ceil(40 / halfWidth);
+      const sequence = run({ halfWidth, confidence, grid }, xs);
+      fc.pre(!sequence.contradicted);
+      expect({ low: sequence.low, high: sequence.high }).toEqual(byDefinition(halfWidth, confidence, grid, xs));
+    }),
+  );
+});
+
+const inRange = (xs: readonly number[], range: Bounds): Value[] => xs.map((x) => ({ low: x, high: x, range }));
+
+test('a range of [0, 1] is the one that goes without saying', () => {
+  const xs = goldenSequence(200);
+  const unranged = run(golden, xs);
+  const given = run(golden, inRange(xs, { low: 0, high: 1 }));
+  expect([given.low, given.high, given.expectedRemaining()]).toEqual([unranged.low, unranged.high, unranged.expectedRemaining()]);
+});
+
+test('a wider range than the values need costs certainty, and one that leaves out a possible mean is refused', () => {
+  const xs = goldenSequence(200);
+  const widened = run(golden, inRange(xs, { low: -2, high: 3 }));
+  expect(widened.low).toBeLessThan(707 / 1000);
+  expect(widened.high).toBeGreaterThan(0.873);
+  const sequence = new ConfidenceSequence(golden);
+  for (const [low, high] of [
+    [0.1, 1],
+    [0, 0.9],
+    [Number.NaN, 1],
+  ] as const)
+    expect(() => sequence.fold(0.5, 0.5, { low, high })).toThrow(/range around \[0, 1\]/);
+});
+
 test('a long run of missing values does not make the capital forget', () => {
   const missing = Array.from({ length: 1500 }, (): Value => [0, 1]);
   const random = seededRandom(3);
@@ -98,7 +169,7 @@ test('a long run of missing values does not make the capital forget', () => {
 
 test('what was ruled out is never admitted again, and the estimate of what is needed is always a number', () => {
   fc.assert(
-    fc.property(fc.oneof(values, bernoulli), (xs) => {
+    fc.property(fc.oneof(values, bernoulli, ranged), (xs) => {
       const sequence = new ConfidenceSequence({ halfWidth: 0.1, confidence: 0.95 });
       let [low, high] = [0, 1];
       for (const value of xs) {

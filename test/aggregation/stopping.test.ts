@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Bounds } from '../../src/aggregation/bounds.ts';
-import { wilsonInterval } from '../../src/aggregation/intervals.ts';
+import { halfWidthOf, wilsonInterval } from '../../src/aggregation/intervals.ts';
 import type { Interval } from '../../src/aggregation/intervals.ts';
 import type { Score, Stop, StoppingRule } from '../../src/aggregation/stopping-rule.ts';
 import { stoppingRule } from '../../src/aggregation/stopping.ts';
@@ -11,6 +11,8 @@ import { seededRandom } from './seeded-random.ts';
 const bounds: Bounds = { low: 0, high: 10 };
 const fixed: Stop = { rule: 'fixed', episodes: 8, confidence: 0.95 };
 const certified: Stop = { rule: 'certified', halfWidth: 0.5, confidence: 0.95 };
+const approximate: Stop = { rule: 'approximate', halfWidth: 0.5, confidence: 0.95 };
+const asymptotic: Stop = { rule: 'asymptotic', halfWidth: 0.5, confidence: 0.95, tightestAt: 500 };
 const missing: Score = { low: 0, high: 10 };
 const nothingKnown: Score = { low: -Infinity, high: Infinity };
 
@@ -75,21 +77,61 @@ test('fixed: without bounds an unresolved episode leaves no interval, and the re
   expect(folded(fixed, bounds, [...some, missing]).warnings()).toEqual([]);
 });
 
-const scores = fc.array(fc.oneof(fc.constantFrom(0, 10), fc.double({ min: 0, max: 10, noNaN: true })).map(known), {
-  minLength: 2,
-  maxLength: 60,
-});
-const twoValued = fc.array(fc.constantFrom(0, 10).map(known), { minLength: 2, maxLength: 60 });
+const anyReturn = fc.oneof(fc.constantFrom(0, 10), fc.double({ min: 0, max: 10, noNaN: true })).map(known);
+const scores = fc.array(anyReturn, { minLength: 2, maxLength: 100 });
+const twoValued = fc.array(fc.constantFrom(0, 10).map(known), { minLength: 2, maxLength: 100 });
+const everyRule = fc.constantFrom(fixed, certified, approximate, asymptotic);
 
 test('with every rule, an unresolved episode only ever widens the interval', () => {
   fc.assert(
-    fc.property(fc.oneof(scores, twoValued), fc.nat(60), fc.constantFrom(fixed, certified), (seen, place, stop) => {
+    fc.property(fc.oneof(scores, twoValued), fc.nat(100), everyRule, (seen, place, stop) => {
       const rule = folded(stop, bounds, seen);
       fc.pre(!rule.warnings().some((warning) => warning.includes('contradict')));
-      const before = ends(rule.interval());
-      const after = ends(folded(stop, bounds, seen.toSpliced(place, 0, missing)).interval());
+      const before = rule.interval();
+      const after = folded(stop, bounds, seen.toSpliced(place, 0, missing)).interval();
+      expect(after === undefined).toBe(before === undefined);
+      if (before === undefined || after === undefined) return;
       expect(after.low).toBeLessThanOrEqual(before.low);
       expect(after.high).toBeGreaterThanOrEqual(before.high);
+    }),
+  );
+});
+
+const withMissing = fc.array(fc.oneof({ weight: 30, arbitrary: anyReturn }, { weight: 1, arbitrary: fc.constant(missing) }), {
+  minLength: 1,
+  maxLength: 100,
+});
+
+test('with every rule, the answer depends on the folded prefix alone and not on when it was asked for', () => {
+  const answer = (rule: StoppingRule): unknown => [rule.satisfied(), rule.interval(), rule.expectedRemaining(), rule.warnings()];
+  fc.assert(
+    fc.property(withMissing, everyRule, (seen, stop) => {
+      const asked = stoppingRule(stop, bounds);
+      const answers = seen.map((score) => {
+        asked.fold(score);
+        return answer(asked);
+      });
+      for (const episodes of [seen.length, 1, 64, 80]) {
+        const prefix = seen.slice(0, episodes);
+        expect(answers[prefix.length - 1]).toEqual(answer(folded(stop, bounds, prefix)));
+      }
+    }),
+  );
+});
+
+test('a rule with a target is satisfied only by an interval that is so narrow', () => {
+  const streams = fc.tuple(fc.nat(2 ** 31), fc.constantFrom(0, 0.5, 4), fc.constantFrom(0, 0.01));
+  const rules = fc.constantFrom(certified, approximate, asymptotic);
+  fc.assert(
+    fc.property(streams, rules, fc.double({ min: 0.3, max: 4, noNaN: true }), ([seed, spread, lost], stop, halfWidth) => {
+      const random = seededRandom(seed);
+      const rule = stoppingRule({ ...stop, halfWidth }, bounds);
+      for (let episodes = 0; episodes < 400 && !rule.satisfied(); episodes += 1)
+        rule.fold(random() < lost ? missing : known(5 + spread * (random() - random())));
+      if (!rule.satisfied()) return;
+      const interval = rule.interval();
+      expect(interval === undefined ? Infinity : halfWidthOf(interval)).toBeLessThanOrEqual(halfWidth * (1 + 1e-12));
+      expect([rule.expectedRemaining(), rule.targetHalfWidth]).toEqual([0, halfWidth]);
     }),
   );
 });
@@ -143,16 +185,30 @@ test('certified: returns that drift are reported', () => {
 });
 
 test.each<[string, Stop, Bounds | undefined, RegExp]>([
-  ['certified without bounds', certified, undefined, /declare reward\.bounds/],
+  ['certified without bounds', certified, undefined, /stop\.rule: "certified" needs.*declare reward\.bounds/],
+  ['approximate without bounds', approximate, undefined, /stop\.rule: "approximate" needs.*declare reward\.bounds/],
   ['a half-width that is met without an episode', { ...certified, halfWidth: 5 }, bounds, /met without an episode/],
+  ['a half-width as wide for "approximate"', { ...approximate, halfWidth: 5 }, bounds, /stop\.halfWidth: .*met without an episode/],
   ['a half-width out of reach', { ...certified, halfWidth: 1e-6 }, bounds, /out of reach/],
-  ['no half-width', { ...certified, halfWidth: 0 }, bounds, /stop\.halfWidth: expected a positive number/],
-  ['certainty', { ...certified, confidence: 1 }, bounds, /stop\.confidence/],
-  ['a coin toss', { ...fixed, confidence: 0.5 }, bounds, /stop\.confidence/],
+  ['a half-width out of reach for "approximate"', { ...approximate, halfWidth: 1e-6 }, bounds, /stop\.halfWidth: .*out of reach/],
   ['one episode', { ...fixed, episodes: 1 }, bounds, /stop\.episodes/],
+  ['a tightest point before the first interval', { ...asymptotic, tightestAt: 63 }, bounds, /stop\.tightestAt: .*from 64 on, got 63/],
+  ['a tightest point that is no number of episodes', { ...asymptotic, tightestAt: 99.5 }, undefined, /stop\.tightestAt/],
   ['bounds in the wrong order', fixed, { low: 1, high: 0 }, /reward\.bounds/],
   ['infinite bounds', fixed, { low: 0, high: Infinity }, /reward\.bounds/],
 ])('%s is refused with the field and the remedy', (_name, stop, declared, message) => {
   expect(() => stoppingRule(stop, declared)).toThrow(InputError);
   expect(() => stoppingRule(stop, declared)).toThrow(message);
+});
+
+test.each([fixed, certified, approximate, asymptotic])('$rule refuses a confidence that is a coin toss, certainty or no number', (stop) => {
+  for (const confidence of [0.5, 0, -1, 1, 95, Number.NaN]) {
+    expect(() => stoppingRule({ ...stop, confidence }, bounds)).toThrow(InputError);
+    expect(() => stoppingRule({ ...stop, confidence }, bounds)).toThrow(/stop\.confidence: expected a number between 0\.5 and 1, got/);
+  }
+});
+
+test.each([certified, approximate, asymptotic])('$rule refuses a half-width that is no positive number', (stop) => {
+  for (const halfWidth of [0, -1, Infinity, Number.NaN])
+    expect(() => stoppingRule({ ...stop, halfWidth }, bounds)).toThrow(/stop\.halfWidth: expected a positive number/);
 });

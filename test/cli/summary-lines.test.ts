@@ -35,7 +35,14 @@ const OFFICIAL: Summary['official'] = {
   meanLength: 90,
   tasks: [{ name: 'shop', weight: 1, episodes: 1234, unresolved: 0, mean: 0.27302, standardError: 0.00057, interval: null }],
   metrics: [],
-  estimands: { thisSuite: { mean: 0.27302, standardError: 0.00057 } },
+  worstCase: { low: 0.27302, high: 0.27302 },
+  certainty: null,
+  bca: null,
+  iqm: null,
+  histogram: null,
+  success: null,
+  course: [],
+  estimands: { thisSuite: { mean: 0.27302, standardError: 0.00057 }, taskPopulation: null },
   warnings: [],
 };
 

@@ -57,6 +57,7 @@ export class ResultsDirectory implements AsyncDisposable {
   /** One line an episode. @returns a promise when the disk does not keep up. @throws InfrastructureError when it cannot be kept. */
   write(record: object): Promise<void> | undefined {
     if (this.#failure) throw this.#failure;
+    if (this.#episodes.destroyed) throw new Error('the results directory has been closed');
     this.#isEmpty = false;
     if (this.#episodes.write(`${JSON.stringify(record)}\n`)) return undefined;
     this.#draining ??= this.#drained().finally(() => (this.#draining = undefined));

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { errorReport, notice } from '../../src/cli/error-report.ts';
-import { printable, printableLine } from '../../src/cli/printable.ts';
+import { printable, printableLine } from '../../src/shown/printable.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 
 const TITLE_AND_RED = '\u001b]0;owned\u0007\u001b[31mred';

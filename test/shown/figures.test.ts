@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatCount, formatDuration, formatFigure, formatRate } from '../../src/cli/figures.ts';
+import { formatCount, formatDuration, formatFigure, formatRate } from '../../src/shown/figures.ts';
 
 describe('a figure', () => {
   it.each([

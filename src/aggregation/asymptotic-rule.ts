@@ -1,0 +1,139 @@
+import { AsymptoticSequence, FEWEST_VALUES } from './asymptotic-sequence.ts';
+import type { Bounds } from './bounds.ts';
+import { halfWidthOf, interval } from './intervals.ts';
+import type { Interval } from './intervals.ts';
+import { Sample } from './sample.ts';
+import type { Score, StoppingRule } from './stopping-rule.ts';
+
+/** While nearly all returns are the same, their deviation says nothing about the rare others: at least so many have to be seen. */
+const FEWEST_OFF_MODE = 10;
+
+const UNBOUNDED: Bounds = { low: -Infinity, high: Infinity };
+
+export interface AsymptoticRuleOptions {
+  /** In units of the return. */
+  readonly halfWidth: number;
+  readonly confidence: number;
+  readonly tightestAt: number;
+}
+
+/**
+ * Stops at the first episode at which the asymptotic confidence sequence is as narrow as asked for. Needs no bounds on the return; where there are
+ * some, an unresolved episode counts at both of them. Without them, one unresolved episode leaves no interval and the rule is never satisfied.
+ */
+export class AsymptoticRule implements StoppingRule {
+  readonly targetHalfWidth: number;
+  readonly confidence: number;
+  readonly #bounds: Bounds;
+  readonly #sequence: AsymptoticSequence;
+  readonly #sample: Sample;
+  readonly #offMode = new OffMode();
+
+  /** @throws RangeError when an option is out of its range. */
+  constructor({ halfWidth, confidence, tightestAt }: AsymptoticRuleOptions, bounds: Bounds | undefined) {
+    if (!(halfWidth > 0)) throw new RangeError(`expected a positive half-width, got ${halfWidth}`);
+    const sequence = new AsymptoticSequence({ confidence, tightestAt });
+    this.targetHalfWidth = halfWidth;
+    this.confidence = confidence;
+    this.#bounds = bounds ?? UNBOUNDED;
+    this.#sequence = sequence;
+    this.#sample = new Sample(bounds, (moments) => sequence.interval(moments));
+  }
+
+  fold(score: Score): void {
+    const { returned = score } = score;
+    this.#sample.add(score);
+    if (returned.low === returned.high) this.#offMode.add(returned.low);
+  }
+
+  satisfied(): boolean {
+    const interval = this.interval();
+    return interval !== undefined && halfWidthOf(interval) <= this.targetHalfWidth;
+  }
+
+  /** Undefined before 64 episodes are resolved and 10 of them differ from the most frequent return. */
+  interval(): Interval | undefined {
+    const found = this.#isEnough() ? this.#sample.interval(this.confidence) : undefined;
+    if (found === undefined) return undefined;
+    // A mean never lies outside of the bounds.
+    return interval(found.method, Math.max(found.low, this.#bounds.low), Math.min(found.high, this.#bounds.high), found.confidence);
+  }
+
+  expectedRemaining(): number {
+    if (this.satisfied()) return 0;
+    const resolved = this.#sample.moments.count;
+    return Math.max(1, FEWEST_VALUES - resolved, this.#untilOffMode(), this.#untilNarrow());
+  }
+
+  warnings(): readonly string[] {
+    const reason = this.#sample.whyNoInterval();
+    if (reason !== undefined) return [`${reason} The stopping rule "asymptotic" cannot be satisfied without one.`];
+    if (this.#isEnough()) return [];
+    return [
+      `There is no interval: the stopping rule "asymptotic" needs ${FEWEST_VALUES} resolved episodes, of which ${FEWEST_OFF_MODE} differ from the most frequent return; of ${this.#sample.moments.count}, ${this.#offMode.count} did.`,
+    ];
+  }
+
+  #isEnough(): boolean {
+    return this.#sample.moments.count >= FEWEST_VALUES && this.#offMode.count >= FEWEST_OFF_MODE;
+  }
+
+  /** At the rate so far. */
+  #untilOffMode(): number {
+    const { count } = this.#offMode;
+    return Math.ceil((Math.max(0, FEWEST_OFF_MODE - count) * this.#sample.episodes) / Math.max(1, count));
+  }
+
+  /** Were the deviation and the number of unresolved episodes to stay as they are. */
+  #untilNarrow(): number {
+    const { episodes, unresolved, moments } = this.#sample;
+    const doubt = unresolved === 0 ? 0 : (unresolved * (this.#bounds.high - this.#bounds.low)) / 2;
+    const interval = this.interval();
+    const deviation =
+      interval === undefined
+        ? (moments.standardDeviation ?? 0)
+        : (halfWidthOf(interval) - doubt / episodes) / this.#sequence.relativeHalfWidth(episodes);
+    return leastWhole((more) => {
+      const later = episodes + more;
+      return deviation * this.#sequence.relativeHalfWidth(later) + doubt / later <= this.targetHalfWidth;
+    });
+  }
+}
+
+/**
+ * How many values differ from the most frequent one, counted up to 10. Exact, with a state that does not grow: each of eleven distinct values
+ * but the most frequent one is off it, so that counting ends there at the latest.
+ */
+class OffMode {
+  readonly #times = new Map<number, number>();
+  #values = 0;
+  #mostFrequent = 0;
+
+  add(value: number): void {
+    if (this.count >= FEWEST_OFF_MODE) return;
+    const times = (this.#times.get(value) ?? 0) + 1;
+    this.#times.set(value, times);
+    this.#values += 1;
+    this.#mostFrequent = Math.max(this.#mostFrequent, times);
+  }
+
+  get count(): number {
+    return this.#values - this.#mostFrequent;
+  }
+}
+
+/** The least whole number from 1 on of which `holds` is true, where it stays true from there; the greatest safe one if there is none. */
+function leastWhole(holds: (whole: number) => boolean): number {
+  let high = 1;
+  while (!holds(high)) {
+    if (high === Number.MAX_SAFE_INTEGER) return high;
+    high = Math.min(2 * high, Number.MAX_SAFE_INTEGER);
+  }
+  let below = Math.floor(high / 2);
+  while (high - below > 1) {
+    const middle = below + Math.floor((high - below) / 2);
+    if (holds(middle)) high = middle;
+    else below = middle;
+  }
+  return high;
+}

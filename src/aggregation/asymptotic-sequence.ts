@@ -1,0 +1,55 @@
+import { interval } from './intervals.ts';
+import type { Interval } from './intervals.ts';
+import type { Moments } from './moments.ts';
+
+/** The interval rests on the central limit theorem, which says too little about fewer values. */
+export const FEWEST_VALUES = 64;
+
+export interface AsymptoticSequenceOptions {
+  /** Between 0.5 and 1. */
+  readonly confidence: number;
+  /** Number of values at which the interval is tightest beside that of a number fixed in advance; a whole number from 64 on. */
+  readonly tightestAt: number;
+}
+
+/**
+ * Asymptotic confidence sequence for the mean of values with a finite variance (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024,
+ * "Time-uniform central limit theory and asymptotic confidence sequences"): x̄ ± s·w(n), for all n at once.
+ *
+ *     w(n) = √( 2(nρ² + 1)·ln(√(nρ² + 1)/α) / (n²ρ²) )      ρ² = (−α² − 2 ln α + ln(1 − 2 ln α − α²)) / tightestAt
+ *
+ * w is the boundary that a Brownian motion never crosses with probability 1 − α. The values come to behave like one as they grow in number, so
+ * the confidence is approached, not guaranteed. No bounds are needed.
+ */
+export class AsymptoticSequence {
+  readonly #confidence: number;
+  readonly #alpha: number;
+  readonly rhoSquared: number;
+
+  /** @throws RangeError when an option is out of its range. */
+  constructor({ confidence, tightestAt }: AsymptoticSequenceOptions) {
+    if (!(confidence > 0.5 && confidence < 1)) throw new RangeError(`expected a confidence between 0.5 and 1, got ${confidence}`);
+    if (!Number.isSafeInteger(tightestAt) || tightestAt < FEWEST_VALUES)
+      throw new RangeError(`expected tightestAt to be a whole number from ${FEWEST_VALUES} on, got ${tightestAt}`);
+    const alpha = 1 - confidence;
+    this.#confidence = confidence;
+    this.#alpha = alpha;
+    const twiceLog = 2 * Math.log(alpha);
+    this.rhoSquared = (-alpha * alpha - twiceLog + Math.log(1 - twiceLog - alpha * alpha)) / tightestAt;
+  }
+
+  /** w(n): half-width in units of the standard deviation. Falls with n. */
+  relativeHalfWidth(count: number): number {
+    const growth = count * this.rhoSquared + 1;
+    return Math.sqrt((2 * growth * Math.log(Math.sqrt(growth) / this.#alpha)) / this.rhoSquared) / count;
+  }
+
+  /** Undefined for fewer than 64 values, or when their spread is beyond floating point. */
+  interval({ count, mean, standardDeviation }: Moments): Interval | undefined {
+    if (count < FEWEST_VALUES || mean === undefined || standardDeviation === undefined) return undefined;
+    const halfWidth = standardDeviation * this.relativeHalfWidth(count);
+    const low = mean - halfWidth;
+    const high = mean + halfWidth;
+    return Number.isFinite(low) && Number.isFinite(high) ? interval('asymptotic-sequence', low, high, this.#confidence) : undefined;
+  }
+}

@@ -1,0 +1,75 @@
+import { figureOf } from './figure.ts';
+import { clopperPearsonInterval, wilsonInterval } from './intervals.ts';
+import type { Interval } from './intervals.ts';
+import { allOf, anyOf, meanOverTasks } from './pass-at-k.ts';
+import type { Attempts } from './pass-at-k.ts';
+import type { SuccessStatistics, TaskEstimate } from './statistics.ts';
+
+/** What counts as a success, as the suite says it. */
+export interface SuccessCriterion {
+  /** An episode succeeds with this score or a higher one. */
+  readonly threshold: number;
+  /** Numbers of attempts for pass@k and pass^k: whole numbers from 1 on. */
+  readonly k: readonly number[];
+}
+
+/** Successes among the resolved episodes, apart by task. */
+export class SuccessResults {
+  readonly #criterion: SuccessCriterion;
+  readonly #tasks: readonly { readonly name: string; count: number; successes: number }[];
+
+  constructor(criterion: SuccessCriterion, tasks: readonly { readonly name: string }[]) {
+    this.#criterion = criterion;
+    this.#tasks = tasks.map(({ name }) => ({ name, count: 0, successes: 0 }));
+  }
+
+  /** Takes a resolved episode in. @throws RangeError when there is no such task. */
+  add(task: number, score: number): void {
+    const attempts = this.#tasks[task];
+    if (attempts === undefined) throw new RangeError(`there are ${this.#tasks.length} tasks, got number ${task}`);
+    attempts.count += 1;
+    if (score >= this.#criterion.threshold) attempts.successes += 1;
+  }
+
+  /** @param fixed whether the number of episodes was fixed in advance. */
+  statistics(unresolved: number, confidence: number, fixed: boolean): SuccessStatistics {
+    const successes = this.#tasks.reduce((sum, task) => sum + task.successes, 0);
+    const resolved = this.#tasks.reduce((sum, task) => sum + task.count, 0);
+    /** Reaches over everything that the unresolved episodes could have been. */
+    const ofRate = (method: typeof wilsonInterval): Interval | null => {
+      const trials = resolved + unresolved;
+      if (!fixed || trials === 0) return null;
+      const { high } = method({ successes: successes + unresolved, trials }, confidence);
+      return { ...method({ successes, trials }, confidence), high };
+    };
+    return {
+      threshold: this.#criterion.threshold,
+      count: successes,
+      rate: figureOf(successes / resolved),
+      wilson: ofRate(wilsonInterval),
+      clopperPearson: ofRate(clopperPearsonInterval),
+      pass: this.#criterion.k.map((k) => ({
+        k,
+        anyOf: this.#estimate((attempts) => anyOf(attempts, k), confidence),
+        allOf: this.#estimate((attempts) => allOf(attempts, k), confidence),
+      })),
+    };
+  }
+
+  warnings(): string[] {
+    const fewest = this.#tasks.reduce((least, task) => (task.count < least.count ? task : least));
+    const missed = this.#criterion.k.filter((k) => k > fewest.count);
+    if (missed.length === 0) return [];
+    return [
+      `pass@k and pass^k do not exist for k = ${missed.join(', ')}: they need k resolved episodes of every task, and task "${fewest.name}" has ${fewest.count}.`,
+    ];
+  }
+
+  /** Null where a task has too few episodes for it. */
+  #estimate(of: (attempts: Attempts) => number | undefined, confidence: number): TaskEstimate {
+    const values = this.#tasks.map(of);
+    const known = values.filter((value) => value !== undefined);
+    const mean = known.length === values.length ? meanOverTasks(known, confidence) : undefined;
+    return mean ?? { value: null, low: null, high: null };
+  }
+}

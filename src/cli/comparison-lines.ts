@@ -1,0 +1,73 @@
+import { styleText } from 'node:util';
+import type { Verdict } from '../aggregation/comparison-statistics.ts';
+import type { ComparisonSummary } from '../orchestrator/comparison-summary.ts';
+import { formatCount, formatFigure } from '../shown/figures.ts';
+import { printableLine } from '../shown/printable.ts';
+import { runRows, tableLines, warningLines, type Row } from './summary-lines.ts';
+
+type Candidate = ComparisonSummary['official']['candidates'][number];
+
+const MARKS = { promote: '▲', regress: '▼', equivalent: '=', inconclusive: '?' } as const;
+const COLOURS = { promote: 'green', regress: 'red', equivalent: 'cyan', inconclusive: 'yellow' } as const;
+
+/** A comparison as a person reads it: each verdict, then what it rests on. */
+export function comparisonLines(summary: ComparisonSummary, suite: string): string[] {
+  const { official } = summary;
+  const title = `${suite} · against ${summary.baseline.uri}${summary.baseline.recorded ? ' (recorded)' : ''}`;
+  return [
+    styleText('bold', printableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
+    ...official.candidates.flatMap((candidate, i) => candidateLines(candidate, summary, summary.candidates[i]?.uri ?? candidate.name)),
+    ...tableLines([
+      [
+        'episodes',
+        `${formatCount(official.episodes)} in ${formatCount(official.pairs)} pairs, of at most ${formatCount(official.budgetEpisodes)}`,
+      ],
+      ...runRows(summary.run),
+      ['baseline', official.baseline.digest],
+      ['suite', official.suite.digest],
+    ]),
+    ...warningLines([...official.warnings, ...summary.warnings]),
+  ];
+}
+
+function candidateLines(candidate: Candidate, { official }: ComparisonSummary, uri: string): string[] {
+  const { verdict, decidedAt, warnings } = candidate;
+  const when = decidedAt === null ? `after ${formatCount(candidate.pairs)} pairs` : `after ${formatCount(decidedAt)} pairs`;
+  return [
+    `  ${verdictText(verdict)} ${styleText('bold', printableLine(uri))} ${styleText('dim', when)}`,
+    ...tableLines(candidateRows(candidate, official.margin)),
+    ...warningLines(warnings),
+  ];
+}
+
+export function verdictText(verdict: Verdict): string {
+  return styleText(COLOURS[verdict], `${MARKS[verdict]} ${verdict}`);
+}
+
+function candidateRows(candidate: Candidate, margin: number): Row[] {
+  const { difference, interval, mean, baselineMean, evidence, smallestEffect, probabilityOfImprovement: better } = candidate;
+  const spread = interval ? (interval.high - interval.low) / 2 : Math.abs(difference ?? 1);
+  const figure = (value: number): string => formatFigure(value, spread);
+  const signed = (value: number): string => `${value > 0 ? '+' : ''}${figure(value)}`;
+  const rows: Row[] = [];
+  if (difference !== null && mean !== null && baselineMean !== null)
+    rows.push(['difference', `${styleText('bold', signed(difference))}, ${figure(mean)} against ${figure(baselineMean)}`]);
+  if (interval) {
+    const percent = `${Number((interval.confidence * 100).toPrecision(6))} %`;
+    rows.push([`${percent} interval`, `[${signed(interval.low)}, ${signed(interval.high)}]${margin > 0 ? `, margin ± ${margin}` : ''}`]);
+  }
+  rows.push(['evidence', `promote ${odds(evidence.promote)}, regress ${odds(evidence.regress)}, either needs ${odds(evidence.needed)}`]);
+  if (better) rows.push(['chance to do better', `${share(better.value)} [${share(better.low)}, ${share(better.high)}]`]);
+  if (smallestEffect !== null) rows.push(['smallest effect', `${figure(smallestEffect)} would be found by so many pairs 4 times out of 5`]);
+  rows.push(['candidate', candidate.name]);
+  return rows;
+}
+
+/** 10^x as a person says it. */
+function odds(log10: number): string {
+  return log10 < 4 ? formatFigure(10 ** log10, 10 ** log10) : `10^${Math.floor(log10)}`;
+}
+
+function share(value: number): string {
+  return `${(100 * value).toFixed(0)} %`;
+}

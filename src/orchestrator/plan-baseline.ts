@@ -1,0 +1,120 @@
+import { z } from 'zod';
+import { judge, scoreOf } from '../aggregation/scoring.ts';
+import { histogramReturns, matchedReturns, resampledReturns, type SimulatedReturns } from '../aggregation/simulated-returns.ts';
+import { InputError } from '../kernel/errors.ts';
+import { KnownSettings } from '../written/known-settings.ts';
+import { problemLine, problemsOf } from '../written/problems.ts';
+import { recordedBaseline, type RecordedFiles } from './recorded-baseline.ts';
+import type { SuiteDefinition } from './suite-definition.ts';
+import { digestSchema } from './summary.ts';
+
+/** An evaluation that was kept: with its episodes, or its summary alone. Unchecked. */
+export type RecordedEvaluation = Pick<RecordedFiles, 'summaryFile' | 'summary'> & Partial<RecordedFiles>;
+
+/** What an earlier evaluation tells of the next one on the same suite. */
+export interface PlanBaseline {
+  readonly file: string;
+  readonly checkpoint: string;
+  /** What the returns were taken from. */
+  readonly from: 'episodes' | 'histogram' | 'moments';
+  readonly returns: SimulatedReturns;
+  /** Mean time of an episode in its sandbox; undefined when it was not measured. */
+  readonly episodeSeconds: number | undefined;
+  /** Names of the suite's tasks of which nothing was recorded. */
+  readonly unseenTasks: readonly string[];
+}
+
+/** More would make a forecast no better. */
+const MOST_EPISODES = 100_000;
+/** Without two there is no spread. */
+const FEWEST_EPISODES = 2;
+
+/** What a plan needs of a summary, so that summaries of other versions will do as well. */
+const summarySchema = z.object({
+  schema: z.literal('muster.summary/1'),
+  official: z.object({
+    suite: z.object({ digest: digestSchema }),
+    checkpoint: z.object({ digest: digestSchema }),
+    resolved: z.int().min(FEWEST_EPISODES),
+    mean: z.number(),
+    variance: z.number().min(0),
+    min: z.number(),
+    max: z.number(),
+    histogram: z
+      .object({ edges: z.array(z.number()), counts: z.array(z.int().min(0)) })
+      .refine(({ edges, counts }) => edges.length === counts.length + 1 && counts.some((count) => count > 0), 'expected a histogram')
+      .nullish(),
+  }),
+  run: z.object({ episodeSeconds: z.object({ mean: z.number().min(0) }).nullish() }).optional(),
+});
+
+type RecordedSummary = z.infer<typeof summarySchema>;
+
+const KNOWN = new KnownSettings(z.toJSONSchema(summarySchema));
+
+/** @throws InputError when the evaluation was of another suite, or its files are not what `muster eval` leaves. */
+export async function planBaseline(recorded: RecordedEvaluation, suite: SuiteDefinition): Promise<PlanBaseline> {
+  const summary = checkedSummary(recorded);
+  const { official, run } = summary;
+  if (official.suite.digest !== suite.digest) {
+    throw new InputError(
+      'plan.baseline-suite',
+      `${recorded.summaryFile}: the baseline was played on the suite ${official.suite.digest}, and this one is ${suite.digest}; give an evaluation of this suite as --baseline`,
+    );
+  }
+  const common = {
+    file: recorded.summaryFile,
+    checkpoint: official.checkpoint.digest,
+    episodeSeconds: run?.episodeSeconds?.mean,
+  };
+  const { episodes, episodesFile } = recorded;
+  if (episodes === undefined || episodesFile === undefined) return { ...common, ...summarisedReturns(summary), unseenTasks: [] };
+  return { ...common, ...(await episodeReturns({ ...recorded, episodesFile, episodes: () => first(episodes(), MOST_EPISODES) }, suite)) };
+}
+
+function checkedSummary({ summary, summaryFile }: RecordedEvaluation): RecordedSummary {
+  const parsed = summarySchema.safeParse(summary);
+  if (parsed.success) return parsed.data;
+  const problems = problemsOf(parsed.error, summary, KNOWN).map((problem) => problemLine(summaryFile, problem));
+  throw new InputError(
+    'plan.baseline',
+    `${problems.join('\n')}\nexpected the summary of one evaluation with ${FEWEST_EPISODES} resolved episodes or more: the directory that "muster eval --out" made, or what "muster eval --json" printed`,
+  );
+}
+
+function summarisedReturns({ official }: RecordedSummary): Pick<PlanBaseline, 'from' | 'returns'> {
+  const { histogram } = official;
+  if (histogram) return { from: 'histogram', returns: histogramReturns(histogram.edges, histogram.counts, official) };
+  return { from: 'moments', returns: matchedReturns({ ...official, count: official.resolved }) };
+}
+
+/** Lost episodes have no score; a plan supposes that none will be lost. */
+async function episodeReturns(
+  files: RecordedFiles,
+  suite: SuiteDefinition,
+): Promise<Pick<PlanBaseline, 'from' | 'returns' | 'unseenTasks'>> {
+  const { outcomes } = await recordedBaseline(files, suite);
+  const tasks = suite.tasks.map(({ name, weight }) => ({ name, weight, scores: new Array<number>() }));
+  for (const { task, outcome } of outcomes) {
+    if (outcome.kind === 'lost') continue;
+    tasks[task]?.scores.push(scoreOf(judge(outcome, suite.bounds), suite.failureScores, suite.bounds).low);
+  }
+  const resolved = tasks.reduce((sum, { scores }) => sum + scores.length, 0);
+  if (resolved < FEWEST_EPISODES) {
+    throw new InputError(
+      'plan.baseline',
+      `${files.episodesFile}: expected ${FEWEST_EPISODES} resolved episodes or more, got ${resolved}; evaluate with more episodes, or give another baseline`,
+    );
+  }
+  const unseenTasks = tasks.filter(({ scores }) => scores.length === 0).map(({ name }) => name);
+  return { from: 'episodes', returns: resampledReturns(tasks), unseenTasks };
+}
+
+async function* first<Item>(items: AsyncIterable<Item>, most: number): AsyncIterable<Item> {
+  let count = 0;
+  for await (const item of items) {
+    yield item;
+    count += 1;
+    if (count === most) return;
+  }
+}

@@ -1,0 +1,41 @@
+import { FAILURE_CAUSES } from '../kernel/outcome.ts';
+import type { Summary } from '../orchestrator/summary.ts';
+import { markup } from './markup.ts';
+import type { Markup } from './markup.ts';
+import { count, ends, share, spreadOf } from './numbers.ts';
+import { causeText } from './wording.ts';
+
+type Official = Summary['official'];
+
+/** Whether there is more to say of failures than a sentence. */
+export function anyFailed({ failures, unresolved }: Official): boolean {
+  return unresolved > 0 || FAILURE_CAUSES.some((cause) => failures[cause] > 0);
+}
+
+/** Which episodes failed, and what the missing ones could change at most. */
+export function failures(official: Official, source: string): Markup {
+  return markup`<section class="card"><h3>Failed and unresolved episodes</h3>
+${failureTable(official, source)}
+${unresolved(official, source)}</section>`;
+}
+
+function failureTable({ failures, episodes }: Official, source: string): Markup {
+  if (episodes === 0) return markup`<p>No episode was played.</p>`;
+  const causes = FAILURE_CAUSES.filter((cause) => failures[cause] > 0).sort((a, b) => failures[b] - failures[a]);
+  if (causes.length === 0) return markup`<p>No episode failed.</p>`;
+  const most = Math.max(...causes.map((cause) => failures[cause]));
+  return markup`<table class="failures"><thead><tr><th scope="col">Cause</th><th scope="col">Episodes</th><th scope="col">Share</th><th scope="col" class="picture"></th></tr></thead>
+<tbody>${causes.map(
+    (cause) =>
+      markup`<tr><th scope="row">${causeText(cause)} <code>${cause}</code></th><td>${count(failures[cause], `${source}.failures.${cause}`)}</td><td>${share(failures[cause] / episodes)}</td><td class="picture"><svg class="strip-row" aria-hidden="true"><rect class="failed" width="${((failures[cause] / most) * 100).toFixed(1)}%" height="70%" y="15%"/></svg></td></tr>`,
+  )}</tbody></table>
+<p>Each counts with the score that the suite declares for it.</p>`;
+}
+
+function unresolved({ unresolved, episodes, worstCase, mean, interval }: Official, source: string): Markup | undefined {
+  if (episodes === 0) return undefined;
+  if (unresolved === 0) return markup`<p>No episode is unresolved: none was lost for good to the infrastructure.</p>`;
+  const lost = markup`${count(unresolved, `${source}.unresolved`)} of ${count(episodes)} episodes (${share(unresolved / episodes)}) ${unresolved === 1 ? 'is' : 'are'} unresolved: lost for good to the infrastructure.`;
+  if (worstCase === null) return markup`<p>${lost} Without bounds on the return, nothing is known about what they could have come to.</p>`;
+  return markup`<p>${lost} With all of them at their lowest and at their highest return, the mean would be in ${ends(worstCase, spreadOf(interval, mean), `${source}.worstCase`)}.</p>`;
+}

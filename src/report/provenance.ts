@@ -1,0 +1,22 @@
+import { formatCount } from '../shown/figures.ts';
+import type { Summary } from '../orchestrator/summary.ts';
+import { markup } from './markup.ts';
+import type { Markup } from './markup.ts';
+import { countText } from './numbers.ts';
+import { figureTable } from './rows.ts';
+
+/** What to ask for when the same is to be played again. */
+export function provenance({ official, checkpoint }: Summary): Markup {
+  const { suite, stop, budgetEpisodes } = official;
+  const rows = [
+    { name: 'Suite', value: markup`<bdi>${suite.name}</bdi>`, note: markup`<code>${suite.digest}</code>` },
+    {
+      name: 'Checkpoint',
+      value: `${countText(checkpoint.files, 'file')}, ${countText(checkpoint.bytes, 'byte')}`,
+      note: markup`<code>${official.checkpoint.digest}</code>`,
+    },
+    { name: 'Stopping rule', value: stop.rule, note: markup`<code>${JSON.stringify(stop)}</code>` },
+    { name: 'Budget', value: budgetEpisodes === null ? 'none' : `${formatCount(budgetEpisodes)} episodes` },
+  ];
+  return markup`<section class="card"><h3>What was evaluated</h3>${figureTable([{ title: 'Inputs', rows }])}</section>`;
+}

@@ -1,0 +1,33 @@
+import { markup } from './markup.ts';
+import type { Content, Markup } from './markup.ts';
+
+/** A line of a table of figures: what it is, its value, and what a reader must know to use it. */
+export interface FigureRow {
+  readonly name: string;
+  readonly value: Content;
+  readonly note?: Content;
+}
+
+export interface RowGroup {
+  readonly title: string;
+  readonly rows: readonly FigureRow[];
+}
+
+/** Groups without rows are left out. */
+export function figureTable(groups: readonly RowGroup[]): Markup {
+  const bodies = groups
+    .filter(({ rows }) => rows.length > 0)
+    .map(({ title, rows }) => markup`<tbody><tr><th scope="rowgroup" colspan="3">${title}</th></tr>${rows.map(figureRow)}</tbody>`);
+  return markup`<table class="figures"><thead class="unseen"><tr><th scope="col">Figure</th><th scope="col">Value</th><th scope="col">Note</th></tr></thead>
+${bodies}</table>`;
+}
+
+function figureRow({ name, value, note }: FigureRow): Markup {
+  return markup`<tr><th scope="row">${name}</th><td>${value}</td><td class="note">${note}</td></tr>
+`;
+}
+
+/** Items of a list, text between them. */
+export function joined(items: readonly Content[], between: string): Content {
+  return items.flatMap((item, position) => (position === 0 ? [item] : [between, item]));
+}

@@ -1,0 +1,165 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { AsymptoticRule } from '../../src/aggregation/asymptotic-rule.ts';
+import { AsymptoticSequence } from '../../src/aggregation/asymptotic-sequence.ts';
+import type { Bounds } from '../../src/aggregation/bounds.ts';
+import { halfWidthOf } from '../../src/aggregation/intervals.ts';
+import { Moments } from '../../src/aggregation/moments.ts';
+import type { Score } from '../../src/aggregation/stopping-rule.ts';
+import { seededRandom } from './seeded-random.ts';
+
+const options = { halfWidth: 0.1, confidence: 0.95, tightestAt: 500 };
+const bounds: Bounds = { low: 0, high: 1 };
+const missing: Score = bounds;
+const nothingKnown: Score = { low: -Infinity, high: Infinity };
+
+const known = (value: number): Score => ({ low: value, high: value });
+
+function folded(scores: Iterable<Score>, declared?: Bounds, halfWidth = options.halfWidth): AsymptoticRule {
+  const rule = new AsymptoticRule({ ...options, halfWidth }, declared);
+  for (const score of scores) rule.fold(score);
+  return rule;
+}
+
+/** Lognormal returns: no bound from above. */
+function lognormal(random: () => number, spread: number): number {
+  return Math.exp(spread * Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random()));
+}
+
+const uniform = (seed: number, count: number): number[] => {
+  const random = seededRandom(seed);
+  return Array.from({ length: count }, () => random());
+};
+
+function endsOfSequence(values: readonly number[]): { low: number; high: number } {
+  const moments = new Moments();
+  for (const value of values) moments.add(value);
+  const interval = new AsymptoticSequence(options).interval(moments);
+  if (interval === undefined) throw new Error('expected an interval');
+  return { low: interval.low, high: interval.high };
+}
+
+test('unbounded returns: stops at the first episode at which the interval is narrow enough', () => {
+  const random = seededRandom(3);
+  const rule = new AsymptoticRule(options, undefined);
+  const values: number[] = [];
+  while (!rule.satisfied()) {
+    const interval = rule.interval();
+    expect(interval === undefined ? Infinity : halfWidthOf(interval)).toBeGreaterThan(options.halfWidth);
+    expect(rule.expectedRemaining()).toBeGreaterThanOrEqual(1);
+    values.push(lognormal(random, 0.5));
+    rule.fold(known(values.at(-1) ?? 0));
+  }
+  const interval = rule.interval();
+  expect(interval).toMatchObject({ method: 'asymptotic-sequence', confidence: 0.95, ...endsOfSequence(values) });
+  expect([(interval?.low ?? 9) < Math.exp(0.125), (interval?.high ?? 0) > Math.exp(0.125)]).toEqual([true, true]);
+  expect([rule.expectedRemaining(), rule.targetHalfWidth, rule.warnings()]).toEqual([0, options.halfWidth, []]);
+});
+
+const fewDistinct = fc.tuple(fc.nat(2 ** 31), fc.integer({ min: 1, max: 14 }), fc.double({ min: 0, max: 0.3, noNaN: true }));
+
+test('there is an interval exactly from 64 episodes on of which 10 are not the mode', () => {
+  fc.assert(
+    fc.property(fewDistinct, ([seed, distinct, share]) => {
+      const random = seededRandom(seed);
+      const rule = new AsymptoticRule(options, undefined);
+      const times = new Map<number, number>();
+      for (let episodes = 1; episodes <= 200; episodes += 1) {
+        const value = random() < share ? Math.floor(random() * distinct) : 0;
+        rule.fold(known(value));
+        times.set(value, (times.get(value) ?? 0) + 1);
+        const offMode = episodes - Math.max(...times.values());
+        expect(rule.interval() !== undefined).toBe(episodes >= 64 && offMode >= 10);
+      }
+    }),
+  );
+});
+
+test('a policy that nearly always gets the same return is never called certain, and the result says why', () => {
+  const rule = folded(
+    Array.from({ length: 2000 }, (_, position) => known(position % 250 === 0 ? 7 : 500)),
+    undefined,
+    20,
+  );
+  expect([rule.interval(), rule.satisfied()]).toEqual([undefined, false]);
+  expect(rule.warnings()).toEqual([expect.stringContaining('10 differ from the most frequent return; of 2000, 8 did')]);
+  expect(rule.expectedRemaining()).toBe(500);
+});
+
+test('returns that are all the same stay so however differently they count', () => {
+  const counted = uniform(9, 200).map((value) => ({ low: value, high: value, returned: known(1) }));
+  expect(folded(counted).interval()).toBeUndefined();
+});
+
+test('unresolved episodes count at the bounds, and the interval holds the one of the resolved episodes alone', () => {
+  const values = uniform(4, 200);
+  const { low, high } = endsOfSequence(values);
+  const rule = folded([...values.map(known), missing, missing], bounds);
+  const interval = rule.interval();
+  expect(interval?.low).toBe(Math.min(low, endsOfSequence([...values, 0, 0]).low));
+  expect(interval?.high).toBe(Math.max(high, endsOfSequence([...values, 1, 1]).high));
+  expect(rule.warnings()).toEqual([]);
+});
+
+test('unresolved episodes count neither towards the 64 nor towards the 10', () => {
+  const values = uniform(5, 64).map(known);
+  expect(folded([...values.slice(1), missing, missing], bounds).interval()).toBeUndefined();
+  expect(folded([...values, missing], bounds).interval()).toBeDefined();
+  const nineOff = Array.from({ length: 100 }, (_, position) => known(position < 9 ? 0.5 : 1));
+  expect(folded([...nineOff, missing, missing], bounds).interval()).toBeUndefined();
+});
+
+test('where the return has bounds the interval stays within them', () => {
+  const values = Array.from({ length: 64 }, (_, position) => (position < 10 ? 0 : 1));
+  const { low, high } = endsOfSequence(values);
+  expect(high).toBeGreaterThan(1);
+  expect(folded(values.map(known), bounds).interval()).toMatchObject({ low, high: 1 });
+});
+
+test('without bounds one unresolved episode leaves no interval for good, and the rule says that it cannot be satisfied', () => {
+  const values = uniform(6, 4000).map(known);
+  expect(folded(values).satisfied()).toBe(true);
+  const rule = folded([...values, nothingKnown]);
+  expect([rule.interval(), rule.satisfied()]).toEqual([undefined, false]);
+  expect(rule.warnings()).toEqual([
+    expect.stringMatching(/There is no interval: 1 of 4001 episodes are unresolved.*"asymptotic" cannot be satisfied/),
+  ]);
+  expect(rule.expectedRemaining()).toBe(Number.MAX_SAFE_INTEGER);
+});
+
+test('the estimate of what is still needed comes true on average, missing episodes included', () => {
+  for (const every of [Infinity, 50]) {
+    let [estimated, needed] = [0, 0];
+    for (let seed = 0; seed < 20; seed += 1) {
+      const random = seededRandom(seed);
+      const rule = new AsymptoticRule({ ...options, halfWidth: 0.04 }, bounds);
+      let episodes = 0;
+      while (!rule.satisfied()) {
+        episodes += 1;
+        rule.fold(episodes < 200 && episodes % every === 0 ? missing : known(random()));
+        if (episodes === 200) estimated += rule.expectedRemaining();
+      }
+      needed += episodes - 200;
+    }
+    expect(estimated / needed).toBeGreaterThan(0.8);
+    expect(estimated / needed).toBeLessThan(1.25);
+  }
+});
+
+test('the estimate is a whole number whatever came before', () => {
+  const returns = fc.oneof(fc.constantFrom(0, 1, -1e300, 1e300), fc.double({ noNaN: true, noDefaultInfinity: true }));
+  fc.assert(
+    fc.property(fc.array(returns, { maxLength: 120 }), (values) => {
+      const rule = new AsymptoticRule(options, undefined);
+      for (const value of values) {
+        rule.fold(known(value));
+        expect(rule.expectedRemaining()).toSatisfy((remaining: number) => Number.isSafeInteger(remaining) && remaining >= 0);
+        expect(rule.expectedRemaining() === 0).toBe(rule.satisfied());
+      }
+    }),
+  );
+});
+
+test('a half-width that is not positive is refused', () => {
+  for (const halfWidth of [0, -1, Number.NaN]) expect(() => new AsymptoticRule({ ...options, halfWidth }, undefined)).toThrow(RangeError);
+});

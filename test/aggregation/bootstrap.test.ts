@@ -1,0 +1,90 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import {
+  LARGEST_RESAMPLE,
+  percentileEnds,
+  replicatesFor,
+  resampledMeans,
+  resamplingPlan,
+  shrunkenEnds,
+} from '../../src/aggregation/bootstrap.ts';
+import { cellsOf, countDraws, distinctValues } from '../../src/aggregation/counted-resample.ts';
+import { seededRandom } from '../../src/kernel/seeded-random.ts';
+
+const numbers = fc.array(fc.oneof(fc.integer({ min: -5, max: 5 }), fc.double({ min: -5, max: 5, noNaN: true })), { minLength: 1 });
+
+test('percentile ends cut off equal shares of the replicates, whatever their order', () => {
+  const replicates = Array.from({ length: 101 }, (_, position) => 100 - position);
+  expect(percentileEnds(replicates, 0.9)).toEqual({ low: expect.closeTo(5, 12), high: expect.closeTo(95, 12) });
+  expect(percentileEnds([...replicates.slice(10), Infinity, Infinity, Infinity], 0.99)).toBeUndefined();
+});
+
+test('draws are bounded in all, and so is each resample', () => {
+  expect(replicatesFor(10)).toBe(2000);
+  expect(resamplingPlan([7, 1])).toEqual({ draws: [7, 1], share: 1, replicates: 2000 });
+  expect(resamplingPlan([LARGEST_RESAMPLE])).toEqual({ draws: [LARGEST_RESAMPLE], share: 1, replicates: 400 });
+  expect(resamplingPlan([3 * LARGEST_RESAMPLE, LARGEST_RESAMPLE])).toMatchObject({ draws: [18_750, 6250], share: 0.25, replicates: 400 });
+});
+
+test('a stratum is never left out of a resample, and the share says what is really drawn', () => {
+  const { draws, share } = resamplingPlan([99_000, ...Array.from({ length: 1000 }, () => 1)]);
+  expect(draws.slice(0, 2)).toEqual([24_750, 1]);
+  expect(share).toBe(0.2575);
+});
+
+test('ends of a resample of a quarter of the values are drawn in by half', () => {
+  const replicates = Array.from({ length: 101 }, (_, position) => position);
+  expect(shrunkenEnds(replicates, 0.9, 45, 0.25)).toEqual({ low: expect.closeTo(25, 12), high: expect.closeTo(70, 12) });
+  expect(shrunkenEnds(replicates, 0.9, 45, 1)).toEqual(percentileEnds(replicates, 0.9));
+});
+
+test('every value has the cell of its distinct value', () => {
+  fc.assert(
+    fc.property(numbers, fc.array(fc.nat(1000)), (all, picks) => {
+      const sorted = Float64Array.from(all).sort();
+      const distinct = distinctValues(sorted);
+      expect(new Set(distinct).size).toBe(distinct.length);
+      const picked = Float64Array.from(picks, (pick) => all[pick % all.length] ?? Number.NaN).sort();
+      expect(Array.from(cellsOf(picked, distinct), (cell) => distinct[cell])).toEqual(Array.from(picked));
+    }),
+  );
+});
+
+test('a resample has as many draws as asked for, of what there is, each as likely', () => {
+  const cells = Uint32Array.of(0, 2, 2, 3, 5);
+  for (const draws of [1, 2, 5, 6]) {
+    const counts = new Uint32Array(6);
+    countDraws(seededRandom('test', draws), cells, draws, counts);
+    expect(counts.reduce((sum, count) => sum + count, 0)).toBe(draws);
+    expect([counts[1], counts[4]]).toEqual([0, 0]);
+  }
+  const counts = new Uint32Array(6);
+  countDraws(seededRandom('test', 0), cells, 100_001, counts);
+  // Five standard deviations of a binomial count with p = 0.2 are 632, with p = 0.4 they are 775.
+  for (const [cell, expected] of [20_000, 0, 40_000, 20_000, 0, 20_000].entries())
+    expect(Math.abs((counts[cell] ?? 0) - expected)).toBeLessThanOrEqual(expected / 30);
+});
+
+test('the two draws from one random number have nothing to do with each other', () => {
+  const size = 1000;
+  const cells = Uint32Array.from({ length: size }, (_, cell) => cell);
+  const random = seededRandom('test', 1);
+  let [together, draws] = [0, 200_000];
+  for (let pair = 0; pair < draws; pair += 1) {
+    const counts = new Uint32Array(size);
+    countDraws(random, cells, 2, counts);
+    if (counts.includes(2)) together += 1;
+  }
+  // Expected 200, with a deviation of 14.
+  expect(Math.abs(together - draws / size)).toBeLessThan(60);
+});
+
+test('resampled means spread like the mean of so many values', () => {
+  const values = Float64Array.from({ length: 400 }, (_, position) => position % 2);
+  const means = resampledMeans(seededRandom('test', 2), values, 2000);
+  const centre = means.reduce((sum, mean) => sum + mean, 0) / means.length;
+  const variance = means.reduce((sum, mean) => sum + (mean - centre) ** 2, 0) / means.length;
+  expect(centre).toBeCloseTo(0.5, 2);
+  expect(Math.sqrt(variance)).toBeGreaterThan(0.025 * 0.92);
+  expect(Math.sqrt(variance)).toBeLessThan(0.025 * 1.08);
+});

@@ -1,0 +1,108 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { failOnLeftoverProcesses } from '../../support/no-leftovers.ts';
+import { StudyCopy } from './mutant.ts';
+import type { Mutant } from './mutant.ts';
+
+failOnLeftoverProcesses();
+
+let copy: StudyCopy;
+beforeAll(async () => {
+  copy = await StudyCopy.create();
+});
+afterAll(() => copy[Symbol.asyncDispose]());
+
+const SUCCESSES = 'certified: Bernoulli(0.5), h = 0.05';
+const LOSSES = 'fixed: Bernoulli(0.9), 3 failures in 10 lost, n = 1000';
+const WATCHED = 'watched: certified at 60 %, Bernoulli(0.1), h = 0.04, 200 episodes';
+const NORMAL = 'fixed: normal, n = 3';
+const APPROXIMATE = 'approximate: Bernoulli(0.98), h = 0.02';
+const ASYMPTOTIC = 'asymptotic: Bernoulli(0.98), h = 0.02';
+const TASKS = 'tasks: task population, clustered, 20 tasks';
+
+/** What the study is for, one mistake each, and the row that has to miss its target then. */
+const MUTANTS: readonly (Mutant & { readonly row: string })[] = [
+  {
+    name: 'a fold that takes episodes as they arrive',
+    file: 'prefix-fold.ts',
+    edits: [
+      [`if (this.#buffer.seen(index)) return { kind: 'duplicate' };`, ''],
+      ['this.#buffer.put(index, { task, outcome });', 'this.#buffer.put(this.#buffer.next, { task, outcome });'],
+    ],
+    row: SUCCESSES,
+  },
+  {
+    name: 'failed episodes left out',
+    file: 'prefix-fold.ts',
+    edits: [['this.#rule.fold(score);', `if (outcome.kind === 'failed') continue;\nthis.#rule.fold(score);`]],
+    row: SUCCESSES,
+  },
+  {
+    name: 'unresolved episodes left out',
+    file: 'prefix-fold.ts',
+    edits: [['this.#rule.fold(score);', `if (outcome.kind === 'lost') continue;\nthis.#rule.fold(score);`]],
+    row: LOSSES,
+  },
+  {
+    name: 'a bet that knows the return it is made on',
+    file: 'certified.ts',
+    edits: [
+      ['    if (low === high) this.#learn(low);\n', ''],
+      ['    const bet = this.#bet();\n    settle', '    if (low === high) this.#learn(low);\n    const bet = this.#bet();\n    settle'],
+    ],
+    row: WATCHED,
+  },
+  {
+    name: 'all of α at either end of the confidence sequence',
+    file: 'certified.ts',
+    edits: [['Math.log(2 / (1 - confidence))', 'Math.log(1 / (1 - confidence))']],
+    row: WATCHED,
+  },
+  {
+    name: 'all of α at either end of an interval for a fixed number',
+    file: 'intervals.ts',
+    edits: [['return (1 + confidence) / 2;', 'return confidence;']],
+    row: NORMAL,
+  },
+  {
+    name: 'a variance with divisor n',
+    file: 'moments.ts',
+    edits: [['this.#squares / (this.#count - 1)', 'this.#squares / this.#count']],
+    row: NORMAL,
+  },
+  {
+    name: 'an approximate rule without pseudo-episodes on the bounds',
+    file: 'intervals.ts',
+    edits: [['const pseudo = normalQuantile(upperTail(confidence)) ** 2 / 2;', 'const pseudo = 0;']],
+    row: APPROXIMATE,
+  },
+  {
+    name: 'an asymptotic rule that trusts the deviation of returns that are all the same',
+    file: 'asymptotic-rule.ts',
+    edits: [['const FEWEST_OFF_MODE = 10;', 'const FEWEST_OFF_MODE = 0;']],
+    row: ASYMPTOTIC,
+  },
+  {
+    name: 'episodes of one task taken for independent',
+    file: 'clustered-error.ts',
+    edits: [['(cluster.count * (cluster.mean - mean)) ** 2', 'cluster.count * (cluster.mean - mean) ** 2']],
+    row: TASKS,
+  },
+];
+
+test('the code as it is passes the rows that mistakes are caught by', async () => {
+  const rows = [...new Set(MUTANTS.map(({ row }) => row))];
+  const { exitCode, output } = await copy.run(rows);
+  for (const row of rows) expect(output).toContain(`met     ${row}`);
+  expect(exitCode).toBe(0);
+});
+
+test.each(MUTANTS)('the study catches $name', async ({ row, ...mutant }) => {
+  const { exitCode, output } = await copy.runWith(mutant, [row]);
+  expect(output).toContain(`MISSED  ${row}`);
+  expect(exitCode).toBe(1);
+});
+
+test('a mistake that can no longer be made is an error, not a success', async () => {
+  const gone: Mutant = { name: 'gone', file: 'moments.ts', edits: [['no such text', '']] };
+  await expect(copy.runWith(gone, [NORMAL])).rejects.toThrow(/moments\.ts: expected exactly once, found 0 times: no such text/);
+});

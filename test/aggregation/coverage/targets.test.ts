@@ -1,0 +1,43 @@
+import { expect, test } from 'vitest';
+import type { Measurement } from '../../../bench/coverage/measurement.ts';
+import { hold, leastSuccesses } from '../../../bench/coverage/targets.ts';
+import type { Target } from '../../../bench/coverage/targets.ts';
+
+const coverage: Target = { kind: 'share', figure: 'coverage', of: ['holds'], atLeast: 0.95 };
+const cost: Target = { kind: 'episodes', figure: 'cost', unit: 10, atMost: 2 };
+
+function measurement(runs: number, holds: number): Measurement {
+  return { runs, outcomes: { holds, below: runs - holds }, episodes: 0, squares: 0 };
+}
+
+/** Evaluations of which one half takes 5 episodes less than the mean, the other 5 more. */
+function taking(mean: number, runs: number): Measurement {
+  return { runs, outcomes: {}, episodes: runs * mean, squares: (runs / 2) * ((mean - 5) ** 2 + (mean + 5) ** 2) };
+}
+
+test('with 2,000 evaluations a share has to reach its target as it is', () => {
+  expect(hold(measurement(2000, 1900), coverage)).toEqual({ met: true, measured: '95.00 %', target: 'at least 95.0 %' });
+  expect(hold(measurement(2000, 1899), coverage)).toMatchObject({ met: false });
+});
+
+test('with fewer evaluations it may stay below by what chance does once in a thousand', () => {
+  expect(hold(measurement(200, 179), coverage)).toMatchObject({ met: true, target: 'at least 95.0 % (179 of 200)' });
+  expect(hold(measurement(200, 178), coverage)).toMatchObject({ met: false });
+});
+
+// scipy.stats.binom.ppf(0.001, n, p)
+test.each([
+  [200, 0.95, 179],
+  [1500, 0.8, 1151],
+  [100, 0.975, 92],
+  [1999, 0.942, 1850],
+])('of %i trials with probability %d at least %i succeed, but for once in a thousand', (runs, p, least) => {
+  expect(leastSuccesses(runs, p)).toBe(least);
+});
+
+test('a mean number of episodes is held against a multiple, less three standard errors when evaluations are few', () => {
+  expect(hold(taking(20, 2000), cost)).toEqual({ met: true, measured: '2.00 ×', target: 'at most 2 ×' });
+  expect(hold(taking(20.01, 2000), cost)).toMatchObject({ met: false });
+  expect(hold(taking(21.5, 100), cost)).toMatchObject({ met: true });
+  expect(hold(taking(21.6, 100), cost)).toMatchObject({ met: false });
+});

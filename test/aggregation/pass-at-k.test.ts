@@ -1,0 +1,134 @@
+import * as fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { allOf, anyOf, meanOverTasks } from '../../src/aggregation/pass-at-k.ts';
+import { SuccessResults } from '../../src/aggregation/success-results.ts';
+
+const attempts = fc
+  .integer({ min: 1, max: 12 })
+  .chain((count) => fc.record({ count: fc.constant(count), successes: fc.nat(count), k: fc.integer({ min: 1, max: count }) }));
+
+/** Which outcomes k attempts have when they are picked among those made: every subset is as likely. */
+function subsets({ count, successes }: { count: number; successes: number }, k: number): { any: number; all: number; of: number } {
+  let [any, all, of] = [0, 0, 0];
+  for (let picked = 0; picked < 2 ** count; picked += 1) {
+    const members = Array.from({ length: count }, (_, attempt) => attempt).filter((attempt) => (picked >> attempt) % 2 === 1);
+    if (members.length !== k) continue;
+    of += 1;
+    if (members.some((attempt) => attempt < successes)) any += 1;
+    if (members.every((attempt) => attempt < successes)) all += 1;
+  }
+  return { any, all, of };
+}
+
+test('they are the shares of the subsets of k attempts in which any succeeds, and in which all do', () => {
+  fc.assert(
+    fc.property(attempts, ({ k, ...made }) => {
+      const { any, all, of } = subsets(made, k);
+      expect(anyOf(made, k) ?? Number.NaN).toBeCloseTo(any / of, 12);
+      expect(allOf(made, k) ?? Number.NaN).toBeCloseTo(all / of, 12);
+    }),
+    { numRuns: 50 },
+  );
+});
+
+test('for one attempt both are the rate of success', () => {
+  expect(anyOf({ count: 8, successes: 3 }, 1)).toBeCloseTo(3 / 8, 15);
+  expect(allOf({ count: 8, successes: 3 }, 1)).toBe(3 / 8);
+});
+
+test('more attempts than were made are beyond what is known', () => {
+  expect(anyOf({ count: 3, successes: 3 }, 4)).toBeUndefined();
+  expect(allOf({ count: 3, successes: 3 }, 4)).toBeUndefined();
+});
+
+test('numbers of attempts whose binomials overflow are no problem', () => {
+  expect(anyOf({ count: 1_000_000, successes: 10_000 }, 100)).toBeCloseTo(1 - 0.99 ** 100, 3);
+  expect(allOf({ count: 1_000_000, successes: 990_000 }, 100)).toBeCloseTo(0.99 ** 100, 3);
+});
+
+test('tasks count alike, and their spread makes the interval', () => {
+  const rates = Array.from({ length: 40 }, (_, task) => (task % 4) / 3);
+  const mean = meanOverTasks(rates, 0.95);
+  expect(mean?.value).toBeCloseTo(0.5, 12);
+  // The deviation of the rates is √(5/36); 1.96 of it over √40 to either side.
+  expect((mean?.high ?? 0) - (mean?.low ?? 0)).toBeCloseTo(2 * 1.96 * Math.sqrt(5 / 36 / 40), 1);
+  expect(meanOverTasks(rates, 0.95)).toEqual(mean);
+  expect(meanOverTasks([0.3], 0.95)).toEqual({ value: 0.3, low: null, high: null });
+  expect(meanOverTasks([], 0.95)).toBeUndefined();
+});
+
+const tasks = [{ name: 'easy' }, { name: 'hard' }];
+
+function resultsOf(scores: readonly (readonly [task: number, score: number])[], k: readonly number[] = [1]): SuccessResults {
+  const results = new SuccessResults({ threshold: 10, k }, tasks);
+  for (const [task, score] of scores) results.add(task, score);
+  return results;
+}
+
+const six = [
+  [0, 12],
+  [0, 10],
+  [0, 9.99],
+  [1, 3],
+  [1, 11],
+  [1, -4],
+] as const;
+
+test('an episode succeeds with the threshold itself or more', () => {
+  const found = resultsOf(six, [1, 2]).statistics(0, 0.95, true);
+  expect(found).toMatchObject({
+    threshold: 10,
+    count: 3,
+    rate: 0.5,
+    wilson: { method: 'wilson' },
+    clopperPearson: { method: 'clopper-pearson' },
+  });
+  expect(found.pass).toMatchObject([
+    { k: 1, anyOf: { value: expect.closeTo(0.5, 12) }, allOf: { value: expect.closeTo(0.5, 12) } },
+    { k: 2, anyOf: { value: expect.closeTo((1 + 2 / 3) / 2, 12) }, allOf: { value: expect.closeTo(1 / 6, 12) } },
+  ]);
+  expect(resultsOf(six, [1, 2]).warnings()).toEqual([]);
+});
+
+test('where returns decided how many episodes there are, the rate has no interval', () => {
+  expect(resultsOf(six).statistics(0, 0.95, false)).toMatchObject({ count: 3, wilson: null, clopperPearson: null });
+});
+
+test('an unresolved episode is not counted, and its interval allows for either outcome', () => {
+  const without = resultsOf(six).statistics(0, 0.95, true);
+  const missing = resultsOf(six).statistics(2, 0.95, true);
+  expect(missing).toMatchObject({ count: 3, rate: 0.5 });
+  for (const method of ['wilson', 'clopperPearson'] as const) {
+    expect(missing[method]?.low).toBeLessThan(without[method]?.low ?? Number.NaN);
+    expect(missing[method]?.high).toBeGreaterThan(without[method]?.high ?? Number.NaN);
+  }
+  const five = resultsOf([...six, [0, 0], [1, 0]]).statistics(0, 0.95, true);
+  expect(missing.wilson?.low).toBe(five.wilson?.low);
+});
+
+test('a k beyond the episodes of a task has no value, and the warning names both', () => {
+  const results = resultsOf(six.slice(0, 5), [2, 3, 4]);
+  const { pass } = results.statistics(0, 0.95, true);
+  expect(pass.map(({ anyOf, allOf }) => [anyOf.value === null, allOf.value === null])).toEqual([
+    [false, false],
+    [true, true],
+    [true, true],
+  ]);
+  expect(pass[1]?.anyOf).toEqual({ value: null, low: null, high: null });
+  expect(results.warnings()).toEqual([expect.stringMatching(/k = 3, 4: .* task "hard" has 2\.$/)]);
+});
+
+test('without episodes there is nothing to tell', () => {
+  expect(resultsOf([]).statistics(0, 0.95, true)).toEqual({
+    threshold: 10,
+    count: 0,
+    rate: null,
+    wilson: null,
+    clopperPearson: null,
+    pass: [{ k: 1, anyOf: { value: null, low: null, high: null }, allOf: { value: null, low: null, high: null } }],
+  });
+});
+
+test('a task that does not exist is an error of the caller', () => {
+  expect(() => resultsOf([[2, 0]])).toThrow(RangeError);
+});

@@ -1,0 +1,122 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { Bounds } from '../../src/aggregation/bounds.ts';
+import { halfWidthProblem, leastEpisodes } from '../../src/aggregation/reach.ts';
+import type { Score, Stop } from '../../src/aggregation/stopping-rule.ts';
+import { stoppingRule } from '../../src/aggregation/stopping.ts';
+import { seededRandom } from './seeded-random.ts';
+
+const unit: Bounds = { low: 0, high: 1 };
+const known = (value: number): Score => ({ low: value, high: value });
+
+/** Episodes until the rule is satisfied; `most` when it is not by then. */
+function episodesOf(stop: Stop, bounds: Bounds | undefined, most: number, scoreAt: (position: number) => Score): number {
+  const rule = stoppingRule(stop, bounds);
+  for (let episodes = 1; episodes <= most; episodes += 1) {
+    rule.fold(scoreAt(episodes - 1));
+    if (rule.satisfied()) return episodes;
+  }
+  return most;
+}
+
+const confidences = fc.constantFrom(0.6, 0.8, 0.95, 0.999);
+const values = fc.oneof(fc.constantFrom(0, 0.5, 1), fc.double({ min: 0, max: 1, noNaN: true }));
+
+describe('the least number of episodes of "certified"', () => {
+  const certified = (halfWidth: number, confidence = 0.95): Stop => ({ rule: 'certified', halfWidth, confidence });
+
+  it.each([
+    [0.4, 4, 4],
+    [0.1, 32, 32],
+    [0.05, 69, 70],
+    [0.02, 179, 184],
+    [0.01, 364, 373],
+  ])('half-width %d of the range: %d, and %d are enough when all returns lie on a bound', (halfWidth, least, enough) => {
+    expect(leastEpisodes(certified(halfWidth), unit)).toBe(least);
+    expect(episodesOf(certified(halfWidth), unit, 1000, () => known(0))).toBe(enough);
+  });
+
+  it('is not undercut by any return that is always the same, unresolved episodes between them or not', () => {
+    const halfWidths = fc.double({ min: 0.02, max: 0.49, noNaN: true });
+    fc.assert(
+      fc.property(halfWidths, confidences, values, fc.array(fc.nat(30), { maxLength: 3 }), (halfWidth, confidence, value, lost) => {
+        const least = leastEpisodes(certified(halfWidth, confidence), unit);
+        const scoreAt = (position: number): Score => (lost.includes(position) ? unit : known(value));
+        expect(episodesOf(certified(halfWidth, confidence), unit, least, scoreAt)).toBe(least);
+      }),
+    );
+  });
+
+  it('is not undercut by returns that vary without a drift', () => {
+    const random = seededRandom(12);
+    const least = leastEpisodes(certified(0.05), unit);
+    for (let run = 0; run < 300; run += 1) {
+      const [centre, spread] = [random(), 0.3 * random()];
+      const returnAt = (): Score => known(Math.min(1, Math.max(0, centre + spread * (random() < 0.5 ? -1 : 1))));
+      expect(episodesOf(certified(0.05), unit, least, returnAt)).toBe(least);
+    }
+  });
+
+  it('is that of returns which do not drift: a drift lets means be dropped from both sides one after the other', () => {
+    const drifting = (position: number): Score => known(position < 56 ? 0.35 : 0.05);
+    expect(episodesOf(certified(0.01), unit, 364, drifting)).toBe(98);
+  });
+
+  it('depends on the half-width as a share of the range only', () => {
+    expect(leastEpisodes(certified(10), { low: -500, high: 500 })).toBe(leastEpisodes(certified(0.01), unit));
+  });
+});
+
+describe('the least number of episodes of "approximate"', () => {
+  const approximate = (halfWidth: number, confidence = 0.95): Stop => ({ rule: 'approximate', halfWidth, confidence });
+
+  it.each([
+    [0.4, 64],
+    [0.02, 100],
+    [0.01, 197],
+    [0.001, 2313],
+  ])('half-width %d of the range: %d, and so many are enough for returns in the middle', (halfWidth, least) => {
+    expect(leastEpisodes(approximate(halfWidth), unit)).toBe(least);
+    expect(episodesOf(approximate(halfWidth), unit, 10_000, () => known(0.5))).toBe(least);
+  });
+
+  it('is not undercut by any returns', () => {
+    const streams = fc.array(fc.oneof(values.map(known), fc.constant<Score>(unit)), { minLength: 1, maxLength: 12 });
+    const halfWidths = fc.double({ min: 0.004, max: 0.1, noNaN: true });
+    fc.assert(
+      fc.property(halfWidths, fc.oneof(confidences, fc.constant(1 - 2 ** -52)), streams, (halfWidth, confidence, repeated) => {
+        const stop = approximate(halfWidth, confidence);
+        const least = leastEpisodes(stop, unit);
+        expect(episodesOf(stop, unit, least, (position) => repeated[position % repeated.length] ?? unit)).toBe(least);
+      }),
+    );
+  });
+});
+
+describe('the least number of episodes', () => {
+  it('is 64 for "asymptotic", which some returns reach', () => {
+    const stop: Stop = { rule: 'asymptotic', halfWidth: 0.1, confidence: 0.95, tightestAt: 500 };
+    expect(leastEpisodes(stop, undefined)).toBe(64);
+    expect(episodesOf(stop, undefined, 1000, (position) => known(0.01 * (position % 2)))).toBe(64);
+  });
+
+  it('is the number asked for with "fixed"', () => {
+    const stop: Stop = { rule: 'fixed', episodes: 7, confidence: 0.95 };
+    expect(leastEpisodes(stop, undefined)).toBe(7);
+    expect(episodesOf(stop, undefined, 1000, () => known(1))).toBe(7);
+  });
+
+  it('cannot be told without the bounds that a rule needs', () => {
+    for (const rule of ['certified', 'approximate'] as const)
+      expect(() => leastEpisodes({ rule, halfWidth: 1, confidence: 0.95 }, undefined)).toThrow(RangeError);
+  });
+});
+
+describe('a half-width', () => {
+  it('is a problem when half of the range is no more, or a ten-thousandth of it is more', () => {
+    const bounds = { low: -1, high: 9 };
+    expect(halfWidthProblem(5, bounds)).toMatch(/expected less than half of the reward range 10, .*; got 5/);
+    expect(halfWidthProblem(0.0009, bounds)).toMatch(/0.0009 is out of reach with reward\.bounds 10 apart; ask for 0.001 or more/);
+    for (const fine of [0.001, 0.1, 4.99]) expect(halfWidthProblem(fine, bounds)).toBeUndefined();
+  });
+});

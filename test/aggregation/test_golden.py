@@ -1,0 +1,51 @@
+"""The committed golden values are what SciPy, statsmodels and the published formulas give."""
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "scripts/golden"))
+
+from golden_values import GOLDEN_FILE, SECTIONS
+
+COMMITTED: dict[str, Any] = json.loads(GOLDEN_FILE.read_text(encoding="utf-8"))
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
+    return bool(one == other)
+
+
+def test_every_section_is_committed() -> None:
+    assert list(COMMITTED) == list(SECTIONS)
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_a_section_is_current(section: str) -> None:
+    assert same(SECTIONS[section](), COMMITTED[section]), "run .venv/bin/python scripts/golden/golden_values.py"
+
+
+# Figures that the statistics were specified with; the same as in golden.test.ts.
+def test_the_specified_figures_are_among_them() -> None:
+    assert interval("wilson") == pytest.approx((0.6989663548, 0.9721335188), abs=1e-9)
+    assert interval("wilson", 1) == pytest.approx((0.8388748419, 1), abs=1e-9)
+    assert interval("clopperPearson") == pytest.approx((0.6830172860, 0.9876514728), abs=1e-9)
+    assert COMMITTED["student"][0]["quantile"] == pytest.approx(2.3646242516, abs=1e-9)
+    first = COMMITTED["asymptotic"][0]
+    assert (first["rhoSquared"], first["halfWidth"]) == pytest.approx((0.0158665939, 0.1357387551), abs=1e-9)
+    # One grid point to either side belongs to the interval: [.542, 1] after 50 episodes and [.707, .873] after 200.
+    assert [(case["first"], case["last"]) for case in COMMITTED["certified"][:2]] == [(543, 1000), (708, 872)]
+
+
+def interval(section: str, case: int = 0) -> tuple[float, float]:
+    found = COMMITTED[section][case]
+    return found["low"], found["high"]

@@ -1,0 +1,82 @@
+import { cp, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { comparisonSummarySchema, type ComparisonSummary } from '../../src/orchestrator/comparison-summary.ts';
+import type { MusterResult } from './muster-command.ts';
+import { ANYTHING, CARTPOLE, LATE, Stage } from './stage.ts';
+
+const [EARLY, MIDDLE] = ['early', 'middle'].map((moment) => LATE.replace('late', moment));
+
+/** @throws unless stdout is exactly one comparison. */
+function comparisonOf({ stdout }: MusterResult): ComparisonSummary {
+  return comparisonSummarySchema.parse(JSON.parse(stdout));
+}
+
+function compare(...args: readonly (string | undefined)[]): readonly string[] {
+  return ['compare', CARTPOLE, ...args.filter((one) => one !== undefined)];
+}
+
+describe('muster compare', () => {
+  it('ends with 0 when a candidate is better, and says so to a person', async () => {
+    await using stage = await Stage.open();
+    const result = await stage.run(compare('-b', MIDDLE, '-c', LATE, '-c', EARLY, '-n', '2'));
+    expect(result.exitCode).toBe(0);
+    expect(result.stdout).toMatch(/▲ promote .*late\.safetensors after \d+ pairs/);
+    expect(result.stdout).toMatch(/▼ regress .*early\.safetensors after \d+ pairs/);
+  });
+
+  it('ends with 4 when the candidate is worse, with one document on stdout, and keeps every episode', async () => {
+    await using stage = await Stage.open();
+    const out = stage.path('out');
+    const result = await stage.run(compare('-b', LATE, '-c', EARLY, '--json', '--out', out, '-n', '2'));
+    expect(result.exitCode).toBe(4);
+    const summary = comparisonOf(result);
+    expect(summary.verdict).toBe('regress');
+    expect(comparisonSummarySchema.parse(JSON.parse(await readFile(path.join(out, 'summary.json'), 'utf8')))).toEqual(summary);
+    const episodes = (await readFile(path.join(out, 'episodes.ndjson'), 'utf8')).trimEnd().split('\n');
+    const official = episodes.map((line): { part: string } => JSON.parse(line)).filter(({ part }) => part === 'official');
+    expect(official).toHaveLength(summary.official.episodes);
+  });
+
+  it('ends with 5 when the budget is spent before there is a verdict', async () => {
+    await using stage = await Stage.open();
+    const result = await stage.run(compare('-b', MIDDLE, '-c', LATE, '--budget', '8', '--json', '-n', '1'));
+    expect(result.exitCode).toBe(5);
+    expect(comparisonOf(result).official).toMatchObject({ pairs: 4, endedBy: 'episodes', candidates: [{ verdict: 'inconclusive' }] });
+  });
+
+  it('takes what an evaluation kept as the baseline, with the same official result as playing it again', async () => {
+    await using stage = await Stage.open();
+    const kept = stage.path('kept');
+    await stage.run(['eval', CARTPOLE, '-c', MIDDLE ?? '', '--episodes', '100', '--out', kept, '-n', '2']);
+    const recorded = comparisonOf(await stage.run(compare('-b', kept, '-c', LATE, '--json', '-n', '2')));
+    const played = comparisonOf(await stage.run(compare('-b', MIDDLE, '-c', LATE, '--json', '-n', '1')));
+    expect(recorded.baseline.recorded).toBe(true);
+    expect(JSON.stringify(recorded.official)).toBe(JSON.stringify(played.official));
+  });
+
+  it('refuses a baseline of another suite, and names both digests', async () => {
+    await using stage = await Stage.open();
+    const kept = stage.path('kept');
+    await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '--episodes', '4', '--out', kept, '-n', '1']);
+    const result = await stage.run(compare('-b', kept, '-c', LATE));
+    expect(result.exitCode).toBe(2);
+    expect(result.stderr.match(/sha256:[0-9a-f]{64}/g)).toHaveLength(2);
+    expect(result.stderr).toContain('evaluate the baseline on this suite');
+  });
+
+  it('that is interrupted prints the partial comparison', async () => {
+    await using stage = await Stage.open();
+    const other = stage.path('other');
+    await cp(ANYTHING, other, { recursive: true });
+    await writeFile(path.join(other, 'notes.txt'), 'another checkpoint');
+    const [config, suite] = [await stage.config(), await stage.faultSuite()];
+    await stage.closeGates('playing');
+    const command = stage.start(['compare', suite, '-b', ANYTHING, '-c', other, '--json', '-n', '1', '--config', config]);
+    await command.until('an episode is played', async () => (await stage.countAt('playing')) === 1);
+    command.signalGroup('SIGINT');
+    const result = await command.ended;
+    expect(result.exitCode).toBe(130);
+    expect(comparisonOf(result)).toMatchObject({ ended: 'interrupted', partial: true, verdict: 'inconclusive', official: { pairs: 0 } });
+  });
+});
