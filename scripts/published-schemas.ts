@@ -4,7 +4,8 @@ import { configSchema } from '../src/config/schema.ts';
 import { comparisonSummarySchema } from '../src/orchestrator/comparison-summary.ts';
 import { planSchema } from '../src/orchestrator/evaluation-plan.ts';
 import { suiteSchema } from '../src/orchestrator/suite.ts';
-import { summariesSchema, summarySchema } from '../src/orchestrator/summary.ts';
+import { summariesSchema } from '../src/orchestrator/summaries.ts';
+import { summarySchema } from '../src/orchestrator/summary.ts';
 
 export interface PublishedSchema {
   /** Relative to the top of the repository. */

@@ -128,8 +128,18 @@ function installTorch() {
   ]);
 }
 
+/** Reports are looked at in a real browser. */
+function installBrowser() {
+  const isThere = ['chromium', 'chromium-browser', 'google-chrome'].some((name) => works('sh', ['-c', `command -v ${name}`]));
+  if (isThere || installSystemPackage('chromium')) return;
+  fail('a browser is missing and installing it needs an administrator: sudo apt-get install chromium, then run this again');
+}
+
 installPackages();
 installPython();
 installBubblewrap();
-if (forTests) installTorch();
+if (forTests) {
+  installTorch();
+  installBrowser();
+}
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);

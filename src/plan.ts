@@ -30,7 +30,7 @@ export async function plan(input: PlanInput, config: Config, signal: AbortSignal
   await using pools = new Pools(config, systemClock);
   const { costPerSandboxHour } = pools.settings(suite.template);
   const baseline = input.baseline === undefined ? undefined : await planBaseline(await recorded(resolve(input.baseline)), suite);
-  return planEvaluation({ suite, baseline, sandboxes: config.pool.max, costPerSandboxHour }, signal);
+  return await planEvaluation({ suite, baseline, sandboxes: config.pool.max, costPerSandboxHour }, signal);
 }
 
 /** With its modules read and checked as an evaluation would, in a store that is gone afterwards. */

@@ -1,14 +1,12 @@
 import { AsymptoticSequence, FEWEST_VALUES } from './asymptotic-sequence.ts';
 import type { Bounds } from './bounds.ts';
-import { halfWidthOf, interval } from './intervals.ts';
+import { halfWidthOf } from './intervals.ts';
 import type { Interval } from './intervals.ts';
 import { Sample } from './sample.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
 
 /** While nearly all returns are the same, their deviation says nothing about the rare others: at least so many have to be seen. */
 const FEWEST_OFF_MODE = 10;
-
-const UNBOUNDED: Bounds = { low: -Infinity, high: Infinity };
 
 export interface AsymptoticRuleOptions {
   /** In units of the return. */
@@ -19,12 +17,13 @@ export interface AsymptoticRuleOptions {
 
 /**
  * Stops at the first episode at which the asymptotic confidence sequence is as narrow as asked for. Needs no bounds on the return; where there are
- * some, an unresolved episode counts at both of them. Without them, one unresolved episode leaves no interval and the rule is never satisfied.
+ * some, pseudo-episodes on them stand for what has not come up yet, and an unresolved episode counts at both of them. Without them, one unresolved
+ * episode leaves no interval and the rule is never satisfied.
  */
 export class AsymptoticRule implements StoppingRule {
   readonly targetHalfWidth: number;
   readonly confidence: number;
-  readonly #bounds: Bounds;
+  readonly #bounds: Bounds | undefined;
   readonly #sequence: AsymptoticSequence;
   readonly #sample: Sample;
   readonly #offMode = new OffMode();
@@ -35,9 +34,9 @@ export class AsymptoticRule implements StoppingRule {
     const sequence = new AsymptoticSequence({ confidence, tightestAt });
     this.targetHalfWidth = halfWidth;
     this.confidence = confidence;
-    this.#bounds = bounds ?? UNBOUNDED;
+    this.#bounds = bounds;
     this.#sequence = sequence;
-    this.#sample = new Sample(bounds, (moments) => sequence.interval(moments));
+    this.#sample = new Sample(bounds, (moments) => sequence.interval(moments, bounds));
   }
 
   fold(score: Score): void {
@@ -53,16 +52,12 @@ export class AsymptoticRule implements StoppingRule {
 
   /** Undefined before 64 episodes are resolved and 10 of them differ from the most frequent return. */
   interval(): Interval | undefined {
-    const found = this.#isEnough() ? this.#sample.interval(this.confidence) : undefined;
-    if (found === undefined) return undefined;
-    // A mean never lies outside of the bounds.
-    return interval(found.method, Math.max(found.low, this.#bounds.low), Math.min(found.high, this.#bounds.high), found.confidence);
+    return this.#isEnough() ? this.#sample.interval(this.confidence) : undefined;
   }
 
   expectedRemaining(): number {
     if (this.satisfied()) return 0;
-    const resolved = this.#sample.moments.count;
-    return Math.max(1, FEWEST_VALUES - resolved, this.#untilOffMode(), this.#untilNarrow());
+    return Math.max(this.#untilOffMode(), this.#untilNarrow());
   }
 
   warnings(): readonly string[] {
@@ -84,19 +79,28 @@ export class AsymptoticRule implements StoppingRule {
     return Math.ceil((Math.max(0, FEWEST_OFF_MODE - count) * this.#sample.episodes) / Math.max(1, count));
   }
 
-  /** Were the deviation and the number of unresolved episodes to stay as they are. */
+  /** If the returns go on as they have been, and no further episode stays unresolved. From 1 on. */
   #untilNarrow(): number {
     const { episodes, unresolved, moments } = this.#sample;
-    const doubt = unresolved === 0 ? 0 : (unresolved * (this.#bounds.high - this.#bounds.low)) / 2;
+    if (moments.count < 2) return FEWEST_VALUES;
+    // On average, what an unresolved episode could come to either way.
+    const doubt = unresolved === 0 ? 0 : (unresolved * this.#range()) / 2;
     const interval = this.interval();
-    const deviation =
-      interval === undefined
-        ? (moments.standardDeviation ?? 0)
-        : (halfWidthOf(interval) - doubt / episodes) / this.#sequence.relativeHalfWidth(episodes);
-    return leastWhole((more) => {
-      const later = episodes + more;
-      return deviation * this.#sequence.relativeHalfWidth(later) + doubt / later <= this.targetHalfWidth;
-    });
+    // Unresolved episodes add to the spread as well.
+    const widening = interval === undefined ? 1 : (halfWidthOf(interval) - doubt / episodes) / this.#expectedHalfWidth(0);
+    return leastWhole((more) => widening * this.#expectedHalfWidth(more) + doubt / (episodes + more) <= this.targetHalfWidth);
+  }
+
+  /** Of the resolved episodes and so many more; Infinity where there is no interval. */
+  #expectedHalfWidth(more: number): number {
+    const { count, mean, variance = 0 } = this.#sample.moments;
+    const later = count + more;
+    const interval = this.#sequence.interval({ count: later, mean, sumOfSquares: (later - 1) * variance }, this.#bounds);
+    return interval === undefined ? Infinity : halfWidthOf(interval);
+  }
+
+  #range(): number {
+    return this.#bounds === undefined ? Infinity : this.#bounds.high - this.#bounds.low;
   }
 }
 

@@ -1,6 +1,7 @@
-import { interval } from './intervals.ts';
-import type { Interval } from './intervals.ts';
-import type { Moments } from './moments.ts';
+import { fromUnit } from './bounds.ts';
+import type { Bounds } from './bounds.ts';
+import { adjustedMoments, interval } from './intervals.ts';
+import type { FirstTwoMoments, Interval } from './intervals.ts';
 
 /** The interval rests on the central limit theorem, which says too little about fewer values. */
 export const FEWEST_VALUES = 64;
@@ -19,7 +20,11 @@ export interface AsymptoticSequenceOptions {
  *     w(n) = √( 2(nρ² + 1)·ln(√(nρ² + 1)/α) / (n²ρ²) )      ρ² = (−α² − 2 ln α + ln(1 − 2 ln α − α²)) / tightestAt
  *
  * w is the boundary that a Brownian motion never crosses with probability 1 − α. The values come to behave like one as they grow in number, so
- * the confidence is approached, not guaranteed. No bounds are needed.
+ * the confidence is approached, not guaranteed.
+ *
+ * No bounds are needed. But then a rare value far from all others counts for nothing until it comes up, and no interval can do better (Bahadur and
+ * Savage 1956). Where there are bounds, mean and deviation are adjusted ones, with z²/2 pseudo-values on each bound: they stand for such values, and
+ * in the limit they make no difference.
  */
 export class AsymptoticSequence {
   readonly #confidence: number;
@@ -44,12 +49,27 @@ export class AsymptoticSequence {
     return Math.sqrt((2 * growth * Math.log(Math.sqrt(growth) / this.#alpha)) / this.rhoSquared) / count;
   }
 
-  /** Undefined for fewer than 64 values, or when their spread is beyond floating point. */
-  interval({ count, mean, standardDeviation }: Moments): Interval | undefined {
-    if (count < FEWEST_VALUES || mean === undefined || standardDeviation === undefined) return undefined;
-    const halfWidth = standardDeviation * this.relativeHalfWidth(count);
+  /** Undefined for fewer than 64 values, or when without bounds their spread is beyond floating point. Never reaches beyond the bounds. */
+  interval(values: FirstTwoMoments, bounds?: Bounds): Interval | undefined {
+    if (values.count < FEWEST_VALUES) return undefined;
+    return bounds === undefined ? this.#unbounded(values) : this.#bounded(values, bounds);
+  }
+
+  #unbounded({ count, mean, sumOfSquares }: FirstTwoMoments): Interval | undefined {
+    if (mean === undefined) return undefined;
+    const halfWidth = Math.sqrt(sumOfSquares / (count - 1)) * this.relativeHalfWidth(count);
     const low = mean - halfWidth;
     const high = mean + halfWidth;
     return Number.isFinite(low) && Number.isFinite(high) ? interval('asymptotic-sequence', low, high, this.#confidence) : undefined;
+  }
+
+  #bounded(values: FirstTwoMoments, bounds: Bounds): Interval | undefined {
+    const adjusted = adjustedMoments(values, bounds, this.#confidence);
+    if (adjusted === undefined) return undefined;
+    const { count, mean, sumOfSquares } = adjusted;
+    const halfWidth = Math.sqrt(sumOfSquares / count) * this.relativeHalfWidth(values.count);
+    const low = fromUnit(mean - halfWidth, bounds);
+    const high = fromUnit(mean + halfWidth, bounds);
+    return interval('asymptotic-sequence', low, high, this.#confidence);
   }
 }

@@ -40,7 +40,8 @@ const GUARANTEES: Readonly<Record<IntervalMethod, string>> = {
   certified: 'at least the stated confidence for bounded returns, and it holds at every stopping time',
   approximate:
     'near the stated confidence for bounded returns by simulation, not by proof: the number of episodes depended on the returns, looked at now and then',
-  'asymptotic-sequence': 'approaches the stated confidence as episodes grow, at every stopping time from 64 episodes on',
+  'asymptotic-sequence':
+    'approaches the stated confidence as episodes grow, at every stopping time from 64 episodes on; without bounds on the return, losses too rare to have happened yet are not allowed for',
   'stratified-bootstrap':
     'approaches the stated confidence as the episodes of every task grow, for a number of episodes that was fixed in advance',
   bca: 'approaches the stated confidence as episodes grow, for a number that was fixed in advance; below it for few episodes',
@@ -61,22 +62,41 @@ export function studentInterval(moments: Moments, confidence: number): Interval 
   return Number.isFinite(low) && Number.isFinite(high) ? interval('student-t', low, high, confidence) : undefined;
 }
 
+/** Of values as they are, or as they are expected to become. */
+export type FirstTwoMoments = Pick<Moments, 'count' | 'mean' | 'sumOfSquares'>;
+
+/** On the unit scale. */
+export interface AdjustedMoments {
+  /** n + z² */
+  readonly count: number;
+  readonly mean: number;
+  /** Σ(xᵢ − mean)² */
+  readonly sumOfSquares: number;
+}
+
 /**
- * For bounded returns. As the Agresti–Coull interval does for a proportion, z²/2 pseudo-values are put on each bound before the
- * mean and the spread are taken, so that the width is never zero. Undefined for fewer than two values.
+ * Moments of bounded values after z²/2 pseudo-values are put on each bound, as the interval of Agresti and Coull (1998) does for a proportion:
+ * the values that have not come up yet could lie anywhere. Undefined without a value.
  */
-export function adjustedInterval(moments: Moments, bounds: Bounds, confidence: number): Interval | undefined {
-  const { count, mean } = moments;
-  if (mean === undefined || count < 2) return undefined;
+export function adjustedMoments(values: FirstTwoMoments, bounds: Bounds, confidence: number): AdjustedMoments | undefined {
+  const { count, mean, sumOfSquares } = values;
+  if (mean === undefined) return undefined;
   const range = bounds.high - bounds.low;
   const unitMean = toUnit(mean, bounds);
   const pseudo = normalQuantile(upperTail(confidence)) ** 2 / 2;
   const total = count + 2 * pseudo;
   const centre = (count * unitMean + pseudo) / total;
-  const squares =
-    moments.sumOfSquares / range / range + count * (unitMean - centre) ** 2 + pseudo * centre ** 2 + pseudo * (1 - centre) ** 2;
-  const halfWidth = (studentQuantile(upperTail(confidence), count - 1) * Math.sqrt(squares)) / total;
-  return interval('adjusted', fromUnit(centre - halfWidth, bounds), fromUnit(centre + halfWidth, bounds), confidence);
+  const squares = sumOfSquares / range / range + count * (unitMean - centre) ** 2 + pseudo * centre ** 2 + pseudo * (1 - centre) ** 2;
+  return { count: total, mean: centre, sumOfSquares: squares };
+}
+
+/** For bounded returns: a t-interval from adjusted moments, so that its width is never zero. Undefined for fewer than two values. */
+export function adjustedInterval(moments: Moments, bounds: Bounds, confidence: number): Interval | undefined {
+  const adjusted = adjustedMoments(moments, bounds, confidence);
+  if (adjusted === undefined || moments.count < 2) return undefined;
+  const { count, mean, sumOfSquares } = adjusted;
+  const halfWidth = (studentQuantile(upperTail(confidence), moments.count - 1) * Math.sqrt(sumOfSquares)) / count;
+  return interval('adjusted', fromUnit(mean - halfWidth, bounds), fromUnit(mean + halfWidth, bounds), confidence);
 }
 
 export interface Proportion {

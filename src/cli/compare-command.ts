@@ -13,6 +13,7 @@ import { collect, positiveNumber, probability, wholeNumber } from './flag-values
 import { interruption } from './interruption.ts';
 import { print } from './output.ts';
 import { openProgressDisplay } from './progress-display.ts';
+import { reportFile } from './report-file.ts';
 
 /** What `muster compare` needs of the composition root. */
 export type OpenMuster = (options: {
@@ -29,6 +30,7 @@ interface CompareFlags {
   readonly sandboxes?: number;
   readonly json?: true;
   readonly out?: string;
+  readonly report?: string;
   readonly config?: string;
 }
 
@@ -47,6 +49,7 @@ export function compareCommand(open: OpenMuster): Command {
     .option('-n, --sandboxes <count>', 'most sandboxes at a time', wholeNumber)
     .option('--json', 'print exactly one JSON document on stdout')
     .option('-o, --out <directory>', 'keep summary, episodes and configuration in a new directory')
+    .option('--report <file>', 'write a page to look at (HTML, in one file)')
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
     .addHelpText('after', HELP)
     .action(async (suite: string, flags: CompareFlags) => {
@@ -77,10 +80,12 @@ interface Verdict {
 
 async function runCompare(open: OpenMuster, suite: string, flags: CompareFlags): Promise<number> {
   using interrupt = interruption(process);
+  const page = flags.report === undefined ? undefined : await reportFile(flags.report);
   await using muster = await open(flags);
   const verdict = await verdictOn(muster, suite, flags, interrupt.signal);
   if (verdict.report !== undefined) await print(process.stderr, verdict.report);
   if (verdict.summary) await print(process.stdout, flags.json ? jsonText(verdict.summary) : text(verdict.summary));
+  if (page && verdict.summary) await page.write({ kind: 'comparison', comparison: verdict.summary });
   // Printing may have shown that nobody reads any more.
   return interrupt.signal.aborted ? EXIT_CODES.interrupted : verdict.exitCode;
 }

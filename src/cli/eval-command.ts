@@ -2,6 +2,7 @@ import { basename, join } from 'node:path';
 import { Command } from 'commander';
 import { EvaluationFailedError } from '../orchestrator/evaluate.ts';
 import type { Progress } from '../orchestrator/progress.ts';
+import { summariesOf } from '../orchestrator/summaries.ts';
 import type { Summary } from '../orchestrator/summary.ts';
 import { errorReport, notice } from './error-report.ts';
 import type { EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
@@ -12,6 +13,8 @@ import { print } from './output.ts';
 import { openProgressDisplay } from './progress-display.ts';
 import { evaluationView, type ProgressTitle } from './progress-lines.ts';
 import { addStopFlags, type StopFlags } from './stop-override.ts';
+import { rankingLines } from './ranking-lines.ts';
+import { reportFile } from './report-file.ts';
 import { summaryLines } from './summary-lines.ts';
 
 interface EvalFlags extends StopFlags {
@@ -19,6 +22,7 @@ interface EvalFlags extends StopFlags {
   readonly sandboxes?: number;
   readonly json?: true;
   readonly out?: string;
+  readonly report?: string;
   readonly config?: string;
 }
 
@@ -32,6 +36,7 @@ export function evalCommand(evaluateSuite: EvaluateSuite): Command {
   return addStopFlags(command)
     .option('--json', 'print exactly one JSON document on stdout')
     .option('-o, --out <directory>', 'keep summary, episodes and configuration in a new directory')
+    .option('--report <file>', 'write a page to look at (HTML, in one file)')
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
     .addHelpText('after', EXIT_CODE_HELP)
     .action(async (suite: string, flags: EvalFlags) => {
@@ -61,6 +66,7 @@ interface Verdict {
 /** Stops at the first checkpoint that was not evaluated to its end; what there is by then is printed all the same. */
 async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalFlags): Promise<number> {
   using interrupt = interruption(process);
+  const page = flags.report === undefined ? undefined : await reportFile(flags.report);
   await using evaluator = await evaluateSuite({ ...flags, suite });
   const summaries: Summary[] = [];
   let exitCode: number = EXIT_CODES.done;
@@ -75,8 +81,16 @@ async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalF
     exitCode = verdict.exitCode === EXIT_CODES.done && interrupt.signal.aborted ? EXIT_CODES.interrupted : verdict.exitCode;
     if (exitCode !== EXIT_CODES.done) break;
   }
-  if (flags.json && summaries.length > 0) await print(process.stdout, jsonText(flags.checkpoint.length, summaries));
+  await printAll(flags, summaries);
+  const [first] = summaries;
+  if (page && first) await page.write(summaries.length === 1 ? { kind: 'evaluation', summary: first } : { kind: 'evaluations', summaries });
   return exitCode;
+}
+
+async function printAll(flags: EvalFlags, summaries: readonly Summary[]): Promise<void> {
+  if (summaries.length === 0) return;
+  if (flags.json) return print(process.stdout, jsonText(flags.checkpoint.length, summaries));
+  if (summaries.length > 1) await print(process.stdout, `${rankingLines(summariesOf(summaries)).join('\n')}\n`);
 }
 
 interface Attempt {
@@ -106,7 +120,7 @@ function summaryText(summary: Summary, { suite, checkpoint }: ProgressTitle): st
 }
 
 function jsonText(checkpoints: number, summaries: readonly Summary[]): string {
-  const document = checkpoints === 1 ? summaries[0] : { schema: 'muster.summaries/1', summaries };
+  const document = checkpoints === 1 ? summaries[0] : summariesOf(summaries);
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
 

@@ -40,10 +40,5 @@ export const summarySchema = z
   })
   .describe('Summary of a Muster evaluation');
 
-/** What `muster eval --json` prints for several checkpoints, in the order given. */
-export const summariesSchema = z
-  .strictObject({ schema: z.literal('muster.summaries/1'), summaries: z.array(summarySchema) })
-  .describe('Summaries of several Muster evaluations');
-
 export type Summary = z.infer<typeof summarySchema>;
 export type CheckpointFacts = z.infer<typeof checkpointFactsSchema>;

@@ -4,7 +4,8 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { summariesSchema, summarySchema } from '../../src/orchestrator/summary.ts';
+import { summariesSchema } from '../../src/orchestrator/summaries.ts';
+import { summarySchema } from '../../src/orchestrator/summary.ts';
 import type { MusterResult } from './muster-command.ts';
 import { ANYTHING, CARTPOLE, LATE, REPOSITORY, seedOf, Stage } from './stage.ts';
 

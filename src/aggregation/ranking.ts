@@ -1,0 +1,43 @@
+/** What a ranking needs to know of one contender. */
+export interface Contender {
+  readonly mean: number | null;
+  readonly interval: { readonly low: number; readonly high: number; readonly confidence: number } | null;
+}
+
+/** A place in a ranking by mean. */
+export interface Place {
+  /** Of the contender in the list that was given. */
+  readonly contender: number;
+  /** Best and worst rank that the intervals leave open, from 1 on. */
+  readonly best: number;
+  readonly worst: number;
+}
+
+export interface Ranking {
+  /** Probability that all of the ranks given are right at once: at least 1 − Σ αᵢ, whatever the intervals have in common (Bonferroni). */
+  readonly confidence: number;
+  /** By falling mean; those without one last, in the order given. */
+  readonly places: readonly Place[];
+}
+
+/**
+ * Orders by the mean, and says for each contender which ranks its interval leaves open: another one is surely better when its whole interval lies
+ * above, surely worse when it lies below.
+ */
+export function ranking(contenders: readonly Contender[]): Ranking {
+  const order = contenders.map((_, position) => position).sort((a, b) => meanOf(contenders[b]) - meanOf(contenders[a]) || a - b);
+  const places = order.map((position) => {
+    const own = contenders[position]?.interval;
+    const others = contenders.filter((_, other) => other !== position);
+    const above = own ? others.filter(({ interval }) => interval !== null && interval.low > own.high).length : 0;
+    const below = own ? others.filter(({ interval }) => interval !== null && interval.high < own.low).length : 0;
+    return { contender: position, best: 1 + above, worst: contenders.length - below };
+  });
+  const risk = contenders.reduce((sum, { interval }) => sum + (interval === null ? 0 : 1 - interval.confidence), 0);
+  return { confidence: Math.max(0, 1 - risk), places };
+}
+
+function meanOf(contender: Contender | undefined): number {
+  // Finite, so that two without a mean differ by 0 and not by NaN.
+  return contender?.mean ?? -Number.MAX_VALUE;
+}

@@ -1,0 +1,45 @@
+import { access, constants, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
+import type { ReportDocument } from '../report/document.ts';
+import { reportPage } from '../report/page.ts';
+
+/** Where `--report` puts its page. */
+export interface ReportFile {
+  /** The page is there whole or not at all. @throws InfrastructureError when it cannot be written. */
+  write(document: ReportDocument): Promise<void>;
+}
+
+/** @throws InputError at once, before anything is played, when a page could not be put there. */
+export async function reportFile(path: string): Promise<ReportFile> {
+  const target = resolve(path);
+  try {
+    await access(dirname(target), constants.W_OK);
+  } catch (error) {
+    throw new InputError(
+      'report.unusable',
+      `--report ${path} cannot be written: ${messageOf(error)}; name a file in a directory that you may write to`,
+      {
+        cause: error,
+      },
+    );
+  }
+  return { write: (document) => write(path, target, document) };
+}
+
+async function write(path: string, target: string, document: ReportDocument): Promise<void> {
+  const partial = `${target}.partial`;
+  try {
+    await writeFile(partial, reportPage(document));
+    await rename(partial, target);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw new InfrastructureError(
+      'report.write',
+      `--report ${path} could not be written: ${messageOf(error)}; free space there or name another file`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
