@@ -2,8 +2,17 @@ import { aggregationThroughput } from './aggregation-throughput.ts';
 import type { Benchmark } from './benchmark.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { episodeCost } from './episode-cost.ts';
+import { episodesSaved } from './episodes-saved.ts';
 import { noopEpisodes } from './noop-episodes.ts';
 import { systemCalls } from './system-calls.ts';
 import { warmPool } from './warm-pool.ts';
 
-export const BENCHMARKS: readonly Benchmark[] = [noopEpisodes, cartpoleEpisodes, warmPool, episodeCost, aggregationThroughput, systemCalls];
+export const BENCHMARKS: readonly Benchmark[] = [
+  noopEpisodes,
+  cartpoleEpisodes,
+  warmPool,
+  episodeCost,
+  aggregationThroughput,
+  episodesSaved,
+  systemCalls,
+];

@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { parse } from 'yaml';
+import { normalQuantile } from '../src/aggregation/distribution-quantiles.ts';
+import { configuration, Muster } from '../src/main.ts';
+import { PROJECT_DIRECTORY } from '../src/pools.ts';
+import type { Benchmark, Cell } from './benchmark.ts';
+import { showSpread, spreadOf } from './spread.ts';
+
+const SUITE = join(PROJECT_DIRECTORY, 'examples/game/cartpole.yaml');
+const HALF_WIDTH = 10;
+const CONFIDENCE = 0.95;
+const RANGE = 500;
+
+/** Enough episodes for an interval of the asked width when nothing is known but the range: by the normal approximation at the greatest variance that there can be. */
+const BY_VARIANCE = Math.ceil(((normalQuantile((1 + CONFIDENCE) / 2) * RANGE) / 2 / HALF_WIDTH) ** 2);
+/** And so that the confidence holds for certain (Hoeffding 1963). */
+const BY_HOEFFDING = Math.ceil((Math.log(2 / (1 - CONFIDENCE)) * RANGE ** 2) / (2 * HALF_WIDTH ** 2));
+
+export const episodesSaved: Benchmark = {
+  name: 'episodes-saved',
+  summary: 'episodes that stopping rules take on CartPole, beside a number fixed in advance for the same half-width',
+  async run({ quick, say }) {
+    await using muster = await Muster.open(configuration());
+    const seeds = Array.from({ length: quick ? 1 : 5 }, (_, i) => i + 1);
+    const rows: Cell[][] = [];
+    for (const moment of ['early', 'middle', 'late']) {
+      for (const [rule, fixed] of [
+        ['certified', BY_HOEFFDING],
+        ['approximate', BY_VARIANCE],
+      ] as const) {
+        say(`${moment}, ${rule}`);
+        const episodes: number[] = [];
+        for (const seed of seeds) episodes.push(await episodesOf(muster, moment, rule, seed));
+        const spread = spreadOf(episodes);
+        rows.push([moment, rule, showSpread(spread, 0), fixed, `${(100 * (1 - spread.median / fixed)).toFixed(0)} %`]);
+      }
+    }
+    return {
+      tables: [
+        {
+          title: `CartPole to ±${HALF_WIDTH} with ${CONFIDENCE * 100} %`,
+          columns: ['checkpoint', 'rule', 'episodes', 'fixed in advance', 'saved'],
+          rows,
+        },
+      ],
+      checks: [],
+      notes: [
+        `Episodes: median and range over ${seeds.length} base seeds of the suite; they do not depend on the machine.`,
+        `Fixed in advance, when only the range of the return is known: ${BY_VARIANCE} by the normal approximation at the greatest variance possible (beside "approximate"), ${BY_HOEFFDING} by Hoeffding's inequality, which like "certified" promises its confidence for certain.`,
+      ],
+    };
+  },
+};
+
+async function episodesOf(muster: Muster, moment: string, rule: 'certified' | 'approximate', seed: number): Promise<number> {
+  const written: unknown = parse(await readFile(SUITE, 'utf8'));
+  const suite = { ...Object(written), seed, stop: { rule, halfWidth: HALF_WIDTH, confidence: CONFIDENCE } };
+  const checkpoint = join(PROJECT_DIRECTORY, `examples/game/checkpoints/${moment}.safetensors`);
+  return (await muster.evaluate({ suite, checkpoint })).official.episodes;
+}
