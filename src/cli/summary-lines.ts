@@ -2,6 +2,7 @@ import { styleText } from 'node:util';
 import type { Ending, Summary } from '../orchestrator/summary.ts';
 import { formatCount, formatDuration, formatFigure, formatRate } from '../shown/figures.ts';
 import { printableLine } from '../shown/printable.ts';
+import { figureRows } from './figure-rows.ts';
 
 type Interval = NonNullable<Summary['official']['interval']>;
 export type Row = readonly [name: string, text: string];
@@ -15,7 +16,14 @@ export function summaryLines(summary: Summary, title: string): string[] {
   ];
   return [
     styleText('bold', printableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
-    ...tableLines([...answerRows(summary), ...taskRows(summary), ...metricRows(summary), ...runRows(run), ...names]),
+    ...tableLines([
+      ...answerRows(summary),
+      ...figureRows(official),
+      ...taskRows(summary),
+      ...metricRows(summary),
+      ...runRows(run),
+      ...names,
+    ]),
     ...warningLines([...official.warnings, ...summary.warnings]),
   ];
 }

@@ -129,6 +129,36 @@ describe('the summary', () => {
     expect(withOfficial({ unresolved: 2, resolved: 1232 })).toMatch(/unresolved +2 \(they widen the interval\)$/m);
   });
 
+  it('shows the figures beside the mean that there are', () => {
+    const interval = { low: 0.26, high: 0.28, confidence: 0.95, method: 'clustered-t', guarantee: 'in full' } as const;
+    const text = withOfficial({
+      unresolved: 2,
+      iqm: { value: 0.2701, interval: { ...interval, low: 0.2691, high: 0.2713, method: 'stratified-bootstrap' }, replicates: 2000 },
+      worstCase: { low: 0.2726, high: 0.2742 },
+      certainty: { knownVarianceEpisodes: 617, extraEpisodes: 617 },
+      success: {
+        threshold: 0.25,
+        count: 1100,
+        rate: 0.8914,
+        wilson: null,
+        clopperPearson: { ...interval, low: 0.87, high: 0.91, method: 'clopper-pearson' },
+        pass: [
+          { k: 1, anyOf: { value: 0.89, low: null, high: null }, allOf: { value: 0.89, low: null, high: null } },
+          { k: 3, anyOf: { value: 0.998, low: 0.99, high: 1 }, allOf: { value: 0.7, low: null, high: null } },
+          { k: 64, anyOf: { value: null, low: null, high: null }, allOf: { value: null, low: null, high: null } },
+        ],
+      },
+      estimands: { ...OFFICIAL.estimands, taskPopulation: { mean: 0.27, standardError: 0.01, tasks: 25, interval } },
+    });
+    expect(text).toMatch(/interquartile mean +0\.27010 \[0\.26910, 0\.27130\]$/m);
+    expect(text).toMatch(/success rate +89\.1 % \[87\.0 %, 91\.0 %\] clopper-pearson, 1,100 with a return of 0\.25 or more$/m);
+    expect(text).toMatch(/of 3 attempts +any 99\.8 % \[99\.0 %, 100\.0 %\], all 70\.0 %$/m);
+    expect(text).toMatch(/of 64 attempts +any unknown: too few episodes of a task/m);
+    expect(text).toMatch(/mean at worst · best +0\.27260 · 0\.27420, whatever the unresolved came to$/m);
+    expect(text).toMatch(/tasks like these +0\.2700 \[0\.2600, 0\.2800\], from 25 tasks$/m);
+    expect(text).toMatch(/cost of certainty +2\.00 × the 617 episodes that a known variance would have taken$/m);
+  });
+
   it('shows tasks apart when there are several', () => {
     const tasks = [
       { name: 'steady', weight: 0.5, episodes: 700, unresolved: 0, mean: 0.27604, standardError: 0.00056, interval: null },
