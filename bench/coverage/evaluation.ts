@@ -36,7 +36,7 @@ export function evaluate(distribution: Distribution, stop: Stop, random: Random)
     budgetEpisodes: BUDGET,
     windowSize: 2 * SANDBOXES,
   });
-  play(fold, distribution, random);
+  play(fold, stop.rule === 'fixed' ? stop.episodes : Infinity, distribution, random);
   return { outcome: outcomeOf(rule, distribution), episodes: fold.folded };
 }
 
@@ -55,12 +55,16 @@ export function watch(distribution: Distribution, stop: Stop, episodes: number, 
   return { outcome: 'holds', episodes };
 }
 
-/** Feeds the fold until it ends, from as many sandboxes as there are, none of them further ahead than the fold has room for. */
-function play(fold: PrefixFold, distribution: Distribution, random: Random): void {
+/**
+ * Feeds the fold until it ends, from as many sandboxes as there are, none of them further ahead than the fold has room for.
+ *
+ * @param most episodes that are ever begun.
+ */
+function play(fold: PrefixFold, most: number, distribution: Distribution, random: Random): void {
   const underway: Underway[] = [];
   let [next, now] = [0, 0];
   while (fold.ended === undefined) {
-    while (underway.length < SANDBOXES && next < fold.folded + 2 * SANDBOXES) {
+    while (underway.length < SANDBOXES && next < Math.min(most, fold.folded + 2 * SANDBOXES)) {
       insert(underway, begin(next, now, distribution, random));
       next += 1;
     }

@@ -7,7 +7,9 @@ export type Target =
   /** Trials that came to one of these outcomes, as a share of all. */
   | { readonly kind: 'share'; readonly figure: string; readonly of: readonly TrialOutcome[]; readonly atLeast: number }
   /** Mean episodes of a trial, in multiples of `unit`. */
-  | { readonly kind: 'episodes'; readonly figure: string; readonly unit: number; readonly atMost: number };
+  | { readonly kind: 'episodes'; readonly figure: string; readonly unit: number; readonly atMost: number }
+  /** The same, where it is known what they come to, give or take `within`: to take fewer is as suspect as to take more. */
+  | { readonly kind: 'known episodes'; readonly figure: string; readonly unit: number; readonly about: number; readonly within: number };
 
 export interface Verdict {
   readonly met: boolean;
@@ -28,6 +30,8 @@ export function hold(measurement: Measurement, target: Target): Verdict {
       return holdShare(measurement, target.of, target.atLeast);
     case 'episodes':
       return holdEpisodes(measurement, target.unit, target.atMost);
+    case 'known episodes':
+      return holdKnownEpisodes(measurement, target.unit, target.about, target.within);
   }
 }
 
@@ -44,6 +48,14 @@ function holdEpisodes(measurement: Measurement, unit: number, atMost: number): V
   const allowance = measurement.runs < ENOUGH_RUNS ? DEVIATE * error : 0;
   const times = unit === 1 ? '' : ' ×';
   return { met: mean - allowance <= unit * atMost, measured: `${(mean / unit).toFixed(2)}${times}`, target: `at most ${atMost}${times}` };
+}
+
+function holdKnownEpisodes(measurement: Measurement, unit: number, about: number, within: number): Verdict {
+  const { mean, error } = episodesOf(measurement);
+  const allowance = measurement.runs < ENOUGH_RUNS ? (DEVIATE * error) / unit : 0;
+  const most = Math.max(within, allowance);
+  const times = mean / unit;
+  return { met: Math.abs(times - about) <= most, measured: `${times.toFixed(2)} ×`, target: `${about} ± ${most.toFixed(2)} ×` };
 }
 
 /** The smallest count of successes in `runs` trials, each with probability `p`, that is not too unlikely to stay below. */

@@ -1,5 +1,6 @@
 import { InputError } from '../kernel/errors.ts';
 import type { Outcome } from '../kernel/outcome.ts';
+import type { Allocation } from './allocation.ts';
 import type { Bounds } from './bounds.ts';
 import { halfWidthOf } from './intervals.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
@@ -20,6 +21,8 @@ export interface PrefixFoldOptions {
   readonly success?: SuccessCriterion | undefined;
   /** With nothing folded yet; the fold is the only one to feed it. */
   readonly rule: StoppingRule;
+  /** Which decided the task of every index, with nothing folded yet; undefined when tasks are drawn by weight. The fold is the only one to feed it. */
+  readonly allocation?: Allocation | undefined;
   readonly budgetEpisodes?: number | undefined;
   /** How far ahead of the first missing index an offered one may lie. */
   readonly windowSize: number;
@@ -62,12 +65,14 @@ interface OfferedEpisode {
  * interval could mend that bias. An offered index that lies ahead waits in a buffer of bounded size.
  *
  * Each index draws its task at random, independently of all others and in proportion to the weights. So the returns are independent and
- * identically distributed with mean Σ wₖμₖ, which is what the interval for the mean is about and what `certified` needs.
+ * identically distributed with mean Σ wₖμₖ, which is what the interval for the mean is about and what `certified` needs. With an allocation the
+ * folded prefix decides how later indices draw, and what an episode counts for has that mean given those before it.
  */
 export class PrefixFold {
   readonly #bounds: Bounds | undefined;
   readonly #failureScores: FailureScores;
   readonly #rule: StoppingRule;
+  readonly #allocation: Allocation | undefined;
   readonly #budget: number;
   readonly #taskCount: number;
   readonly #buffer: ReorderBuffer<OfferedEpisode>;
@@ -75,7 +80,7 @@ export class PrefixFold {
   #ended: EndedBy | undefined;
 
   /** @throws InputError when a failure's score is no possible return; RangeError when another option is out of its range. */
-  constructor({ bounds, failureScores, tasks, metrics, success, rule, budgetEpisodes, windowSize }: PrefixFoldOptions) {
+  constructor({ bounds, failureScores, tasks, metrics, success, rule, allocation, budgetEpisodes, windowSize }: PrefixFoldOptions) {
     assertPossible('timeout', failureScores.timeout, bounds);
     assertPossible('crash', failureScores.crash, bounds);
     if (budgetEpisodes !== undefined && !(budgetEpisodes >= 1))
@@ -83,10 +88,11 @@ export class PrefixFold {
     this.#bounds = bounds;
     this.#failureScores = failureScores;
     this.#rule = rule;
+    this.#allocation = allocation;
     this.#budget = budgetEpisodes ?? Infinity;
     this.#taskCount = tasks.length;
     this.#buffer = new ReorderBuffer(windowSize);
-    this.#tally = new Tally({ tasks, metrics, bounds, success, rule });
+    this.#tally = new Tally({ tasks, metrics, bounds, success, rule, allocation });
   }
 
   /**
@@ -144,7 +150,8 @@ export class PrefixFold {
       const episode = this.#buffer.take();
       if (episode === undefined) return;
       const outcome = judge(episode.outcome, this.#bounds);
-      const score = scoreOf(outcome, this.#failureScores, this.#bounds);
+      const returned = scoreOf(outcome, this.#failureScores, this.#bounds);
+      const score = this.#allocation?.fold(episode.task, returned) ?? returned;
       this.#rule.fold(score);
       this.#tally.add(episode.task, outcome, score);
       if (this.#rule.satisfied()) this.#ended = 'rule';

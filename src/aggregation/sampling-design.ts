@@ -66,8 +66,8 @@ export function bestDesign(
   return best;
 }
 
-/** Position of the task that a number in [0, 1) draws. */
-export function drawnTask({ upTo }: SamplingDesign, draw: number): number {
+/** Position of the task that a number in [0, 1) draws; the last one when rounding left the sum short of 1. */
+export function drawnTask({ upTo }: Pick<SamplingDesign, 'upTo'>, draw: number): number {
   let low = 0;
   let high = upTo.length - 1;
   while (low < high) {

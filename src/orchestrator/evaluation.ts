@@ -1,3 +1,4 @@
+import { Allocation } from '../aggregation/allocation.ts';
 import { PrefixFold, type RunningStatistics } from '../aggregation/prefix-fold.ts';
 import type { OfficialStatistics } from '../aggregation/statistics.ts';
 import type { StoppingRule } from '../aggregation/stopping-rule.ts';
@@ -23,11 +24,14 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
   readonly arms: readonly [Arm];
   readonly #suite: SuiteDefinition;
   readonly #rule: StoppingRule;
+  readonly #allocation: Allocation | undefined;
   readonly #fold: PrefixFold;
 
   constructor({ suite, suiteFiles, checkpoint, config, sink }: EvaluationOptions) {
     this.#suite = suite;
     this.#rule = stoppingRule(suite.stop, suite.bounds);
+    const allocation = allocationOf(suite);
+    this.#allocation = allocation;
     this.#fold = new PrefixFold({
       bounds: suite.bounds,
       failureScores: suite.failureScores,
@@ -35,10 +39,12 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
       metrics: suite.metrics,
       success: suite.success,
       rule: this.#rule,
+      allocation,
       budgetEpisodes: suite.budget.episodes,
       windowSize: config.window,
     });
-    this.arms = [new Arm({ suite, suiteFiles, checkpoint, goal: this, plan: episodePlanner(suite), config, sink })];
+    const plan = episodePlanner(suite, allocation && ((index, draw) => allocation.taskOf(index, draw)));
+    this.arms = [new Arm({ suite, suiteFiles, checkpoint, goal: this, plan, config, sink })];
   }
 
   get folded(): number {
@@ -46,8 +52,10 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
   }
 
   get limit(): number {
-    const budget = this.#suite.budget.episodes ?? Number.POSITIVE_INFINITY;
-    return this.#suite.stop.rule === 'fixed' ? Math.min(this.#suite.stop.episodes, budget) : budget;
+    const { stop, budget } = this.#suite;
+    const needed = stop.rule === 'fixed' ? stop.episodes : Number.POSITIVE_INFINITY;
+    const decided = this.#allocation?.decidedUpTo ?? Number.POSITIVE_INFINITY;
+    return Math.min(needed, budget.episodes ?? Number.POSITIVE_INFINITY, decided);
   }
 
   get isReached(): boolean {
@@ -77,4 +85,11 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
   official(): OfficialStatistics {
     return this.#fold.official();
   }
+}
+
+/** Undefined when tasks are drawn by weight. */
+function allocationOf({ allocation, tasks, bounds, stop }: SuiteDefinition): Allocation | undefined {
+  if (allocation === 'proportional') return undefined;
+  const halfWidth = stop.rule === 'certified' ? stop.halfWidth : undefined;
+  return new Allocation({ weights: tasks.map(({ weight }) => weight), bounds, halfWidth });
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { InputError } from '../kernel/errors.ts';
 import { parseDigest, type Digest } from '../kernel/ids.ts';
 import { FAILURE_CAUSES, type Outcome } from '../kernel/outcome.ts';
+import { allocationSchema } from './suite.ts';
 import { episodePlanner, type SuiteDefinition } from './suite-definition.ts';
 import { digestSchema } from './summary.ts';
 
@@ -22,7 +23,12 @@ export interface RecordedBaseline {
 
 const summarySchema = z.object({
   schema: z.literal('muster.summary/1'),
-  official: z.object({ suite: z.object({ digest: digestSchema }), checkpoint: z.object({ digest: digestSchema }) }),
+  official: z.object({
+    suite: z.object({ digest: digestSchema }),
+    checkpoint: z.object({ digest: digestSchema }),
+    // Summaries of versions that knew one way only do not say it.
+    allocation: allocationSchema.default('proportional'),
+  }),
 });
 
 const outcomeSchema = z.discriminatedUnion('kind', [
@@ -41,8 +47,8 @@ const episodeSchema = z.object({
 });
 
 /**
- * @throws InputError when the files are not what `--out` writes, or were played on another suite: every index must have had
- * the task and the seeds that it has in this one.
+ * @throws InputError when the files are not what `--out` writes, or were played on another suite or with adaptive allocation: every index must
+ * have had the task and the seeds that it has in this suite, whatever its returns.
  */
 export async function recordedBaseline(files: RecordedFiles, suite: SuiteDefinition): Promise<RecordedBaseline> {
   const { official } = checked(summarySchema, files.summary, files.summaryFile);
@@ -50,6 +56,12 @@ export async function recordedBaseline(files: RecordedFiles, suite: SuiteDefinit
     throw new InputError(
       'comparison.suite-differs',
       `${files.summaryFile}: the baseline was played on the suite ${official.suite.digest}, and this one is ${suite.digest}; evaluate the baseline on this suite, or give its checkpoint in place of its results`,
+    );
+  }
+  if (official.allocation === 'adaptive') {
+    throw new InputError(
+      'comparison.baseline-allocation',
+      `${files.summaryFile}: official.allocation: expected "proportional", got "adaptive": the baseline's own returns decided which tasks it played, so its indices are no pairs with those of another checkpoint; evaluate the baseline without "allocation: adaptive", or give its checkpoint in place of its results`,
     );
   }
   return { digest: parseDigest(official.checkpoint.digest), outcomes: await outcomesOf(files, suite) };

@@ -8,7 +8,7 @@ type Ends = NonNullable<ParsedSuite['reward']['bounds']>;
 
 /** What is right by itself but not together with the rest of the suite. */
 export function suiteContradictions(suite: ParsedSuite): readonly Problem[] {
-  return [...taskProblems(suite), ...scoreProblems(suite), ...successProblems(suite), ...stopProblems(suite)];
+  return [...taskProblems(suite), ...allocationProblems(suite), ...scoreProblems(suite), ...successProblems(suite), ...stopProblems(suite)];
 }
 
 function taskProblems({ tasks, environment }: ParsedSuite): Problem[] {
@@ -19,6 +19,12 @@ function taskProblems({ tasks, environment }: ParsedSuite): Problem[] {
       ? []
       : [problem(['tasks', position, 'name'], `"${name}" is used twice; expected a name of its own for every task`)],
   );
+}
+
+function allocationProblems({ allocation, tasks }: ParsedSuite): Problem[] {
+  if (allocation === 'proportional' || (tasks !== undefined && tasks.length > 1)) return [];
+  const text = `expected "proportional", got "${allocation}": it shares episodes out between tasks, and this suite has one only; give "tasks" with several, or leave "allocation" out`;
+  return [problem(['allocation'], text)];
 }
 
 function scoreProblems({ failureScores, reward: { bounds } }: ParsedSuite): Problem[] {

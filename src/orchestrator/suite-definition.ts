@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Bounds } from '../aggregation/bounds.ts';
+import { drawnTask } from '../aggregation/sampling-design.ts';
 import { canonicalJson, digestOf } from '../kernel/canonical-json.ts';
 import { InputError } from '../kernel/errors.ts';
 import { parseEpisodeIndex, type Digest } from '../kernel/ids.ts';
@@ -11,9 +12,10 @@ import { KnownSettings } from '../written/known-settings.ts';
 import type { Layer } from '../written/layer.ts';
 import { isMapping, valueAt } from '../written/path.ts';
 import { problemLine, problemsOf } from '../written/problems.ts';
-import { suiteSchema, type ParsedSuite, type stoppingSchema } from './suite.ts';
+import { suiteSchema, type allocationSchema, type ParsedSuite, type stoppingSchema } from './suite.ts';
 
 export type StopDeclaration = z.infer<typeof stoppingSchema>;
+export type AllocationDeclaration = z.infer<typeof allocationSchema>;
 
 export interface SuiteTask extends TaskEnvironment {
   readonly weight: number;
@@ -25,6 +27,8 @@ export interface SuiteDefinition {
   /** Of everything that decides an episode's outcome: tasks, seed, actions, bounds, scores, limits, metrics, files. */
   readonly digest: Digest;
   readonly tasks: readonly SuiteTask[];
+  /** How an evaluation draws tasks; `adaptive` only with several of them. A comparison draws them by weight. */
+  readonly allocation: AllocationDeclaration;
   readonly seed: number;
   readonly actions: 'deterministic' | 'stochastic';
   readonly bounds: Bounds | undefined;
@@ -90,6 +94,7 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
     ...decisive,
     name: suite.name,
     digest: digestOf(canonicalJson(decisive)),
+    allocation: suite.allocation,
     success: suite.success,
     stop: suite.stop,
     budget: { episodes: suite.budget.episodes, seconds: suite.budget.seconds, cost: suite.budget.cost },
@@ -97,31 +102,30 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
   };
 }
 
+/** Position of the task that an index plays. `draw` is uniform in [0, 1) and belongs to the index alone. */
+export type DrawTask = (index: number, draw: number) => number;
+
 /**
- * Which episode an index stands for. Tasks are drawn independently, each with probability proportional to its weight, so
- * that the returns are independent and identically distributed with the suite's weighted mean as their expectation: what
- * `certified` needs to hold.
+ * Which episode an index stands for: its seeds and a uniform draw come from the index alone, and the draw picks the task.
+ *
+ * By default it does so in proportion to the weights, independently for each index, so that the returns are independent and identically
+ * distributed with the suite's weighted mean as their expectation.
  */
-export function episodePlanner(suite: Pick<SuiteDefinition, 'seed' | 'tasks'>): (index: number) => PlannedEpisode {
-  const streams = seedStreams(suite.seed);
-  const total = suite.tasks.reduce((sum, task) => sum + task.weight, 0);
-  let sum = 0;
-  const upTo = suite.tasks.map((task) => (sum += task.weight) / total);
+export function episodePlanner(
+  { seed, tasks }: Pick<SuiteDefinition, 'seed' | 'tasks'>,
+  drawTask = drawByWeight(tasks),
+): (index: number) => PlannedEpisode {
+  const streams = seedStreams(seed);
   return (index) => {
     const seeds = streams.seeds(index);
-    const draw = upTo.length === 1 ? 0 : streams.taskDraw(index);
-    return { index: parseEpisodeIndex(index), task: firstAbove(upTo, draw), environmentSeed: seeds.environment, policySeed: seeds.policy };
+    const draw = tasks.length === 1 ? 0 : streams.taskDraw(index);
+    return { index: parseEpisodeIndex(index), task: drawTask(index, draw), environmentSeed: seeds.environment, policySeed: seeds.policy };
   };
 }
 
-/** Position of the first element above `draw`; the last one when rounding left the sum short of 1. */
-function firstAbove(ascending: readonly number[], draw: number): number {
-  let low = 0;
-  let high = ascending.length - 1;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if ((ascending[middle] ?? 1) > draw) high = middle;
-    else low = middle + 1;
-  }
-  return low;
+function drawByWeight(tasks: readonly SuiteTask[]): DrawTask {
+  const total = tasks.reduce((sum, task) => sum + task.weight, 0);
+  let sum = 0;
+  const byWeight = { upTo: tasks.map((task) => (sum += task.weight) / total) };
+  return (_, draw) => drawnTask(byWeight, draw);
 }

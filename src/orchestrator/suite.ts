@@ -3,7 +3,8 @@ import { TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
 
 /**
  * What to evaluate, as a person writes it (YAML or JSON). The parsed form has every default filled in.
- * What decides an episode's outcome is named by the suite's digest; `name`, `description`, `success`, `stop`, `budget` and `template` are not part of it.
+ * What decides an episode's outcome is named by the suite's digest; `name`, `description`, `allocation`, `success`, `stop`, `budget` and `template` are
+ * not part of it.
  */
 
 /** `gymnasium:CartPole-v1` makes a registered environment; `module:factory` calls a function from the suite's files. */
@@ -33,9 +34,15 @@ const taskNameSchema = z.string().regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 lett
 
 const taskSchema = z.strictObject({
   name: taskNameSchema,
-  weight: z.number().positive().max(1e9).default(1).describe("this task's share of the episodes, relative to the other weights"),
+  weight: z.number().positive().max(1e9).default(1).describe("this task's share of the mean, relative to the other weights; of the episodes too, unless allocation is adaptive"),
   environment: environmentSchema,
 });
+
+export const allocationSchema = z
+  .enum(['proportional', 'adaptive'])
+  .describe(
+    'how episodes are shared out between tasks: in proportion to their weights, or more to tasks whose returns vary more, as earlier episodes showed',
+  );
 
 const halfWidth = z.number().positive().describe('in units of the return: the interval ends up at most this far to either side');
 const confidence = z.number().gt(0.5).lt(1).default(0.95).describe('probability that the interval holds the true mean');
@@ -90,6 +97,7 @@ export const suiteSchema = z
     files: z.string().min(1).optional().describe("directory with the suite's own Python modules, relative to the suite file"),
     environment: environmentSchema.optional().describe('short for a single task'),
     tasks: z.array(taskSchema).min(1).max(10_000).optional(),
+    allocation: allocationSchema.default('proportional'),
     seed: z.int().min(0).default(0).describe('base seed: with the index, it decides every seed'),
     actions: z
       .enum(['deterministic', 'stochastic'])

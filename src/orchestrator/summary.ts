@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { officialStatisticsSchema } from '../aggregation/statistics.ts';
 import { runFactsSchema } from './run-facts.ts';
-import { stoppingSchema } from './suite.ts';
+import { allocationSchema, stoppingSchema } from './suite.ts';
 
 export const digestSchema = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 
@@ -27,6 +27,7 @@ export const summarySchema = z
       suite: z.strictObject({ name: z.string(), digest: digestSchema }),
       checkpoint: z.strictObject({ digest: digestSchema }),
       stop: stoppingSchema,
+      allocation: allocationSchema,
       budgetEpisodes: z.int().nullable().describe('most episodes that the suite allows; null for no bound'),
       ...officialStatisticsSchema.shape,
     }),
