@@ -39,6 +39,13 @@ export function affordable(distribution: Distribution): Scenario {
   return { ...scenario, targets: [...scenario.targets, cost] };
 }
 
+/** The same, where its cost is known to within 0.08: bets that are other than they should be show there, while the coverage may still be right. */
+export function knownCost(scenario: Scenario, about: number): Scenario {
+  const { knownVarianceEpisodes: unit = 1 } = scenario;
+  const cost: Target = { kind: 'known episodes', figure: 'known cost', unit, about, within: 0.08 };
+  return { ...scenario, targets: [...scenario.targets, cost] };
+}
+
 export interface FixedQuestion {
   readonly name: string;
   readonly episodes: number;

@@ -1,0 +1,67 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { describe, expect, it } from 'vitest';
+import { comparisonSummarySchema } from '../../src/orchestrator/comparison-summary.ts';
+import { summariesSchema } from '../../src/orchestrator/summaries.ts';
+import { summarySchema } from '../../src/orchestrator/summary.ts';
+import { CARTPOLE, LATE, Stage } from './stage.ts';
+
+const MIDDLE = LATE.replace('late', 'middle');
+const FEW = ['--episodes', '20', '--json', '-n', '2'];
+
+/** The exact number that the page shows under a name of the document. */
+function shown(page: string, source: string): number {
+  const tag = [...page.matchAll(/<data [^>]*>/g)].map(([text]) => text).find((text) => text.includes(`data-source="${source}"`));
+  return Number(/value="([^"]*)"/.exec(tag ?? '')?.[1]);
+}
+
+describe('--report', () => {
+  it('of an evaluation shows the figures of its summary', async () => {
+    await using stage = await Stage.open();
+    const file = stage.path('page.html');
+    const result = await stage.run(['eval', CARTPOLE, '-c', MIDDLE, '--report', file, ...FEW]);
+    const { official } = summarySchema.parse(JSON.parse(result.stdout));
+    const page = await readFile(file, 'utf8');
+    expect(shown(page, 'official.mean')).toBe(official.mean);
+    expect(shown(page, 'official.interval.low')).toBe(official.interval?.low);
+    expect(await readdir(stage.directory)).not.toContain('page.html.partial');
+  });
+
+  it('of several evaluations is one page with all of them, ranked as the document ranks them', async () => {
+    await using stage = await Stage.open();
+    const file = stage.path('page.html');
+    const result = await stage.run(['eval', CARTPOLE, '-c', MIDDLE, '-c', LATE, '--report', file, ...FEW]);
+    const { ranking } = summariesSchema.parse(JSON.parse(result.stdout));
+    expect(ranking.places.map(({ uri, best, worst }) => [uri, best, worst])).toEqual([
+      [LATE, 1, 1],
+      [MIDDLE, 2, 2],
+    ]);
+    const page = await readFile(file, 'utf8');
+    expect(page.indexOf('late.safetensors')).toBeLessThan(page.indexOf('middle.safetensors'));
+  });
+
+  it('of a comparison shows its verdict', async () => {
+    await using stage = await Stage.open();
+    const file = stage.path('page.html');
+    const result = await stage.run(['compare', CARTPOLE, '-b', MIDDLE, '-c', LATE, '--report', file, '--json', '-n', '2']);
+    const { official } = comparisonSummarySchema.parse(JSON.parse(result.stdout));
+    const page = await readFile(file, 'utf8');
+    expect(page).toContain('class="verdict promote"');
+    expect(shown(page, 'official.candidates.0.difference')).toBe(official.candidates[0]?.difference);
+  });
+
+  it('into a directory that is not there is refused before anything is played', async () => {
+    await using stage = await Stage.open();
+    const out = stage.path('out');
+    const result = await stage.run(['eval', CARTPOLE, '-c', LATE, '--report', stage.path('no/page.html'), '--out', out, ...FEW]);
+    expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining('--report') });
+    expect(await readdir(stage.directory)).not.toContain('out');
+  });
+});
+
+it('several checkpoints are ranked for a person', async () => {
+  await using stage = await Stage.open();
+  const result = await stage.run(['eval', CARTPOLE, '-c', MIDDLE, '-c', LATE, '--episodes', '20', '-n', '2']);
+  expect(result.stdout).toMatch(
+    /ranking {2}\(all of these ranks hold together with at least 90 %\)\n {2}rank 1 {2}\d+ .*late\.safetensors\n {2}rank 2 {2}\d+ /,
+  );
+});
