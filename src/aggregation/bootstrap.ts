@@ -2,15 +2,15 @@ import { quantileSorted } from 'simple-statistics';
 import { randomIndex } from '../kernel/seeded-random.ts';
 import type { Random } from '../kernel/seeded-random.ts';
 
-/** Enough for the ends of a 95 % interval to be off by some 6 % of a standard error. */
-const MOST_REPLICATES = 2000;
-/** In all replicates of one interval together: bounds its time to some quarter of a second. */
-const MOST_DRAWS = 10_000_000;
+/** Enough for the ends of a 95 % interval to be off by some 8 % of a standard error. */
+const MOST_REPLICATES = 1000;
+/** In all replicates of one interval together: bounds its time to some 25 milliseconds, since nothing else happens meanwhile. */
+const MOST_DRAWS = 2_000_000;
 /**
  * A resample of more values than this is taken smaller, so that enough of them can be afforded: the m-out-of-n bootstrap (Bickel, Götze and van
  * Zwet 1997), of which the spread is √(n/m) times as wide.
  */
-export const LARGEST_RESAMPLE = 25_000;
+export const LARGEST_RESAMPLE = 2000;
 
 /** How often to resample when that takes so many draws. */
 export function replicatesFor(draws: number, mostDraws = MOST_DRAWS): number {

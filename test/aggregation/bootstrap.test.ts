@@ -20,16 +20,16 @@ test('percentile ends cut off equal shares of the replicates, whatever their ord
 });
 
 test('draws are bounded in all, and so is each resample', () => {
-  expect(replicatesFor(10)).toBe(2000);
-  expect(resamplingPlan([7, 1])).toEqual({ draws: [7, 1], share: 1, replicates: 2000 });
-  expect(resamplingPlan([LARGEST_RESAMPLE])).toEqual({ draws: [LARGEST_RESAMPLE], share: 1, replicates: 400 });
-  expect(resamplingPlan([3 * LARGEST_RESAMPLE, LARGEST_RESAMPLE])).toMatchObject({ draws: [18_750, 6250], share: 0.25, replicates: 400 });
+  expect(replicatesFor(10)).toBe(1000);
+  expect(resamplingPlan([7, 1])).toEqual({ draws: [7, 1], share: 1, replicates: 1000 });
+  expect(resamplingPlan([LARGEST_RESAMPLE])).toEqual({ draws: [LARGEST_RESAMPLE], share: 1, replicates: 1000 });
+  expect(resamplingPlan([3 * LARGEST_RESAMPLE, LARGEST_RESAMPLE])).toMatchObject({ draws: [1500, 500], share: 0.25, replicates: 1000 });
 });
 
 test('a stratum is never left out of a resample, and the share says what is really drawn', () => {
   const { draws, share } = resamplingPlan([99_000, ...Array.from({ length: 1000 }, () => 1)]);
-  expect(draws.slice(0, 2)).toEqual([24_750, 1]);
-  expect(share).toBe(0.2575);
+  expect(draws.slice(0, 2)).toEqual([1980, 1]);
+  expect(share).toBe(0.0298);
 });
 
 test('ends of a resample of a quarter of the values are drawn in by half', () => {
