@@ -36,7 +36,8 @@ export function evaluate(distribution: Distribution, stop: Stop, random: Random)
     budgetEpisodes: BUDGET,
     windowSize: 2 * SANDBOXES,
   });
-  play(fold, stop.rule === 'fixed' ? stop.episodes : Infinity, distribution, random);
+  // How many episodes a fixed number still takes is known, and no more are begun.
+  play(fold, stop.rule === 'fixed' ? () => rule.expectedRemaining() : () => Infinity, distribution, random);
   return { outcome: outcomeOf(rule, distribution), episodes: fold.folded };
 }
 
@@ -58,13 +59,14 @@ export function watch(distribution: Distribution, stop: Stop, episodes: number, 
 /**
  * Feeds the fold until it ends, from as many sandboxes as there are, none of them further ahead than the fold has room for.
  *
- * @param most episodes that are ever begun.
+ * @param needed episodes that are still to be folded, at most.
  */
-function play(fold: PrefixFold, most: number, distribution: Distribution, random: Random): void {
+function play(fold: PrefixFold, needed: () => number, distribution: Distribution, random: Random): void {
   const underway: Underway[] = [];
   let [next, now] = [0, 0];
   while (fold.ended === undefined) {
-    while (underway.length < SANDBOXES && next < Math.min(most, fold.folded + 2 * SANDBOXES)) {
+    const end = fold.folded + Math.min(2 * SANDBOXES, needed());
+    while (underway.length < SANDBOXES && next < end) {
       insert(underway, begin(next, now, distribution, random));
       next += 1;
     }

@@ -25,7 +25,7 @@ export interface RunningCandidate {
   readonly pairs: number;
   /** Candidate minus baseline, in units of the return, over the resolved pairs. */
   readonly difference: number | undefined;
-  /** Of the confidence sequence for the mean difference, which need not be centred on the difference; in units of the return. */
+  /** Of the interval for the mean difference, which need not be centred on the difference; in units of the return. */
   readonly halfWidth: number | undefined;
   /** log10 of E⁺ and E⁻, and of what either needs to decide. */
   readonly evidence: { readonly promote: number; readonly regress: number; readonly needed: number };
@@ -37,8 +37,9 @@ export interface RunningCandidate {
  * One candidate against the baseline, pair by pair in index order, until there is a verdict. With Δ the mean difference, candidate minus
  * baseline, and δ the margin: `promote` says Δ > δ, `regress` Δ < −δ, `equivalent` |Δ| ≤ δ.
  *
- * Each of the two directions, and either side of the interval, is wrong with probability at most α/(2C) over all of time. Whatever Δ is, at
- * most two of these errors make a verdict wrong, so the verdict is wrong with probability at most α/C.
+ * Each of the two directions, and either half of `equivalent` (Δ > −δ and Δ < δ), is wrong with probability at most α/(2C) over all of time. Whatever
+ * Δ is, at most two of these errors make a verdict wrong, so the verdict is wrong with probability at most α/C. The interval is made of the same
+ * evidence: it never says otherwise than the verdict.
  *
  * `promote` must wait while more than 2 % of the pairs are unresolved. It is looked at again after every pair. That costs nothing: the
  * evidence counts every unresolved pair at its worst, so the bound is on its ever reaching the threshold, whichever of those times count.
@@ -56,7 +57,7 @@ export class CandidateComparison {
     this.#name = name;
     this.#terms = terms;
     this.#evidence = new PairedEvidence(terms.margin);
-    this.#sequence = new DifferenceSequence(terms.margin, terms.candidateConfidence);
+    this.#sequence = new DifferenceSequence(terms.margin, terms.needed);
   }
 
   /** Takes the next pair in. @throws RangeError when the verdict is reached already. */
@@ -88,7 +89,7 @@ export class CandidateComparison {
     const average = (mean / range) * (count / (count + 1));
     const variance = (sumOfSquares / range / range + 1) / (count + 1);
     const decided = this.#evidence.expectedUntil(needed, average, variance, Math.sqrt(variance / (count + PSEUDO_PAIRS)));
-    const equivalent = this.#sequence.expectedWithinMargin(needed, average, variance) - this.pairs;
+    const equivalent = this.#sequence.expectedWithinMargin(average, variance) - this.pairs;
     return Math.max(1, Math.ceil(Math.min(decided, equivalent)));
   }
 
@@ -108,7 +109,7 @@ export class CandidateComparison {
   official(seed: number): CandidateStatistics {
     const sample = this.#sample;
     const { promote, regress, low, high } = this.#point();
-    const { confidence, candidateConfidence, needed } = this.#terms;
+    const { confidence, intervalConfidence, needed } = this.#terms;
     return {
       name: this.#name,
       verdict: this.#verdict ?? 'inconclusive',
@@ -119,7 +120,7 @@ export class CandidateComparison {
       baselineMean: figureOf(sample.baseline.mean),
       difference: figureOf(sample.differences.mean),
       standardError: figureOf(sample.differences.standardError),
-      interval: this.pairs === 0 ? null : interval('certified', low, high, candidateConfidence),
+      interval: this.pairs === 0 ? null : interval('certified', low, high, intervalConfidence),
       evidence: { promote, regress, needed: needed / Math.LN10 },
       course: this.#course.points(this.pairs, () => this.#point()),
       discordant: sample.discordant,
@@ -170,7 +171,7 @@ export class CandidateComparison {
       );
     if (this.#sequence.contradicted)
       warnings.push(
-        'The differences contradict every mean: their distribution changes along the indices, and the interval cannot be relied on.',
+        'The differences contradict every mean: their distribution changes along the indices. The interval is the last one before that, and cannot be relied on.',
       );
     if (kept.count < resolved)
       warnings.push(`Probability of improvement is of the first ${kept.count} resolved pairs; the returns of later ones are not kept.`);

@@ -18,11 +18,19 @@ const intervalSchema = z
   .strictObject({
     low: z.number(),
     high: z.number(),
-    confidence: z.number().gt(0).lt(1).describe('1 − α/C for C candidates, so that all intervals hold together with probability 1 − α'),
+    confidence: z
+      .number()
+      .gt(0)
+      .lt(1)
+      .describe(
+        '1 − α/C for C candidates without a margin, 1 − 3α/(2C) with one; a verdict is wrong only where its interval does not hold',
+      ),
     method: z.enum(INTERVAL_METHODS),
     guarantee: z.string().describe('what the confidence promises'),
   })
-  .describe('confidence sequence for the mean difference; reaches over everything that unresolved episodes could have returned');
+  .describe(
+    'confidence sequence for the mean difference, ends excluded: above the margin with "promote", below minus the margin with "regress", within it with "equivalent"; reaches over everything that unresolved episodes could have returned',
+  );
 
 const evidenceSchema = z
   .strictObject({

@@ -1,9 +1,10 @@
 import { InputError } from '../kernel/errors.ts';
 import { assertBounds } from './bounds.ts';
 import type { Bounds } from './bounds.ts';
+import { assertFailureScores } from './scoring.ts';
 import type { FailureScores } from './scoring.ts';
 
-/** As a share of the range. A narrower margin needs a grid that no longer fits a processor's cache, and some 10⁶ pairs to be shown. */
+/** As a share of the range. A narrower margin takes some 10⁶ pairs to be shown. */
 const NARROWEST_MARGIN = 1e-3;
 
 export interface ComparisonQuestion {
@@ -26,10 +27,13 @@ export interface ComparisonTerms {
   readonly range: number;
   /** 1 − α, over all candidates. */
   readonly confidence: number;
-  /** 1 − α/C. The split is fixed at the start, so a candidate's verdict is a matter of its own pairs and never of the other candidates'. */
-  readonly candidateConfidence: number;
-  /** log(2C/α), which the evidence of either direction must reach. */
+  /**
+   * log(2C/α), which the evidence of either direction must reach. The split of α is fixed at the start, so a candidate's verdict is a matter of its own
+   * pairs and never of the other candidates'.
+   */
   readonly needed: number;
+  /** Of a candidate's interval: 1 − α/C without a margin, 1 − 3α/(2C) with one, because `equivalent` has further bets. */
+  readonly intervalConfidence: number;
   /** δ as a share of the range. */
   readonly margin: number;
 }
@@ -43,8 +47,7 @@ export function comparisonTerms({ bounds, failureScores, confidence, margin, can
     );
   }
   assertBounds(bounds);
-  assertPossible('timeout', failureScores.timeout, bounds);
-  assertPossible('crash', failureScores.crash, bounds);
+  assertFailureScores(failureScores, bounds);
   if (!(confidence > 0.5 && confidence < 1))
     throw new InputError('comparison.invalid', `confidence: expected a number between 0.5 and 1, got ${confidence}`);
   const range = bounds.high - bounds.low;
@@ -56,13 +59,6 @@ export function comparisonTerms({ bounds, failureScores, confidence, margin, can
     );
   }
   const share = (1 - confidence) / candidates;
-  return { bounds, failureScores, range, confidence, candidateConfidence: 1 - share, needed: Math.log(2 / share), margin: margin / range };
-}
-
-function assertPossible(kind: 'timeout' | 'crash', score: number, { low, high }: Bounds): void {
-  if (score >= low && score <= high) return;
-  throw new InputError(
-    'suite.failure-score',
-    `failureScores.${kind}: expected a number within reward.bounds [${low}, ${high}], got ${score}`,
-  );
+  const intervalConfidence = 1 - (margin === 0 ? share : 1.5 * share);
+  return { bounds, failureScores, range, confidence, needed: Math.log(2 / share), intervalConfidence, margin: margin / range };
 }

@@ -1,63 +1,69 @@
-import { ConfidenceSequence } from './certified.ts';
-
-/** Of the margin. With the whole of it, nothing within half of the margin of either end could be told from that end. */
-const SHARE_OF_MARGIN = 2 / 3;
-/** As a share of the range, where there is no margin: best after some 1,600 pairs of which a fifth differ by all of the range. */
-const HALF_WIDTH_WITHOUT_MARGIN = 0.03;
-/** No bet risks more than half of its capital, which limits it to this on the scale of differences when the mean is about 0. */
-const LARGEST_BET = 0.5;
-/** Grid steps to the target half-width, on the unit scale. */
-const GRID_FINENESS = 40;
+import { EquivalenceEvidence } from './equivalence-evidence.ts';
+import { MixtureSequence } from './mixture-sequence.ts';
 
 /**
- * Confidence sequence for the mean of differences in [−1, 1]: the target-aware betting sequence on (D + 1)/2. Its ends are at ±1 while
- * nothing is known.
+ * Running interval for the mean Δ of differences in [−1, 1] that agrees with the verdict: what the evidence for `promote` and `regress` leaves
+ * of all means, and the evidence for `equivalent` of that. Ends are at ±1 while nothing is known, and else excluded. It never gets wider.
  *
- * With the target half-width h its bets rule out a mean at distance g at the rate (h·g − h²/2)/σ² a value: fastest for a given g when h is
- * g, never when g ≤ h/2. So h = ⅔δ rules ±δ out for any mean difference within ⅔δ, and takes an eighth more pairs than the
- * fastest when the mean difference is 0. The grid is the coarsest that the sequence permits, 40 steps to h, made even: so that a difference of
- * exactly 0, which the same policy twice has in every pair, is among the means that are tested.
+ * It does not lie within the margin before `equivalent` is shown: until then, an end that is outside of the margin stays where it is if it would
+ * be the last one to enter. Elsewhere it lies above δ, or below −δ, as soon as there is the evidence for `promote` or `regress`.
+ *
+ * The mixture leaves Δ out with probability at most α/C. `equivalent` cuts at a mean on either side of 0 and Δ is beyond one of them at most, so it cuts
+ * Δ off with probability at most α/(2C). So the interval holds Δ at all times at once with probability 1 − α/C without a margin, and
+ * 1 − 3α/(2C) with one.
  */
 export class DifferenceSequence {
-  readonly #halfWidth: number;
   readonly #margin: number;
-  readonly #sequence: ConfidenceSequence;
+  readonly #mixture: MixtureSequence;
+  readonly #equivalence: EquivalenceEvidence | undefined;
+  #low = -1;
+  #high = 1;
+  #contradicted = false;
 
-  /** @param margin as a share of the range, 0 for none. */
-  constructor(margin: number, confidence: number) {
+  /** @param margin δ as a share of the range, 0 for none. @param needed log(2C/α) */
+  constructor(margin: number, needed: number) {
     this.#margin = margin;
-    this.#halfWidth = margin > 0 ? SHARE_OF_MARGIN * margin : HALF_WIDTH_WITHOUT_MARGIN;
-    const halfWidth = this.#halfWidth / 2;
-    this.#sequence = new ConfidenceSequence({ halfWidth, confidence, grid: 2 * Math.ceil(GRID_FINENESS / halfWidth / 2) });
+    this.#mixture = new MixtureSequence(margin, needed);
+    this.#equivalence = margin > 0 ? new EquivalenceEvidence(margin, needed) : undefined;
   }
 
   /** Takes the next difference in: its lowest and highest possible value, equal when it is known. */
   fold(low: number, high: number): void {
-    this.#sequence.fold((low + 1) / 2, (high + 1) / 2);
+    this.#equivalence?.fold(low, high);
+    if (this.#contradicted) return;
+    this.#mixture.fold(low, high);
+    const lowest = Math.max(this.#mixture.low, this.#equivalence?.low ?? -1);
+    const highest = Math.min(this.#mixture.high, this.#equivalence?.high ?? 1);
+    this.#contradicted = lowest >= highest;
+    if (!this.#contradicted) this.#narrow(lowest, highest);
   }
 
   get low(): number {
-    return 2 * this.#sequence.low - 1;
+    return this.#low;
   }
 
   get high(): number {
-    return 2 * this.#sequence.high - 1;
+    return this.#high;
   }
 
-  /** Whether the mean lies between −margin and margin, ends excluded; never true without a margin. */
+  /** Whether the mean lies strictly between −margin and margin; never true without a margin. */
   get isWithinMargin(): boolean {
-    return this.low > -this.#margin && this.high < this.#margin;
+    return this.#equivalence?.isWithinMargin ?? false;
   }
 
-  /** Whether the differences speak against every mean at once, as they do soon when their mean drifts. */
+  /** Whether the differences speak against every mean at once, as they do soon when their mean drifts. The interval then stays as it was before. */
   get contradicted(): boolean {
-    return this.#sequence.contradicted;
+    return this.#contradicted;
   }
 
   /** Values in all until it likely lies within the margin, if all have this mean and variance; Infinity when it is not to be expected. */
-  expectedWithinMargin(limit: number, mean: number, variance: number): number {
-    const bet = Math.min(this.#halfWidth / variance, LARGEST_BET);
-    const growth = bet * (this.#margin - Math.abs(mean)) - (bet * bet * variance) / 2;
-    return growth > 0 ? limit / growth : Infinity;
+  expectedWithinMargin(mean: number, variance: number): number {
+    return this.#equivalence?.expected(mean, variance) ?? Infinity;
+  }
+
+  #narrow(low: number, high: number): void {
+    const isEarly = low > -this.#margin && high < this.#margin && !this.isWithinMargin;
+    if (!isEarly || this.#low > -this.#margin) this.#low = low;
+    if (!isEarly || this.#high < this.#margin) this.#high = high;
   }
 }

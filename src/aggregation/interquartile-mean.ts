@@ -25,7 +25,7 @@ export function interquartileMean(tasks: readonly ArrayLike<number>[], confidenc
   const strata = tasks.map((task) => cellsOf(Float64Array.from(task).sort(), values));
   const counts = new Uint32Array(values.length);
   for (const cells of strata) for (const cell of cells) counts[cell] = (counts[cell] ?? 0) + 1;
-  const value = middleMean(values, counts, sorted.length);
+  const value = middleHalfMean(values, counts, sorted.length);
   if (!Number.isFinite(value)) return undefined;
   if (tasks.every((task) => task.length < 2)) return { value, interval: undefined, replicates: 0 };
   const { draws, share, replicates } = resamplingPlan(strata.map((cells) => cells.length));
@@ -33,13 +33,14 @@ export function interquartileMean(tasks: readonly ArrayLike<number>[], confidenc
   const resampled = Array.from({ length: replicates }, () => {
     counts.fill(0);
     for (const [task, cells] of strata.entries()) countDraws(random, cells, draws[task] ?? 0, counts);
-    return middleMean(values, counts, Math.round(share * sorted.length));
+    return middleHalfMean(values, counts, Math.round(share * sorted.length));
   });
   const ends = shrunkenEnds(resampled, confidence, value, share);
   return { value, interval: ends && interval('stratified-bootstrap', ends.low, ends.high, confidence), replicates };
 }
 
-function pooled(tasks: readonly ArrayLike<number>[]): Float64Array {
+/** All values of all tasks. */
+export function pooled(tasks: readonly ArrayLike<number>[]): Float64Array {
   const all = new Float64Array(tasks.reduce((sum, task) => sum + task.length, 0));
   let filled = 0;
   for (const task of tasks) {
@@ -50,9 +51,17 @@ function pooled(tasks: readonly ArrayLike<number>[]): Float64Array {
 }
 
 /** Of `size` values, given by how often each of the ascending `values` comes up. NaN when there are none. */
-function middleMean(values: Float64Array, counts: Uint32Array, size: number): number {
+function middleHalfMean(values: Float64Array, counts: Uint32Array, size: number): number {
   const cut = Math.floor(size / 4);
-  const end = size - cut;
+  return middleMean(values, counts, cut, size - cut);
+}
+
+/**
+ * Mean of what lies between the running sums `cut` and `end` of `counts`.
+ *
+ * @param counts how often each of the ascending `values` comes up, or with which probability. NaN when there are none.
+ */
+export function middleMean(values: Float64Array, counts: Uint32Array | Float64Array, cut: number, end: number): number {
   let [cell, seen] = [0, counts[0] ?? 0];
   while (seen <= cut && cell < values.length) {
     cell += 1;
@@ -61,7 +70,7 @@ function middleMean(values: Float64Array, counts: Uint32Array, size: number): nu
   // Summed as distances from the lowest value counted, so that an offset that is large beside the spread costs no precision.
   const lowest = values[cell] ?? Number.NaN;
   let sum = 0;
-  while (seen < end) {
+  while (seen < end && cell < values.length) {
     cell += 1;
     const count = counts[cell] ?? 0;
     seen += count;

@@ -29,6 +29,11 @@ export class KeptValues {
 
   /** Apart for each task that has values, in the order of the tasks; within a task in index order. */
   byTask(): readonly Float64Array[] {
+    return this.byPosition().filter((values) => values.length > 0);
+  }
+
+  /** The same with an empty array for each task that has none, up to the last one that has. */
+  byPosition(): readonly Float64Array[] {
     const tasks = this.#tasks.subarray(0, this.#count);
     const sizes = new Uint32Array(tasks.reduce((most, task) => Math.max(most, task + 1), 0));
     for (const task of tasks) sizes[task] = (sizes[task] ?? 0) + 1;
@@ -39,7 +44,7 @@ export class KeptValues {
       group.values[group.filled] = this.#values[position] ?? 0;
       group.filled += 1;
     }
-    return groups.map(({ values }) => values).filter((values) => values.length > 0);
+    return groups.map(({ values }) => values);
   }
 
   #grow(): void {

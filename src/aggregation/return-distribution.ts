@@ -4,6 +4,7 @@ import { histogram } from './histogram.ts';
 import { interquartileMean } from './interquartile-mean.ts';
 import { KeptValues } from './kept-values.ts';
 import type { OfficialStatistics, Quantiles } from './statistics.ts';
+import { StratifiedReturns } from './stratified-returns.ts';
 
 /** With fewer episodes to a task, resampling within tasks understates the standard error by more than a tenth: the factor is √(1 − 1/n). */
 const FEW_PER_TASK = 5;
@@ -27,14 +28,16 @@ export class ReturnDistribution {
    * Sorts and resamples: takes up to a second or two.
    *
    * @param withBca whether there may be an interval that presumes a fixed number of episodes, all of them resolved.
+   * @param weights of the tasks, where these have not come up in proportion to them; undefined where they have.
    */
-  figures(confidence: number, withBca: boolean): DistributionFigures {
+  figures(confidence: number, withBca: boolean, weights?: readonly number[]): DistributionFigures {
     const sorted = this.#values.sorted();
-    const iqm = interquartileMean(this.#values.byTask(), confidence);
+    const stratified = weights && this.#stratified(weights);
+    const iqm = stratified ? stratified.interquartileMean(confidence) : interquartileMean(this.#values.byTask(), confidence);
     return {
       bca: (withBca ? bcaInterval(sorted, confidence) : undefined) ?? null,
       iqm: iqm === undefined ? null : { ...iqm, interval: iqm.interval ?? null },
-      quantiles: quantilesOf(sorted),
+      quantiles: quantilesOf(sorted.length, (share) => stratified?.quantile(share) ?? quantileSorted(sorted, share)),
       histogram: histogram(sorted) ?? null,
     };
   }
@@ -53,10 +56,14 @@ export class ReturnDistribution {
       );
     return warnings;
   }
+
+  #stratified(weights: readonly number[]): StratifiedReturns {
+    const strata = this.#values.byPosition().map((values, task) => ({ weight: weights[task] ?? 0, values }));
+    return new StratifiedReturns(strata.filter(({ values }) => values.length > 0));
+  }
 }
 
-function quantilesOf(sorted: readonly number[]): Quantiles | null {
-  if (sorted.length === 0) return null;
-  const at = (share: number): number => quantileSorted(sorted, share);
-  return { of: sorted.length, p05: at(0.05), p25: at(0.25), p50: at(0.5), p75: at(0.75), p95: at(0.95) };
+function quantilesOf(count: number, at: (share: number) => number): Quantiles | null {
+  if (count === 0) return null;
+  return { of: count, p05: at(0.05), p25: at(0.25), p50: at(0.5), p75: at(0.75), p95: at(0.95) };
 }

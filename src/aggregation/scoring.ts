@@ -1,3 +1,4 @@
+import { InputError } from '../kernel/errors.ts';
 import type { Failed, Outcome } from '../kernel/outcome.ts';
 import type { Bounds } from './bounds.ts';
 import type { Score } from './stopping-rule.ts';
@@ -7,6 +8,18 @@ export interface FailureScores {
   readonly timeout: number;
   /** Every failure that is no timeout. */
   readonly crash: number;
+}
+
+/** @throws InputError when a failure's score is no possible return: not finite, or outside of the bounds. */
+export function assertFailureScores({ timeout, crash }: FailureScores, bounds: Bounds | undefined): void {
+  for (const [kind, score] of [
+    ['timeout', timeout],
+    ['crash', crash],
+  ] as const) {
+    if (Number.isFinite(score) && (bounds === undefined || (score >= bounds.low && score <= bounds.high))) continue;
+    const expected = bounds === undefined ? 'a finite number' : `a number within reward.bounds [${bounds.low}, ${bounds.high}]`;
+    throw new InputError('suite.failure-score', `failureScores.${kind}: expected ${expected}, got ${score}`);
+  }
 }
 
 /**

@@ -12,6 +12,8 @@ import { INTERVAL_METHODS } from './intervals.ts';
 
 const count = z.int().nonnegative();
 const figure = z.number().nullable();
+/** Where returns decide neither how many episodes there are nor of which tasks. */
+const FIXED = 'the number of episodes was fixed in advance and tasks were drawn by weight';
 
 const intervalSchema = z
   .strictObject({
@@ -32,16 +34,18 @@ const quantilesSchema = z
     p75: z.number(),
     p95: z.number(),
   })
-  .describe('interpolated linearly between neighbouring values');
+  .describe(
+    'interpolated linearly between neighbouring values; with adaptive allocation not interpolated, and of a return of the suite: tasks count by weight',
+  );
 
 const taskSchema = z.strictObject({
   name: z.string(),
-  weight: z.number().describe("the task's share of the episodes; all shares sum to 1"),
+  weight: z.number().describe("the task's share of the mean, and unless allocation is adaptive of the episodes; all shares sum to 1"),
   episodes: count,
   unresolved: count,
   mean: figure.describe('over the resolved episodes'),
   standardError: figure,
-  interval: intervalSchema.nullable().describe('only where the number of episodes was fixed in advance'),
+  interval: intervalSchema.nullable().describe(`only where ${FIXED}`),
 });
 
 const metricSchema = z.strictObject({
@@ -63,11 +67,13 @@ const taskPopulationSchema = z
     tasks: count.describe('of which there are resolved episodes'),
     interval: intervalSchema.nullable(),
   })
-  .describe('mean over all tasks that these could have been drawn from; returns on one task may depend on each other');
+  .describe(
+    'mean over all tasks that these could have been drawn from; returns on one task may depend on each other. With adaptive allocation a task counts by its weight, otherwise by its resolved episodes',
+  );
 
 const worstCaseSchema = z
   .strictObject({ low: z.number(), high: z.number() })
-  .describe('mean if every unresolved episode had had the lowest return, and if it had had the highest');
+  .describe('mean over all episodes if every unresolved one had had the lowest return, and if it had had the highest');
 
 const certaintySchema = z
   .strictObject({
@@ -84,7 +90,7 @@ const interquartileMeanSchema = z
     interval: intervalSchema.nullable(),
     replicates: count.describe('of the bootstrap, which resamples within each task'),
   })
-  .describe('mean of the middle half of the resolved returns');
+  .describe('mean of the middle half of the resolved returns; with adaptive allocation tasks count by weight');
 
 const taskEstimateSchema = z.strictObject({
   value: figure.describe('null where a task has fewer than k resolved episodes'),
@@ -96,11 +102,11 @@ const successSchema = z
   .strictObject({
     threshold: z.number().describe('an episode succeeds with this score or a higher one'),
     count: count.describe('resolved episodes that succeeded'),
-    rate: figure.describe('of the resolved episodes'),
-    wilson: intervalSchema.nullable().describe('for the rate; only where the number of episodes was fixed in advance'),
-    clopperPearson: intervalSchema
-      .nullable()
-      .describe('for the rate, never below its confidence; only where the number of episodes was fixed in advance'),
+    rate: figure.describe(
+      'of the resolved episodes; with adaptive allocation Σ wₖ·rateₖ over the tasks, null while one of them has no resolved episode',
+    ),
+    wilson: intervalSchema.nullable().describe(`for the rate; only where ${FIXED}`),
+    clopperPearson: intervalSchema.nullable().describe(`for the rate, never below its confidence; only where ${FIXED}`),
     pass: z.array(
       z.strictObject({
         k: z.int().positive(),
@@ -118,7 +124,7 @@ const histogramSchema = z
       .describe('ascending, one more than there are counts; a bin reaches from its lower edge to below its upper one'),
     counts: z.array(count),
   })
-  .describe('resolved returns in at most 40 bins; of the first million');
+  .describe('resolved returns, as they were played, in at most 40 bins; of the first million');
 
 const coursePointSchema = z.strictObject({ episodes: count, mean: figure, low: figure, high: figure });
 
@@ -131,8 +137,10 @@ export const officialStatisticsSchema = z
       .enum(['rule', 'episodes'])
       .nullable()
       .describe('what ended the evaluation: the stopping rule or the budget in episodes; null when it was cut short'),
-    mean: figure.describe('of the return over the resolved episodes'),
-    variance: figure.describe('sample variance, with divisor n − 1'),
+    mean: figure.describe(
+      "estimate of the suite's mean from the resolved episodes: the mean of their returns, or with adaptive allocation of what they count for, kept within the bounds",
+    ),
+    variance: figure.describe('sample variance of what the mean is taken of, with divisor n − 1'),
     standardError: figure.describe('of the mean'),
     min: figure,
     max: figure,
@@ -142,9 +150,7 @@ export const officialStatisticsSchema = z
     certainty: certaintySchema.nullable().describe('only where the stopping rule aimed at a half-width'),
     bca: intervalSchema
       .nullable()
-      .describe(
-        'bootstrap interval for the mean, a secondary figure; only where the number of episodes was fixed in advance and all are resolved',
-      ),
+      .describe(`bootstrap interval for the mean, a secondary figure; only where ${FIXED}, and all are resolved`),
     iqm: interquartileMeanSchema.nullable(),
     quantiles: quantilesSchema.nullable(),
     histogram: histogramSchema.nullable(),

@@ -4,6 +4,7 @@ import type { Interval } from './intervals.ts';
 import { allOf, anyOf, meanOverTasks } from './pass-at-k.ts';
 import type { Attempts } from './pass-at-k.ts';
 import type { SuccessStatistics, TaskEstimate } from './statistics.ts';
+import type { WeightedTask } from './task-results.ts';
 
 /** What counts as a success, as the suite says it. */
 export interface SuccessCriterion {
@@ -16,11 +17,14 @@ export interface SuccessCriterion {
 /** Successes among the resolved episodes, apart by task. */
 export class SuccessResults {
   readonly #criterion: SuccessCriterion;
-  readonly #tasks: readonly { readonly name: string; count: number; successes: number }[];
+  readonly #tasks: readonly { readonly name: string; readonly weight: number; count: number; successes: number }[];
+  readonly #isStratified: boolean;
 
-  constructor(criterion: SuccessCriterion, tasks: readonly { readonly name: string }[]) {
+  /** @param isStratified whether tasks come up otherwise than in proportion to their weights, so that the rate has to put these in. */
+  constructor(criterion: SuccessCriterion, tasks: readonly WeightedTask[], isStratified = false) {
     this.#criterion = criterion;
-    this.#tasks = tasks.map(({ name }) => ({ name, count: 0, successes: 0 }));
+    this.#tasks = tasks.map(({ name, weight }) => ({ name, weight, count: 0, successes: 0 }));
+    this.#isStratified = isStratified;
   }
 
   /** Takes a resolved episode in. @throws RangeError when there is no such task. */
@@ -45,7 +49,7 @@ export class SuccessResults {
     return {
       threshold: this.#criterion.threshold,
       count: successes,
-      rate: figureOf(successes / resolved),
+      rate: figureOf(this.#isStratified ? this.#stratifiedRate() : successes / resolved),
       wilson: ofRate(wilsonInterval),
       clopperPearson: ofRate(clopperPearsonInterval),
       pass: this.#criterion.k.map((k) => ({
@@ -63,6 +67,16 @@ export class SuccessResults {
     return [
       `pass@k and pass^k do not exist for k = ${missed.join(', ')}: they need k resolved episodes of every task, and task "${fewest.name}" has ${fewest.count}.`,
     ];
+  }
+
+  /** NaN while a task has no resolved episode. */
+  #stratifiedRate(): number {
+    let [rate, total] = [0, 0];
+    for (const { weight, count, successes } of this.#tasks) {
+      rate += weight * (successes / count);
+      total += weight;
+    }
+    return rate / total;
   }
 
   /** Null where a task has too few episodes for it. */

@@ -1,4 +1,5 @@
 import type { FailureCause, Outcome } from '../kernel/outcome.ts';
+import type { Allocation } from './allocation.ts';
 import type { Bounds } from './bounds.ts';
 import { certainty } from './certainty.ts';
 import { Course } from './course.ts';
@@ -12,7 +13,10 @@ import { SuccessResults } from './success-results.ts';
 import type { SuccessCriterion } from './success-results.ts';
 import { TaskResults } from './task-results.ts';
 import type { WeightedTask } from './task-results.ts';
-import { worstCase } from './worst-case.ts';
+import { UnresolvedEpisodes } from './unresolved-episodes.ts';
+
+const AS_PLAYED =
+  'Tasks were not drawn by weight (allocation: adaptive): histogram, failures, mean length, metrics and the number of successes are of the episodes as they were played, more of them on tasks whose returns vary more.';
 
 export interface TallyOptions {
   readonly tasks: readonly WeightedTask[];
@@ -22,6 +26,8 @@ export interface TallyOptions {
   readonly success: SuccessCriterion | undefined;
   /** Fed by the fold, before the tally is; asked here. */
   readonly rule: StoppingRule;
+  /** Fed and asked like the rule; undefined when tasks are drawn by weight. */
+  readonly allocation: Allocation | undefined;
 }
 
 /** What is known of the folded episodes besides whether they suffice. Constant state, but for the values kept. */
@@ -34,6 +40,9 @@ export class Tally {
   readonly #success: SuccessResults | undefined;
   readonly #bounds: Bounds | undefined;
   readonly #rule: StoppingRule;
+  readonly #allocation: Allocation | undefined;
+  /** Of the tasks, where these come up otherwise than in proportion to them. */
+  readonly #weights: readonly number[] | undefined;
   readonly #course = new Course<CoursePoint>();
   readonly #failures: Record<FailureCause, number> = {
     timeout: 0,
@@ -44,63 +53,86 @@ export class Tally {
     'invalid-return': 0,
     'out-of-bounds': 0,
   };
-  #unresolved = 0;
+  readonly #unresolved = new UnresolvedEpisodes();
+  /** Whether an episode counted for something else than its return. */
+  #isReweighted = false;
 
   /** @throws RangeError when there is no task, or a weight that is not positive and finite. */
-  constructor({ tasks, metrics, bounds, success, rule }: TallyOptions) {
+  constructor({ tasks, metrics, bounds, success, rule, allocation }: TallyOptions) {
     this.#tasks = new TaskResults(tasks, bounds);
     this.#metrics = new MetricResults(metrics);
-    this.#success = success && new SuccessResults(success, tasks);
+    this.#success = success && new SuccessResults(success, tasks, allocation !== undefined);
     this.#bounds = bounds;
     this.#rule = rule;
+    this.#allocation = allocation;
+    this.#weights = allocation && tasks.map(({ weight }) => weight);
   }
 
   get episodes(): number {
-    return this.#returns.count + this.#unresolved;
+    return this.#returns.count + this.#unresolved.count;
   }
 
-  /** Of the return over the resolved episodes. */
+  /** Estimate of the suite's mean, from the resolved episodes. */
   get mean(): number | undefined {
-    return this.#returns.mean;
+    return this.#allocation === undefined ? this.#returns.mean : this.#allocation.mean;
   }
 
-  /** Takes the next episode in, once the rule has. @param outcome as judged. @throws RangeError when there is no such task. */
+  /** Takes the next episode in, once rule and allocation have. @param outcome as judged. @throws RangeError when there is no such task. */
   add(task: number, outcome: Outcome, score: Score): void {
-    this.#tasks.add(task, score);
-    if (outcome.kind === 'lost') this.#unresolved += 1;
-    else this.#addResolved(task, outcome, score.low);
+    const { returned = score } = score;
+    this.#tasks.add(task, returned);
+    if (outcome.kind === 'lost') this.#unresolved.add(score);
+    else this.#addResolved(task, outcome, returned.low);
+    if (score.low !== returned.low) this.#isReweighted = true;
     this.#course.note(this.episodes, () => this.#point());
   }
 
   official(endedBy: OfficialStatistics['endedBy']): OfficialStatistics {
-    const returns = this.#returns;
+    const [returns, scores] = [this.#returns, this.#scores];
     const { confidence, targetHalfWidth } = this.#rule;
-    // A rule that looks at the returns stops early on lucky ones, and an interval for a fixed number of episodes would then promise too much.
-    const fixed = targetHalfWidth === undefined;
+    const fixed = this.#isFixed();
     return {
       episodes: this.episodes,
       resolved: returns.count,
-      unresolved: this.#unresolved,
+      unresolved: this.#unresolved.count,
       endedBy,
-      mean: figureOf(returns.mean),
-      variance: figureOf(returns.variance),
-      standardError: figureOf(returns.standardError),
+      mean: figureOf(this.mean),
+      variance: figureOf(scores.variance),
+      standardError: figureOf(scores.standardError),
       min: figureOf(returns.min),
       max: figureOf(returns.max),
       interval: this.#rule.interval() ?? null,
       targetHalfWidth: figureOf(targetHalfWidth),
-      worstCase: worstCase(returns.mean, returns.count, this.#unresolved, this.#bounds) ?? null,
+      worstCase: this.#unresolved.worstCase(scores, this.#bounds) ?? null,
       certainty: this.#certainty() ?? null,
-      ...this.#distribution.figures(confidence, fixed && this.#unresolved === 0),
-      success: this.#success?.statistics(this.#unresolved, confidence, fixed) ?? null,
+      ...this.#distribution.figures(confidence, fixed && this.#unresolved.count === 0, this.#weights),
+      success: this.#success?.statistics(this.#unresolved.count, confidence, fixed) ?? null,
       failures: { ...this.#failures },
       meanLength: figureOf(this.#lengths.mean),
       tasks: this.#tasks.statistics(fixed ? confidence : undefined),
       metrics: this.#metrics.statistics(),
-      estimands: { thisSuite: this.#tasks.thisSuite(), taskPopulation: this.#tasks.taskPopulation(returns.mean, confidence) },
+      estimands: {
+        thisSuite: this.#tasks.thisSuite(),
+        taskPopulation: this.#weights
+          ? this.#tasks.stratifiedTaskPopulation(confidence)
+          : this.#tasks.taskPopulation(returns.mean, confidence),
+      },
       course: this.#course.points(this.episodes, () => this.#point()),
       warnings: [...this.#rule.warnings(), ...this.#warnings(fixed)],
     };
+  }
+
+  /** What the mean averages: the returns, or what they count for. */
+  get #scores(): Moments {
+    return this.#allocation?.scores ?? this.#returns;
+  }
+
+  /**
+   * Whether intervals for a number of episodes that was fixed in advance are in place. They would promise too much where returns decide how many
+   * episodes there are, and so stop early on lucky ones, or how many of each task.
+   */
+  #isFixed(): boolean {
+    return this.#rule.targetHalfWidth === undefined && this.#allocation === undefined;
   }
 
   #addResolved(task: number, outcome: Exclude<Outcome, { kind: 'lost' }>, score: number): void {
@@ -117,20 +149,22 @@ export class Tally {
 
   #point(): CoursePoint {
     const interval = this.#rule.interval();
-    return { episodes: this.episodes, mean: figureOf(this.#returns.mean), low: figureOf(interval?.low), high: figureOf(interval?.high) };
+    return { episodes: this.episodes, mean: figureOf(this.mean), low: figureOf(interval?.low), high: figureOf(interval?.high) };
   }
 
   #certainty(): Certainty | undefined {
-    const { standardDeviation } = this.#returns;
+    const { standardDeviation } = this.#scores;
     const { confidence, targetHalfWidth } = this.#rule;
     if (standardDeviation === undefined || targetHalfWidth === undefined) return undefined;
     return certainty(this.episodes, standardDeviation, targetHalfWidth, confidence);
   }
 
   #warnings(fixed: boolean): string[] {
-    const overflow = this.#returns.count > 1 && !Number.isFinite(this.#returns.variance);
+    const { count, variance } = this.#scores;
+    const overflow = count > 1 && !Number.isFinite(variance);
     return [
-      ...this.#distribution.warnings(fixed && this.#unresolved === 0),
+      ...(this.#isReweighted ? [AS_PLAYED] : []),
+      ...this.#distribution.warnings(fixed && this.#unresolved.count === 0),
       ...(overflow ? ['The returns are so large that floating point cannot hold their variance.'] : []),
       ...this.#tasks.warnings(),
       ...(this.#success?.warnings() ?? []),

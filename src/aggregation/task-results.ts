@@ -14,12 +14,19 @@ export interface WeightedTask {
   readonly weight: number;
 }
 
+interface TaskResult {
+  readonly name: string;
+  /** All shares sum to 1. */
+  readonly share: number;
+  readonly sample: Sample;
+}
+
 /** With fewer the clustered standard error is itself uncertain, and tends to be too small. */
 const FEW_TASKS = 20;
 
 /** Scores apart by task, and their weighted mean. */
 export class TaskResults {
-  readonly #tasks: readonly { readonly name: string; readonly share: number; readonly sample: Sample }[];
+  readonly #tasks: readonly TaskResult[];
 
   /** @throws RangeError when there is no task, or a weight that is not positive and finite. */
   constructor(tasks: readonly WeightedTask[], bounds: Bounds | undefined) {
@@ -60,8 +67,19 @@ export class TaskResults {
 
   /** The mean over all resolved episodes, with a standard error for tasks that are themselves drawn. Null for one task, which tells nothing of others. */
   taskPopulation(mean: number | undefined, confidence: number): TaskPopulation | null {
+    return this.#population(mean, this.#clusters(), confidence);
+  }
+
+  /** The same where tasks have not come up in proportion to their weights: each task that has resolved episodes counts with its share in place of their number. */
+  stratifiedTaskPopulation(confidence: number): TaskPopulation | null {
+    const clusters = this.#clusters(({ share }) => share);
+    const total = clusters.reduce((sum, { count }) => sum + count, 0);
+    const mean = clusters.reduce((sum, cluster) => sum + cluster.count * cluster.mean, 0) / total;
+    return this.#population(total > 0 ? mean : undefined, clusters, confidence);
+  }
+
+  #population(mean: number | undefined, clusters: readonly Cluster[], confidence: number): TaskPopulation | null {
     if (this.#tasks.length === 1) return null;
-    const clusters = this.#clusters();
     const standardError = clusteredError(clusters);
     const tasks = clusters.length;
     if (mean === undefined || standardError === undefined || !Number.isFinite(standardError))
@@ -78,11 +96,12 @@ export class TaskResults {
     ];
   }
 
-  /** Of the tasks that have resolved episodes. */
-  #clusters(): Cluster[] {
-    return this.#tasks.flatMap(({ sample: { moments } }) =>
-      moments.mean === undefined ? [] : [{ count: moments.count, mean: moments.mean }],
-    );
+  /** Of the tasks that have resolved episodes. @param countOf what a task counts for; by default as many as these are. */
+  #clusters(countOf = ({ sample }: TaskResult): number => sample.moments.count): Cluster[] {
+    return this.#tasks.flatMap((task) => {
+      const { mean } = task.sample.moments;
+      return mean === undefined ? [] : [{ count: countOf(task), mean }];
+    });
   }
 
   #sample(task: number): Sample {

@@ -34,7 +34,12 @@ const taskNameSchema = z.string().regex(/^[\w.-]{1,64}$/, 'expected 1 to 64 lett
 
 const taskSchema = z.strictObject({
   name: taskNameSchema,
-  weight: z.number().positive().max(1e9).default(1).describe("this task's share of the mean, relative to the other weights; of the episodes too, unless allocation is adaptive"),
+  weight: z
+    .number()
+    .positive()
+    .max(1e9)
+    .default(1)
+    .describe("this task's share of the mean, relative to the other weights; of the episodes too, unless allocation is adaptive"),
   environment: environmentSchema,
 });
 

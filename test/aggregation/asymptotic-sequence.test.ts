@@ -1,6 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { AsymptoticSequence } from '../../src/aggregation/asymptotic-sequence.ts';
+import { halfWidthOf } from '../../src/aggregation/intervals.ts';
 import { Moments } from '../../src/aggregation/moments.ts';
 
 function momentsOf(values: Iterable<number>): Moments {
@@ -30,6 +31,44 @@ test('the interval reaches s·w(n) to either side of the mean, and says what it 
     method: 'asymptotic-sequence',
     guarantee: expect.stringContaining('from 64 episodes on'),
   });
+});
+
+test('with bounds it is about mean and deviation after z²/2 pseudo-values on each of them', () => {
+  const values = Array.from({ length: 100 }, (_, position) => (position * 37) % 100);
+  // By the formulas, evaluated apart with 40 digits: a = z²/2, ñ = 100 + z², μ̃ = (49.5 + a)/ñ and M̃/ñ on [0, 100], and w(100).
+  expect(new AsymptoticSequence(golden).interval(momentsOf(values), { low: 0, high: 100 })).toMatchObject({
+    low: expect.closeTo(39.454_826_693_394, 9),
+    high: expect.closeTo(59.582_166_804_812, 9),
+    confidence: 0.95,
+    method: 'asymptotic-sequence',
+  });
+});
+
+test('values that are all the same leave room, with bounds, for those that have not come up yet', () => {
+  const sequence = new AsymptoticSequence(golden);
+  const same = momentsOf(Array.from({ length: 64 }, () => 0.975));
+  const unit = { low: 0, high: 1 };
+  expect(sequence.interval(same)).toMatchObject({ low: 0.975, high: 0.975 });
+  expect(sequence.interval(same, unit)?.low).toBeLessThan(0.9);
+  expect(sequence.interval(same, unit)?.high).toBe(1);
+});
+
+test('in the limit bounds make no difference, and the interval never reaches beyond them', () => {
+  const sequence = new AsymptoticSequence(golden);
+  const bounds = { low: -3, high: 5 };
+  const mean = fc.double({ min: -3, max: 5, noNaN: true });
+  fc.assert(
+    fc.property(mean, fc.double({ min: 0.01, max: 1, noNaN: true }), fc.integer({ min: 64, max: 1000 }), (mean, variance, count) => {
+      const at = (n: number) => ({ count: n, mean, sumOfSquares: variance * (n - 1) });
+      const bounded = sequence.interval(at(count), bounds);
+      expect(bounded?.low).toBeGreaterThanOrEqual(bounds.low);
+      expect(bounded?.high).toBeLessThanOrEqual(bounds.high);
+      const [far, farBounded] = [sequence.interval(at(1e9)), sequence.interval(at(1e9), { low: -10, high: 10 })];
+      if (far === undefined || farBounded === undefined) throw new Error('expected intervals');
+      expect(Math.abs(farBounded.low - far.low) / halfWidthOf(far)).toBeLessThan(0.01);
+      expect(Math.abs(farBounded.high - far.high) / halfWidthOf(far)).toBeLessThan(0.01);
+    }),
+  );
 });
 
 test('the half-width falls with every value', () => {

@@ -2,6 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { CandidateComparison } from '../../src/aggregation/candidate-comparison.ts';
 import { comparisonTerms } from '../../src/aggregation/comparison-terms.ts';
+import type { CandidateStatistics } from '../../src/aggregation/comparison-statistics.ts';
 import type { ComparisonQuestion } from '../../src/aggregation/comparison-terms.ts';
 import type { Score } from '../../src/aggregation/stopping-rule.ts';
 import { InputError } from '../../src/kernel/errors.ts';
@@ -83,6 +84,89 @@ test('a margin is what a difference must exceed', () => {
     repeat(candidate, [known(baseline), known(own)], 2000);
     expect(candidate.verdict).toBeUndefined();
   }
+});
+
+test('a quick promotion is shown with an interval that says the same', () => {
+  const candidate = comparison({ bounds: { low: 0, high: 500 } });
+  expect(repeat(candidate, [known(100), known(356)], 1000)).toBe(25);
+  const { verdict, difference, interval } = candidate.official(1);
+  expect([verdict, difference]).toEqual(['promote', 256]);
+  expect(interval?.low).toBeGreaterThan(0);
+  expect(interval?.low).toBeLessThan(10);
+  expect(interval?.high).toBe(500);
+});
+
+test.each([
+  { margin: 0, candidates: 1, confidence: 0.95 },
+  { margin: 0, candidates: 4, confidence: 0.9875 },
+  { margin: 2, candidates: 1, confidence: 0.925 },
+  { margin: 2, candidates: 3, confidence: 0.975 },
+])('with a margin of $margin and $candidates candidates an interval holds at $confidence', ({ margin, candidates, confidence }) => {
+  const candidate = comparison({ margin, candidates });
+  expect(candidate.official(1).interval).toBeNull();
+  repeat(candidate, win, 3);
+  expect(candidate.official(1).interval?.confidence).toBeCloseTo(confidence, 12);
+});
+
+/** Some better, some worse, some alike; some lose episodes. */
+const course = fc
+  .record({
+    seed: fc.nat(10_000),
+    better: fc.integer({ min: -100, max: 100 }),
+    ties: fc.constantFrom(0, 0.5, 0.9),
+    lost: fc.constantFrom(0, 0.01, 0.1),
+  })
+  .map(({ seed, better, ties, lost: share }) => {
+    const random = seededRandom(seed);
+    return Array.from({ length: 600 }, (): Pair => {
+      if (random() < share) return [known(5), lost];
+      if (random() < ties) return tie;
+      const luck = Math.floor(4 * random());
+      return random() < (100 + better) / 200 ? [known(luck), known(10 - luck)] : [known(10 - luck), known(luck)];
+    });
+  });
+
+/** As a comparison of at most so many pairs ends. */
+function settle(pairs: readonly Pair[], margin: number): CandidateStatistics {
+  const candidate = comparison({ margin });
+  for (const [baseline, own] of pairs) if (candidate.verdict === undefined) candidate.fold(0, baseline, own);
+  return candidate.official(1);
+}
+
+const isWithheld = ({ warnings }: CandidateStatistics): boolean => warnings.some((warning) => warning.includes('no candidate is promoted'));
+
+test('the interval never says otherwise than the verdict', () => {
+  fc.assert(
+    fc.property(course, fc.constantFrom(0, 0.5, 3), (pairs, margin) => {
+      const official = settle(pairs, margin);
+      const { verdict, interval, warnings } = official;
+      fc.pre(interval !== null && !warnings.some((warning) => warning.includes('contradict')));
+      const { low, high } = interval;
+      expect(low > margin).toBe(verdict === 'promote' || (isWithheld(official) && low > margin));
+      expect(high < -margin).toBe(verdict === 'regress');
+      expect(low > -margin && high < margin).toBe(verdict === 'equivalent');
+    }),
+  );
+});
+
+test('such comparisons end in every possible way, so intervals are tried beside all of them', () => {
+  const officials = fc.sample(course, { numRuns: 80, seed: 3 }).map((pairs) => settle(pairs, 3));
+  expect(new Set(officials.map(({ verdict }) => verdict))).toEqual(new Set(['equivalent', 'inconclusive', 'promote', 'regress']));
+  expect(officials.some((official) => isWithheld(official) && (official.interval?.low ?? 0) > 3)).toBe(true);
+});
+
+test('the interval only ever gets narrower, also in its course', () => {
+  fc.assert(
+    fc.property(course, fc.constantFrom(0, 2), (pairs, margin) => {
+      const { interval, course: points } = settle(pairs, margin);
+      for (const [position, { low, high }] of points.slice(1).entries()) {
+        expect(low).toBeGreaterThanOrEqual(points[position]?.low ?? Infinity);
+        expect(high).toBeLessThanOrEqual(points[position]?.high ?? -Infinity);
+      }
+      expect(points.at(-1)).toMatchObject({ low: interval?.low, high: interval?.high });
+    }),
+    { numRuns: 30 },
+  );
 });
 
 test('while more than 2 % of the pairs are unresolved there is no promotion; it comes when the share is down', () => {

@@ -57,7 +57,10 @@ test('tasks count alike, and their spread makes the interval', () => {
   expect(meanOverTasks([], 0.95)).toBeUndefined();
 });
 
-const tasks = [{ name: 'easy' }, { name: 'hard' }];
+const tasks = [
+  { name: 'easy', weight: 1 },
+  { name: 'hard', weight: 3 },
+];
 
 function resultsOf(scores: readonly (readonly [task: number, score: number])[], k: readonly number[] = [1]): SuccessResults {
   const results = new SuccessResults({ threshold: 10, k }, tasks);

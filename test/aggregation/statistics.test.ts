@@ -163,7 +163,7 @@ test('figures that need the values say when some were not kept', () => {
   for (let value = 0; value < 1_000_001; value += 1) distribution.add(value % 2, 0);
   expect(distribution.figures(0.95, true)).toMatchObject({
     bca: null,
-    iqm: { value: 0.5, replicates: 400 },
+    iqm: { value: 0.5, replicates: 1000 },
     quantiles: { of: 1_000_000, p50: 0.5 },
     histogram: { counts: [500_000, 500_000] },
   });
@@ -202,7 +202,7 @@ test('the BCa interval presumes a number of episodes that was fixed, and all of 
 
 test('the interquartile mean is over all returns, its bootstrap within tasks', () => {
   const { iqm } = foldOf(eight).official();
-  expect(iqm).toMatchObject({ value: 3.5, replicates: 2000, interval: { method: 'stratified-bootstrap', confidence: 0.95 } });
+  expect(iqm).toMatchObject({ value: 3.5, replicates: 1000, interval: { method: 'stratified-bootstrap', confidence: 0.95 } });
   expect(foldOf(eight.slice(0, 2)).official().iqm).toEqual({ value: 2, interval: null, replicates: 0 });
   expect(foldOf([lost]).official().iqm).toBeNull();
 });

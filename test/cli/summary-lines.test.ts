@@ -10,6 +10,7 @@ const OFFICIAL: Summary['official'] = {
   suite: { name: 'shop', digest: SUITE },
   checkpoint: { digest: CHECKPOINT },
   stop: { rule: 'certified', halfWidth: 0.01, confidence: 0.95 },
+  allocation: 'proportional',
   budgetEpisodes: null,
   episodes: 1234,
   resolved: 1234,

@@ -131,6 +131,13 @@ describe('a comparison', () => {
   });
 });
 
+it('a suite with adaptive allocation is compared on tasks that are drawn by weight, so that indices stay pairs', async () => {
+  const tasks = [1, 3].map((weight, task) => ({ name: `task-${task}`, weight, environment: 'm:f' }));
+  const of = async (allocation: string): Promise<ComparisonSummary> =>
+    await compared({ suite: suiteWith({ environment: undefined, tasks, allocation }), terms: { budgetEpisodes: 600 } });
+  expect((await of('adaptive')).official).toEqual((await of('proportional')).official);
+});
+
 describe('a recorded baseline', () => {
   const suite = suiteWith({ stop: { rule: 'fixed', episodes: 400 } });
 
@@ -159,6 +166,16 @@ describe('a recorded baseline', () => {
     const summary = await compared({ suite, baseline, candidates: [TWIN] });
     expect(summary.official).toMatchObject({ pairs: 400, endedBy: 'episodes' });
     expect(summary.official.warnings.join()).toMatch(/recorded baseline ended after 400/);
+  });
+
+  it('that drew its own tasks is refused, and told from one of a time when all were drawn by weight', async () => {
+    const { summary, ...files } = await record();
+    const recordedWith = (allocation: string | undefined): ReturnType<typeof recordedBaseline> =>
+      recordedBaseline({ ...files, summary: { ...summary, official: { ...summary.official, allocation } } }, suite);
+    await expect(recordedWith('adaptive')).rejects.toThrow(
+      /out\/summary\.json: official\.allocation: expected "proportional", got "adaptive": .*evaluate the baseline without "allocation: adaptive", or give its checkpoint/,
+    );
+    expect((await recordedWith(undefined)).outcomes).toHaveLength(400);
   });
 
   it('of another suite is refused with both digests', async () => {

@@ -1,4 +1,3 @@
-import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Program } from '../../src/adapters/sandbox/in-memory/program.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
@@ -10,15 +9,11 @@ import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
 import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedEpisode } from '../support/in-memory-runner.ts';
-import { ManualClock, settle } from '../support/manual-clock.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 
 /** A return in [0, 1] that depends on the episode alone. */
 const value = ({ environmentSeed }: ScriptedEpisode): number => (environmentSeed % 1000) / 999;
 const honest: PlayEpisode = (episode) => ({ return: value(episode) });
-
-async function turns(count: number): Promise<void> {
-  for (let i = 0; i < count; i += 1) await settle();
-}
 
 function recordingSink(): EpisodeSink & { readonly records: EpisodeRecord[] } {
   const records: EpisodeRecord[] = [];
@@ -311,48 +306,4 @@ describe('a straggler', () => {
     expect(summary.run.nonDeterministic).toEqual([150]);
     expect(summary.warnings.join()).toMatch(/not deterministic/);
   });
-});
-
-it('the official result is byte-identical on 1, 16 and 256 sandboxes, whatever the order, the losses and the kills', async () => {
-  const suite = suiteWith({
-    environment: undefined,
-    tasks: [
-      { name: 'a', weight: 1, environment: 'm:f' },
-      { name: 'b', weight: 2, environment: 'm:f' },
-    ],
-    stop: { rule: 'certified', halfWidth: 0.08 },
-    metrics: ['seen'],
-  });
-  const answer = (episode: ScriptedEpisode): ReturnType<PlayEpisode> =>
-    episode.environmentSeed % 23 === 0
-      ? { failed: 'environment-crash', detail: 'scripted' }
-      : { return: value(episode), length: episode.policySeed % 50, metrics: { seen: episode.policySeed % 7 } };
-  const reference = new EvaluationScene({ program: scriptedRunner(answer), clock: systemClock, sandboxes: 1 });
-  const expected = JSON.stringify((await reference.evaluate(suite)).official);
-  await reference[Symbol.asyncDispose]();
-
-  await fc.assert(
-    fc.asyncProperty(
-      fc.constantFrom(1, 16, 256),
-      fc.integer({ min: 1, max: 40 }),
-      fc.integer({ min: 2, max: 60 }),
-      fc.nat(),
-      async (sandboxes, slowness, killEvery, salt) => {
-        const killed = new Set<number>();
-        const program = scriptedRunner(async (episode) => {
-          const chance = Math.imul(episode.environmentSeed ^ salt, 0x9e3779b1) >>> 0;
-          await turns(chance % slowness);
-          if (chance % killEvery === 0 && !killed.has(episode.index)) {
-            killed.add(episode.index);
-            return { exit: 137 };
-          }
-          return answer(episode);
-        });
-        await using scene = new EvaluationScene({ program, clock: systemClock, sandboxes, pool: { episodesPerSandbox: 1 + (salt % 100) } });
-        const summary = await scene.evaluate(suite);
-        expect(JSON.stringify(summary.official)).toBe(expected);
-      },
-    ),
-    { numRuns: 60, seed: 3 },
-  );
 });

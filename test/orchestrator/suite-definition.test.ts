@@ -68,6 +68,15 @@ describe('a suite', () => {
     expect(define({ ...minimal, stop: { rule: 'fixed', episodes: 100 }, budget: { episodes: 5 } }).budget.episodes).toBe(5);
   });
 
+  it('draws tasks by weight unless it says otherwise, which its episodes and so its digest do not depend on', () => {
+    const tasks = ['a', 'b'].map((name) => ({ name, environment: 'm:f' }));
+    const several = { ...minimal, environment: undefined, tasks };
+    expect([define(minimal).allocation, define(several).allocation]).toEqual(['proportional', 'proportional']);
+    const adaptive = define({ ...several, allocation: 'adaptive' });
+    expect(adaptive.allocation).toBe('adaptive');
+    expect(adaptive.digest).toBe(define(several).digest);
+  });
+
   it('has the same digest however its keys are ordered', () => {
     const reordered = Object.fromEntries(Object.entries(minimal).toReversed());
     expect(define(reordered).digest).toBe(define(minimal).digest);
@@ -142,6 +151,17 @@ describe('a suite is refused, with the path and what was expected, when', () => 
       /failureScores\.crash: expected the return that a crash counts as/,
     ],
     [
+      'adaptive allocation has a single environment to share episodes out to',
+      { ...minimal, allocation: 'adaptive' },
+      /allocation: expected "proportional", got "adaptive": .* one only; give "tasks" with several, or leave "allocation" out/,
+    ],
+    [
+      'adaptive allocation has a single task to share episodes out to',
+      { ...minimal, environment: undefined, tasks: [{ name: 'a', environment: 'm:f' }], allocation: 'adaptive' },
+      /allocation: expected "proportional", got "adaptive"/,
+    ],
+    ['the allocation is unknown', { ...minimal, allocation: 'neyman' }, /allocation: .*"adaptive"/],
+    [
       'two tasks share a name',
       {
         ...minimal,
@@ -172,5 +192,15 @@ describe('the task of an episode', () => {
     // Five standard errors of a proportion of one quarter.
     expect(Math.abs(rare / n - 0.25)).toBeLessThan(5 * Math.sqrt((0.25 * 0.75) / n));
     expect(planEpisode(17)).toEqual(planEpisode(17));
+  });
+
+  it('may be drawn otherwise, from the same number and with the same seeds', () => {
+    const tasks = ['a', 'b', 'c'].map((name) => ({ name, weight: 1, environment: 'm:f' }));
+    const suite = define({ ...minimal, environment: undefined, tasks, seed: 3 });
+    const [byWeight, asTold] = [episodePlanner(suite), episodePlanner(suite, (index, draw) => (index < 5 ? 2 : Math.floor(3 * draw)))];
+    for (let index = 0; index < 50; index += 1) {
+      const task = index < 5 ? 2 : byWeight(index).task;
+      expect(asTold(index)).toEqual({ ...byWeight(index), task });
+    }
   });
 });

@@ -36,6 +36,7 @@ const OFFICIAL: Official = {
   suite: { name: 'inventory', digest: digest('b') },
   checkpoint: { digest: digest('a') },
   stop: { rule: 'certified', halfWidth: 0.01, confidence: 0.95 },
+  allocation: 'proportional',
   budgetEpisodes: 50_000,
   episodes: 2048,
   resolved: 2045,

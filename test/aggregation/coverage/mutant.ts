@@ -6,8 +6,11 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const PROJECT = join(dirname(fileURLToPath(import.meta.url)), '../../..');
+const COMMAND = 'bench/coverage/run.ts';
+/** A third of a second quicker than the command. */
+const CHECK = 'test/aggregation/coverage/check-rows.ts';
 /** All that the study is made of. */
-const COPIED = ['package.json', 'src/aggregation', 'src/kernel', 'bench/coverage', 'bench/benchmark.ts', 'bench/table-text.ts'];
+const COPIED = ['package.json', 'src/aggregation', 'src/kernel', 'bench/coverage', 'bench/benchmark.ts', 'bench/table-text.ts', CHECK];
 
 /** A mistake that somebody could make. */
 export interface Mutant {
@@ -38,10 +41,17 @@ export class StudyCopy implements AsyncDisposable {
     return new StudyCopy(directory);
   }
 
-  /** Runs rows of the short study in a process of its own, on the code as it is. */
-  run(rows: readonly string[]): Promise<StudyResult> {
-    const only = rows.flatMap((row) => ['--only', row]);
-    const args = ['bench/coverage/run.ts', '--short', '--threads', '1', ...only];
+  /** Checks a row of the short study in a process of its own, on the code as it is. */
+  check(row: string): Promise<StudyResult> {
+    return this.#run(CHECK, row);
+  }
+
+  /** The same by the study's command. */
+  command(row: string): Promise<StudyResult> {
+    return this.#run(COMMAND, '--short', '--threads', '1', '--only', row);
+  }
+
+  #run(...args: readonly string[]): Promise<StudyResult> {
     const { path } = this.#directory;
     const options = { cwd: path, env: { NODE_COMPILE_CACHE: join(path, 'compiled') }, timeout: 60_000, killSignal: 'SIGKILL' } as const;
     const { promise, resolve } = Promise.withResolvers<StudyResult>();
@@ -52,11 +62,11 @@ export class StudyCopy implements AsyncDisposable {
   }
 
   /**
-   * The same with a mistake in the code, which is right again afterwards.
+   * Does something with a mistake in the code, which is right again afterwards.
    *
    * @throws Error when the mistake cannot be made because a text is no longer there, or is there twice.
    */
-  async runWith({ file, edits }: Mutant, rows: readonly string[]): Promise<StudyResult> {
+  async mistaken({ file, edits }: Mutant, run: () => Promise<StudyResult>): Promise<StudyResult> {
     const path = join(this.#directory.path, 'src/aggregation', file);
     const right = await readFile(path, 'utf8');
     let wrong = right;
@@ -67,7 +77,7 @@ export class StudyCopy implements AsyncDisposable {
     }
     try {
       await writeFile(path, wrong);
-      return await this.run(rows);
+      return await run();
     } finally {
       await writeFile(path, right);
     }

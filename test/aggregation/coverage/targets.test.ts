@@ -5,6 +5,7 @@ import type { Target } from '../../../bench/coverage/targets.ts';
 
 const coverage: Target = { kind: 'share', figure: 'coverage', of: ['holds'], atLeast: 0.95 };
 const cost: Target = { kind: 'episodes', figure: 'cost', unit: 10, atMost: 2 };
+const knownCost: Target = { kind: 'known episodes', figure: 'known cost', unit: 10, about: 2, within: 0.08 };
 
 function measurement(runs: number, holds: number): Measurement {
   return { runs, outcomes: { holds, below: runs - holds }, episodes: 0, squares: 0 };
@@ -40,4 +41,11 @@ test('a mean number of episodes is held against a multiple, less three standard 
   expect(hold(taking(20.01, 2000), cost)).toMatchObject({ met: false });
   expect(hold(taking(21.5, 100), cost)).toMatchObject({ met: true });
   expect(hold(taking(21.6, 100), cost)).toMatchObject({ met: false });
+});
+
+test('a known number of episodes is held against it from both sides, and few evaluations are allowed three standard errors', () => {
+  expect(hold(taking(20.7, 2000), knownCost)).toEqual({ met: true, measured: '2.07 ×', target: '2 ± 0.08 ×' });
+  for (const mean of [19.1, 20.9]) expect(hold(taking(mean, 2000), knownCost)).toMatchObject({ met: false });
+  for (const mean of [18.5, 21.5]) expect(hold(taking(mean, 100), knownCost)).toMatchObject({ met: true, target: '2 ± 0.16 ×' });
+  for (const mean of [18.4, 21.6]) expect(hold(taking(mean, 100), knownCost)).toMatchObject({ met: false });
 });

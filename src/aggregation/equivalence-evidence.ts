@@ -1,0 +1,97 @@
+import { BET_CAP } from './certified.ts';
+
+/** Of the margin. With the whole of it, nothing within half of the margin of either end could be told from that end. */
+const SHARE_OF_MARGIN = 2 / 3;
+/** No bet risks more than half of its capital, which limits it to this when the mean is about 0. */
+const LARGEST_BET = 0.5;
+/** Steps to the half-width aimed at, of the grid that the two tested means are on. */
+const GRID_FINENESS = 40;
+
+/**
+ * Evidence that the mean of differences in [−1, 1] lies strictly within ±δ: bets that it is above a mean next to −δ, and below one next to δ. Each
+ * is convincing with probability at most α/(2C) if it is not so (after Waudby-Smith and Ramdas 2024).
+ *
+ * The bets are those of `certified`, λ = h/σ̂² with σ̂² from the resolved differences before. They rule out a mean at distance g at the rate
+ * (h·g − h²/2)/σ² a value: fastest for a given g when h is g, never when g ≤ h/2. So h = ⅔δ rules ±δ out for any mean difference within ⅔δ,
+ * and takes an eighth more pairs than the fastest when the mean difference is 0.
+ */
+export class EquivalenceEvidence {
+  readonly #margin: number;
+  readonly #needed: number;
+  readonly #low: number;
+  readonly #high: number;
+  /** Logarithms of the two capitals. */
+  #above = 0;
+  #below = 0;
+  #isAbove = false;
+  #isBelow = false;
+  #resolved = 0;
+  #sum = 0;
+  #squares = 0;
+
+  /** @param margin δ as a share of the range, in (0, 1). @param needed log(2C/α) */
+  constructor(margin: number, needed: number) {
+    this.#margin = margin;
+    this.#needed = needed;
+    [this.#low, this.#high] = nextWithin(margin);
+  }
+
+  /** Takes the next difference in: its lowest and highest possible value, equal when it is known. */
+  fold(low: number, high: number): void {
+    const bet = this.#halfWidth / this.#variance();
+    this.#above += Math.log1p(Math.min(bet, BET_CAP / (1 + this.#low)) * (low - this.#low));
+    this.#below += Math.log1p(Math.min(bet, BET_CAP / (1 - this.#high)) * (this.#high - high));
+    this.#isAbove ||= this.#above >= this.#needed;
+    this.#isBelow ||= this.#below >= this.#needed;
+    if (low === high) this.#learn(low);
+  }
+
+  /** What the mean is known to be above; −1 while nothing is. */
+  get low(): number {
+    return this.#isAbove ? this.#low : -1;
+  }
+
+  /** What the mean is known to be below; 1 while nothing is. */
+  get high(): number {
+    return this.#isBelow ? this.#high : 1;
+  }
+
+  get isWithinMargin(): boolean {
+    return this.#isAbove && this.#isBelow;
+  }
+
+  /** Values in all until it likely lies within the margin, if all have this mean and variance; Infinity when it is not to be expected. */
+  expected(mean: number, variance: number): number {
+    const bet = Math.min(this.#halfWidth / variance, LARGEST_BET);
+    const growth = bet * (this.#margin - Math.abs(mean)) - (bet * bet * variance) / 2;
+    return growth > 0 ? this.#needed / growth : Infinity;
+  }
+
+  get #halfWidth(): number {
+    return SHARE_OF_MARGIN * this.#margin;
+  }
+
+  /** σ̂² with one pseudo-value of 1 */
+  #variance(): number {
+    return (1 + this.#squares) / (this.#resolved + 1);
+  }
+
+  /** μ̂ has one pseudo-value of 0. */
+  #learn(value: number): void {
+    this.#resolved += 1;
+    this.#sum += value;
+    const deviation = value - this.#sum / (this.#resolved + 1);
+    this.#squares += deviation * deviation;
+  }
+}
+
+/** The two points of an even grid that are next to ±margin and within: so an interval of means within the margin excludes its ends. */
+function nextWithin(margin: number): [low: number, high: number] {
+  const steps = Math.ceil(GRID_FINENESS / (SHARE_OF_MARGIN * margin));
+  const mean = (step: number): number => step / steps - 1;
+  let first = Math.floor((1 - margin) * steps) - 1;
+  while (mean(first) <= -margin) first += 1;
+  let last = Math.ceil((1 + margin) * steps) + 1;
+  while (mean(last) >= margin) last -= 1;
+  return [mean(first), mean(last)];
+}

@@ -1,0 +1,134 @@
+import { Evidence, GAMBLERS } from './paired-evidence.ts';
+
+/** The evidence is computed for means this far apart, as a share of the range, and is bounded from below in between. */
+const SPACING = 0.01;
+/** The second one leaves some 10⁻⁸ of the first one's shortfall of up to 10⁻⁴. */
+const NEWTON_STEPS = 2;
+
+/**
+ * Confidence sequence for the mean Δ of differences in [−1, 1], made of the evidence that verdicts are made of. E⁺(m) is the evidence that Δ is
+ * above m, E⁻(m) that it is below. Each ever reaches a threshold T with probability at most 1/T if Δ = m. A mean is ruled out for good when either
+ * reaches T = 2C/α, so the means that are left hold Δ at all times at once with probability 1 − α/C.
+ *
+ * A factor of E⁺, 1 + λ(D − m), falls with m and is never negative, because |D − m| ≤ 2 and λ ≤ ½. So E⁺ falls with m, the means that it rules
+ * out reach from −1 up to some end, and by symmetry those that E⁻ rules out reach from 1 down. The interval is what lies in between, both ends
+ * excluded.
+ *
+ * E⁺(δ) and E⁻(−δ) are the evidence for `promote` and `regress`, and ±δ are among the means that are tested. So the interval lies above δ as
+ * soon as there is evidence for the one, and below −δ as soon as there is for the other.
+ */
+export class MixtureSequence {
+  readonly #tested: number;
+  readonly #lower: LowerEnd;
+  readonly #upper: LowerEnd;
+
+  /** @param margin δ as a share of the range, in [0, 1). @param needed log T */
+  constructor(margin: number, needed: number) {
+    const means = testedMeans(margin);
+    this.#tested = means.length;
+    this.#lower = new LowerEnd(means, needed);
+    this.#upper = new LowerEnd(means, needed);
+  }
+
+  /** Takes the next difference in: its lowest and highest possible value, equal when it is known. Of no use once the ends have met. */
+  fold(low: number, high: number): void {
+    const [below, above] = [this.#lower.ruledOut, this.#upper.ruledOut];
+    this.#lower.fold(low, this.#tested - above);
+    this.#upper.fold(-high, this.#tested - below);
+  }
+
+  get low(): number {
+    return this.#lower.end;
+  }
+
+  get high(): number {
+    return -this.#upper.end;
+  }
+}
+
+interface TestedMean {
+  readonly mean: number;
+  readonly evidence: Evidence;
+}
+
+/**
+ * Lower end of the interval. Between two tested means a < b the evidence is bounded from below: the logarithm of one gambler's capital, a sum of
+ * terms log(1 + λ(D − m)), is concave in m, so it lies above the chord from a to b. What the chords come to together, log of the mean of
+ * their exponentials, is convex in m and falls. So a step of Newton's method that starts where it is still above log T ends where it still is.
+ * A chord over a hundredth ends at most some λ/8 of 10⁻⁴ too soon, so the end is within 10⁻⁵ of where E⁺ itself is T.
+ *
+ * Only what can still move the end is computed: from the last mean that is ruled out to the first one that the other end has ruled out.
+ */
+class LowerEnd {
+  readonly #tested: readonly TestedMean[];
+  readonly #needed: number;
+  #ruledOut = 0;
+  #end = -1;
+
+  constructor(means: readonly number[], needed: number) {
+    this.#tested = means.map((mean) => ({ mean, evidence: new Evidence() }));
+    this.#needed = needed;
+  }
+
+  /** How many of the tested means are ruled out: the lowest ones. */
+  get ruledOut(): number {
+    return this.#ruledOut;
+  }
+
+  /** The greatest mean that is known to be ruled out; −1 while there is none. */
+  get end(): number {
+    return this.#end;
+  }
+
+  /** @param last position of the last tested mean that matters. */
+  fold(value: number, last: number): void {
+    for (let position = Math.max(0, this.#ruledOut - 1); position <= last; position += 1) {
+      const tested = this.#tested[position];
+      tested?.evidence.fold(value - tested.mean);
+    }
+    this.#ruleOut(last);
+    for (let step = 0; step < NEWTON_STEPS; step += 1) this.#approach();
+  }
+
+  #ruleOut(last: number): void {
+    while (this.#ruledOut <= last) {
+      const next = this.#tested[this.#ruledOut];
+      if (next === undefined || !(next.evidence.log >= this.#needed)) return;
+      this.#end = Math.max(this.#end, next.mean);
+      this.#ruledOut += 1;
+    }
+  }
+
+  #approach(): void {
+    const left = this.#tested[this.#ruledOut - 1];
+    const right = this.#tested[this.#ruledOut];
+    if (left === undefined || right === undefined) return;
+    const width = right.mean - left.mean;
+    const share = (this.#end - left.mean) / width;
+    let sum = 0;
+    let slope = 0;
+    for (let k = 0; k < GAMBLERS; k += 1) {
+      const start = left.evidence.logCapital(k);
+      const rise = right.evidence.logCapital(k) - start;
+      // A gambler with nothing left on either side is left out, which can only lower what the others come to.
+      if (!Number.isFinite(rise)) continue;
+      const capital = Math.exp(start + share * rise - this.#needed);
+      sum += capital;
+      slope += capital * rise;
+    }
+    const excess = Math.log(sum / GAMBLERS);
+    if (excess > 0) this.#end += (width * excess * sum) / -slope;
+  }
+}
+
+/** From −1 to 1, at most `SPACING` apart; 0 and ±margin are among them. */
+function testedMeans(margin: number): number[] {
+  const positive = [...evenly(0, margin), ...evenly(margin, 1)];
+  return [...positive.map((mean) => -mean).reverse(), 0, ...positive];
+}
+
+/** At most `SPACING` apart, `low` excluded. */
+function evenly(low: number, high: number): number[] {
+  const count = Math.ceil((high - low) / SPACING);
+  return Array.from({ length: count }, (_, step) => low + (high - low) * ((step + 1) / count));
+}
