@@ -46,15 +46,15 @@ function cellFrom(start: number, value: number, distinct: Float64Array): number 
  *
  * One random number gives two draws: among n² equally likely pairs. There are far fewer of these than the 2⁵³ numbers for any n up to a million.
  */
-export function countDraws(random: Random, cells: Uint32Array, draws: number, counts: Uint32Array): void {
+export function countDraws(random: Random, cells: Uint32Array, draws: number, counts: Uint32Array | Float64Array, weight = 1): void {
   const size = cells.length;
   for (let drawn = 0; drawn < draws; drawn += 2) {
     const pair = Math.floor(random() * size * size);
     const first = Math.floor(pair / size);
     const cell = cells[first] ?? 0;
-    counts[cell] = (counts[cell] ?? 0) + 1;
+    counts[cell] = (counts[cell] ?? 0) + weight;
     if (drawn + 1 === draws) return;
     const other = cells[pair - first * size] ?? 0;
-    counts[other] = (counts[other] ?? 0) + 1;
+    counts[other] = (counts[other] ?? 0) + weight;
   }
 }

@@ -23,7 +23,7 @@ export function interquartileMean(tasks: readonly ArrayLike<number>[], confidenc
   const sorted = pooled(tasks).sort();
   const values = distinctValues(sorted);
   const strata = tasks.map((task) => cellsOf(Float64Array.from(task).sort(), values));
-  const counts = new Uint32Array(values.length);
+  const counts = new Float64Array(values.length);
   for (const cells of strata) for (const cell of cells) counts[cell] = (counts[cell] ?? 0) + 1;
   const value = middleHalfMean(values, counts, sorted.length);
   if (!Number.isFinite(value)) return undefined;
@@ -32,8 +32,12 @@ export function interquartileMean(tasks: readonly ArrayLike<number>[], confidenc
   const random = seededRandom('interquartile mean', 0);
   const resampled = Array.from({ length: replicates }, () => {
     counts.fill(0);
-    for (const [task, cells] of strata.entries()) countDraws(random, cells, draws[task] ?? 0, counts);
-    return middleHalfMean(values, counts, Math.round(share * sorted.length));
+    // Each draw counts for as many values as it stands for, so that rounding the draws of a task does not change its share.
+    for (const [task, cells] of strata.entries()) {
+      const drawn = draws[task] ?? 0;
+      countDraws(random, cells, drawn, counts, cells.length / drawn);
+    }
+    return middleHalfMean(values, counts, sorted.length);
   });
   const ends = shrunkenEnds(resampled, confidence, value, share);
   return { value, interval: ends && interval('stratified-bootstrap', ends.low, ends.high, confidence), replicates };
@@ -51,7 +55,7 @@ export function pooled(tasks: readonly ArrayLike<number>[]): Float64Array {
 }
 
 /** Of `size` values, given by how often each of the ascending `values` comes up. NaN when there are none. */
-function middleHalfMean(values: Float64Array, counts: Uint32Array, size: number): number {
+function middleHalfMean(values: Float64Array, counts: Float64Array, size: number): number {
   const cut = Math.floor(size / 4);
   return middleMean(values, counts, cut, size - cut);
 }

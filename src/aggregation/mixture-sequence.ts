@@ -55,7 +55,7 @@ interface TestedMean {
  * Lower end of the interval. Between two tested means a < b the evidence is bounded from below: the logarithm of one gambler's capital, a sum of
  * terms log(1 + λ(D − m)), is concave in m, so it lies above the chord from a to b. What the chords come to together, log of the mean of
  * their exponentials, is convex in m and falls. So a step of Newton's method that starts where it is still above log T ends where it still is.
- * A chord over a hundredth ends at most some λ/8 of 10⁻⁴ too soon, so the end is within 10⁻⁵ of where E⁺ itself is T.
+ * A chord of length h comes down to log T at most about λh²/8 too soon, so with h = 0.01 the end is within 10⁻⁵ of where E⁺ itself is T.
  *
  * Only what can still move the end is computed: from the last mean that is ruled out to the first one that the other end has ruled out.
  */
@@ -124,7 +124,7 @@ class LowerEnd {
 /** From −1 to 1, at most `SPACING` apart; 0 and ±margin are among them. */
 function testedMeans(margin: number): number[] {
   const positive = [...evenly(0, margin), ...evenly(margin, 1)];
-  return [...positive.map((mean) => -mean).reverse(), 0, ...positive];
+  return [...positive.map((mean) => -mean).toReversed(), 0, ...positive];
 }
 
 /** At most `SPACING` apart, `low` excluded. */

@@ -116,6 +116,7 @@ export class Dispatcher {
     }
     if (flight.copies === 1) return decision;
     flight.copies -= 1;
+    flight.isLast = true;
     return undefined;
   }
 

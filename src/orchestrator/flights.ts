@@ -8,6 +8,8 @@ export interface Flight {
   /** Episodes that its runner has to play before it. */
   readonly behind: number;
   copies: number;
+  /** Another copy has used the attempts up: this one decides, and gets no further copy beside it. */
+  isLast?: boolean;
 }
 
 /**
@@ -48,11 +50,11 @@ export class Flights {
     while (this.#start < this.#end && this.get(this.#start) === undefined) this.#start += 1;
   }
 
-  /** The lowest index of which one copy is out: what the fold waits for. */
+  /** The lowest index of which one copy is out, and another may be: what the fold waits for. */
   firstSingle(): Flight | undefined {
     for (let index = this.#start; index < this.#end; index += 1) {
       const flight = this.get(index);
-      if (flight?.copies === 1) return flight;
+      if (flight?.copies === 1 && !flight.isLast) return flight;
     }
     return undefined;
   }

@@ -4,8 +4,9 @@ import { histogramReturns, matchedReturns, resampledReturns, type SimulatedRetur
 import { InputError } from '../kernel/errors.ts';
 import { KnownSettings } from '../written/known-settings.ts';
 import { problemLine, problemsOf } from '../written/problems.ts';
-import { recordedBaseline, type RecordedFiles } from './recorded-baseline.ts';
-import type { SuiteDefinition } from './suite-definition.ts';
+import { recordedOutcomes, type RecordedFiles } from './recorded-baseline.ts';
+import { allocationSchema } from './suite.ts';
+import type { AllocationDeclaration, SuiteDefinition } from './suite-definition.ts';
 import { digestSchema } from './summary.ts';
 
 /** An evaluation that was kept: with its episodes, or its summary alone. Unchecked. */
@@ -35,6 +36,7 @@ const summarySchema = z.object({
   official: z.object({
     suite: z.object({ digest: digestSchema }),
     checkpoint: z.object({ digest: digestSchema }),
+    allocation: allocationSchema.default('proportional'),
     resolved: z.int().min(FEWEST_EPISODES),
     mean: z.number(),
     variance: z.number().min(0),
@@ -69,7 +71,8 @@ export async function planBaseline(recorded: RecordedEvaluation, suite: SuiteDef
   };
   const { episodes, episodesFile } = recorded;
   if (episodes === undefined || episodesFile === undefined) return { ...common, ...summarisedReturns(summary), unseenTasks: [] };
-  return { ...common, ...(await episodeReturns({ ...recorded, episodesFile, episodes: () => first(episodes(), MOST_EPISODES) }, suite)) };
+  const kept = { episodesFile, episodes: () => first(episodes(), MOST_EPISODES) };
+  return { ...common, ...(await episodeReturns(kept, suite, official.allocation)) };
 }
 
 function checkedSummary({ summary, summaryFile }: RecordedEvaluation): RecordedSummary {
@@ -90,10 +93,11 @@ function summarisedReturns({ official }: RecordedSummary): Pick<PlanBaseline, 'f
 
 /** Lost episodes have no score; a plan supposes that none will be lost. */
 async function episodeReturns(
-  files: RecordedFiles,
+  files: Pick<RecordedFiles, 'episodesFile' | 'episodes'>,
   suite: SuiteDefinition,
+  allocation: AllocationDeclaration,
 ): Promise<Pick<PlanBaseline, 'from' | 'returns' | 'unseenTasks'>> {
-  const { outcomes } = await recordedBaseline(files, suite);
+  const outcomes = await recordedOutcomes(files, suite, allocation);
   const tasks = suite.tasks.map(({ name, weight }) => ({ name, weight, scores: new Array<number>() }));
   for (const { task, outcome } of outcomes) {
     if (outcome.kind === 'lost') continue;

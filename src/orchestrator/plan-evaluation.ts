@@ -48,7 +48,7 @@ export async function planEvaluation(request: PlanRequest, signal: AbortSignal):
     others,
     knownVarianceEpisodes: returns ? knownVarianceEpisodes(suite.stop, returns) : null,
   };
-  return { ...plan, warnings: planWarnings(plan, baseline?.unseenTasks ?? []) };
+  return { ...plan, warnings: planWarnings(plan, suite.allocation, baseline?.unseenTasks ?? []) };
 }
 
 /** The baseline's, or the worst that the bounds allow: returns on both of them, as often as not, vary more than any others. */

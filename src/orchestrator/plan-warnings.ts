@@ -1,11 +1,22 @@
 import type { EvaluationPlan } from './evaluation-plan.ts';
+import type { AllocationDeclaration } from './suite-definition.ts';
 
 /** A record of fewer episodes may well lack returns that one in fifty has. */
 const FEW_EPISODES = 100;
 
 /** What a reader of a plan must know, each a sentence. @param unseenTasks names of tasks of which the baseline has no episode. */
-export function planWarnings(plan: Omit<EvaluationPlan, 'warnings'>, unseenTasks: readonly string[]): string[] {
-  return [...recordWarnings(plan, unseenTasks), ...budgetWarnings(plan), ...simulationWarnings(plan)];
+export function planWarnings(
+  plan: Omit<EvaluationPlan, 'warnings'>,
+  allocation: AllocationDeclaration,
+  unseenTasks: readonly string[],
+): string[] {
+  const byWeight =
+    allocation === 'adaptive' && plan.forecast.stop.rule !== 'fixed'
+      ? [
+          'The forecast is for tasks that are drawn by weight; with adaptive allocation, a suite of unequal tasks is likely to need fewer episodes.',
+        ]
+      : [];
+  return [...byWeight, ...recordWarnings(plan, unseenTasks), ...budgetWarnings(plan), ...simulationWarnings(plan)];
 }
 
 function recordWarnings({ returns, baseline }: Omit<EvaluationPlan, 'warnings'>, unseenTasks: readonly string[]): string[] {

@@ -3,7 +3,7 @@ import { InputError } from '../kernel/errors.ts';
 import { parseDigest, type Digest } from '../kernel/ids.ts';
 import { FAILURE_CAUSES, type Outcome } from '../kernel/outcome.ts';
 import { allocationSchema } from './suite.ts';
-import { episodePlanner, type SuiteDefinition } from './suite-definition.ts';
+import { episodePlanner, type AllocationDeclaration, type SuiteDefinition } from './suite-definition.ts';
 import { digestSchema } from './summary.ts';
 
 /** An evaluation as it was kept, unchecked. */
@@ -64,10 +64,21 @@ export async function recordedBaseline(files: RecordedFiles, suite: SuiteDefinit
       `${files.summaryFile}: official.allocation: expected "proportional", got "adaptive": the baseline's own returns decided which tasks it played, so its indices are no pairs with those of another checkpoint; evaluate the baseline without "allocation: adaptive", or give its checkpoint in place of its results`,
     );
   }
-  return { digest: parseDigest(official.checkpoint.digest), outcomes: await outcomesOf(files, suite) };
+  return { digest: parseDigest(official.checkpoint.digest), outcomes: await recordedOutcomes(files, suite) };
 }
 
-async function outcomesOf(files: RecordedFiles, suite: SuiteDefinition): Promise<RecordedBaseline['outcomes']> {
+/**
+ * Outcomes of an evaluation on this suite, with the tasks that the indices had in it.
+ *
+ * @param allocation of that evaluation: with adaptive allocation any task of the suite may stand at an index.
+ * @throws InputError as `recordedBaseline` does.
+ */
+export async function recordedOutcomes(
+  files: Pick<RecordedFiles, 'episodesFile' | 'episodes'>,
+  suite: SuiteDefinition,
+  allocation: AllocationDeclaration = 'proportional',
+): Promise<RecordedBaseline['outcomes']> {
+  const position = new Map(suite.tasks.map(({ name }, task) => [name, task]));
   const plan = episodePlanner(suite);
   const outcomes: RecordedBaseline['outcomes'][number][] = [];
   for await (const { line, value } of files.episodes()) {
@@ -76,13 +87,15 @@ async function outcomesOf(files: RecordedFiles, suite: SuiteDefinition): Promise
     // Surplus episodes come last and may leave gaps: what follows one has no use.
     if (index > outcomes.length) break;
     const planned = plan(index);
+    const played = position.get(task);
     const same =
       index === outcomes.length &&
-      task === suite.tasks[planned.task]?.name &&
+      played !== undefined &&
+      (allocation === 'adaptive' || played === planned.task) &&
       environmentSeed === planned.environmentSeed &&
       policySeed === planned.policySeed;
     if (!same) throw differs(where, index);
-    outcomes.push({ task: planned.task, outcome });
+    outcomes.push({ task: played, outcome });
   }
   return outcomes;
 }

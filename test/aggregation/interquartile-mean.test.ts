@@ -114,3 +114,12 @@ test('an interval says what it is', () => {
     replicates: 1000,
   });
 });
+
+test('with more values than a resample draws, every task keeps its exact share: the value lies in its own narrow interval', () => {
+  const random = seededRandom('shares', 1);
+  const task = (size: number, mean: number, spread: number): number[] =>
+    Array.from({ length: size }, () => mean + spread * (random() - 0.5));
+  const found = interquartileMean([task(1013, 25, 0), task(1034, 100, 0), task(989, 200, 0), task(1011, 242, 60)], 0.95);
+  expect(found?.interval?.low).toBeLessThanOrEqual(found?.value ?? Number.NaN);
+  expect(found?.interval?.high).toBeGreaterThanOrEqual(found?.value ?? Number.NaN);
+});

@@ -13,6 +13,22 @@ function indices(range: readonly PlannedEpisode[]): number[] {
   return range.map(({ index }) => index);
 }
 
+describe('a straggler whose copies are all lost', () => {
+  it('comes to an end: once its attempts are used up, the copy that is left decides', () => {
+    const dispatcher = new Dispatcher(plan, { ...config, stragglerMilliseconds: 0, stragglerFactor: 0 });
+    dispatcher.take(view);
+    dispatcher.take(view);
+    dispatcher.settle(at(1), 1);
+    const decisions: (string | undefined)[] = [];
+    for (let now = 1; decisions.at(-1) !== 'final' && now < 100; now += 1) {
+      dispatcher.takeStraggler(now);
+      decisions.push(dispatcher.lost(at(0), 'gone', false)?.kind);
+      dispatcher.take({ ...view, now });
+    }
+    expect(decisions).toEqual(['again', 'again', undefined, 'final']);
+  });
+});
+
 describe('what goes out next', () => {
   it('is the lowest index that nobody has, and nothing beyond the horizon', () => {
     const dispatcher = new Dispatcher(plan, config);

@@ -61,6 +61,24 @@ function recorded(suite: SuiteDefinition, outcomes: readonly Outcome[]): Recorde
 
 const inTen = (successes: number) => Array.from({ length: 200 }, (_, index) => completed(index % 10 < successes ? 1 : 0));
 
+it('a plan takes a baseline that drew its own tasks, draws them by weight itself, and says so', async () => {
+  const tasks = ['sure', 'coin'].map((name) => ({ name, environment: 'm:f' }));
+  const suite = define({ environment: undefined, tasks, allocation: 'adaptive' });
+  const streams = episodePlanner(suite, (index) => (index < 20 ? 0 : 1));
+  const kept = recorded(suite, []);
+  const summary = summaryOf(suite, { allocation: 'adaptive' });
+  const episodes = async function* (): AsyncGenerator<{ line: number; value: unknown }> {
+    for (let position = 0; position < 120; position += 1) {
+      const { index, task, environmentSeed, policySeed } = streams(position);
+      const outcome = completed(task === 0 || position % 2 === 0 ? 1 : 0);
+      yield { line: position + 1, value: { index, task: suite.tasks[task]?.name, environmentSeed, policySeed, outcome } };
+    }
+  };
+  const plan = await planOf(suite, { baseline: await planBaseline({ ...kept, summary, episodes }, suite) });
+  expect(plan.returns?.mean).toBeCloseTo(0.75, 12);
+  expect(plan.warnings).toContainEqual(expect.stringContaining('for tasks that are drawn by weight'));
+});
+
 describe('without a baseline', () => {
   it('a plan is for the worst that the bounds allow, and has neither time nor cost', async () => {
     const plan = await planOf(define(), { costPerSandboxHour: 2 });
