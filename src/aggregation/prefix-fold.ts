@@ -1,10 +1,9 @@
-import { InputError } from '../kernel/errors.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { Allocation } from './allocation.ts';
 import type { Bounds } from './bounds.ts';
 import { halfWidthOf } from './intervals.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
-import { judge, scoreOf } from './scoring.ts';
+import { assertFailureScores, judge, scoreOf } from './scoring.ts';
 import type { FailureScores } from './scoring.ts';
 import type { OfficialStatistics } from './statistics.ts';
 import type { StoppingRule } from './stopping-rule.ts';
@@ -81,8 +80,7 @@ export class PrefixFold {
 
   /** @throws InputError when a failure's score is no possible return; RangeError when another option is out of its range. */
   constructor({ bounds, failureScores, tasks, metrics, success, rule, allocation, budgetEpisodes, windowSize }: PrefixFoldOptions) {
-    assertPossible('timeout', failureScores.timeout, bounds);
-    assertPossible('crash', failureScores.crash, bounds);
+    assertFailureScores(failureScores, bounds);
     if (budgetEpisodes !== undefined && !(budgetEpisodes >= 1))
       throw new RangeError(`expected a budget of at least 1, got ${budgetEpisodes}`);
     this.#bounds = bounds;
@@ -158,11 +156,4 @@ export class PrefixFold {
       else if (this.folded >= this.#budget) this.#ended = 'episodes';
     }
   }
-}
-
-function assertPossible(kind: 'timeout' | 'crash', score: number, bounds: Bounds | undefined): void {
-  const possible = Number.isFinite(score) && (bounds === undefined || (score >= bounds.low && score <= bounds.high));
-  if (possible) return;
-  const expected = bounds === undefined ? 'a finite number' : `a number within reward.bounds [${bounds.low}, ${bounds.high}]`;
-  throw new InputError('suite.failure-score', `failureScores.${kind}: expected ${expected}, got ${score}`);
 }
