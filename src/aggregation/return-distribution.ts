@@ -25,7 +25,7 @@ export class ReturnDistribution {
   }
 
   /**
-   * Sorts and resamples: takes up to a second or two.
+   * Sorts and resamples: takes some 50 milliseconds, and half a second for a million returns.
    *
    * @param withBca whether there may be an interval that presumes a fixed number of episodes, all of them resolved.
    * @param weights of the tasks, where these have not come up in proportion to them; undefined where they have.

@@ -76,8 +76,9 @@ export class Comparison implements Study<RunningComparison> {
     return this.#fold.ended;
   }
 
+  /** Recorded outcomes that wait their turn were not played here. */
   get surplus(): number {
-    return this.#fold.surplus;
+    return this.#fold.surplus - Math.max(0, this.#handedOver - this.#fold.folded);
   }
 
   running(): RunningComparison {
