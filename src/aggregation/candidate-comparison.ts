@@ -17,6 +17,9 @@ const MOST_UNRESOLVED = 0.02;
  */
 const PSEUDO_PAIRS = 8;
 
+/** What the scores of a candidate's pairs tell. */
+export type CandidateFigures = Omit<CandidateStatistics, 'failures'>;
+
 /** A verdict that was reached; without one by the end, the candidate is `inconclusive`. */
 export type Decision = Exclude<Verdict, 'inconclusive'>;
 
@@ -106,7 +109,7 @@ export class CandidateComparison {
   }
 
   /** @param seed of the bootstrap. */
-  official(seed: number): CandidateStatistics {
+  official(seed: number): CandidateFigures {
     const sample = this.#sample;
     const { promote, regress, low, high } = this.#point();
     const { confidence, intervalConfidence, needed } = this.#terms;

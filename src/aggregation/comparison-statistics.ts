@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { failuresSchema } from './failure-counts.ts';
 import { INTERVAL_METHODS } from './intervals.ts';
 
 /**
@@ -76,6 +77,7 @@ const candidateSchema = z.strictObject({
   ),
   probabilityOfImprovement: probabilityOfImprovementSchema.nullable(),
   warnings: z.array(z.string()).describe('what a reader of these figures must know'),
+  failures: failuresSchema.describe('failed episodes of the candidate by cause; each counts with the score that the suite declares'),
 });
 
 export const officialComparisonSchema = z
@@ -90,6 +92,7 @@ export const officialComparisonSchema = z
       ),
     confidence: z.number().gt(0).lt(1).describe('1 − α: probability that no verdict of the comparison is wrong'),
     margin: z.number().nonnegative().describe('δ: mean differences up to it do not matter'),
+    baselineFailures: failuresSchema.describe('failed episodes of the baseline by cause, over all pairs'),
     candidates: z.array(candidateSchema).describe('in the order in which they were given'),
     warnings: z.array(z.string()).describe('what a reader of the whole comparison must know'),
   })

@@ -7,6 +7,7 @@ import type { ComparisonBudgetOptions } from './comparison-budget.ts';
 import type { OfficialComparison } from './comparison-statistics.ts';
 import { comparisonTerms } from './comparison-terms.ts';
 import type { ComparisonQuestion, ComparisonTerms } from './comparison-terms.ts';
+import { FailureCounts } from './failure-counts.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
 import { judge, scoreOf } from './scoring.ts';
 import type { Score } from './stopping-rule.ts';
@@ -55,6 +56,7 @@ interface OfferedEpisode {
 
 interface Contender {
   readonly buffer: ReorderBuffer<OfferedEpisode>;
+  readonly failures: FailureCounts;
   readonly comparison: CandidateComparison;
 }
 
@@ -74,6 +76,7 @@ export class PairedFold {
   readonly #budget: ComparisonBudget;
   readonly #seed: number;
   readonly #baseline: ReorderBuffer<OfferedEpisode>;
+  readonly #baselineFailures = new FailureCounts();
   readonly #contenders: readonly Contender[];
   #live: readonly Contender[];
   #ended: ComparisonEnd | undefined;
@@ -92,6 +95,7 @@ export class PairedFold {
     this.#baseline = new ReorderBuffer(windowSize);
     this.#contenders = candidates.map((name) => ({
       buffer: new ReorderBuffer(windowSize),
+      failures: new FailureCounts(),
       comparison: new CandidateComparison(name, this.#terms),
     }));
     this.#live = this.#contenders;
@@ -175,7 +179,11 @@ export class PairedFold {
       endedBy: this.#ended ?? null,
       confidence: this.#terms.confidence,
       margin: this.#margin,
-      candidates: this.#contenders.map(({ comparison }) => comparison.official(this.#seed)),
+      baselineFailures: this.#baselineFailures.counts,
+      candidates: this.#contenders.map(({ comparison, failures }) => ({
+        ...comparison.official(this.#seed),
+        failures: failures.counts,
+      })),
       warnings: this.#warnings(),
     };
   }
@@ -199,11 +207,11 @@ export class PairedFold {
   #foldNext(): void {
     const index = this.folded;
     const base = this.#take(this.#baseline);
-    const baseline = this.#score(base);
-    for (const { buffer, comparison } of this.#live) {
+    const baseline = this.#score(base, this.#baselineFailures);
+    for (const { buffer, comparison, failures } of this.#live) {
       const episode = this.#take(buffer);
       if (episode.task !== base.task) throw differentTasks(index, base.task, episode.task);
-      comparison.fold(base.task, baseline, this.#score(episode));
+      comparison.fold(base.task, baseline, this.#score(episode, failures));
     }
     this.#budget.spend(this.#armsAtOnce());
     this.#live = this.#live.filter(({ comparison }) => comparison.verdict === undefined);
@@ -217,9 +225,11 @@ export class PairedFold {
     return episode;
   }
 
-  #score({ outcome }: OfferedEpisode): Score {
+  #score({ outcome }: OfferedEpisode, failures: FailureCounts): Score {
     const { bounds, failureScores } = this.#terms;
-    return scoreOf(judge(outcome, bounds), failureScores, bounds);
+    const judged = judge(outcome, bounds);
+    failures.add(judged);
+    return scoreOf(judged, failureScores, bounds);
   }
 
   #bufferOf(arm: number): ReorderBuffer<OfferedEpisode> {

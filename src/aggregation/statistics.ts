@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FAILURE_CAUSES } from '../kernel/outcome.ts';
+import { failuresSchema } from './failure-counts.ts';
 import { INTERVAL_METHODS } from './intervals.ts';
 
 /**
@@ -155,9 +155,7 @@ export const officialStatisticsSchema = z
     quantiles: quantilesSchema.nullable(),
     histogram: histogramSchema.nullable(),
     success: successSchema.nullable(),
-    failures: z
-      .record(z.enum(FAILURE_CAUSES), count)
-      .describe('failed episodes by cause; each counts with the score that the suite declares'),
+    failures: failuresSchema.describe('failed episodes by cause; each counts with the score that the suite declares'),
     meanLength: figure.describe('environment steps of a completed episode'),
     tasks: z.array(taskSchema),
     metrics: z.array(metricSchema),

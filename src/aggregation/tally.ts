@@ -1,8 +1,9 @@
-import type { FailureCause, Outcome } from '../kernel/outcome.ts';
+import type { Outcome } from '../kernel/outcome.ts';
 import type { Allocation } from './allocation.ts';
 import type { Bounds } from './bounds.ts';
 import { certainty } from './certainty.ts';
 import { Course } from './course.ts';
+import { FailureCounts } from './failure-counts.ts';
 import { figureOf } from './figure.ts';
 import { MetricResults } from './metric-results.ts';
 import { Moments } from './moments.ts';
@@ -44,15 +45,7 @@ export class Tally {
   /** Of the tasks, where these come up otherwise than in proportion to them. */
   readonly #weights: readonly number[] | undefined;
   readonly #course = new Course<CoursePoint>();
-  readonly #failures: Record<FailureCause, number> = {
-    timeout: 0,
-    'policy-crash': 0,
-    'environment-crash': 0,
-    'out-of-memory': 0,
-    'protocol-violation': 0,
-    'invalid-return': 0,
-    'out-of-bounds': 0,
-  };
+  readonly #failures = new FailureCounts();
   readonly #unresolved = new UnresolvedEpisodes();
   /** Whether an episode counted for something else than its return. */
   #isReweighted = false;
@@ -107,7 +100,7 @@ export class Tally {
       certainty: this.#certainty() ?? null,
       ...this.#distribution.figures(confidence, fixed && this.#unresolved.count === 0, this.#weights),
       success: this.#success?.statistics(this.#unresolved.count, confidence, fixed) ?? null,
-      failures: { ...this.#failures },
+      failures: this.#failures.counts,
       meanLength: figureOf(this.#lengths.mean),
       tasks: this.#tasks.statistics(fixed ? confidence : undefined),
       metrics: this.#metrics.statistics(),
@@ -139,10 +132,8 @@ export class Tally {
     this.#returns.add(score);
     this.#distribution.add(score, task);
     this.#success?.add(task, score);
-    if (outcome.kind === 'failed') {
-      this.#failures[outcome.cause] += 1;
-      return;
-    }
+    this.#failures.add(outcome);
+    if (outcome.kind === 'failed') return;
     this.#lengths.add(outcome.length);
     this.#metrics.add(outcome.metrics);
   }

@@ -3,7 +3,7 @@ import type { Verdict } from '../aggregation/comparison-statistics.ts';
 import type { ComparisonSummary } from '../orchestrator/comparison-summary.ts';
 import { formatCount, formatFigure } from '../shown/figures.ts';
 import { printableLine } from '../shown/printable.ts';
-import { runRows, tableLines, warningLines, type Row } from './summary-lines.ts';
+import { failedRows, runRows, tableLines, warningLines, type Row } from './summary-lines.ts';
 
 type Candidate = ComparisonSummary['official']['candidates'][number];
 
@@ -22,6 +22,7 @@ export function comparisonLines(summary: ComparisonSummary, suite: string): stri
         'episodes',
         `${formatCount(official.episodes)} in ${formatCount(official.pairs)} pairs, of at most ${formatCount(official.budgetEpisodes)}`,
       ],
+      ...failedRows('baseline failed', official.baselineFailures),
       ...runRows(summary.run),
       ['baseline', official.baseline.digest],
       ['suite', official.suite.digest],
@@ -59,7 +60,8 @@ function candidateRows(candidate: Candidate, margin: number): Row[] {
   rows.push(['evidence', `promote ${odds(evidence.promote)}, regress ${odds(evidence.regress)}, either needs ${odds(evidence.needed)}`]);
   if (better) rows.push(['chance to do better', `${share(better.value)} [${share(better.low)}, ${share(better.high)}]`]);
   if (smallestEffect !== null) rows.push(['smallest effect', `${figure(smallestEffect)} would be found by so many pairs 4 times out of 5`]);
-  rows.push(['candidate', candidate.name]);
+  if (candidate.unresolvedPairs > 0) rows.push(['unresolved', `${formatCount(candidate.unresolvedPairs)} pairs (they widen the interval)`]);
+  rows.push(...failedRows('failed episodes', candidate.failures), ['candidate', candidate.name]);
   return rows;
 }
 

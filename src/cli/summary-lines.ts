@@ -80,11 +80,15 @@ function promiseText(method: Interval['method'], percent: string): string {
   }
 }
 
-function failureRows(official: Summary['official']): Row[] {
-  const causes = Object.entries(official.failures).filter(([, count]) => count > 0);
-  const rows: Row[] =
-    causes.length === 0 ? [] : [['failed episodes', causes.map(([cause, count]) => `${formatCount(count)} ${cause}`).join(' · ')]];
-  return official.unresolved === 0 ? rows : [...rows, ['unresolved', `${formatCount(official.unresolved)} (they widen the interval)`]];
+function failureRows({ failures, unresolved }: Summary['official']): Row[] {
+  const rows = failedRows('failed episodes', failures);
+  return unresolved === 0 ? rows : [...rows, ['unresolved', `${formatCount(unresolved)} (they widen the interval)`]];
+}
+
+/** Nothing where nothing failed. */
+export function failedRows(name: string, failures: Summary['official']['failures']): Row[] {
+  const causes = Object.entries(failures).filter(([, count]) => count > 0);
+  return causes.length === 0 ? [] : [[name, causes.map(([cause, count]) => `${formatCount(count)} ${cause}`).join(' · ')]];
 }
 
 function endingText(ended: Ending): string {

@@ -1,5 +1,6 @@
 import type { CandidateStatistics } from '../aggregation/comparison-statistics.ts';
 import { differenceChart } from './difference-chart.ts';
+import { failedText } from './failures.ts';
 import { evidenceChart } from './evidence-chart.ts';
 import { markup } from './markup.ts';
 import type { Content, Markup } from './markup.ts';
@@ -73,7 +74,7 @@ function differenceRows(candidate: CandidateStatistics, source: string): FigureR
   return rows;
 }
 
-function pairRows({ pairs, unresolvedPairs, discordant, decidedAt }: CandidateStatistics, source: string): FigureRow[] {
+function pairRows({ pairs, unresolvedPairs, discordant, decidedAt, failures }: CandidateStatistics, source: string): FigureRow[] {
   return [
     { name: 'Pairs', value: count(pairs, `${source}.pairs`), note: 'the same task and seeds for both' },
     { name: 'Decided at', value: decidedAt === null ? '–' : count(decidedAt, `${source}.decidedAt`), note: 'pairs' },
@@ -82,6 +83,11 @@ function pairRows({ pairs, unresolvedPairs, discordant, decidedAt }: CandidateSt
       name: 'Unresolved',
       value: count(unresolvedPairs, `${source}.unresolvedPairs`),
       note: 'pairs with an episode that was lost for good',
+    },
+    {
+      name: 'Failed',
+      value: failedText(failures, `${source}.failures`),
+      note: 'episodes of the candidate, each with the score that the suite declares',
     },
   ];
 }

@@ -3,6 +3,7 @@ import { candidateSection, verdictCard } from './candidate.ts';
 import type { NamedCandidate } from './candidate.ts';
 import { candidateTable } from './candidate-table.ts';
 import { checkpointLine, checkpointNames } from './checkpoint-name.ts';
+import { failedText } from './failures.ts';
 import { markup } from './markup.ts';
 import type { Markup } from './markup.ts';
 import { count, data, percentText } from './numbers.ts';
@@ -54,6 +55,11 @@ function inputs({ official, baseline, verdict }: ComparisonSummary, candidates: 
       name: 'Baseline',
       value: baseline.recorded ? 'recorded: played before' : 'played beside the candidates',
       note: markup`<code>${official.baseline.digest}</code>`,
+    },
+    {
+      name: 'Baseline failed',
+      value: failedText(official.baselineFailures, 'official.baselineFailures'),
+      note: 'episodes, each with the score that the suite declares',
     },
     ...candidates.map(({ name, statistics }) => ({
       name: 'Candidate',

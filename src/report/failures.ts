@@ -1,7 +1,7 @@
 import { FAILURE_CAUSES } from '../kernel/outcome.ts';
 import type { Summary } from '../orchestrator/summary.ts';
 import { markup } from './markup.ts';
-import type { Markup } from './markup.ts';
+import type { Content, Markup } from './markup.ts';
 import { count, ends, share, spreadOf } from './numbers.ts';
 import { causeText } from './wording.ts';
 
@@ -17,6 +17,13 @@ export function failures(official: Official, source: string): Markup {
   return markup`<section class="card"><h3>Failed and unresolved episodes</h3>
 ${failureTable(official, source)}
 ${unresolved(official, source)}</section>`;
+}
+
+/** How many by which cause, for a cell of a table. */
+export function failedText(failures: Official['failures'], source: string): Content {
+  const causes = FAILURE_CAUSES.filter((cause) => failures[cause] > 0);
+  if (causes.length === 0) return 'none';
+  return causes.map((cause, i) => markup`${i === 0 ? undefined : ' · '}${count(failures[cause], `${source}.${cause}`)} ${cause}`);
 }
 
 function failureTable({ failures, episodes }: Official, source: string): Markup {

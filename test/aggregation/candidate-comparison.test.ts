@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CandidateComparison } from '../../src/aggregation/candidate-comparison.ts';
+import { CandidateComparison, type CandidateFigures } from '../../src/aggregation/candidate-comparison.ts';
 import { comparisonTerms } from '../../src/aggregation/comparison-terms.ts';
-import type { CandidateStatistics } from '../../src/aggregation/comparison-statistics.ts';
 import type { ComparisonQuestion } from '../../src/aggregation/comparison-terms.ts';
 import type { Score } from '../../src/aggregation/stopping-rule.ts';
 import { InputError } from '../../src/kernel/errors.ts';
@@ -127,13 +126,13 @@ const course = fc
   });
 
 /** As a comparison of at most so many pairs ends. */
-function settle(pairs: readonly Pair[], margin: number): CandidateStatistics {
+function settle(pairs: readonly Pair[], margin: number): CandidateFigures {
   const candidate = comparison({ margin });
   for (const [baseline, own] of pairs) if (candidate.verdict === undefined) candidate.fold(0, baseline, own);
   return candidate.official(1);
 }
 
-const isWithheld = ({ warnings }: CandidateStatistics): boolean => warnings.some((warning) => warning.includes('no candidate is promoted'));
+const isWithheld = ({ warnings }: CandidateFigures): boolean => warnings.some((warning) => warning.includes('no candidate is promoted'));
 
 test('the interval never says otherwise than the verdict', () => {
   fc.assert(

@@ -187,6 +187,19 @@ test('the last verdict ends the comparison, also where the budget is spent with 
   expect(fold.running().candidates).toMatchObject([{ name: 'new', pairs: 14, difference: 10, verdict: 'promote' }]);
 });
 
+test('failed episodes are counted by cause, apart for every arm, as far as the arm is part of the result', () => {
+  const fold = pairedFold({ candidates: ['never fails', 'breaks the bounds'], budgetEpisodes: 12 });
+  playOut(fold, [{ kind: 'failed', cause: 'timeout', detail: '' }, completed(1), completed(11)]);
+  expect(fold.offer(2, 4, 0, completed(11))).toEqual({ kind: 'surplus' });
+  const { pairs, baselineFailures, candidates } = fold.official();
+  expect(pairs).toBe(4);
+  expect(baselineFailures).toMatchObject({ timeout: 4, 'out-of-bounds': 0 });
+  expect(candidates.map(({ failures }) => failures)).toMatchObject([
+    { timeout: 0, 'out-of-bounds': 0 },
+    { timeout: 0, 'out-of-bounds': 4 },
+  ]);
+});
+
 test('what comes after the end is surplus and changes nothing', () => {
   const fold = pairedFold({ budgetEpisodes: 4 });
   playOut(fold, [completed(3), completed(5)]);

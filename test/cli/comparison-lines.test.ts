@@ -1,0 +1,39 @@
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { FailureCounts } from '../../src/aggregation/failure-counts.ts';
+import { comparisonLines } from '../../src/cli/comparison-lines.ts';
+import { candidate, comparison } from '../report/documents.ts';
+
+const plain = (...parts: Parameters<typeof comparison>): string =>
+  comparisonLines(comparison(...parts), 'inventory')
+    .map((line) => stripVTControlCharacters(line))
+    .join('\n');
+
+describe('a comparison', () => {
+  it('says every verdict first, with the pairs that it took', () => {
+    expect(plain()).toMatch(/^inventory · against runs\/middle\.safetensors\n {2}▲ promote runs\/step-0000\.safetensors after 480 pairs$/m);
+    expect(plain()).toMatch(/▼ regress runs\/step-1000\.safetensors after 480 pairs$/m);
+  });
+
+  it('that was inconclusive says what so many pairs would have found', () => {
+    const text = plain({ candidates: [candidate(0, 'inconclusive', 0.001, 0.1)] });
+    expect(text).toMatch(/\? inconclusive runs\/step-0000\.safetensors after 480 pairs$/m);
+    expect(text).toMatch(/smallest effect +0\.01\d* would be found by so many pairs 4 times out of 5$/m);
+  });
+
+  it('counts what failed and what was lost, on either side', () => {
+    expect(plain()).toMatch(/failed episodes +3 timeout/m);
+    expect(plain()).toMatch(/baseline failed +.*2 environment-crash/m);
+    expect(plain()).toMatch(/unresolved +1 pairs \(they widen the interval\)$/m);
+  });
+
+  it('has no lines for failures that there are not', () => {
+    const spotless = { ...candidate(0, 'promote', 0.06, 2), failures: new FailureCounts().counts, unresolvedPairs: 0 };
+    const text = plain({ candidates: [spotless], baselineFailures: spotless.failures });
+    expect(text).not.toMatch(/failed|unresolved/);
+  });
+
+  it('with a recorded baseline says so', () => {
+    expect(plain({}, { baseline: { uri: 'kept', files: 0, bytes: 0, recorded: true } })).toContain('against kept (recorded)');
+  });
+});
