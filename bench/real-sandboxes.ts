@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { filesystemSource } from '../src/adapters/checkpoints/filesystem.ts';
 import { createBubblewrapProvider } from '../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
-import { pythonTemplate } from '../src/adapters/sandbox/bubblewrap/python-template.ts';
+import { pythonTemplate } from '../src/adapters/sandbox/local/python-template.ts';
 import { loadConfig } from '../src/config/load-config.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';

@@ -1,5 +1,5 @@
 import { probeCapabilities } from './adapters/sandbox/bubblewrap/capabilities.ts';
-import { usablePython } from './adapters/sandbox/bubblewrap/python-template.ts';
+import { usablePython } from './adapters/sandbox/local/python-template.ts';
 import type { Config } from './config/config.ts';
 import type { DoctorCheck } from './doctor/doctor.ts';
 import { diskCheck, nodeCheck, openFilesCheck, userCheck } from './doctor/machine-checks.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createBubblewrapProvider } from './adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
-import { pythonTemplate } from './adapters/sandbox/bubblewrap/python-template.ts';
+import { pythonTemplate } from './adapters/sandbox/local/python-template.ts';
 import type { Config } from './config/config.ts';
 import type { TemplateConfig } from './config/schema.ts';
 import { untilAborted } from './kernel/abort.ts';

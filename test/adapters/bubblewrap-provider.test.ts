@@ -8,7 +8,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
-import { listProcesses, startTimeOf } from '../../src/adapters/sandbox/bubblewrap/process-table.ts';
+import { listProcesses, startTimeOf } from '../../src/adapters/sandbox/local/process-table.ts';
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/template.ts';

@@ -8,16 +8,16 @@ import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbo
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
 import { BubblewrapSandbox, waitForStart } from './bubblewrap-sandbox.ts';
 import { type Capabilities, findBubblewrap, probeCapabilities } from './capabilities.ts';
-import { type CgroupFiles, kernelCgroupFiles } from './cgroup-files.ts';
+import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroup-files.ts';
 import { bubblewrapArguments, environmentArguments, systemArguments } from './command-line.ts';
-import { Inbox } from './inbox.ts';
-import { coverDescriptors, type DescriptorCover } from './inherited-descriptors.ts';
+import { Inbox } from '../local/inbox.ts';
+import { coverDescriptors, type DescriptorCover } from '../local/inherited-descriptors.ts';
 import { isolationFor } from './isolation.ts';
 import { type Launch, launch } from './launcher.ts';
-import { OwnerCgroups } from './owner-cgroups.ts';
-import { etcDirectory, openOwnerDirectory, ownerDirectory } from './owner-record.ts';
-import type { SandboxCgroup } from './sandbox-cgroup.ts';
-import { sweepOwners } from './sweep.ts';
+import { OwnerCgroups } from '../local/owner-cgroups.ts';
+import { etcDirectory, openOwnerDirectory, ownerDirectory } from '../local/owner-record.ts';
+import type { SandboxCgroup } from '../local/sandbox-cgroup.ts';
+import { sweepOwners } from '../local/sweep.ts';
 
 export interface BubblewrapOptions {
   /** Where sandboxes have their inboxes and owners their records. Musters that share it can sweep after each other. */

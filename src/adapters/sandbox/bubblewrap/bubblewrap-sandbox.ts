@@ -4,13 +4,13 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
 import type { Isolation } from '../../../pool/template.ts';
-import type { Inbox } from './inbox.ts';
+import type { Inbox } from '../local/inbox.ts';
 import type { LaunchedProcess } from './launcher.ts';
-import { ProgramInput } from './program-input.ts';
-import { ProgramOutput } from './program-output.ts';
-import type { SandboxCgroup } from './sandbox-cgroup.ts';
-import { childrenOf, killProcess, startTimeOf, untilGone } from './process-table.ts';
-import { killSandboxProcesses } from './sweep.ts';
+import { ProgramInput } from '../local/program-input.ts';
+import { ProgramOutput } from '../local/program-output.ts';
+import type { SandboxCgroup } from '../local/sandbox-cgroup.ts';
+import { childrenOf, killProcess, startTimeOf, untilGone } from '../local/process-table.ts';
+import { killSandboxProcesses } from '../local/sweep.ts';
 
 /** What a sandbox consists of outside of itself. */
 export interface SandboxParts {

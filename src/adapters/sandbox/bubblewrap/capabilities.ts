@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { access, constants, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { LimitEnforcement, LimitName } from '../../../pool/template.ts';
-import { type CgroupFiles, kernelCgroupFiles } from './cgroup-files.ts';
-import { type CgroupDetection, type CgroupLayout, detectCgroups } from './cgroup-layout.ts';
+import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroup-files.ts';
+import { type CgroupDetection, type CgroupLayout, detectCgroups } from '../local/cgroup-layout.ts';
 import { systemArguments } from './command-line.ts';
-import { hasErrno } from './errno.ts';
+import { hasErrno } from '../local/errno.ts';
 
 /** Something that sandboxes need or profit from. */
 export type Finding =

@@ -1,10 +1,8 @@
 import { lstat, readlink } from 'node:fs/promises';
 import type { SandboxLimits, SandboxTemplate } from '../../../pool/template.ts';
 import { INBOX } from '../upload-path.ts';
-import { hasErrno } from './errno.ts';
-
-/** Who the program is inside. Outside it is the user that runs Muster. */
-export const INSIDE_UID = 1000;
+import { hasErrno } from '../local/errno.ts';
+import { INSIDE_UID, SYNTHESISED_FILES } from '../local/inside-identity.ts';
 
 const PAGE_BYTES = 4096;
 /** Least that leaves a page for each of the two file systems: tmpfs takes 0 for "as much as you like". */
@@ -14,14 +12,6 @@ const SYSTEM_DIRECTORIES = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx3
 /** What the dynamic linker and the C library read, and nothing that tells of the host's users or services. */
 const SYSTEM_FILES = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives', '/etc/localtime'];
 const NETWORK_FILES = ['/etc/resolv.conf', '/etc/ssl/certs', '/etc/ca-certificates', '/etc/pki/tls/certs', '/etc/services'];
-/** Files that are made for the sandboxes, in a directory of the owner's. */
-export const SYNTHESISED_FILES: Readonly<Record<string, string>> = {
-  passwd: `sandbox:x:${INSIDE_UID}:${INSIDE_UID}:sandbox:/tmp:/bin/sh\n`,
-  group: `sandbox:x:${INSIDE_UID}:\n`,
-  hosts: '127.0.0.1 localhost sandbox\n::1 localhost sandbox\n',
-  'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
-};
-
 const NAMESPACES = ['--unshare-all', '--unshare-user', '--uid', `${INSIDE_UID}`, '--gid', `${INSIDE_UID}`, '--hostname', 'sandbox'];
 /** `--new-session` keeps the program from typing into a terminal that Muster has. */
 const PRIVILEGES = ['--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--disable-userns'];

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import type { SandboxLimits } from '../../../pool/template.ts';
-import type { DescriptorCover } from './inherited-descriptors.ts';
+import type { DescriptorCover } from '../local/inherited-descriptors.ts';
 
 /** Shown in the process table until the launcher has become bubblewrap. */
 const LAUNCHER_NAME = 'muster-launch';

@@ -2,8 +2,8 @@ import { mkdir, readFile, readdir, readlink, rename, rm, writeFile } from 'node:
 import path from 'node:path';
 import { z } from 'zod';
 import type { OwnerId } from '../../../kernel/ids.ts';
-import { SYNTHESISED_FILES } from './command-line.ts';
 import { hasErrno } from './errno.ts';
+import { SYNTHESISED_FILES } from './inside-identity.ts';
 import { startTimeOf } from './process-table.ts';
 
 const RECORD = 'owner.json';

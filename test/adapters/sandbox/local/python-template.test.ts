@@ -2,8 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { inspectPython } from '../../../../src/adapters/sandbox/bubblewrap/python-environment.ts';
-import { pythonTemplate, type PythonTemplateSettings } from '../../../../src/adapters/sandbox/bubblewrap/python-template.ts';
+import { inspectPython } from '../../../../src/adapters/sandbox/local/python-environment.ts';
+import { pythonTemplate, type PythonTemplateSettings } from '../../../../src/adapters/sandbox/local/python-template.ts';
 import type { SandboxTemplate } from '../../../../src/pool/template.ts';
 
 const signal = new AbortController().signal;
