@@ -15,6 +15,17 @@ export interface SandboxTemplate {
   readonly limits: SandboxLimits;
   /** Limits that must be enforced for the whole process tree, or no sandbox is made. */
   readonly demands: readonly LimitName[];
+  /** Present when sandboxes are to be forked, where the provider can, from a process that has imported what they need. */
+  readonly zygote?: Zygote;
+}
+
+/** A Python process that local sandboxes are forked from. What it imports is in the memory of all of them. */
+export interface Zygote {
+  /** The interpreter and the zygote's program, as paths inside. */
+  readonly python: string;
+  readonly program: string;
+  /** Modules to import before the first fork. */
+  readonly imports: readonly string[];
 }
 
 export interface Mount {

@@ -10,7 +10,7 @@ import {
   type MusterFrame,
   type RunnerFrame,
 } from './frames.ts';
-import { RecentText } from './recent-text.ts';
+import { RecentText } from '../kernel/recent-text.ts';
 
 /** Characters of stderr that are kept. */
 const STDERR_KEPT = 8 * 1024;

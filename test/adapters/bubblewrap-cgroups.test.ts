@@ -80,7 +80,7 @@ describe('control groups of version 2, imitated', () => {
     expect(files.writes).toEqual([
       `${place}/memory.max: 64000000`,
       `${place}/memory.swap.max: 0`,
-      `${place}/pids.max: 10`,
+      `${place}/pids.max: 8`,
       `${place}/cpu.max: 50000 100000`,
     ]);
     expect(group.memberFiles).toEqual([path.join(root, place, 'cgroup.procs')]);

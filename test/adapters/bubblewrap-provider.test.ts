@@ -26,7 +26,7 @@ function template(command: readonly string[], changes: Partial<SandboxTemplate> 
 }
 
 async function open(cgroups: 'detect' | 'none' = 'detect'): Promise<{ ground: BubblewrapGround; provider: SandboxProvider }> {
-  const ground = await BubblewrapGround.open([], cgroups);
+  const ground = await BubblewrapGround.open([], { cgroups });
   const provider = ground.provider();
   onTestFinished(async () => {
     await provider[Symbol.asyncDispose]();
@@ -72,7 +72,7 @@ describe('bubblewrap for a user without privileges', () => {
   failOnLeftoverProcesses();
 
   it.runIf(readable)('a fork bomb is bounded by the user namespace’s own count', async () => {
-    const ground = await BubblewrapGround.open([], 'none');
+    const ground = await BubblewrapGround.open([], { cgroups: 'none' });
     onTestFinished(() => ground[Symbol.asyncDispose]());
     await chmod(ground.stateDir, 0o777);
     const bomb = 'i=0; while [ $i -lt 40 ]; do sleep 1000 & i=$((i+1)); done; echo over';

@@ -1,3 +1,4 @@
+import path from 'node:path';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
 import { LIMIT_NAMES, type LimitName } from '../../src/pool/template.ts';
 import { BubblewrapGround } from '../support/bubblewrap-ground.ts';
@@ -17,12 +18,23 @@ const SKIPS: Readonly<Record<LimitName, readonly string[]>> = {
   lifetime: [],
 };
 
+const limitSkips = Object.fromEntries(
+  LIMIT_NAMES.filter((limit) => limits[limit].scope !== 'tree').flatMap((limit) =>
+    SKIPS[limit].map((title) => [title, `this machine limits ${limit} by ${limits[limit].by}`] as const),
+  ),
+);
+
 sandboxProviderContract(
   'the bubblewrap provider',
   { commands: shellCommands(executable), mounts, open: () => BubblewrapGround.open(mounts) },
-  Object.fromEntries(
-    LIMIT_NAMES.filter((limit) => limits[limit].scope !== 'tree').flatMap((limit) =>
-      SKIPS[limit].map((title) => [title, `this machine limits ${limit} by ${limits[limit].by}`] as const),
-    ),
-  ),
+  limitSkips,
+);
+
+const forkedMounts = [...mounts, { source: path.join(import.meta.dirname, '../../runner'), target: '/runner' }];
+const zygote = { python: executable, program: '/runner/zygote.py', imports: [] };
+
+sandboxProviderContract(
+  'the bubblewrap provider, forking from a zygote,',
+  { commands: shellCommands(executable), mounts: forkedMounts, zygote, open: () => BubblewrapGround.open(forkedMounts, { zygote }) },
+  limitSkips,
 );

@@ -36,6 +36,6 @@ export function shellCommands(python: string): SandboxCommands {
     idle: (marker) => shell(IDLE, marker),
     hashFiles: () => shell('while read -r p; do if h=$(sha256sum "$p" 2>/dev/null); then echo "${h%% *}"; else echo unreadable; fi; done'),
     family: (marker) => shell(`(setsid sh -c 'while :; do sleep 1000; done' ${marker} >/dev/null 2>&1 </dev/null &); ${IDLE}`, marker),
-    python: (source) => [python, '-c', source],
+    python: (source) => [python, '-I', '-c', source],
   };
 }

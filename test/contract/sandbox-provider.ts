@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, it } from 'vitest';
 import type { SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/sandbox.ts';
-import type { Mount } from '../../src/pool/template.ts';
+import type { Mount, Zygote } from '../../src/pool/template.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import type { SkippableClock } from '../support/skippable-clock.ts';
 import type { SandboxCommands } from './sandbox-commands.ts';
@@ -17,6 +17,8 @@ export interface SandboxProviderSubject {
   readonly commands: SandboxCommands;
   /** What the commands need from the host. */
   readonly mounts: readonly Mount[];
+  /** What sandboxes are forked from, if they are. */
+  readonly zygote?: Zygote;
   /** A place of its own for one test. */
   open(): Promise<SandboxGround>;
 }

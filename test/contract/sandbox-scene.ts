@@ -36,8 +36,9 @@ export class SandboxScene implements AsyncDisposable {
   }
 
   template(command: readonly string[], limits: Partial<SandboxLimits> = {}, demands: SandboxTemplate['demands'] = []): SandboxTemplate {
-    const { mounts } = this.#subject;
-    return { name: 'contract', command, environment: {}, mounts, network: 'none', limits: { ...LIMITS, ...limits }, demands };
+    const { mounts, zygote } = this.#subject;
+    const rest = { environment: {}, mounts, network: 'none', limits: { ...LIMITS, ...limits }, demands } as const;
+    return { name: 'contract', command, ...rest, ...(zygote ? { zygote } : {}) };
   }
 
   create(command: readonly string[], limits: Partial<SandboxLimits> = {}, provider = this.provider, signal = NEVER): Promise<Sandbox> {

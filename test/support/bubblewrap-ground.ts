@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn, type StdioOptions } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -11,7 +11,7 @@ import { kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroup-files
 import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/sandbox.ts';
-import type { Mount } from '../../src/pool/template.ts';
+import type { Mount, Zygote } from '../../src/pool/template.ts';
 import type { SandboxGround } from '../contract/sandbox-provider.ts';
 import { SkippableClock } from './skippable-clock.ts';
 
@@ -20,6 +20,12 @@ const CRASHING_OWNER = path.join(import.meta.dirname, 'crashing-owner.ts');
 /** Node marks the inherited descriptors that it finds at its start close-on-exec, and looks no further than the first gap after 15. */
 export const UNMARKED_DESCRIPTOR = 40;
 
+export interface GroundOptions {
+  readonly cgroups?: 'detect' | 'none';
+  /** What a crashed owner's sandboxes are forked from. */
+  readonly zygote?: Zygote | undefined;
+}
+
 /** A state directory and owners that are unique to one test, on this machine. */
 export class BubblewrapGround implements SandboxGround {
   readonly clock = new SkippableClock();
@@ -27,19 +33,21 @@ export class BubblewrapGround implements SandboxGround {
   readonly hiddenPaths: readonly string[];
   readonly #cgroups: 'detect' | 'none';
   readonly #mounts: readonly Mount[];
+  readonly #zygote: Zygote | undefined;
   readonly #owners: OwnerId[] = [];
   readonly #children: ChildProcess[] = [];
 
-  private constructor(stateDir: string, mounts: readonly Mount[], cgroups: 'detect' | 'none') {
+  private constructor(stateDir: string, mounts: readonly Mount[], { cgroups = 'detect', zygote }: GroundOptions) {
     this.stateDir = stateDir;
+    this.#zygote = zygote;
     this.#mounts = mounts;
     this.#cgroups = cgroups;
     const places = [stateDir, path.join(import.meta.dirname, '../..'), homedir(), '/home', '/opt', '/etc/hostname', '/etc/resolv.conf'];
     this.hiddenPaths = places.filter((place) => !mounts.some(({ target }) => target.startsWith(place)));
   }
 
-  static async open(mounts: readonly Mount[], cgroups: 'detect' | 'none' = 'detect'): Promise<BubblewrapGround> {
-    return new BubblewrapGround(await mkdtemp(path.join(tmpdir(), 'muster-test-')), mounts, cgroups);
+  static async open(mounts: readonly Mount[], options: GroundOptions = {}): Promise<BubblewrapGround> {
+    return new BubblewrapGround(await mkdtemp(path.join(tmpdir(), 'muster-test-')), mounts, options);
   }
 
   newOwner(): OwnerId {
@@ -53,7 +61,7 @@ export class BubblewrapGround implements SandboxGround {
     return createBubblewrapProvider({ stateDir, owner: this.newOwner(), clock, cgroups: this.#cgroups });
   }
 
-  /** Directories of sandboxes, their control groups, and processes that name the state directory. */
+  /** Directories of sandboxes, their control groups, and processes that name the state directory, but for zygotes, which outlive their sandboxes. */
   async traces(): Promise<readonly string[]> {
     const places = [path.join(this.stateDir, 'sandboxes')];
     const { layout } = await detectHere(kernelCgroupFiles);
@@ -63,14 +71,19 @@ export class BubblewrapGround implements SandboxGround {
     const processes = await listProcesses();
     return [
       ...found,
-      ...processes.filter(({ argv }) => argv.some((word) => word.startsWith(this.stateDir))).map(({ pid }) => `process ${pid}`),
+      ...processes
+        .filter(({ argv }) => argv.some((word) => word.startsWith(this.stateDir)) && !isZygote(argv))
+        .map(({ pid }) => `process ${pid}`),
     ];
   }
 
   async killFromOutside(provider: SandboxProvider, id: SandboxId): Promise<void> {
     const inbox = path.join(this.stateDir, 'sandboxes', provider.owner, id, 'inbox');
     const ours = (await childrenOf(process.pid)) ?? [];
-    for (const { pid, argv } of await listProcesses()) if (ours.includes(pid) && argv.includes(inbox)) killProcess(pid);
+    for (const { pid, argv } of await listProcesses()) {
+      if (ours.includes(pid) && argv.includes(inbox)) killProcess(pid);
+      else if (await isFirstOf(pid, inbox)) killProcess(pid);
+    }
   }
 
   async crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]> {
@@ -92,6 +105,7 @@ export class BubblewrapGround implements SandboxGround {
       mounts: this.#mounts,
       cgroups: this.#cgroups,
       processes: 16,
+      zygote: this.#zygote,
     };
     const { inherited = 'ignore', ...identity } = start;
     const stdio: StdioOptions = ['pipe', 'pipe', 'inherit', ...Array<'ignore'>(UNMARKED_DESCRIPTOR - 3).fill('ignore'), inherited];
@@ -111,6 +125,16 @@ export class BubblewrapGround implements SandboxGround {
     await rm(this.stateDir, { recursive: true });
     if (left.length > 0) throw new Error(`owner directories were left behind: ${left.join(', ')}`);
   }
+}
+
+const isZygote = (argv: readonly string[]): boolean => argv.some((word) => word.endsWith('/zygote.py'));
+
+/** Whether the process is the first one of the forked sandbox with this inbox. */
+async function isFirstOf(pid: number, inbox: string): Promise<boolean> {
+  const mounts = await readFile(`/proc/${pid}/mountinfo`, 'utf8').catch(() => '');
+  if (!mounts.split('\n').some((line) => line.includes(`${inbox} /muster/inbox `))) return false;
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '');
+  return /^NSpid:\t.*\t1$/m.test(status);
 }
 
 const createdSchema = z.array(

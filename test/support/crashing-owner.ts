@@ -13,6 +13,7 @@ const order = z
     mounts: z.array(z.object({ source: z.string(), target: z.string() })),
     cgroups: z.enum(['detect', 'none']),
     processes: z.number(),
+    zygote: z.object({ python: z.string(), program: z.string(), imports: z.array(z.string()) }).optional(),
   })
   .parse(JSON.parse(process.argv[2] ?? ''));
 
@@ -20,7 +21,8 @@ const { stateDir, cgroups } = order;
 const provider = createBubblewrapProvider({ stateDir, owner: parseOwnerId(order.owner), clock: systemClock, cgroups });
 const limits = { memoryBytes: 256 * 2 ** 20, processes: order.processes, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 600 };
 const made = order.commands.map((command, i) => {
-  const template = { name: 'crashed', command, environment: {}, mounts: order.mounts, network: 'none', limits, demands: [] } as const;
+  const rest = { environment: {}, mounts: order.mounts, network: 'none', limits, demands: [] } as const;
+  const template = { name: 'crashed', command, ...rest, ...(order.zygote ? { zygote: order.zygote } : {}) };
   return provider.create({ id: parseSandboxId(`crashed-${i}`), template }, new AbortController().signal);
 });
 const sandboxes = await Promise.all(made);

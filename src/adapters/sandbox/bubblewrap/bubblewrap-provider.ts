@@ -6,18 +6,22 @@ import { InfrastructureError, messageOf, MusterError } from '../../../kernel/err
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
-import { BubblewrapSandbox, waitForStart } from './bubblewrap-sandbox.ts';
 import { type Capabilities, findBubblewrap, probeCapabilities } from './capabilities.ts';
 import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroup-files.ts';
 import { bubblewrapArguments, environmentArguments, systemArguments } from './command-line.ts';
 import { Inbox } from '../local/inbox.ts';
+import { LocalSandbox } from '../local/local-sandbox.ts';
 import { coverDescriptors, type DescriptorCover } from '../local/inherited-descriptors.ts';
 import { isolationFor } from './isolation.ts';
 import { type Launch, launch } from './launcher.ts';
+import { PlainProgram } from './plain-program.ts';
 import { OwnerCgroups } from '../local/owner-cgroups.ts';
-import { etcDirectory, openOwnerDirectory, ownerDirectory } from '../local/owner-record.ts';
+import { etcDirectory, filterFile, openOwnerDirectory, ownerDirectory } from '../local/owner-record.ts';
 import type { SandboxCgroup } from '../local/sandbox-cgroup.ts';
+import type { SandboxedProgram } from '../local/sandboxed-program.ts';
 import { sweepOwners } from '../local/sweep.ts';
+import { BASE_IMAGE } from '../zygote/warden-messages.ts';
+import { type ForkableTemplate, isForkable, Wardens } from '../zygote/wardens.ts';
 
 export interface BubblewrapOptions {
   /** Where sandboxes have their inboxes and owners their records. Musters that share it can sweep after each other. */
@@ -32,10 +36,18 @@ export interface BubblewrapOptions {
   readonly cgroupFiles?: CgroupFiles;
 }
 
-/** Local sandboxes: each is one program under bubblewrap, with its process tree in a control group where there are any. */
+/**
+ * Local sandboxes: each is one program under bubblewrap, with its process tree in a control group where there are any. It is forked
+ * from a zygote where the template brings one, and started by a bubblewrap of its own otherwise.
+ */
 export function createBubblewrapProvider(options: BubblewrapOptions): SandboxProvider {
   return new BubblewrapProvider(options);
 }
+
+/** Processes that are in a sandbox's control group beside the program and its descendants: bubblewrap's monitor and its reaper. */
+const BUBBLEWRAP_PROCESSES = 2;
+/** Of a forked sandbox, the one that holds the walls. */
+const WALLS_PROCESSES = 1;
 
 /** What all sandboxes of one provider stand on. */
 interface Ground {
@@ -44,6 +56,7 @@ interface Ground {
   readonly system: readonly string[];
   readonly cgroups: OwnerCgroups | undefined;
   readonly covered: DescriptorCover;
+  readonly wardens: Wardens;
 }
 
 /** A sandbox that is being made: removed piece by piece when it fails. */
@@ -51,7 +64,7 @@ interface Site {
   readonly directory: string;
   readonly inbox: Inbox;
   cgroup?: SandboxCgroup;
-  sandbox?: BubblewrapSandbox;
+  sandbox?: LocalSandbox;
 }
 
 class BubblewrapProvider implements SandboxProvider {
@@ -61,7 +74,7 @@ class BubblewrapProvider implements SandboxProvider {
   readonly #stateDir: string;
   readonly #files: CgroupFiles;
   readonly #options: BubblewrapOptions;
-  readonly #sandboxes = new Map<SandboxId, BubblewrapSandbox>();
+  readonly #sandboxes = new Map<SandboxId, LocalSandbox>();
   readonly #creations = new Set<Promise<unknown>>();
   readonly #closing = new AbortController();
   #capabilities: Promise<Capabilities> | undefined;
@@ -123,7 +136,7 @@ class BubblewrapProvider implements SandboxProvider {
     await openOwnerDirectory(this.#stateDir, this.owner, cgroups?.directories ?? []);
     try {
       await cgroups?.open();
-      return { capabilities, bwrap: bwrap ?? bwrapPath, system, cgroups, covered: await coverDescriptors() };
+      return this.#groundOf({ capabilities, bwrap: bwrap ?? bwrapPath, system, cgroups, covered: await coverDescriptors() });
     } catch (error) {
       // The next attempt starts from nothing, and fails, if it must, for its own reason.
       await cgroups?.close();
@@ -151,24 +164,52 @@ class BubblewrapProvider implements SandboxProvider {
   async #build(spec: SandboxSpec, ground: Ground, isolation: Isolation, site: Site, signal: AbortSignal): Promise<void> {
     const { id, template } = spec;
     await site.inbox.open();
-    const cgroup = await ground.cgroups?.create(id, template.limits);
+    const beside = isForkable(template) ? WALLS_PROCESSES : BUBBLEWRAP_PROCESSES;
+    const cgroup = await ground.cgroups?.create(id, { ...template.limits, processes: template.limits.processes + beside });
     if (cgroup) site.cgroup = cgroup;
     if (signal.aborted) throw abortError(signal);
-    const launched = await launch(this.#plan(template, ground, site));
-    const sandbox = new BubblewrapSandbox({
+    const program = isForkable(template)
+      ? await this.#fork(id, template, ground, signal)
+      : await this.#start(template, ground, site, signal);
+    const sandbox = new LocalSandbox({
       id,
       isolation,
       directory: site.directory,
       inbox: site.inbox,
       cgroup,
-      launched,
+      program,
       clock: this.#clock,
       lifetimeSeconds: template.limits.lifetimeSeconds,
       onGone: () => this.#sandboxes.delete(id),
     });
     site.sandbox = sandbox;
     this.#sandboxes.set(id, sandbox);
-    await untilAborted(waitForStart(sandbox), signal);
+  }
+
+  async #fork(id: SandboxId, template: ForkableTemplate, { wardens }: Ground, signal: AbortSignal): Promise<SandboxedProgram> {
+    const warden = await untilAborted(wardens.of(template), signal);
+    await warden.ready(signal);
+    return await warden.fork(id, template.command, BASE_IMAGE, signal);
+  }
+
+  async #start(template: SandboxTemplate, ground: Ground, site: Site, signal: AbortSignal): Promise<SandboxedProgram> {
+    const program = new PlainProgram(await launch(this.#plan(template, ground, site)), site.directory, this.#clock);
+    await program.begin(site.cgroup === undefined, signal);
+    return program;
+  }
+
+  #groundOf(found: Omit<Ground, 'wardens'>): Ground {
+    const { memory, processes } = found.capabilities.limits;
+    const wardens = new Wardens({
+      bwrap: found.bwrap,
+      system: found.system,
+      etc: etcDirectory(this.#stateDir, this.owner),
+      directory: ownerDirectory(this.#stateDir, this.owner),
+      cgroups: found.cgroups?.directories ?? [],
+      rlimits: { memory: memory.by === 'rlimit', processes: processes.by === 'rlimit' },
+      covered: found.covered,
+    });
+    return { ...found, wardens };
   }
 
   #plan(template: SandboxTemplate, { bwrap, system, capabilities, covered }: Ground, { inbox, cgroup }: Site): Launch {
@@ -177,6 +218,7 @@ class BubblewrapProvider implements SandboxProvider {
     return {
       bubblewrap: [bwrap, ...bubblewrapArguments(template, view)],
       unlisted: environmentArguments(template.environment),
+      filter: filterFile(this.#stateDir, this.owner),
       program: template.command,
       limits: template.limits,
       covered,
@@ -194,10 +236,12 @@ class BubblewrapProvider implements SandboxProvider {
   async #close(): Promise<void> {
     this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
     await Promise.allSettled(this.#creations);
-    const ends = await Promise.allSettled([...this.#sandboxes.values()].map((sandbox) => sandbox.destroy()));
+    const ground = await this.#ground?.catch(() => undefined);
+    const destructions = [...this.#sandboxes.values()].map((sandbox) => sandbox.destroy());
+    // With its warden every forked sandbox is gone at once; each still tidies up after itself.
+    const ends = await Promise.allSettled([ground?.wardens[Symbol.asyncDispose](), ...destructions]);
     const failure = ends.find((end) => end.status === 'rejected');
     if (failure) throw creationError(failure.reason, ownerDirectory(this.#stateDir, this.owner));
-    const ground = await this.#ground?.catch(() => undefined);
     await ground?.cgroups?.close();
     await ground?.covered.close();
     if (ground) await rm(ownerDirectory(this.#stateDir, this.owner), { recursive: true, force: true });

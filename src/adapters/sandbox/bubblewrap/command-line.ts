@@ -16,11 +16,17 @@ const NAMESPACES = ['--unshare-all', '--unshare-user', '--uid', `${INSIDE_UID}`,
 /** `--new-session` keeps the program from typing into a terminal that Muster has. */
 const PRIVILEGES = ['--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--disable-userns'];
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
+const WARDEN_NAMESPACES = [
+  ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
+  ...['--uid', '0', '--gid', '0', '--hostname', 'zygote'],
+];
+/** Where the warden sees the directories of its sandboxes, and the socket to Muster: in its own /tmp, which programs do not see. */
+const SITES = '/tmp/muster-sites';
 /**
  * /proc is read-only because a program that root started is still root to /proc/sys and /proc/sysrq-trigger, which ask for
  * the user and not for a capability. / and /dev are read-only because bubblewrap's own tmpfs has no size limit.
  */
-const SEALS = ['--remount-ro', '/dev', '--remount-ro', '/proc', '--remount-ro', '/'];
+const SEALS = ['--remount-ro', '/dev', '--remount-ro', '/'];
 
 /** The host's system directories as mounts: links where the host has links. Does not change while the machine runs. */
 export async function systemArguments(): Promise<readonly string[]> {
@@ -46,6 +52,8 @@ export interface SandboxView {
 
 /** Where bubblewrap reads the arguments that its command line does not show. */
 export const ARGUMENTS_DESCRIPTOR = 4;
+/** Where it reads the system-call filter. */
+export const FILTER_DESCRIPTOR = 5;
 
 /** bubblewrap's arguments, up to the program: what anyone may read in the process table. */
 export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView): readonly string[] {
@@ -53,6 +61,46 @@ export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView
     ...NAMESPACES,
     ...(template.network === 'host' ? ['--share-net'] : []),
     ...PRIVILEGES,
+    '--seccomp',
+    `${FILTER_DESCRIPTOR}`,
+    ...fileArguments(template, view),
+    '--ro-bind',
+    view.inbox,
+    INBOX,
+    ...mountArguments(template),
+    ...SEALS,
+    '--remount-ro',
+    '/proc',
+    '--chdir',
+    '/tmp',
+    '--',
+  ];
+}
+
+/**
+ * The same for the warden, which makes sandboxes of what it sees. It has the user namespace to itself, with every capability in it,
+ * and is root there: only root may mount terminals. It stays in Muster's cgroup namespace, where it moves processes between groups.
+ *
+ * @param view `inbox` is the directory that has those of all its sandboxes.
+ */
+export function wardenArguments(template: SandboxTemplate, view: SandboxView): readonly string[] {
+  return [
+    ...WARDEN_NAMESPACES,
+    ...(template.network === 'host' ? [] : ['--unshare-net']),
+    ...['--die-with-parent', '--new-session', '--cap-add', 'ALL'],
+    ...fileArguments(template, view),
+    ...['--dir', INBOX, '--ro-bind', view.inbox, SITES],
+    ...mountArguments(template),
+    ...SEALS,
+    '--chdir',
+    '/',
+    '--',
+  ];
+}
+
+/** The system, and what is made for each sandbox. */
+function fileArguments(template: SandboxTemplate, view: SandboxView): readonly string[] {
+  return [
     '--args',
     `${ARGUMENTS_DESCRIPTOR}`,
     ...view.system,
@@ -63,15 +111,11 @@ export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView
     ...writableArguments(template.limits),
     ...readable('--ro-bind-try', template.network === 'host' ? [...SYSTEM_FILES, ...NETWORK_FILES] : SYSTEM_FILES),
     ...Object.keys(SYNTHESISED_FILES).flatMap((name) => ['--ro-bind', `${view.etc}/${name}`, `/etc/${name}`]),
-    '--ro-bind',
-    view.inbox,
-    INBOX,
-    ...template.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
-    ...SEALS,
-    '--chdir',
-    '/tmp',
-    '--',
   ];
+}
+
+function mountArguments({ mounts }: SandboxTemplate): readonly string[] {
+  return mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]);
 }
 
 /** Further arguments, which are kept from the process table: variables hold keys and passwords. */
@@ -83,10 +127,15 @@ export function environmentArguments(environment: SandboxTemplate['environment']
  * A quarter of the disk limit is shared memory, the rest /tmp; both in whole pages, so that the sum stays within the limit.
  * Files there are memory to the kernel, so they count towards the memory limit too.
  */
-function writableArguments({ diskBytes }: SandboxLimits): readonly string[] {
+export function writableSizes({ diskBytes }: SandboxLimits): { readonly tmpBytes: number; readonly sharedBytes: number } {
   const pages = Math.floor(diskBytes / PAGE_BYTES);
   const shared = Math.max(1, Math.floor(pages / 4));
-  return [...tmpfs('/dev/shm', shared * PAGE_BYTES), ...tmpfs('/tmp', (pages - shared) * PAGE_BYTES)];
+  return { tmpBytes: (pages - shared) * PAGE_BYTES, sharedBytes: shared * PAGE_BYTES };
+}
+
+function writableArguments(limits: SandboxLimits): readonly string[] {
+  const { tmpBytes, sharedBytes } = writableSizes(limits);
+  return [...tmpfs('/dev/shm', sharedBytes), ...tmpfs('/tmp', tmpBytes)];
 }
 
 function tmpfs(target: string, bytes: number): readonly string[] {

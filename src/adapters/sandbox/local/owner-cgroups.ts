@@ -42,7 +42,7 @@ export class OwnerCgroups {
     }
   }
 
-  /** Makes a sandbox's group with its limits set. A failure leaves nothing behind. */
+  /** Makes a sandbox's group with its limits set, which count all that is in it. A failure leaves nothing behind. */
   async create(id: SandboxId, limits: SandboxLimits): Promise<SandboxCgroup> {
     const directories = this.directories.map((directory) => path.join(directory, id));
     const cgroup = new SandboxCgroup(this.#files, directories);

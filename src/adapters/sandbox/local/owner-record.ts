@@ -5,12 +5,14 @@ import type { OwnerId } from '../../../kernel/ids.ts';
 import { hasErrno } from './errno.ts';
 import { SYNTHESISED_FILES } from './inside-identity.ts';
 import { startTimeOf } from './process-table.ts';
+import { filterOfThisMachine } from './system-call-filter.ts';
 
 const RECORD = 'owner.json';
 /** Prefix of a directory that is being filled. No owner id begins so. */
 const STARTING = '.starting-';
 /** No sandbox id has an underscore. */
 const ETC = '_etc';
+const FILTER = 'system-calls.bpf';
 
 const processSchema = z.object({
   pid: z.number().int().positive(),
@@ -30,6 +32,9 @@ export const sandboxesDirectory = (stateDir: string): string => path.join(stateD
 export const ownerDirectory = (stateDir: string, owner: OwnerId): string => path.join(sandboxesDirectory(stateDir), owner);
 export const etcDirectory = (stateDir: string, owner: OwnerId): string => path.join(ownerDirectory(stateDir, owner), ETC);
 
+/** The system-call filter of the owner's sandboxes, compiled. */
+export const filterFile = (stateDir: string, owner: OwnerId): string => path.join(etcDirectory(stateDir, owner), FILTER);
+
 /** Makes the owner's directory. It appears with its record in it, so that a sweep never meets one whose owner cannot be told. */
 export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgroups: readonly string[]): Promise<void> {
   const self = await thisProcess();
@@ -39,6 +44,7 @@ export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgrou
   await mkdir(path.join(starting, ETC), { recursive: true, mode: 0o700 });
   try {
     for (const [name, text] of Object.entries(SYNTHESISED_FILES)) await writeFile(path.join(starting, ETC, name), text);
+    await writeFile(path.join(starting, ETC, FILTER), filterOfThisMachine());
     await writeFile(path.join(starting, RECORD), JSON.stringify(record));
     await rename(starting, ownerDirectory(stateDir, owner));
   } catch (error) {

@@ -7,9 +7,6 @@ import type { CgroupLayout } from './cgroup-layout.ts';
 import { hasErrno } from './errno.ts';
 import { killProcess } from './process-table.ts';
 
-/** Processes that bubblewrap itself has in a sandbox's group: its monitor outside and its reaper inside. */
-export const BUBBLEWRAP_PROCESSES = 2;
-
 /** Length of the window over which processor time is shared out, in microseconds: the kernel's default. */
 const CPU_PERIOD_US = 100_000;
 /** Shortest share of a period that the kernel takes. */
@@ -79,7 +76,7 @@ interface Setting {
 /** Swap is closed as a way around the memory limit: memory and swap together in v1, no swap at all in v2. */
 function settings({ version, bases }: CgroupLayout, limits: SandboxLimits): readonly Setting[] {
   const memory = String(limits.memoryBytes);
-  const processes = String(limits.processes + BUBBLEWRAP_PROCESSES);
+  const processes = String(limits.processes);
   const quota = Math.max(CPU_QUOTA_MIN_US, Math.round(limits.cpus * CPU_PERIOD_US));
   const all: Record<CgroupLayout['version'], readonly (readonly ['memory' | 'processes' | 'cpu', Setting])[]> = {
     'cgroup-v1': [

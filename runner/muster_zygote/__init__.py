@@ -1,0 +1,1 @@
+"""Makes sandboxes by forking processes that have imported everything already (docs/sandboxes.md)."""

@@ -1,0 +1,54 @@
+"""Messages between the warden and its images: small JSON objects over a socket that keeps their bounds, descriptors beside them."""
+
+import json
+import os
+import socket
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+MAX_BYTES = 64 * 1024
+MAX_DESCRIPTORS = 16
+
+Message = dict[str, Any]
+
+
+def receive(channel: socket.socket) -> tuple[Message, list[int]] | None:
+    """The next message with the descriptors that came along; None when the other side is gone."""
+    data, descriptors, _flags, _address = socket.recv_fds(channel, MAX_BYTES, MAX_DESCRIPTORS)
+    if not data:
+        return None
+    message: Message = json.loads(data)
+    return message, descriptors
+
+
+def send(channel: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
+    socket.send_fds(channel, [json.dumps(message).encode()], descriptors)
+
+
+@dataclass
+class Outbox:
+    """Sends without ever waiting for the other side, which may itself be waiting to send.
+
+    It holds one message for each sandbox at most, so the number of sandboxes bounds it. Descriptors are closed once they are sent.
+    """
+
+    channel: socket.socket
+    _waiting: deque[tuple[Message, list[int]]] = field(default_factory=deque)
+
+    def put(self, message: Message, descriptors: list[int]) -> None:
+        self._waiting.append((message, descriptors))
+
+    def flush(self) -> bool:
+        """@returns whether all is sent."""
+        while self._waiting:
+            message, descriptors = self._waiting[0]
+            try:
+                socket.send_fds(self.channel, [json.dumps(message).encode()], descriptors, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return False
+            self._waiting.popleft()
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return True

@@ -1,0 +1,163 @@
+"""A zygote: a process that holds what has been imported and loaded, and forks programs that have it, too."""
+
+import contextlib
+import gc
+import importlib
+import os
+import selectors
+import signal
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from muster_zygote.envelope import Message, receive, send
+from muster_zygote.linux import Namespace, close_from, enter
+from muster_zygote.program import Confinement, forget_the_past, run
+from muster_zygote.settings import Settings
+
+# A sandbox has a share of one processor, and threads do not survive a fork. The libraries read these when they are imported.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+@dataclass
+class Image:
+    """One zygote. Its programs are its children: it alone learns how they end."""
+
+    channel: socket.socket
+    settings: Settings
+
+    def prepare(self, work: Callable[[], None]) -> NoReturn:
+        """Does what its programs shall find done, then serves; what cannot be done is told to the warden."""
+        keep_only(self.channel.fileno())
+        try:
+            work()
+        except BaseException as error:
+            send(self.channel, {"type": "unfit", "message": f"{type(error).__name__}: {error}"[:4096]})
+            os._exit(1)
+        self._serve()
+
+    def _serve(self) -> NoReturn:
+        """Forks programs until the warden is gone, and with it everything of its pid namespace."""
+        self._confinement = Confinement(self.settings)
+        self._own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        self._programs: dict[int, str] = {}
+        woken = wake_on_child()
+        # What is here now stays: the collector need not write on pages that all programs share.
+        gc.collect()
+        gc.freeze()
+        selector = selectors.DefaultSelector()
+        selector.register(self.channel, selectors.EVENT_READ)
+        selector.register(woken, selectors.EVENT_READ)
+        send(self.channel, {"type": "ready"})
+        while True:
+            for key, _events in selector.select():
+                if key.fileobj is woken:
+                    woken.recv(4096)
+                elif not self._obey():
+                    os._exit(0)
+            self._bury()
+
+    def _obey(self) -> bool:
+        received = receive(self.channel)
+        if received is None:
+            return False
+        message, descriptors = received
+        if message["type"] == "fork":
+            self._fork(message["sandbox"], message["command"], descriptors)
+        else:
+            self._beget(message, descriptors[0])
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return True
+
+    def _fork(self, sandbox: str, command: list[str], descriptors: list[int]) -> None:
+        walls, *rest = descriptors
+        try:
+            pid = self._fork_behind(walls)
+        except OSError as error:
+            # The walls may have fallen: the sandbox was killed meanwhile.
+            send(self.channel, {"type": "unforked", "sandbox": sandbox, "message": str(error)})
+            return
+        if pid == 0:
+            self._become(sandbox, command, walls, rest)
+        self._programs[pid] = sandbox
+        enter(self._own_processes, Namespace.PID)
+
+    def _fork_behind(self, walls: int) -> int:
+        """As fork, but the child is in the pid namespace of the walls; so would be the next one."""
+        enter(walls, Namespace.PID)
+        try:
+            return os.fork()
+        except OSError:
+            enter(self._own_processes, Namespace.PID)
+            raise
+
+    def _beget(self, message: Message, channel: int) -> None:
+        """Forks a further image, which has all of this one and the policies of the message."""
+        if os.fork() != 0:
+            return
+        heir = Image(socket.socket(fileno=channel), self.settings)
+        heir.prepare(lambda: preload(message["policies"]))
+
+    def _become(self, sandbox: str, command: list[str], walls: int, rest: list[int]) -> NoReturn:
+        """In the forked process. It never comes back: whatever happens, the process ends here."""
+        try:
+            stdin, stdout, stderr, *cgroups = rest
+            self._confinement.enter(walls, (stdin, stdout, stderr), cgroups)
+            send(self.channel, {"type": "started", "sandbox": sandbox})
+        except BaseException as error:
+            with contextlib.suppress(OSError):
+                send(self.channel, {"type": "failed", "sandbox": sandbox, "message": f"{type(error).__name__}: {error}"})
+            os._exit(1)
+        forget_the_past()
+        run(tuple(command))
+
+    def _bury(self) -> None:
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            sandbox = self._programs.pop(pid, None)
+            if sandbox is None:
+                continue
+            seconds = usage.ru_utime + usage.ru_stime
+            ended: Message = {"type": "ended", "sandbox": sandbox, "cpu_seconds": seconds, "peak_memory_bytes": usage.ru_maxrss * 1024}
+            if os.WIFSIGNALED(status):
+                send(self.channel, {**ended, "signal": os.WTERMSIG(status)})
+            else:
+                send(self.channel, {**ended, "code": os.WEXITSTATUS(status)})
+
+
+def import_all(modules: tuple[str, ...]) -> None:
+    for variable in THREAD_VARIABLES:
+        os.environ.setdefault(variable, "1")
+    for module in modules:
+        importlib.import_module(module)
+
+
+def preload(policies: list[Message]) -> None:
+    """@raises Refusal when one of them cannot be loaded."""
+    from muster_runner.preloaded import preload as load_policy
+
+    for policy in policies:
+        load_policy(policy["path"], policy["digest"])
+
+
+def keep_only(descriptor: int) -> None:
+    """Closes what belongs to the process that this one was forked from."""
+    os.closerange(3, descriptor)
+    close_from(descriptor + 1)
+
+
+def wake_on_child() -> socket.socket:
+    """A socket that can be read whenever a child has ended."""
+    woken, waker = socket.socketpair()
+    woken.setblocking(False)
+    waker.setblocking(False)
+    signal.set_wakeup_fd(waker.detach(), warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
+    return woken

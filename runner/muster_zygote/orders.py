@@ -1,0 +1,48 @@
+"""The warden's conversation with Muster: lines of JSON on its standard input and output."""
+
+import json
+import os
+
+from muster_runner.json_fields import Object, parse_object
+
+from muster_zygote.envelope import Message
+
+READ_BYTES = 256 * 1024
+
+
+class Orders:
+    """Takes descriptors 0 and 1 for itself: what anything else prints goes to the error output."""
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.descriptor = os.dup(0)
+        self._output = os.dup(1)
+        self._unfinished = b""
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        os.dup2(2, 1)
+
+    def first(self) -> Object:
+        """Waits for one order. @raises EOFError when none comes, FieldError when it is none."""
+        while True:
+            arrived = self.arrived()
+            if arrived:
+                return arrived[0]
+            if self.ended:
+                raise EOFError("the input has ended")
+
+    def arrived(self) -> list[Object]:
+        """The orders that one read brings. To be called when there is something to be read."""
+        chunk = os.read(self.descriptor, READ_BYTES)
+        if not chunk:
+            self.ended = True
+            return []
+        *lines, self._unfinished = (self._unfinished + chunk).split(b"\n")
+        return [parse_object(line, "the order") for line in lines]
+
+    def tell(self, message: Message) -> None:
+        """Waits until Muster, which always reads, has room for it."""
+        rest = memoryview(json.dumps(message).encode() + b"\n")
+        while rest:
+            rest = rest[os.write(self._output, rest) :]

@@ -1,0 +1,53 @@
+"""What Muster tells the warden before anything else: what all its sandboxes have in common."""
+
+import base64
+from dataclasses import dataclass
+
+from muster_runner.json_fields import Object, as_count, as_flag, as_list, as_object, as_text, required
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Modules that are imported before the first fork."""
+    imports: tuple[str, ...]
+    """Sizes of /tmp and /dev/shm, in bytes."""
+    tmp_bytes: int
+    shm_bytes: int
+    """The user and group that programs have inside."""
+    uid: int
+    """Whether programs share the host's network."""
+    host_network: bool
+    """Limits of each process; none where a control group holds the whole tree."""
+    memory_bytes: int | None
+    processes: int | None
+    open_files: int
+    """A compiled seccomp filter, as struct sock_filter instructions."""
+    filter: bytes
+    """Descriptors of the directories beneath which every sandbox has a control group of its name."""
+    cgroups: tuple[int, ...]
+
+
+def parse_settings(value: Object) -> Settings:
+    """@raises FieldError"""
+    limits = as_object(required(value, "limits", "open"), "limits")
+    return Settings(
+        imports=_texts(value, "imports"),
+        tmp_bytes=as_count(required(limits, "tmp_bytes", "limits"), "limits.tmp_bytes"),
+        shm_bytes=as_count(required(limits, "shm_bytes", "limits"), "limits.shm_bytes"),
+        uid=as_count(required(value, "uid", "open"), "uid"),
+        host_network=as_flag(required(value, "host_network", "open"), "host_network"),
+        memory_bytes=_limit(limits, "memory_bytes"),
+        processes=_limit(limits, "processes"),
+        open_files=as_count(required(limits, "open_files", "limits"), "limits.open_files"),
+        filter=base64.b64decode(as_text(required(value, "filter", "open"), "filter"), validate=True),
+        cgroups=tuple(as_count(number, "cgroups") for number in as_list(required(value, "cgroups", "open"), "cgroups")),
+    )
+
+
+def _texts(value: Object, name: str) -> tuple[str, ...]:
+    return tuple(as_text(text, name) for text in as_list(required(value, name, "open"), name))
+
+
+def _limit(limits: Object, name: str) -> int | None:
+    value = required(limits, name, "limits")
+    return None if value is None else as_count(value, f"limits.{name}")

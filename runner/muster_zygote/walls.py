@@ -1,0 +1,122 @@
+"""The first process of a sandbox: it puts up the walls, then does nothing but keep them standing.
+
+It is a child of the warden, which is small: namespaces cost little to a process that has little memory. The program is forked
+elsewhere, from an image, and enters what stands here. When this process ends the kernel ends all others of its pid namespace.
+"""
+
+import os
+import signal
+import socket
+from pathlib import PurePosixPath
+from typing import NoReturn
+
+from muster_zygote.linux import (
+    Filter,
+    MountFlag,
+    Namespace,
+    close_from,
+    drop_capabilities,
+    forbid_new_privileges,
+    last_capability,
+    mount,
+    raise_loopback,
+    unmount,
+    unshare,
+)
+from muster_zygote.settings import Settings
+
+SITES = "/tmp/muster-sites"
+INBOX = "/muster/inbox"
+HOSTNAME = "sandbox"
+PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME | Namespace.CGROUP
+
+
+class Walls:
+    """What the walls of every sandbox have in common, worked out once."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._filter = Filter(settings.filter)
+        self._last_capability = last_capability()
+
+    def stand(self, sandbox: str, cgroups: list[int], report: int) -> NoReturn:
+        """Never returns. Tells once, on the descriptor `report`, that the walls stand, or why they do not.
+
+        @param cgroups: open cgroup.procs files, one in each hierarchy.
+        """
+        try:
+            join(cgroups)
+            self._build(sandbox)
+            self._confine()
+            os.write(report, f"{sandbox}\n".encode())
+        except BaseException as error:
+            os.write(report, f"{sandbox} {type(error).__name__}: {error}\n".encode()[:1024])
+            os._exit(1)
+        close_from(0)
+        while True:
+            signal.pause()
+
+    def _build(self, sandbox: str) -> None:
+        """Within the warden's user namespace, which owns what is mounted here: from one of its own nothing could be mounted over it."""
+        unshare(PRIVATE_NAMESPACES)
+        mount(None, "/", None, MountFlag.RECURSIVE | MountFlag.PRIVATE)
+        bind_read_only(str(PurePosixPath(SITES, sandbox, "inbox")), INBOX)
+        unmount(SITES)
+        sizes = self._settings
+        writable = MountFlag.NO_SUID | MountFlag.NO_DEVICES
+        mount("tmpfs", "/tmp", "tmpfs", writable, f"size={sizes.tmp_bytes},mode=1777")
+        mount("tmpfs", "/dev/shm", "tmpfs", writable, f"size={sizes.shm_bytes},mode=1777")
+        mount("devpts", "/dev/pts", "devpts", MountFlag.NO_SUID | MountFlag.NO_EXEC, "newinstance,ptmxmode=0666,mode=620")
+        if not self._settings.host_network:
+            unshare(Namespace.NETWORK)
+            raise_loopback()
+        socket.sethostname(HOSTNAME)
+        self._own_user_namespace()
+
+    def _own_user_namespace(self) -> None:
+        """Without it the sandboxes of one user would share the kernel's counts of processes, and root would be root to /proc/sys.
+
+        /proc is read-only in the end, but the new namespace is described through it. So it is mounted twice, and the lower,
+        writable one stays reachable by a descriptor until all is written.
+        """
+        flags = MountFlag.NO_SUID | MountFlag.NO_DEVICES | MountFlag.NO_EXEC
+        mount("proc", "/proc", "proc", flags)
+        writable = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        mount("/proc", "/proc", None, MountFlag.BIND)
+        mount(None, "/proc", None, MountFlag.REMOUNT | MountFlag.BIND | MountFlag.READ_ONLY | flags)
+        outside_uid, outside_gid, inside = os.getuid(), os.getgid(), self._settings.uid
+        unshare(Namespace.USER)
+        _write(writable, "self/setgroups", "deny")
+        _write(writable, "self/uid_map", f"{inside} {outside_uid} 1")
+        _write(writable, "self/gid_map", f"{inside} {outside_gid} 1")
+        _write(writable, "sys/user/max_user_namespaces", "0")
+        os.close(writable)
+
+    def _confine(self) -> None:
+        signal.set_wakeup_fd(-1)
+        # Orphans of the sandbox become children of this process: the kernel then buries them by itself.
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        os.setsid()
+        drop_capabilities(self._last_capability)
+        forbid_new_privileges()
+        self._filter.install()
+
+
+def join(cgroups: list[int]) -> None:
+    """Moves this process into control groups. @param cgroups: open cgroup.procs files."""
+    for descriptor in cgroups:
+        os.write(descriptor, b"0")
+
+
+def bind_read_only(source: str, target: str) -> None:
+    mount(source, target, None, MountFlag.BIND)
+    flags = MountFlag.REMOUNT | MountFlag.BIND | MountFlag.READ_ONLY | MountFlag.NO_SUID | MountFlag.NO_DEVICES
+    mount(None, target, None, flags)
+
+
+def _write(directory: int, path: str, text: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        os.write(descriptor, text.encode())
+    finally:
+        os.close(descriptor)

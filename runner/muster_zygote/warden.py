@@ -1,0 +1,295 @@
+"""Keeps the sandboxes of one template: puts up walls, has images fork programs behind them, tells Muster how they end.
+
+A sandbox goes through these states. *building*: its first process puts up the walls. *waiting*: they stand, its image is not
+ready yet. *forked*: its image has been told to fork the program. From any of them it ends when the program does, when Muster
+says so or when something fails: the first process is killed, and with it all others. When that one is gone, and the image has
+told how the program ended, nothing is left: the end is told to Muster, and the sandbox forgotten.
+"""
+
+import contextlib
+import os
+import selectors
+import signal
+import socket
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Literal
+
+from muster_runner.json_fields import Object, as_choice, as_list, as_text
+
+from muster_zygote.envelope import Message, Outbox, receive
+from muster_zygote.image import Image, import_all, wake_on_child
+from muster_zygote.linux import Namespace, enter, unshare
+from muster_zygote.orders import Orders
+from muster_zygote.settings import Settings
+from muster_zygote.walls import SITES, Walls
+
+STREAMS = ("stdin", "stdout", "stderr")
+BASE_IMAGE = ""
+TAKEN_AWAY = {"type": "lost", "message": "its first process was killed from outside"}
+# PF_EXITING in include/linux/sched.h.
+EXITING = 0x4
+
+
+@dataclass
+class Sandbox:
+    name: str
+    image: str
+    command: list[str]
+    """Its first process, in the warden's pid namespace."""
+    pid: int
+    pidfd: int
+    """The program's three streams, then its cgroup.procs files; empty once they are the image's."""
+    descriptors: list[int]
+    state: Literal["building", "waiting", "forked"] = "building"
+    killed: bool = False
+    walls_gone: bool = False
+    """Whether its image has, or may yet start, a program for it."""
+    occupied: bool = False
+    """How the program ended, or that it could not begin."""
+    end: Message | None = None
+
+
+@dataclass
+class ImageLink:
+    """The warden's end of an image."""
+
+    outbox: Outbox
+    ready: bool = False
+    """Sandboxes whose walls stood before it was ready."""
+    waiting: list[str] = field(default_factory=list)
+
+
+class Warden:
+    def __init__(self, settings: Settings, orders: Orders) -> None:
+        self._settings = settings
+        self._orders = orders
+        self._walls = Walls(settings)
+        self._sandboxes: dict[str, Sandbox] = {}
+        self._by_pid: dict[int, str] = {}
+        self._images: dict[str, ImageLink] = {}
+        self._selector = selectors.DefaultSelector()
+        self._own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        self._reports, self._report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def run(self) -> None:
+        """Returns when Muster has closed the input."""
+        self._fork_base_image()
+        woken = wake_on_child()
+        self._selector.register(self._orders.descriptor, selectors.EVENT_READ, self._obey_all)
+        self._selector.register(self._reports, selectors.EVENT_READ, self._hear_walls)
+        self._selector.register(woken, selectors.EVENT_READ, lambda: woken.recv(4096))
+        while not self._orders.ended:
+            for key, events in self._selector.select():
+                if isinstance(key.data, str):
+                    self._converse(key.data, events)
+                else:
+                    key.data()
+            self._bury()
+
+    def _fork_base_image(self) -> None:
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        if os.fork() == 0:
+            Image(theirs, self._settings).prepare(lambda: import_all(self._settings.imports))
+        theirs.close()
+        self._link(BASE_IMAGE, ours)
+
+    def _link(self, key: str, channel: socket.socket) -> None:
+        self._images[key] = ImageLink(Outbox(channel))
+        self._selector.register(channel, selectors.EVENT_READ, key)
+
+    def _obey_all(self) -> None:
+        for order in self._orders.arrived():
+            match as_choice(order["type"], "type", ("fork", "kill", "image", "drop")):
+                case "fork":
+                    self._build(order)
+                case "kill":
+                    self._kill(as_text(order["sandbox"], "sandbox"))
+                case "image":
+                    self._make_image(as_text(order["image"], "image"), as_list(order["policies"], "policies"))
+                case "drop":
+                    self._drop_image(as_text(order["image"], "image"))
+
+    def _build(self, order: Object) -> None:
+        name, image, token = (as_text(order[field], field) for field in ("sandbox", "image", "token"))
+        command = [as_text(word, "command") for word in as_list(order["command"], "command")]
+        descriptors: list[int] = []
+        try:
+            for stream in STREAMS:
+                descriptors.append(connect(token, stream))
+            cgroups = [open_group(directory, name) for directory in self._settings.cgroups]
+            descriptors += cgroups
+            pid = self._fork_walls(name, cgroups)
+        except OSError as error:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._orders.tell({"type": "failed", "sandbox": name, "message": str(error)})
+            return
+        self._sandboxes[name] = Sandbox(name, image, command, pid, os.pidfd_open(pid), descriptors)
+        self._by_pid[pid] = name
+
+    def _fork_walls(self, name: str, cgroups: list[int]) -> int:
+        """Forks the first process of a new pid namespace."""
+        unshare(Namespace.PID)
+        try:
+            pid = os.fork()
+            if pid == 0:
+                self._walls.stand(name, cgroups, self._report)
+            return pid
+        finally:
+            enter(self._own_processes, Namespace.PID)
+
+    def _hear_walls(self) -> None:
+        """Reports are lines, each written at once and shorter than what a pipe takes whole."""
+        for line in os.read(self._reports, 1 << 16).decode().splitlines():
+            name, _, problem = line.partition(" ")
+            sandbox = self._sandboxes.get(name)
+            if sandbox is None or sandbox.killed or sandbox.state != "building":
+                continue
+            image = self._images.get(sandbox.image)
+            if problem or image is None:
+                self._end(sandbox, {"type": "failed", "message": problem or f"there is no image {sandbox.image!r}"})
+            elif image.ready:
+                self._fork_program(sandbox, image)
+            else:
+                sandbox.state = "waiting"
+                image.waiting.append(name)
+
+    def _fork_program(self, sandbox: Sandbox, image: ImageLink) -> None:
+        sandbox.state = "forked"
+        sandbox.occupied = True
+        descriptors, sandbox.descriptors = sandbox.descriptors, []
+        image.outbox.put({"type": "fork", "sandbox": sandbox.name, "command": sandbox.command}, [os.dup(sandbox.pidfd), *descriptors])
+        self._flush(sandbox.image, image)
+
+    def _flush(self, key: str, image: ImageLink) -> None:
+        """A channel that takes no more is waited for."""
+        events = selectors.EVENT_READ
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            # An image that is gone is noticed when its channel is read.
+            if not image.outbox.flush():
+                events |= selectors.EVENT_WRITE
+        self._selector.modify(image.outbox.channel, events, key)
+
+    def _converse(self, key: str, events: int) -> None:
+        image = self._images[key]
+        if events & selectors.EVENT_WRITE:
+            self._flush(key, image)
+        if not events & selectors.EVENT_READ:
+            return
+        received = receive(image.outbox.channel)
+        if received is None:
+            self._lose_image(key, "it ended")
+            return
+        message, _descriptors = received
+        match message["type"]:
+            case "ready":
+                self._image_ready(key, image)
+            case "unfit":
+                self._lose_image(key, message["message"])
+            case "started":
+                self._orders.tell(message)
+            case "failed":
+                self._end(self._sandboxes[message["sandbox"]], message)
+            case "ended" | "unforked":
+                sandbox = self._sandboxes[message["sandbox"]]
+                sandbox.occupied = False
+                self._end(sandbox, message if sandbox.killed or not is_exiting(sandbox.pid) else {**message, **TAKEN_AWAY})
+                self._forget_if_gone(sandbox)
+
+    def _image_ready(self, key: str, image: ImageLink) -> None:
+        image.ready = True
+        self._orders.tell({"type": "image-ready", "image": key})
+        waiting, image.waiting = image.waiting, []
+        for name in waiting:
+            sandbox = self._sandboxes.get(name)
+            if sandbox is not None and not sandbox.killed:
+                self._fork_program(sandbox, image)
+
+    def _lose_image(self, key: str, problem: str) -> None:
+        """Its programs run on, but nobody will learn how they end: they end with it."""
+        image = self._images.pop(key)
+        self._selector.unregister(image.outbox.channel)
+        image.outbox.channel.close()
+        self._orders.tell({"type": "image-lost", "image": key, "message": problem})
+        for sandbox in list(self._sandboxes.values()):
+            if sandbox.image == key:
+                sandbox.occupied = False
+                self._end(sandbox, {"type": "lost", "message": f"its zygote is gone: {problem}"})
+                self._forget_if_gone(sandbox)
+
+    def _make_image(self, key: str, policies: list[Message]) -> None:
+        base = self._images.get(BASE_IMAGE)
+        if base is None:
+            self._orders.tell({"type": "image-lost", "image": key, "message": "there is no image to fork it from"})
+            return
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._link(key, ours)
+        base.outbox.put({"type": "beget", "policies": policies}, [theirs.detach()])
+        self._flush(BASE_IMAGE, base)
+
+    def _drop_image(self, key: str) -> None:
+        if key in self._images and key != BASE_IMAGE:
+            self._lose_image(key, "it is not needed any more")
+
+    def _kill(self, name: str) -> None:
+        sandbox = self._sandboxes.get(name)
+        if sandbox is not None:
+            self._end(sandbox, {"type": "ended", "signal": int(signal.SIGKILL)})
+
+    def _end(self, sandbox: Sandbox, end: Message) -> None:
+        """The first reason for the end is the one that is told, with what is known in the end of the program's resources."""
+        sandbox.end = {**end, **(sandbox.end or {})}
+        if sandbox.killed:
+            return
+        sandbox.killed = True
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(sandbox.pidfd, signal.SIGKILL)
+
+    def _bury(self) -> None:
+        while True:
+            try:
+                pid, _status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            name = self._by_pid.pop(pid, None)
+            if name is not None:
+                sandbox = self._sandboxes[name]
+                sandbox.walls_gone = True
+                self._end(sandbox, TAKEN_AWAY)
+                self._forget_if_gone(sandbox)
+
+    def _forget_if_gone(self, sandbox: Sandbox) -> None:
+        if sandbox.occupied or not sandbox.walls_gone:
+            return
+        del self._sandboxes[sandbox.name]
+        for descriptor in (sandbox.pidfd, *sandbox.descriptors):
+            os.close(descriptor)
+        self._orders.tell({**(sandbox.end or {}), "sandbox": sandbox.name})
+
+
+def connect(token: str, stream: str) -> int:
+    """A connection to Muster that becomes one of a program's streams. The token is told here, out of the program's sight."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(PurePosixPath(SITES, "_warden.sock")))
+        connection.sendall(f"{token} {stream}\n".encode())
+        if stream == "stdin":
+            connection.shutdown(socket.SHUT_WR)
+    except OSError:
+        connection.close()
+        raise
+    return connection.detach()
+
+
+def is_exiting(pid: int) -> bool:
+    """Whether a process that has not been buried yet is on its way out: it waits for all others of its pid namespace to go first."""
+    stat = Path(f"/proc/{pid}/stat").read_text()
+    # The command's name stands in parentheses and may hold anything.
+    return bool(int(stat[stat.rindex(")") + 2 :].split()[6]) & EXITING)
+
+
+def open_group(directory: int, name: str) -> int:
+    return os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=directory)

@@ -1,0 +1,117 @@
+import { rm } from 'node:fs/promises';
+import { type Clock } from '../../../kernel/clock.ts';
+import type { SandboxId } from '../../../kernel/ids.ts';
+import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
+import type { Isolation } from '../../../pool/template.ts';
+import type { Inbox } from './inbox.ts';
+import type { ProgramInput } from './program-input.ts';
+import type { ProgramOutput } from './program-output.ts';
+import type { SandboxCgroup } from './sandbox-cgroup.ts';
+import { EXIT_KILLED, type ProgramEnd, type SandboxedProgram } from './sandboxed-program.ts';
+
+/** What a sandbox consists of outside of itself. */
+export interface SandboxParts {
+  readonly id: SandboxId;
+  readonly isolation: Isolation;
+  readonly directory: string;
+  readonly inbox: Inbox;
+  readonly cgroup: SandboxCgroup | undefined;
+  readonly program: SandboxedProgram;
+  readonly clock: Clock;
+  readonly lifetimeSeconds: number;
+  /** Called once, when nothing is left of it. */
+  readonly onGone: () => void;
+}
+
+/**
+ * A program on this machine and what belongs to it.
+ *
+ * It runs from construction until the program has ended, for whatever reason; then, without being asked, its control group and
+ * directory are removed and `exit` resolves. `destroy` only hastens that end. The first reason for the end is the one that is told.
+ */
+export class LocalSandbox implements Sandbox {
+  readonly id: SandboxId;
+  readonly isolation: Isolation;
+  readonly stdin: ProgramInput;
+  readonly stdout: ProgramOutput;
+  readonly stderr: ProgramOutput;
+  readonly exit: Promise<SandboxExit>;
+  readonly #parts: SandboxParts;
+  readonly #lifetime: Disposable;
+  /** Why Muster ended it, if it did. */
+  #verdict: SandboxExit | undefined;
+  #hasEnded = false;
+  #released: Promise<void> | undefined;
+
+  constructor(parts: SandboxParts) {
+    const { program, clock, lifetimeSeconds } = parts;
+    this.id = parts.id;
+    this.isolation = parts.isolation;
+    this.#parts = parts;
+    this.stdin = program.stdin;
+    this.stdout = program.stdout;
+    this.stderr = program.stderr;
+    this.#lifetime = clock.after(lifetimeSeconds * 1000, () => this.#kill({ kind: 'lifetime' }));
+    this.exit = this.#finish();
+  }
+
+  async upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
+    return this.#parts.inbox.receive(path, content, signal);
+  }
+
+  async destroy(): Promise<void> {
+    this.#kill({ kind: 'destroyed' });
+    await this.#parts.program.ended;
+    await this.#release();
+  }
+
+  /** Never rejects: what goes wrong with the removal is told to the caller of `destroy`, and a later sweep tries again. */
+  async #finish(): Promise<SandboxExit> {
+    const end = await this.#parts.program.ended;
+    this.#hasEnded = true;
+    const verdict = this.#verdict;
+    this.#lifetime[Symbol.dispose]();
+    const memoryKills = await this.#memoryKills();
+    await this.#release().catch(() => {});
+    this.stdout.drain();
+    this.stderr.drain();
+    await Promise.all([this.stdout.complete, this.stderr.complete]);
+    return verdict ?? exitOf(end, memoryKills);
+  }
+
+  async #memoryKills(): Promise<number> {
+    return (await this.#parts.cgroup?.memoryKills().catch(() => 0)) ?? 0;
+  }
+
+  #kill(verdict: SandboxExit): void {
+    if (this.#hasEnded) return;
+    this.#verdict ??= verdict;
+    this.#parts.program.kill();
+  }
+
+  #release(): Promise<void> {
+    this.#released ??= this.#remove().catch((error: unknown) => {
+      this.#released = undefined;
+      throw error;
+    });
+    return this.#released;
+  }
+
+  async #remove(): Promise<void> {
+    const { program, inbox, cgroup, clock, directory, onGone } = this.#parts;
+    // A control group cannot be removed before the last process in it is gone, and kills what is left.
+    if (!cgroup) await program.gone();
+    await Promise.all([inbox.close(), cgroup?.remove(clock)]);
+    await rm(directory, { recursive: true, force: true });
+    onGone();
+  }
+}
+
+function exitOf(end: ProgramEnd, memoryKills: number): SandboxExit {
+  switch (end.kind) {
+    case 'exited':
+      return memoryKills > 0 && end.code === EXIT_KILLED ? { kind: 'out-of-memory' } : { kind: 'exited', code: end.code };
+    case 'lost':
+      return memoryKills > 0 && end.wasKilled ? { kind: 'out-of-memory' } : { kind: 'lost', detail: end.detail };
+  }
+}

@@ -1,0 +1,104 @@
+/** Processors by the names that Node has for them. */
+export type Architecture = 'x64' | 'arm64';
+
+export interface RefusedSystemCall {
+  readonly name: string;
+  /** Its number on each processor; absent where there is none of that name. */
+  readonly x64?: number;
+  readonly arm64?: number;
+  /** Refused only when the first argument has one of these bits. */
+  readonly whenArgumentHas?: number;
+  /** What the program is told: as if it were forbidden, or, where C libraries have another way then, as if it did not exist. */
+  readonly answer: 'EPERM' | 'ENOSYS';
+  readonly reason: string;
+}
+
+/** CLONE_NEWUSER, with all other namespaces: each is more kernel to attack, and none is of use without privileges. */
+const NEW_NAMESPACES = 0x7e02_0000;
+
+const NESTED = 'namespaces inside of namespaces: the usual first step of an attack on the kernel';
+const MOUNTS = 'the view of the file system is made once, before the program starts';
+const OTHERS = 'no process looks into another or takes what it has';
+const KEYS = 'keyrings belong to users, not to sandboxes';
+const PROGRAMS = 'programs that run in the kernel';
+const RINGS = 'does what other calls do, past this filter';
+const MODULES = 'what the kernel consists of is the host’s';
+const MACHINE = 'the machine’s state is the host’s';
+
+/**
+ * What no program in a local sandbox may ask of the kernel, whatever privileges it believes to have. Most of it fails for want of
+ * capabilities anyway; the filter is there for the day that the kernel's own check has a gap.
+ *
+ * Numbers: arch/x86/entry/syscalls/syscall_64.tbl and scripts/syscall.tbl of Linux.
+ */
+export const REFUSED_SYSTEM_CALLS: readonly RefusedSystemCall[] = [
+  { name: 'unshare', x64: 272, arm64: 97, answer: 'EPERM', reason: NESTED },
+  { name: 'setns', x64: 308, arm64: 268, answer: 'EPERM', reason: NESTED },
+  { name: 'clone', x64: 56, arm64: 220, whenArgumentHas: NEW_NAMESPACES, answer: 'EPERM', reason: NESTED },
+  {
+    name: 'clone3',
+    x64: 435,
+    arm64: 435,
+    answer: 'ENOSYS',
+    reason: 'its flags lie in memory, where no filter sees them; C libraries fall back to clone',
+  },
+  { name: 'mount', x64: 165, arm64: 40, answer: 'EPERM', reason: MOUNTS },
+  { name: 'umount2', x64: 166, arm64: 39, answer: 'EPERM', reason: MOUNTS },
+  { name: 'pivot_root', x64: 155, arm64: 41, answer: 'EPERM', reason: MOUNTS },
+  { name: 'chroot', x64: 161, arm64: 51, answer: 'EPERM', reason: MOUNTS },
+  { name: 'open_tree', x64: 428, arm64: 428, answer: 'EPERM', reason: MOUNTS },
+  { name: 'move_mount', x64: 429, arm64: 429, answer: 'EPERM', reason: MOUNTS },
+  { name: 'fsopen', x64: 430, arm64: 430, answer: 'EPERM', reason: MOUNTS },
+  { name: 'fsconfig', x64: 431, arm64: 431, answer: 'EPERM', reason: MOUNTS },
+  { name: 'fsmount', x64: 432, arm64: 432, answer: 'EPERM', reason: MOUNTS },
+  { name: 'fspick', x64: 433, arm64: 433, answer: 'EPERM', reason: MOUNTS },
+  { name: 'mount_setattr', x64: 442, arm64: 442, answer: 'EPERM', reason: MOUNTS },
+  { name: 'open_tree_attr', x64: 467, arm64: 467, answer: 'EPERM', reason: MOUNTS },
+  { name: 'quotactl', x64: 179, arm64: 60, answer: 'EPERM', reason: MOUNTS },
+  { name: 'quotactl_fd', x64: 443, arm64: 443, answer: 'EPERM', reason: MOUNTS },
+  { name: 'name_to_handle_at', x64: 303, arm64: 264, answer: 'EPERM', reason: 'a handle names a file whatever is mounted over it' },
+  { name: 'open_by_handle_at', x64: 304, arm64: 265, answer: 'EPERM', reason: 'a handle names a file whatever is mounted over it' },
+  { name: 'ptrace', x64: 101, arm64: 117, answer: 'EPERM', reason: OTHERS },
+  { name: 'process_vm_readv', x64: 310, arm64: 270, answer: 'EPERM', reason: OTHERS },
+  { name: 'process_vm_writev', x64: 311, arm64: 271, answer: 'EPERM', reason: OTHERS },
+  { name: 'process_madvise', x64: 440, arm64: 440, answer: 'EPERM', reason: OTHERS },
+  { name: 'kcmp', x64: 312, arm64: 272, answer: 'EPERM', reason: OTHERS },
+  { name: 'pidfd_getfd', x64: 438, arm64: 438, answer: 'EPERM', reason: OTHERS },
+  { name: 'add_key', x64: 248, arm64: 217, answer: 'EPERM', reason: KEYS },
+  { name: 'request_key', x64: 249, arm64: 218, answer: 'EPERM', reason: KEYS },
+  { name: 'keyctl', x64: 250, arm64: 219, answer: 'EPERM', reason: KEYS },
+  { name: 'bpf', x64: 321, arm64: 280, answer: 'EPERM', reason: PROGRAMS },
+  { name: 'perf_event_open', x64: 298, arm64: 241, answer: 'EPERM', reason: 'counters tell of everything that the machine does' },
+  {
+    name: 'userfaultfd',
+    x64: 323,
+    arm64: 282,
+    answer: 'EPERM',
+    reason: 'holds the kernel up in the middle of a copy: what races are won with',
+  },
+  { name: 'fanotify_init', x64: 300, arm64: 262, answer: 'EPERM', reason: 'reports what others do with files' },
+  { name: 'io_uring_setup', x64: 425, arm64: 425, answer: 'ENOSYS', reason: RINGS },
+  { name: 'io_uring_enter', x64: 426, arm64: 426, answer: 'ENOSYS', reason: RINGS },
+  { name: 'io_uring_register', x64: 427, arm64: 427, answer: 'ENOSYS', reason: RINGS },
+  { name: 'init_module', x64: 175, arm64: 105, answer: 'EPERM', reason: MODULES },
+  { name: 'finit_module', x64: 313, arm64: 273, answer: 'EPERM', reason: MODULES },
+  { name: 'delete_module', x64: 176, arm64: 106, answer: 'EPERM', reason: MODULES },
+  { name: 'kexec_load', x64: 246, arm64: 104, answer: 'EPERM', reason: MODULES },
+  { name: 'kexec_file_load', x64: 320, arm64: 294, answer: 'EPERM', reason: MODULES },
+  { name: 'reboot', x64: 169, arm64: 142, answer: 'EPERM', reason: MACHINE },
+  { name: 'swapon', x64: 167, arm64: 224, answer: 'EPERM', reason: MACHINE },
+  { name: 'swapoff', x64: 168, arm64: 225, answer: 'EPERM', reason: MACHINE },
+  { name: 'acct', x64: 163, arm64: 89, answer: 'EPERM', reason: MACHINE },
+  { name: 'syslog', x64: 103, arm64: 116, answer: 'EPERM', reason: 'the kernel’s log tells where the kernel is in memory' },
+  { name: 'settimeofday', x64: 164, arm64: 170, answer: 'EPERM', reason: MACHINE },
+  { name: 'clock_settime', x64: 227, arm64: 112, answer: 'EPERM', reason: MACHINE },
+  { name: 'adjtimex', x64: 159, arm64: 171, answer: 'EPERM', reason: MACHINE },
+  { name: 'clock_adjtime', x64: 305, arm64: 266, answer: 'EPERM', reason: MACHINE },
+  { name: 'sethostname', x64: 170, arm64: 161, answer: 'EPERM', reason: MACHINE },
+  { name: 'setdomainname', x64: 171, arm64: 162, answer: 'EPERM', reason: MACHINE },
+  { name: 'ioperm', x64: 173, answer: 'EPERM', reason: MACHINE },
+  { name: 'iopl', x64: 172, answer: 'EPERM', reason: MACHINE },
+  { name: 'modify_ldt', x64: 154, answer: 'EPERM', reason: '16-bit segments: old code of the kernel that nothing here needs' },
+  { name: 'move_pages', x64: 279, arm64: 239, answer: 'EPERM', reason: OTHERS },
+  { name: 'migrate_pages', x64: 256, arm64: 238, answer: 'EPERM', reason: OTHERS },
+];

@@ -1,0 +1,57 @@
+import { ProgramInput } from '../local/program-input.ts';
+import { ProgramOutput } from '../local/program-output.ts';
+import type { ProgramEnd, ProgramUsage, SandboxedProgram } from '../local/sandboxed-program.ts';
+import type { ProgramStreams } from './stream-gate.ts';
+import type { SandboxReport } from './warden-messages.ts';
+
+/** A program that was forked from a zygote. It ends with the warden, which holds it. */
+export class ForkedProgram implements SandboxedProgram {
+  readonly stdin: ProgramInput;
+  readonly stdout: ProgramOutput;
+  readonly stderr: ProgramOutput;
+  readonly ended: Promise<ProgramEnd>;
+  readonly #kill: () => void;
+
+  /** @param ended resolves when nothing of the sandbox is left. */
+  constructor(streams: ProgramStreams, ended: Promise<ProgramEnd>, kill: () => void) {
+    this.stdin = new ProgramInput(streams.stdin);
+    this.stdout = new ProgramOutput(streams.stdout);
+    this.stderr = new ProgramOutput(streams.stderr);
+    this.ended = ended;
+    this.#kill = kill;
+    // Sockets go both ways; each of these is for one.
+    streams.stdin.resume();
+    streams.stdout.end();
+    streams.stderr.end();
+    void ended.then(() => streams.stdin.destroy());
+  }
+
+  kill(): void {
+    this.#kill();
+  }
+
+  async gone(): Promise<void> {
+    await this.ended;
+  }
+}
+
+/** What the last report of a sandbox says. */
+export function endOf(report: Exclude<SandboxReport, { readonly type: 'started' }>): ProgramEnd {
+  const usage = usageOf(report);
+  switch (report.type) {
+    case 'ended':
+      return { kind: 'exited', code: report.signal === undefined ? (report.code ?? 0) : 128 + report.signal, ...usage };
+    case 'lost':
+    case 'failed':
+    case 'unforked':
+      return { kind: 'lost', detail: report.message, wasKilled: report.type === 'lost', ...usage };
+  }
+}
+
+function usageOf({
+  cpu_seconds,
+  peak_memory_bytes,
+}: SandboxReport & { cpu_seconds?: number | undefined; peak_memory_bytes?: number | undefined }): { readonly usage?: ProgramUsage } {
+  if (cpu_seconds === undefined || peak_memory_bytes === undefined) return {};
+  return { usage: { cpuSeconds: cpu_seconds, peakMemoryBytes: peak_memory_bytes } };
+}

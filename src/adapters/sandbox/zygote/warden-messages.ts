@@ -1,0 +1,52 @@
+import { z } from 'zod';
+
+/** What Muster tells the warden: one JSON object a line. The first is `open`. */
+export type WardenOrder =
+  | ({ readonly type: 'open' } & WardenSettings)
+  | { readonly type: 'fork'; readonly sandbox: string; readonly token: string; readonly image: string; readonly command: readonly string[] }
+  | { readonly type: 'kill'; readonly sandbox: string }
+  | { readonly type: 'image'; readonly image: string; readonly policies: readonly PreloadedPolicy[] }
+  | { readonly type: 'drop'; readonly image: string };
+
+/** runner/muster_zygote/settings.py says what each means. */
+export interface WardenSettings {
+  readonly imports: readonly string[];
+  readonly limits: {
+    readonly tmp_bytes: number;
+    readonly shm_bytes: number;
+    readonly memory_bytes: number | null;
+    readonly processes: number | null;
+    readonly open_files: number;
+  };
+  readonly uid: number;
+  readonly host_network: boolean;
+  readonly filter: string;
+  readonly cgroups: readonly number[];
+}
+
+/** A checkpoint as the warden sees it. */
+export interface PreloadedPolicy {
+  readonly path: string;
+  readonly digest: string;
+}
+
+/** The image that has what the template imports, and nothing else. */
+export const BASE_IMAGE = '';
+
+const usage = { cpu_seconds: z.number().min(0).optional(), peak_memory_bytes: z.number().min(0).optional() };
+const sandbox = z.string();
+
+/** What the warden tells Muster. */
+export const wardenReportSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('image-ready'), image: z.string() }),
+  z.object({ type: z.literal('image-lost'), image: z.string(), message: z.string() }),
+  z.object({ type: z.literal('started'), sandbox }),
+  /** The program did not begin. */
+  z.object({ type: z.literal('failed'), sandbox, message: z.string(), ...usage }),
+  z.object({ type: z.literal('unforked'), sandbox, message: z.string(), ...usage }),
+  z.object({ type: z.literal('ended'), sandbox, code: z.int().optional(), signal: z.int().optional(), ...usage }),
+  /** Something took its first process or its image away. */
+  z.object({ type: z.literal('lost'), sandbox, message: z.string(), ...usage }),
+]);
+export type WardenReport = z.infer<typeof wardenReportSchema>;
+export type SandboxReport = Exclude<WardenReport, { readonly type: 'image-ready' | 'image-lost' }>;

@@ -1,0 +1,212 @@
+import type { ChildProcess } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { Readable, Writable } from 'node:stream';
+import { untilAborted } from '../../../kernel/abort.ts';
+import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import type { SandboxId } from '../../../kernel/ids.ts';
+import { RecentText } from '../../../kernel/recent-text.ts';
+import type { ProgramEnd } from '../local/sandboxed-program.ts';
+import { endOf, ForkedProgram } from './forked-program.ts';
+import type { StreamGate } from './stream-gate.ts';
+import {
+  BASE_IMAGE,
+  type PreloadedPolicy,
+  type SandboxReport,
+  type WardenOrder,
+  type WardenReport,
+  wardenReportSchema,
+} from './warden-messages.ts';
+
+/** A warden's process, as it was spawned. */
+export interface WardenProcess {
+  readonly process: ChildProcess;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
+
+/** Longest line that the warden writes: messages of errors are cut well below. */
+const REPORT_MAX_CHARACTERS = 64 * 1024;
+/** What is kept of its error output, for the message when it fails. */
+const SAID_MAX_CHARACTERS = 4096;
+
+/** What Muster awaits of one sandbox. */
+interface Awaited {
+  readonly started: PromiseWithResolvers<void>;
+  readonly ended: PromiseWithResolvers<ProgramEnd>;
+}
+
+/**
+ * Muster's side of a warden (runner/muster_zygote): the process that forks the sandboxes of one template.
+ *
+ * When it ends, for whatever reason, the kernel ends all its sandboxes; they are told as lost, and it makes no more.
+ */
+export class Warden implements AsyncDisposable {
+  readonly #process: WardenProcess;
+  readonly #gate: StreamGate;
+  readonly #sandboxes = new Map<string, Awaited>();
+  readonly #images = new Map<string, PromiseWithResolvers<void>>();
+  readonly #said = new RecentText(SAID_MAX_CHARACTERS);
+  readonly #gone: Promise<void>;
+  #problem: string | undefined;
+  #hasEnded = false;
+
+  constructor(process: WardenProcess, gate: StreamGate) {
+    this.#process = process;
+    this.#gate = gate;
+    this.#await(BASE_IMAGE);
+    process.stderr.setEncoding('utf8').on('data', (text: string) => this.#said.append(text));
+    process.stdin.on('error', () => {});
+    createInterface({ input: process.stdout, crlfDelay: Infinity }).on('line', (line) => this.#hear(line));
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#gone = promise;
+    // After `close` all that it has said has been read.
+    process.process.once('close', (code, signal) => {
+      this.#lost(`the zygote ended (${signal ?? `exit code ${code ?? 'unknown'}`})`);
+      resolve();
+    });
+  }
+
+  /** Whether it makes no more sandboxes. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  /** Resolves when the template's modules are imported. @throws InfrastructureError `sandbox.zygote` when they cannot be. */
+  async ready(signal: AbortSignal): Promise<void> {
+    await untilAborted(this.#await(BASE_IMAGE).promise, signal);
+  }
+
+  /**
+   * Loads policies once, for all sandboxes that are forked from the image.
+   *
+   * @throws InfrastructureError `sandbox.zygote` when they cannot be loaded.
+   */
+  async prepareImage(image: string, policies: readonly PreloadedPolicy[], signal: AbortSignal): Promise<void> {
+    const { promise } = this.#await(image);
+    this.#order({ type: 'image', image, policies });
+    try {
+      await untilAborted(promise, signal);
+    } catch (error) {
+      this.dropImage(image);
+      throw error;
+    }
+  }
+
+  /** Ends an image, and the sandboxes that were forked from it. */
+  dropImage(image: string): void {
+    this.#images.delete(image);
+    this.#order({ type: 'drop', image });
+  }
+
+  /**
+   * Resolves when the program is about to begin. One that is forked from an image that is not ready yet waits for it behind its walls.
+   *
+   * @throws InfrastructureError `sandbox.start`
+   */
+  async fork(sandbox: SandboxId, command: readonly string[], image: string, signal: AbortSignal): Promise<ForkedProgram> {
+    if (this.#hasEnded) throw zygoteError(this.#problem ?? 'the zygote has ended');
+    const started = Promise.withResolvers<void>();
+    const ended = Promise.withResolvers<ProgramEnd>();
+    started.promise.catch(() => {});
+    this.#sandboxes.set(sandbox, { started, ended });
+    using admission = this.#gate.expect();
+    this.#order({ type: 'fork', sandbox, token: admission.token, image, command });
+    try {
+      const [streams] = await untilAborted(Promise.all([admission.streams, started.promise]), signal);
+      return new ForkedProgram(streams, ended.promise, () => this.#kill(sandbox));
+    } catch (error) {
+      this.#kill(sandbox);
+      await ended.promise;
+      throw error;
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#problem ??= 'the sandbox provider has been closed';
+    this.#process.process.kill('SIGKILL');
+    await this.#gone;
+  }
+
+  #kill(sandbox: string): void {
+    if (this.#sandboxes.has(sandbox)) this.#order({ type: 'kill', sandbox });
+  }
+
+  #order(order: WardenOrder): void {
+    if (!this.#hasEnded) this.#process.stdin.write(`${JSON.stringify(order)}\n`);
+  }
+
+  #await(image: string): PromiseWithResolvers<void> {
+    const known = this.#images.get(image);
+    if (known) return known;
+    const awaited = Promise.withResolvers<void>();
+    awaited.promise.catch(() => {});
+    this.#images.set(image, awaited);
+    return awaited;
+  }
+
+  #hear(line: string): void {
+    try {
+      if (line.length > REPORT_MAX_CHARACTERS) throw new RangeError(`a report of ${line.length} characters`);
+      this.#note(wardenReportSchema.parse(JSON.parse(line)));
+    } catch (error) {
+      this.#problem ??= `the zygote said what makes no sense: ${messageOf(error).slice(0, 500)}`;
+      this.#process.process.kill('SIGKILL');
+    }
+  }
+
+  #note(report: WardenReport): void {
+    switch (report.type) {
+      case 'image-ready':
+        return this.#images.get(report.image)?.resolve();
+      case 'image-lost':
+        return this.#imageLost(report.image, report.message);
+      case 'started':
+        return this.#sandboxes.get(report.sandbox)?.started.resolve();
+      case 'failed':
+      case 'unforked':
+      case 'ended':
+      case 'lost':
+        return this.#sandboxEnded(report);
+    }
+  }
+
+  /** Without the base image there is nothing to fork from: the warden is of no more use. */
+  #imageLost(image: string, message: string): void {
+    const awaited = this.#images.get(image);
+    this.#images.delete(image);
+    awaited?.reject(zygoteError(this.#withOutput(message)));
+    if (image !== BASE_IMAGE) return;
+    this.#problem ??= message;
+    this.#process.process.kill('SIGKILL');
+  }
+
+  #sandboxEnded(report: Exclude<SandboxReport, { readonly type: 'started' }>): void {
+    const awaited = this.#sandboxes.get(report.sandbox);
+    this.#sandboxes.delete(report.sandbox);
+    const detail = report.type === 'ended' ? 'the program ended before it began' : report.message;
+    awaited?.started.reject(new InfrastructureError('sandbox.start', `the sandbox could not be forked: ${detail}`));
+    awaited?.ended.resolve(endOf(report));
+  }
+
+  #lost(how: string): void {
+    this.#hasEnded = true;
+    const detail = this.#withOutput(this.#problem ?? how);
+    for (const { started, ended } of this.#sandboxes.values()) {
+      started.reject(zygoteError(detail));
+      ended.resolve({ kind: 'lost', detail, wasKilled: false });
+    }
+    this.#sandboxes.clear();
+    for (const { reject } of this.#images.values()) reject(zygoteError(detail));
+    this.#images.clear();
+  }
+
+  #withOutput(problem: string): string {
+    const said = this.#said.take().trim();
+    return said === '' ? problem : `${problem}; it said: ${said.slice(-2000)}`;
+  }
+}
+
+function zygoteError(detail: string): InfrastructureError {
+  return new InfrastructureError('sandbox.zygote', `sandboxes cannot be forked: ${detail}`);
+}
