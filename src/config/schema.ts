@@ -23,7 +23,9 @@ const poolSchema = z
     min: z.int().min(0).max(MAX_SANDBOXES).describe('sandboxes kept even when nobody needs them'),
     max: autoOr(MAX_SANDBOXES, 'one for each processor').describe('sandboxes that exist at most; "auto": one for each processor'),
     warm: z.int().min(0).max(MAX_SANDBOXES).describe('idle sandboxes kept ready beyond those in use'),
-    creationConcurrency: autoOr(10_000, 'twice the processors').describe('sandboxes being created at once; "auto": twice the processors'),
+    creationConcurrency: autoOr(10_000, 'eight for each processor').describe(
+      'sandboxes being created at once; "auto": eight for each processor',
+    ),
     creationsPerSecond: z.number().positive().max(10_000),
     readySeconds: seconds.describe('from the start of a creation to a runner that answers'),
     maxCreationFailures: count(1000).describe('rounds of creation that fail in a row before the evaluation gives up'),
@@ -61,6 +63,11 @@ const templateSchema = z
       .max(256)
       .optional()
       .describe('a runner of your own instead of the Python one; python and imports are not used then'),
+    start: z
+      .enum(['auto', 'forked', 'plain'])
+      .describe(
+        'forked: sandboxes share the memory of one process that has imported everything; plain: each imports for itself; auto: forked where possible',
+      ),
     environment: z.record(variableName, variableValue).describe('environment variables inside; nothing is inherited'),
     mounts: z
       .array(z.strictObject({ source: absolutePath, target: absolutePath }))

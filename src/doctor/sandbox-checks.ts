@@ -6,6 +6,7 @@ import type { DoctorCheck } from './doctor.ts';
 export interface SandboxCapabilities {
   readonly bubblewrap: Capability;
   readonly namespaces: Capability;
+  readonly forking: Capability;
   readonly cgroups: Capability;
   readonly limits: Readonly<Record<LimitName, LimitEnforcement>>;
 }
@@ -21,11 +22,16 @@ export function sandboxChecks(probe: () => Promise<SandboxCapabilities>): readon
   return [
     neededCheck('bubblewrap', async () => (await capabilities()).bubblewrap),
     neededCheck('user namespaces', async () => (await capabilities()).namespaces),
+    usefulCheck('forked sandboxes', async () => (await capabilities()).forking),
     limitsCheck(capabilities),
   ];
 }
 
-function neededCheck(name: string, find: () => Promise<Capability>): DoctorCheck {
+const neededCheck = (name: string, find: () => Promise<Capability>): DoctorCheck => capabilityCheck(name, find, 'problem');
+/** Muster does without, at a cost that the remedy states. */
+const usefulCheck = (name: string, find: () => Promise<Capability>): DoctorCheck => capabilityCheck(name, find, 'warning');
+
+function capabilityCheck(name: string, find: () => Promise<Capability>, status: 'problem' | 'warning'): DoctorCheck {
   return {
     name,
     async run() {
@@ -34,7 +40,7 @@ function neededCheck(name: string, find: () => Promise<Capability>): DoctorCheck
         case 'available':
           return ok(found.detail);
         case 'missing':
-          return { status: 'problem', found: found.detail, remedy: found.remedy };
+          return { status, found: found.detail, remedy: found.remedy };
       }
     },
   };

@@ -26,6 +26,8 @@ export interface Zygote {
   readonly program: string;
   /** Modules to import before the first fork. */
   readonly imports: readonly string[];
+  /** Whether a provider that cannot fork must refuse the template, rather than start each sandbox by itself. */
+  readonly isRequired: boolean;
 }
 
 export interface Mount {

@@ -31,7 +31,7 @@ sandboxProviderContract(
 );
 
 const forkedMounts = [...mounts, { source: path.join(import.meta.dirname, '../../runner'), target: '/runner' }];
-const zygote = { python: executable, program: '/runner/zygote.py', imports: [] };
+const zygote = { python: executable, program: '/runner/zygote.py', imports: [], isRequired: true };
 
 sandboxProviderContract(
   'the bubblewrap provider, forking from a zygote,',

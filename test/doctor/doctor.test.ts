@@ -119,6 +119,7 @@ describe('checks of the sandboxes', () => {
   const capable: SandboxCapabilities = {
     bubblewrap: { state: 'available', detail: '/usr/bin/bwrap 0.11.0' },
     namespaces: { state: 'available', detail: 'a sandbox could be made' },
+    forking: { state: 'available', detail: 'a sandbox could be made from within another' },
     cgroups: { state: 'available', detail: 'cgroup-v2: memory, processes, cpu' },
     limits: { memory: tree, processes: tree, cpu: tree, disk: { scope: 'tree', by: 'tmpfs' }, lifetime: { scope: 'tree', by: 'timer' } },
   };
@@ -134,6 +135,7 @@ describe('checks of the sandboxes', () => {
     expect(report.checks.map(({ name, status }) => [name, status])).toEqual([
       ['bubblewrap', 'ok'],
       ['user namespaces', 'ok'],
+      ['forked sandboxes', 'ok'],
       ['limits', 'ok'],
     ]);
     expect(probes).toBe(1);
@@ -146,12 +148,23 @@ describe('checks of the sandboxes', () => {
     expect(exitCodeOf(report)).toBe(3);
   });
 
+  it('warn where sandboxes cannot be forked: they start plainly', async () => {
+    const forking = { state: 'missing', detail: 'mount: permission denied', remedy: 'allow it' } as const;
+    const report = await run(...sandboxChecks(async () => ({ ...capable, forking })));
+    expect(report.checks[2]).toMatchObject({
+      name: 'forked sandboxes',
+      status: 'warning',
+      found: 'mount: permission denied',
+      remedy: 'allow it',
+    });
+  });
+
   it('warn, and do not forbid, where limits hold for less than the whole sandbox', async () => {
     const limits = { ...capable.limits, memory: { scope: 'process', by: 'rlimit' }, cpu: { scope: 'none', by: 'none' } } as const;
     const cgroups = { state: 'missing', detail: 'not delegated', remedy: 'delegate a group' } as const;
     const report = await run(...sandboxChecks(async () => ({ ...capable, limits, cgroups })));
-    expect(report.checks[2]).toMatchObject({ status: 'warning', remedy: 'delegate a group (not delegated)' });
-    expect(report.checks[2]?.found).toBe(
+    expect(report.checks[3]).toMatchObject({ status: 'warning', remedy: 'delegate a group (not delegated)' });
+    expect(report.checks[3]?.found).toBe(
       'memory: rlimit, for each process only, processes: cgroup-v2, cpu: not enforced, disk: tmpfs, lifetime: timer',
     );
     expect(exitCodeOf(report)).toBe(0);

@@ -13,7 +13,7 @@ const order = z
     mounts: z.array(z.object({ source: z.string(), target: z.string() })),
     cgroups: z.enum(['detect', 'none']),
     processes: z.number(),
-    zygote: z.object({ python: z.string(), program: z.string(), imports: z.array(z.string()) }).optional(),
+    zygote: z.object({ python: z.string(), program: z.string(), imports: z.array(z.string()), isRequired: z.boolean() }).optional(),
   })
   .parse(JSON.parse(process.argv[2] ?? ''));
 

@@ -12,7 +12,7 @@ import { bubblewrapArguments, environmentArguments, systemArguments } from './co
 import { Inbox } from '../local/inbox.ts';
 import { LocalSandbox } from '../local/local-sandbox.ts';
 import { coverDescriptors, type DescriptorCover } from '../local/inherited-descriptors.ts';
-import { isolationFor } from './isolation.ts';
+import { isForked, isolationFor } from './isolation.ts';
 import { type Launch, launch } from './launcher.ts';
 import { PlainProgram } from './plain-program.ts';
 import { OwnerCgroups } from '../local/owner-cgroups.ts';
@@ -21,7 +21,7 @@ import type { SandboxCgroup } from '../local/sandbox-cgroup.ts';
 import type { SandboxedProgram } from '../local/sandboxed-program.ts';
 import { sweepOwners } from '../local/sweep.ts';
 import { BASE_IMAGE } from '../zygote/warden-messages.ts';
-import { type ForkableTemplate, isForkable, Wardens } from '../zygote/wardens.ts';
+import { type ForkableTemplate, Wardens } from '../zygote/wardens.ts';
 
 export interface BubblewrapOptions {
   /** Where sandboxes have their inboxes and owners their records. Musters that share it can sweep after each other. */
@@ -164,11 +164,11 @@ class BubblewrapProvider implements SandboxProvider {
   async #build(spec: SandboxSpec, ground: Ground, isolation: Isolation, site: Site, signal: AbortSignal): Promise<void> {
     const { id, template } = spec;
     await site.inbox.open();
-    const beside = isForkable(template) ? WALLS_PROCESSES : BUBBLEWRAP_PROCESSES;
+    const beside = isForked(template, ground.capabilities) ? WALLS_PROCESSES : BUBBLEWRAP_PROCESSES;
     const cgroup = await ground.cgroups?.create(id, { ...template.limits, processes: template.limits.processes + beside });
     if (cgroup) site.cgroup = cgroup;
     if (signal.aborted) throw abortError(signal);
-    const program = isForkable(template)
+    const program = isForked(template, ground.capabilities)
       ? await this.#fork(id, template, ground, signal)
       : await this.#start(template, ground, site, signal);
     const sandbox = new LocalSandbox({

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { LimitEnforcement, LimitName } from '../../../pool/template.ts';
 import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroup-files.ts';
 import { type CgroupDetection, type CgroupLayout, detectCgroups } from '../local/cgroup-layout.ts';
-import { systemArguments } from './command-line.ts';
+import { systemArguments, wardenTrialArguments } from './command-line.ts';
 import { hasErrno } from '../local/errno.ts';
 
 /** Something that sandboxes need or profit from. */
@@ -18,6 +18,8 @@ export interface Capabilities {
   readonly bubblewrap: Finding;
   /** Whether this user may make the namespaces: found by making a sandbox, not by reading settings. */
   readonly namespaces: Finding;
+  /** Whether a process in a sandbox of its own may make further ones: found by making one. */
+  readonly forking: Finding;
   /** Whether the limits of a whole process tree can be enforced. */
   readonly cgroups: Finding;
   readonly layout: CgroupLayout | undefined;
@@ -44,9 +46,10 @@ const INSTALL = 'install bubblewrap 0.8 or newer (Debian, Ubuntu: apt install bu
 export async function probeCapabilities(options: ProbeOptions): Promise<Capabilities> {
   const bubblewrap = await probeVersion(options.bwrapPath);
   const namespaces = bubblewrap.state === 'available' ? await probeNamespaces(options.bwrapPath) : bubblewrap;
+  const forking = namespaces.state === 'available' ? await probeForking(options.bwrapPath) : namespaces;
   const detection = options.cgroups === 'none' ? NOT_WANTED : await detectHere(options.files ?? kernelCgroupFiles);
   const limits = await enforceableLimits(detection.layout);
-  return { bubblewrap, namespaces, cgroups: cgroupFinding(detection), layout: detection.layout, limits };
+  return { bubblewrap, namespaces, forking, cgroups: cgroupFinding(detection), layout: detection.layout, limits };
 }
 
 const NOT_WANTED: CgroupDetection = { layout: undefined, obstacles: ['switched off'] };
@@ -91,6 +94,18 @@ async function probeNamespaces(bwrapPath: string): Promise<Finding> {
   if (code === 0) return { state: 'available', detail: 'a sandbox could be made' };
   const detail = `a trial sandbox failed (exit code ${code}): ${output.trim().slice(0, 500)}`;
   return { state: 'missing', detail, remedy: await namespaceRemedy() };
+}
+
+/** As a warden does it: namespaces within its own, with a fresh /proc and file systems mounted in them. */
+const FORKING_TRIAL = 'exec unshare --mount --ipc --uts --net --cgroup --pid --fork --mount-proc mount -t tmpfs tmpfs /tmp';
+
+async function probeForking(bwrapPath: string): Promise<Finding> {
+  const found = (await findBubblewrap(bwrapPath)) ?? bwrapPath;
+  const { code, output } = await run(found, [...wardenTrialArguments(await systemArguments()), '--', '/bin/sh', '-c', FORKING_TRIAL]);
+  if (code === 0) return { state: 'available', detail: 'a sandbox could be made from within another' };
+  const detail = `a sandbox could not be made from within another (exit code ${code}): ${output.trim().slice(0, 500)}`;
+  const remedy = `sandboxes start plainly, each with a Python of its own; to fork them, ${await namespaceRemedy()}`;
+  return { state: 'missing', detail, remedy };
 }
 
 /** Settings by which distributions and administrators forbid user namespaces, and the value that allows them. */

@@ -17,8 +17,16 @@ const NAMESPACES = ['--unshare-all', '--unshare-user', '--uid', `${INSIDE_UID}`,
 const PRIVILEGES = ['--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--disable-userns'];
 const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
 const WARDEN_NAMESPACES = [
-  ...['--unshare-user', '--unshare-pid', '--unshare-ipc', '--unshare-uts'],
-  ...['--uid', '0', '--gid', '0', '--hostname', 'zygote'],
+  '--unshare-user',
+  '--unshare-pid',
+  '--unshare-ipc',
+  '--unshare-uts',
+  '--uid',
+  '0',
+  '--gid',
+  '0',
+  '--hostname',
+  'zygote',
 ];
 /** Where the warden sees the directories of its sandboxes, and the socket to Muster: in its own /tmp, which programs do not see. */
 const SITES = '/tmp/muster-sites';
@@ -87,15 +95,27 @@ export function wardenArguments(template: SandboxTemplate, view: SandboxView): r
   return [
     ...WARDEN_NAMESPACES,
     ...(template.network === 'host' ? [] : ['--unshare-net']),
-    ...['--die-with-parent', '--new-session', '--cap-add', 'ALL'],
+    '--die-with-parent',
+    '--new-session',
+    '--cap-add',
+    'ALL',
     ...fileArguments(template, view),
-    ...['--dir', INBOX, '--ro-bind', view.inbox, SITES],
+    '--dir',
+    INBOX,
+    '--ro-bind',
+    view.inbox,
+    SITES,
     ...mountArguments(template),
     ...SEALS,
     '--chdir',
     '/',
     '--',
   ];
+}
+
+/** What a warden is given, and no more, to try whether this machine lets it do its work. */
+export function wardenTrialArguments(system: readonly string[]): readonly string[] {
+  return [...WARDEN_NAMESPACES, '--unshare-net', '--cap-add', 'ALL', ...system, '--proc', '/proc', '--dev', '/dev', '--dir', '/tmp'];
 }
 
 /** The system, and what is made for each sandbox. */

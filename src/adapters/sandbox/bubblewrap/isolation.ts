@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { Isolation, SandboxLimits, SandboxTemplate } from '../../../pool/template.ts';
+import type { ForkableTemplate } from '../zygote/wardens.ts';
 import type { Capabilities } from './capabilities.ts';
 import { DISK_MIN_BYTES } from './command-line.ts';
 
@@ -13,6 +14,7 @@ const RESERVED = ['/', '/proc', '/dev', '/muster/inbox', '/sys'];
 export function isolationFor(template: SandboxTemplate, capabilities: Capabilities): Isolation {
   requireSandboxes(capabilities);
   checkTemplate(template);
+  requireForking(template, capabilities);
   for (const demand of template.demands) {
     const { scope, by } = capabilities.limits[demand];
     if (scope === 'tree') continue;
@@ -23,7 +25,12 @@ export function isolationFor(template: SandboxTemplate, capabilities: Capabiliti
       `template "${template.name}" demands the limit "${demand}" for the whole process tree, but here it is ${state}; ${remedy}`,
     );
   }
-  return { mechanism: 'bubblewrap', limits: capabilities.limits };
+  return { mechanism: isForked(template, capabilities) ? 'bubblewrap, forked' : 'bubblewrap', limits: capabilities.limits };
+}
+
+/** Whether sandboxes of this template are forked from a zygote here. */
+export function isForked(template: SandboxTemplate, { forking }: Capabilities): template is ForkableTemplate {
+  return template.zygote !== undefined && forking.state === 'available';
 }
 
 function requireSandboxes({ bubblewrap, namespaces }: Capabilities): void {
@@ -31,6 +38,11 @@ function requireSandboxes({ bubblewrap, namespaces }: Capabilities): void {
     if (finding.state === 'available') continue;
     throw new InfrastructureError('sandbox.unavailable', `no local sandbox can be made: ${finding.detail}; ${finding.remedy}`);
   }
+}
+
+function requireForking({ name, zygote }: SandboxTemplate, { forking }: Capabilities): void {
+  if (!zygote?.isRequired || forking.state === 'available') return;
+  throw new InfrastructureError('sandbox.unavailable', `template "${name}" is to be forked, but ${forking.detail}; ${forking.remedy}`);
 }
 
 function checkTemplate(template: SandboxTemplate): void {

@@ -1,22 +1,26 @@
 import { access, constants, readlink, realpath } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { InfrastructureError, InputError, type MusterError } from '../../../kernel/errors.ts';
-import type { Mount, SandboxTemplate } from '../../../pool/template.ts';
+import type { Mount, SandboxTemplate, Zygote } from '../../../pool/template.ts';
 import { hasErrno } from './errno.ts';
 import { inspectPython, type PythonEnvironment } from './python-environment.ts';
 
 /** A template as it is configured: the interpreter instead of mounts and a command. */
-export interface PythonTemplateSettings extends Omit<SandboxTemplate, 'name' | 'command'> {
+export interface PythonTemplateSettings extends Omit<SandboxTemplate, 'name' | 'command' | 'zygote'> {
   /** `auto`: the project's own environment. Otherwise the absolute path of an interpreter. */
   readonly python: string;
   /** Modules that the runner imports before it is ready. */
   readonly imports: readonly string[];
   /** A runner in another language; no Python is looked for then. */
   readonly command?: readonly string[] | undefined;
+  /** Whether sandboxes are forked from one process that has imported everything, or started each by itself. */
+  readonly start: 'auto' | 'forked' | 'plain';
 }
 
 /** Where the runner's program stands inside. */
 export const RUNNER_INSIDE = '/muster/runner';
+/** What the runner itself consists of, beside what a template imports. */
+const RUNNER_IMPORTS = ['muster_runner.session', 'muster_runner.start'];
 /** Muster's own runner needs them, whatever the template imports. */
 export const RUNNER_MODULES = ['gymnasium', 'numpy'] as const;
 const OLDEST = [3, 11] as const;
@@ -34,10 +38,13 @@ export async function pythonTemplate(
   projectDirectory: string,
   signal: AbortSignal,
 ): Promise<SandboxTemplate> {
-  const { python, imports, command, environment: variables, network, limits, demands } = settings;
+  const { python, imports, command, environment: variables, network, limits, demands, start } = settings;
   const rest = { name, environment: variables, network, limits, demands };
   const runner: Mount = { source: join(projectDirectory, 'runner'), target: RUNNER_INSIDE };
-  if (command !== undefined) return { ...rest, command, mounts: [runner, ...settings.mounts] };
+  if (command !== undefined) {
+    if (start === 'forked') throw unforkable(name);
+    return { ...rest, command, mounts: [runner, ...settings.mounts] };
+  }
   const environment = await usablePython(python, imports, projectDirectory, signal);
   const installation = await installationOf(environment);
   assertVisible(environment, [...installation, ...settings.mounts]);
@@ -45,7 +52,21 @@ export async function pythonTemplate(
     ...rest,
     command: [environment.executable, '-I', RUNNER_INSIDE, ...imports.flatMap((module) => ['--import', module])],
     mounts: [...installation, runner, ...settings.mounts],
+    ...(start === 'plain' ? {} : { zygote: zygoteOf(environment.executable, imports, start === 'forked') }),
   };
+}
+
+/** Inside, the runner is in what every sandbox of the template is forked from. */
+function zygoteOf(python: string, imports: readonly string[], isRequired: boolean): Zygote {
+  return { python, program: `${RUNNER_INSIDE}/zygote.py`, imports: [...imports, ...RUNNER_IMPORTS], isRequired };
+}
+
+function unforkable(name: string): InputError {
+  const remedy = 'leave start at auto, or leave command away';
+  return new InputError(
+    'template.unforkable',
+    `template "${name}": start is "forked", but only Muster's Python runner can be forked; ${remedy}`,
+  );
 }
 
 /** The interpreter, after it has shown that it is new enough and has what the runner and `imports` need. */

@@ -27,10 +27,6 @@ export interface WardenGround {
 /** A template that brings what sandboxes can be forked from. */
 export type ForkableTemplate = SandboxTemplate & { readonly zygote: NonNullable<SandboxTemplate['zygote']> };
 
-export function isForkable(template: SandboxTemplate): template is ForkableTemplate {
-  return template.zygote !== undefined;
-}
-
 /** launchHolder hands descriptors on from here. */
 const FIRST_GROUP_DESCRIPTOR = 5;
 /** As the runner starts itself over: with hashes that are the same in every sandbox, and nothing of the user's or the environment's. */
@@ -69,10 +65,11 @@ export class Wardens implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const wardens = await Promise.allSettled([...this.#wardens.values()].map(({ starting }) => starting));
-    await Promise.all(wardens.map((warden) => (warden.status === 'fulfilled' ? warden.value[Symbol.asyncDispose]() : undefined)));
-    const [gate] = await Promise.allSettled([this.#gate]);
-    if (gate.status === 'fulfilled') await gate.value[Symbol.asyncDispose]();
+    const started = await Promise.allSettled([...this.#wardens.values()].map(({ starting }) => starting));
+    const wardens = started.flatMap((warden) => (warden.status === 'fulfilled' ? [warden.value] : []));
+    await Promise.all(wardens.map(async (warden) => warden[Symbol.asyncDispose]()));
+    const gate = await this.#gate.catch(() => undefined);
+    await gate?.[Symbol.asyncDispose]();
   }
 
   async #start(template: ForkableTemplate): Promise<Warden> {

@@ -11,6 +11,7 @@ const limits = { memoryBytes: 1, processes: 1, cpus: 1, diskBytes: 1, lifetimeSe
 const settings: PythonTemplateSettings = {
   python: 'auto',
   imports: ['gymnasium'],
+  start: 'plain',
   environment: { SEED: '1' },
   mounts: [{ source: '/data', target: '/data' }],
   network: 'none',
