@@ -22,6 +22,17 @@ def digest_of(path: Path) -> str:
     raise PolicyRefusal(f"there is no checkpoint at {path}")
 
 
+def verified(path: Path, expected: str) -> str:
+    """The digest. @raises PolicyRefusal when the content is not what it is called."""
+    try:
+        digest = digest_of(path)
+    except OSError as error:
+        raise PolicyRefusal(f"the checkpoint cannot be read: {error}") from error
+    if digest != expected:
+        raise PolicyRefusal(f"the checkpoint's digest is {digest}, expected {expected}: it changed or was not copied whole")
+    return digest
+
+
 def _listing(directory: Path) -> bytes:
     files: list[tuple[bytes, Path]] = []
     for parent, folders, names in os.walk(directory):

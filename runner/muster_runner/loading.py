@@ -10,13 +10,14 @@ import numpy as np
 from gymnasium import spaces
 
 from muster_runner.carried_code import forget, visit
-from muster_runner.digest import digest_of
+from muster_runner.digest import verified
 from muster_runner.environments import Environment, EnvironmentMaker
 from muster_runner.failure import describe
 from muster_runner.frames import Load
 from muster_runner.policies.checkpoint import Checkpoint, Fit
 from muster_runner.policies.policy import Policy
 from muster_runner.policies.read_checkpoint import read_checkpoint
+from muster_runner.preloaded import find_preloaded
 from muster_runner.refusal import PolicyRefusal, Refusal
 
 # Tasks whose environment is kept between episodes; those of further tasks are made for each episode.
@@ -79,9 +80,10 @@ def load(request: Load) -> Loaded:
     path = Path(request.path)
     loaded = Loaded(digest="", tasks=[], metrics=request.metrics)
     try:
-        loaded.digest = verified(path, request.digest)
+        preloaded = find_preloaded(request.digest)
+        loaded.digest = request.digest if preloaded else verified(path, request.digest)
         _visit_code(request, path, loaded)
-        _fit_tasks(request, read_checkpoint(path), loaded)
+        _fit_tasks(request, preloaded or read_checkpoint(path), loaded)
     except Refusal:
         loaded.unload()
         raise
@@ -92,17 +94,6 @@ def load(request: Load) -> Loaded:
     gc.collect()
     gc.freeze()
     return loaded
-
-
-def verified(path: Path, expected: str) -> str:
-    """@raises PolicyRefusal when the content is not what it is called."""
-    try:
-        digest = digest_of(path)
-    except OSError as error:
-        raise PolicyRefusal(f"the checkpoint cannot be read: {error}") from error
-    if digest != expected:
-        raise PolicyRefusal(f"the checkpoint's digest is {digest}, expected {expected}: it changed or was not copied whole")
-    return digest
 
 
 def _visit_code(request: Load, checkpoint: Path, loaded: Loaded) -> None:

@@ -1,20 +1,48 @@
-"""Checkpoints that were loaded before this process was forked, and are shared with all others that were forked from the same one."""
+"""What was loaded before this process was forked, and is shared with all others that were forked from the same one.
 
+In a process that was not forked nothing ever was.
+"""
+
+import importlib
 from pathlib import Path
 
+from muster_runner.carried_code import visit
+from muster_runner.digest import verified
 from muster_runner.policies.checkpoint import Checkpoint
+from muster_runner.policies.checkpoint_directory import read_description
+from muster_runner.policies.read_checkpoint import read_checkpoint
+from muster_runner.refusal import PolicyRefusal
+
+# Formats that hold numbers and what to compute with them, and nothing that would be run while they are read.
+DATA_SUFFIXES = (".safetensors", ".onnx")
 
 _preloaded: dict[str, Checkpoint] = {}
 
 
-def preload(path: str, digest: str) -> None:
-    """@raises PolicyRefusal when it is not what it is called, or cannot be read."""
-    from muster_runner.loading import verified
-    from muster_runner.policies.read_checkpoint import read_checkpoint
-
-    verified(Path(path), digest)
-    _preloaded[digest] = read_checkpoint(Path(path))
-
-
 def find_preloaded(digest: str) -> Checkpoint | None:
     return _preloaded.get(digest)
+
+
+def preload_policy(path: Path, digest: str, trusted: bool) -> None:
+    """@param trusted: whether code that came with it may run here, in the memory of every sandbox to come.
+
+    @raises PolicyRefusal when it is not what it is called, cannot be read, or is no data and not trusted.
+    """
+    verified(path, digest)
+    if not trusted and not _is_data(path):
+        raise PolicyRefusal(f"{path.name} is not held as data alone: it is loaded in each sandbox by itself")
+    if path.is_dir():
+        visit(path)
+    _preloaded[digest] = read_checkpoint(path)
+
+
+def preload_code(directory: Path, modules: list[str]) -> None:
+    """Imports modules that came with a suite. @raises whatever they raise."""
+    visit(directory)
+    for module in modules:
+        importlib.import_module(module)
+
+
+def _is_data(path: Path) -> bool:
+    found = read_description(path) if path.is_dir() else path
+    return isinstance(found, Path) and found.suffix in DATA_SUFFIXES

@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 from muster_zygote.envelope import Message, receive, send
@@ -98,7 +99,7 @@ class Image:
         if os.fork() != 0:
             return
         heir = Image(socket.socket(fileno=channel), self.settings)
-        heir.prepare(lambda: preload(message["policies"]))
+        heir.prepare(lambda: preload(message["policies"], message["code"]))
 
     def _become(self, sandbox: str, command: list[str], walls: int, rest: list[int]) -> NoReturn:
         """In the forked process. It never comes back: whatever happens, the process ends here."""
@@ -139,12 +140,14 @@ def import_all(modules: tuple[str, ...]) -> None:
         importlib.import_module(module)
 
 
-def preload(policies: list[Message]) -> None:
+def preload(policies: list[Message], code: list[Message]) -> None:
     """@raises Refusal when one of them cannot be loaded."""
-    from muster_runner.preloaded import preload as load_policy
+    from muster_runner.preloaded import preload_code, preload_policy
 
+    for suite in code:
+        preload_code(Path(suite["path"]), suite["modules"])
     for policy in policies:
-        load_policy(policy["path"], policy["digest"])
+        preload_policy(Path(policy["path"]), policy["digest"], policy["trusted"])
 
 
 def keep_only(descriptor: int) -> None:

@@ -4,7 +4,6 @@ import json
 import os
 
 from muster_runner.json_fields import Object, parse_object
-
 from muster_zygote.envelope import Message
 
 READ_BYTES = 256 * 1024

@@ -16,7 +16,6 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from muster_runner.json_fields import Object, as_choice, as_list, as_text
-
 from muster_zygote.envelope import Message, Outbox, receive
 from muster_zygote.image import Image, import_all, wake_on_child
 from muster_zygote.linux import Namespace, enter, unshare
@@ -56,6 +55,9 @@ class ImageLink:
 
     outbox: Outbox
     ready: bool = False
+    """How many sandboxes were forked from it, or wait for it; when it is retired it goes with the last."""
+    sandboxes: int = 0
+    retired: bool = False
     """Sandboxes whose walls stood before it was ready."""
     waiting: list[str] = field(default_factory=list)
 
@@ -100,15 +102,15 @@ class Warden:
 
     def _obey_all(self) -> None:
         for order in self._orders.arrived():
-            match as_choice(order["type"], "type", ("fork", "kill", "image", "drop")):
+            match as_choice(order["type"], "type", ("fork", "kill", "image", "retire")):
                 case "fork":
                     self._build(order)
                 case "kill":
                     self._kill(as_text(order["sandbox"], "sandbox"))
                 case "image":
-                    self._make_image(as_text(order["image"], "image"), as_list(order["policies"], "policies"))
-                case "drop":
-                    self._drop_image(as_text(order["image"], "image"))
+                    self._make_image(order)
+                case "retire":
+                    self._retire(as_text(order["image"], "image"))
 
     def _build(self, order: Object) -> None:
         name, image, token = (as_text(order[field], field) for field in ("sandbox", "image", "token"))
@@ -125,6 +127,8 @@ class Warden:
                 os.close(descriptor)
             self._orders.tell({"type": "failed", "sandbox": name, "message": str(error)})
             return
+        if image in self._images:
+            self._images[image].sandboxes += 1
         self._sandboxes[name] = Sandbox(name, image, command, pid, os.pidfd_open(pid), descriptors)
         self._by_pid[pid] = name
 
@@ -218,18 +222,27 @@ class Warden:
                 self._end(sandbox, {"type": "lost", "message": f"its zygote is gone: {problem}"})
                 self._forget_if_gone(sandbox)
 
-    def _make_image(self, key: str, policies: list[Message]) -> None:
-        base = self._images.get(BASE_IMAGE)
-        if base is None:
-            self._orders.tell({"type": "image-lost", "image": key, "message": "there is no image to fork it from"})
+    def _make_image(self, order: Object) -> None:
+        """Forked from another one that it shares all with. What came before it in that one's queue is done first."""
+        key, parent_key = as_text(order["image"], "image"), as_text(order["parent"], "parent")
+        parent = self._images.get(parent_key)
+        if parent is None:
+            self._orders.tell({"type": "image-lost", "image": key, "message": "the image to fork it from is gone"})
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._link(key, ours)
-        base.outbox.put({"type": "beget", "policies": policies}, [theirs.detach()])
-        self._flush(BASE_IMAGE, base)
+        work = {"policies": as_list(order["policies"], "policies"), "code": as_list(order["code"], "code")}
+        parent.outbox.put({"type": "beget", **work}, [theirs.detach()])
+        self._flush(parent_key, parent)
 
-    def _drop_image(self, key: str) -> None:
-        if key in self._images and key != BASE_IMAGE:
+    def _retire(self, key: str) -> None:
+        image = self._images.get(key)
+        if image is not None:
+            image.retired = True
+            self._drop_if_idle(key, image)
+
+    def _drop_if_idle(self, key: str, image: ImageLink) -> None:
+        if image.retired and image.sandboxes == 0:
             self._lose_image(key, "it is not needed any more")
 
     def _kill(self, name: str) -> None:
@@ -268,6 +281,10 @@ class Warden:
         for descriptor in (sandbox.pidfd, *sandbox.descriptors):
             os.close(descriptor)
         self._orders.tell({**(sandbox.end or {}), "sandbox": sandbox.name})
+        image = self._images.get(sandbox.image)
+        if image is not None:
+            image.sandboxes -= 1
+            self._drop_if_idle(sandbox.image, image)
 
 
 def connect(token: str, stream: str) -> int:

@@ -1,6 +1,11 @@
 """An MLP in a safetensors file, its architecture in the file's metadata."""
 
+import json
+import math
+import mmap
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, safe_open
@@ -12,6 +17,9 @@ from muster_runner.policies.observation_input import Normalisation
 from muster_runner.policies.policy import Array
 from muster_runner.refusal import PolicyRefusal
 
+# Numbers.
+FINITE_CHUNK = 1 << 22
+
 DTYPES = {"F32": np.float32, "F64": np.float64}
 
 
@@ -19,7 +27,7 @@ def read_safetensors(path: Path) -> Checkpoint:
     """@raises PolicyRefusal naming the tensor or field that is wrong."""
     try:
         with safe_open(path, framework="numpy") as file:
-            tensors = Tensors(file)
+            tensors = Tensors(file, map_data(path))
             architecture = _architecture(file.metadata())
             return _mlp(architecture, tensors).fit
     except SafetensorError as error:
@@ -38,8 +46,9 @@ def _architecture(metadata: dict[str, str] | None) -> Architecture:
 class Tensors:
     """The tensors of an open file, each checked when it is taken. All are of one dtype."""
 
-    def __init__(self, file: safe_open) -> None:
+    def __init__(self, file: safe_open, data: "MappedData") -> None:
         self._file = file
+        self._data = data
         self._names = set(file.keys())
         self._dtype: str | None = None
 
@@ -59,10 +68,40 @@ class Tensors:
         if self._dtype not in (None, dtype):
             raise FieldError(f'tensor "{name}" is {dtype} and others are {self._dtype}, expected one type for all')
         self._dtype = dtype
-        tensor: Array = np.ascontiguousarray(self._file.get_tensor(name))
-        if not np.isfinite(tensor).all():
+        tensor = self._data.tensor(name, DTYPES[dtype], shape)
+        if not is_finite(tensor):
             raise FieldError(f'tensor "{name}" holds numbers that are not finite: the training has diverged')
         return tensor
+
+
+@dataclass(frozen=True)
+class MappedData:
+    """The numbers in the file itself: every process that maps it shares one copy of them."""
+
+    mapped: mmap.mmap
+    """Where each tensor begins in the file, in bytes."""
+    offsets: dict[str, int]
+
+    def tensor(self, name: str, dtype: Any, shape: list[int]) -> Array:
+        """Read-only. A copy only where the file has it at an address that the processor would be slow to read."""
+        view = np.frombuffer(self.mapped, dtype, math.prod(shape), self.offsets[name]).reshape(shape)
+        return np.require(view, requirements=("C", "A"))
+
+
+def map_data(path: Path) -> MappedData:
+    """@param path: a file that the library has opened, so that what its header says of places and sizes is true."""
+    with path.open("rb") as file:
+        header_bytes = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(header_bytes))
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    begin = 8 + header_bytes
+    return MappedData(mapped, {name: begin + entry["data_offsets"][0] for name, entry in header.items() if name != "__metadata__"})
+
+
+def is_finite(tensor: Array) -> bool:
+    """Looks at a part at a time: the answer for all at once would take a quarter of the tensor's memory."""
+    flat = tensor.reshape(-1)
+    return all(np.isfinite(flat[at : at + FINITE_CHUNK]).all() for at in range(0, flat.size, FINITE_CHUNK))
 
 
 def _mlp(architecture: Architecture, tensors: Tensors) -> Mlp:
