@@ -62,10 +62,8 @@ export class ApproximateRule implements StoppingRule {
     return this.#sample.interval(this.confidence);
   }
 
-  /** Made when it is asked for: its quantile takes many times as long as folding an episode. */
   intervalLater(): () => Interval | undefined {
-    const sample = this.#sample.copy();
-    return () => sample.interval(this.confidence);
+    return this.#sample.intervalLater(this.confidence);
   }
 
   /** Up to the first look at which the interval is narrow enough if the returns go on as they have been. */

@@ -28,10 +28,8 @@ export class FixedRule implements StoppingRule {
     return this.#sample.interval(this.confidence);
   }
 
-  /** Made when it is asked for: its quantile takes many times as long as folding an episode. */
   intervalLater(): () => Interval | undefined {
-    const sample = this.#sample.copy();
-    return () => sample.interval(this.confidence);
+    return this.#sample.intervalLater(this.confidence);
   }
 
   expectedRemaining(): number {

@@ -49,8 +49,14 @@ export class Sample {
     this.#highs.add(score.high);
   }
 
+  /** The interval as of now, made when it is asked for: a quantile takes many times as long as adding a score. */
+  intervalLater(confidence: number): () => Interval | undefined {
+    const sample = this.#copy();
+    return () => sample.interval(confidence);
+  }
+
   /** A second sample in the same state, that goes its own way from here. */
-  copy(): Sample {
+  #copy(): Sample {
     const copy = new Sample(this.#bounds, this.#intervalOf);
     copy.#resolved = this.#resolved.copy();
     copy.#unresolved = this.#unresolved;
