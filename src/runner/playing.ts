@@ -107,7 +107,7 @@ export class Playing {
   #rearm(): void {
     if (this.#playlist.due) this.#watchdog.restart(this.#terms.episodeMilliseconds);
     else if (this.#playlist.ranges > 0) this.#watchdog.restart(this.#terms.beginMilliseconds);
-    else this.#watchdog.stop();
+    else this.#watchdog.pause();
   }
 
   #onDeadline(): void {
