@@ -96,7 +96,7 @@ function scaled({ median, low, high }: Spread, factor: number): Spread {
 
 /** Bytes held by one fold after so many episodes as returns are kept of, and after all. @throws Error when it did not fold them all. */
 function foldMemory(): { readonly kept: number; readonly folded: number } {
-  const { taskDraw } = seedStreams(1);
+  const streams = seedStreams(1);
   const bounds = { low: 0, high: 1 };
   const before = heldBytes();
   const fold = new PrefixFold({
@@ -109,7 +109,7 @@ function foldMemory(): { readonly kept: number; readonly folded: number } {
   });
   const foldUpTo = (end: number): number => {
     for (let index = fold.folded; index < end; index += 1)
-      fold.offer(index, 0, { kind: 'completed', return: taskDraw(index), length: 1, metrics: {} });
+      fold.offer(index, 0, { kind: 'completed', return: streams.taskDraw(index), length: 1, metrics: {} });
     return heldBytes() - before;
   };
   const held = { kept: foldUpTo(KEPT), folded: foldUpTo(FOLDED) };

@@ -1,4 +1,4 @@
-import { mkdir, mkdtempDisposable, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtempDisposable, readdir, readlink, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -26,6 +26,12 @@ async function episodesOf(results: Kept): Promise<RecordedLine[]> {
   return Array.fromAsync(recorded.episodes());
 }
 
+/** Of this process. The descriptor that lists them is gone by the time that it is looked at. */
+async function openFiles(): Promise<string[]> {
+  const descriptors = await readdir('/proc/self/fd');
+  return Promise.all(descriptors.map((descriptor) => readlink(`/proc/self/fd/${descriptor}`).catch(() => '')));
+}
+
 const refusal = (code: string, message: RegExp): unknown =>
   expect.toSatisfy(
     (error: unknown) => error instanceof InputError && error.code === code && message.test(error.message),
@@ -48,7 +54,11 @@ describe('what --out kept', () => {
 
   it('is left in the middle by a reader that has enough, with nothing open afterwards', async () => {
     await using results = await kept({ episodes: '{"index":0}\n'.repeat(100_000) });
-    for await (const { line } of (await results.open())?.episodes() ?? []) if (line === 3) break;
+    for await (const { line } of (await results.open())?.episodes() ?? []) {
+      expect(await openFiles()).toContain(results.episodesFile);
+      if (line === 3) break;
+    }
+    expect(await openFiles()).not.toContain(results.episodesFile);
   });
 
   it('is nothing where there is no summary: a checkpoint, a run that did not get to its end, no such place', async () => {

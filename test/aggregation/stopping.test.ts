@@ -125,9 +125,9 @@ test('with every rule, an interval that is made later is that of the moment it w
       const rule = stoppingRule(stop, bounds);
       const moments = seen.map((score) => {
         rule.fold(score);
-        return { then: rule.interval(), later: rule.intervalLater() };
+        return { atOnce: rule.interval(), later: rule.intervalLater() };
       });
-      for (const { then, later } of moments) expect(later()).toEqual(then);
+      for (const { atOnce, later } of moments) expect(later()).toEqual(atOnce);
     }),
   );
 });
