@@ -3,6 +3,7 @@ import type { Bounds } from './bounds.ts';
 import { Moments } from './moments.ts';
 import { bestDesign, drawnTask, proportionalDesign } from './sampling-design.ts';
 import type { SamplingDesign } from './sampling-design.ts';
+import { sharesOf } from './shares.ts';
 import type { Score } from './stopping-rule.ts';
 import { TaskEstimates } from './task-estimates.ts';
 
@@ -50,10 +51,7 @@ export class Allocation {
 
   /** @throws RangeError when there is no task, or a weight that is not positive and finite. */
   constructor(options: AllocationOptions) {
-    const total = options.weights.reduce((sum, weight) => sum + weight, 0);
-    if (!(total > 0 && Number.isFinite(total) && options.weights.every((weight) => weight > 0)))
-      throw new RangeError('expected at least one task, each with a positive weight');
-    const shares = options.weights.map((weight) => weight / total);
+    const shares = sharesOf(options.weights);
     const length = Math.max(FIRST_BLOCK, FIRST_BLOCK_PER_TASK * shares.length);
     this.#options = options;
     this.#proportional = proportionalDesign(shares, options.bounds);

@@ -62,6 +62,10 @@ export class ApproximateRule implements StoppingRule {
     return this.#sample.interval(this.confidence);
   }
 
+  intervalLater(): () => Interval | undefined {
+    return this.#sample.intervalLater(this.confidence);
+  }
+
   /** Up to the first look at which the interval is narrow enough if the returns go on as they have been. */
   expectedRemaining(): number {
     if (this.#satisfied) return 0;

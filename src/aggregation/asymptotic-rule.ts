@@ -55,6 +55,12 @@ export class AsymptoticRule implements StoppingRule {
     return this.#isEnough() ? this.#sample.interval(this.confidence) : undefined;
   }
 
+  /** Made at once: it costs little. */
+  intervalLater(): () => Interval | undefined {
+    const interval = this.interval();
+    return () => interval;
+  }
+
   expectedRemaining(): number {
     if (this.satisfied()) return 0;
     return Math.max(this.#untilOffMode(), this.#untilNarrow());

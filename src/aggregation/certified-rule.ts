@@ -52,6 +52,12 @@ export class CertifiedRule implements StoppingRule {
     return interval('certified', low, high, this.confidence);
   }
 
+  /** Made at once: it costs little. */
+  intervalLater(): () => Interval | undefined {
+    const interval = this.interval();
+    return () => interval;
+  }
+
   expectedRemaining(): number {
     return this.satisfied() ? 0 : this.#sequence.expectedRemaining();
   }

@@ -28,6 +28,10 @@ export class FixedRule implements StoppingRule {
     return this.#sample.interval(this.confidence);
   }
 
+  intervalLater(): () => Interval | undefined {
+    return this.#sample.intervalLater(this.confidence);
+  }
+
   expectedRemaining(): number {
     return Math.max(0, this.#episodes - this.#sample.episodes);
   }

@@ -8,6 +8,7 @@ import type { OfficialComparison } from './comparison-statistics.ts';
 import { comparisonTerms } from './comparison-terms.ts';
 import type { ComparisonQuestion, ComparisonTerms } from './comparison-terms.ts';
 import { FailureCounts } from './failure-counts.ts';
+import { assertTask, type FoldStep, type OfferedEpisode } from './offered-episode.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
 import { judge, scoreOf } from './scoring.ts';
 import type { Score } from './stopping-rule.ts';
@@ -25,17 +26,6 @@ export interface PairedFoldOptions extends Omit<ComparisonQuestion, 'candidates'
   readonly seed: number;
 }
 
-/** What became of an offered episode. */
-export type PairedFoldStep =
-  /** The prefix grew by `indices`: this one, and those whose other episodes had waited for it. */
-  | { readonly kind: 'folded'; readonly indices: number }
-  /** Waits for another arm, or for an earlier index. */
-  | { readonly kind: 'held' }
-  /** Its arm needed no more; counted, never part of the result. */
-  | { readonly kind: 'surplus' }
-  /** This index was offered for this arm before; nothing changed. */
-  | { readonly kind: 'duplicate' };
-
 /** `verdicts`: every candidate has its verdict. `episodes`: the budget or the recorded baseline has none left for another index. */
 export type ComparisonEnd = 'verdicts' | 'episodes';
 
@@ -47,11 +37,6 @@ export interface RunningComparison {
   /** Episodes that are likely still to be played, over all arms. */
   readonly expectedRemaining: number;
   readonly candidates: readonly RunningCandidate[];
-}
-
-interface OfferedEpisode {
-  readonly task: number;
-  readonly outcome: Outcome;
 }
 
 interface Contender {
@@ -108,9 +93,8 @@ export class PairedFold {
    * @throws RangeError when there is no such arm or task, or the index lies `windowSize` or more ahead of what the arm has folded; InputError
    * when the arms disagree on an index's task, after which the fold is of no use.
    */
-  offer(arm: number, index: number, task: number, outcome: Outcome): PairedFoldStep {
-    if (!Number.isSafeInteger(task) || task < 0 || task >= this.#tasks)
-      throw new RangeError(`there are ${this.#tasks} tasks, got number ${task}`);
+  offer(arm: number, index: number, task: number, outcome: Outcome): FoldStep {
+    assertTask(task, this.#tasks);
     const buffer = this.#bufferOf(arm);
     if (buffer.seen(index)) return { kind: 'duplicate' };
     const live = this.live(arm);

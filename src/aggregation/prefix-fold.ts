@@ -2,6 +2,7 @@ import type { Outcome } from '../kernel/outcome.ts';
 import type { Allocation } from './allocation.ts';
 import type { Bounds } from './bounds.ts';
 import { halfWidthOf } from './intervals.ts';
+import { assertTask, type FoldStep, type OfferedEpisode } from './offered-episode.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
 import { assertFailureScores, judge, scoreOf } from './scoring.ts';
 import type { FailureScores } from './scoring.ts';
@@ -27,17 +28,6 @@ export interface PrefixFoldOptions {
   readonly windowSize: number;
 }
 
-/** What became of an offered episode. */
-export type FoldStep =
-  /** The prefix grew by `episodes`: this one, and those that had waited for it. */
-  | { readonly kind: 'folded'; readonly episodes: number }
-  /** Waits for an earlier index. */
-  | { readonly kind: 'held' }
-  /** The prefix had ended already; counted, never averaged in. */
-  | { readonly kind: 'surplus' }
-  /** This index was offered before; nothing changed. */
-  | { readonly kind: 'duplicate' };
-
 /** `rule`: the stopping rule is satisfied. `episodes`: the budget is spent. */
 export type EndedBy = 'rule' | 'episodes';
 
@@ -49,11 +39,6 @@ export interface RunningStatistics {
   readonly halfWidth: number | undefined;
   readonly target: number | undefined;
   readonly expectedRemaining: number;
-}
-
-interface OfferedEpisode {
-  readonly task: number;
-  readonly outcome: Outcome;
 }
 
 /**
@@ -101,14 +86,13 @@ export class PrefixFold {
    * @throws RangeError when the index lies `windowSize` or more ahead of the fold, or there is no such task.
    */
   offer(index: number, task: number, outcome: Outcome): FoldStep {
-    if (!Number.isSafeInteger(task) || task < 0 || task >= this.#taskCount)
-      throw new RangeError(`there are ${this.#taskCount} tasks, got number ${task}`);
+    assertTask(task, this.#taskCount);
     if (this.#buffer.seen(index)) return { kind: 'duplicate' };
     this.#buffer.put(index, { task, outcome });
     if (this.#ended !== undefined) return { kind: 'surplus' };
     const before = this.folded;
     this.#advance();
-    return this.folded === before ? { kind: 'held' } : { kind: 'folded', episodes: this.folded - before };
+    return this.folded === before ? { kind: 'held' } : { kind: 'folded', indices: this.folded - before };
   }
 
   /** Length of the folded prefix, which is also the first index that is missing. */

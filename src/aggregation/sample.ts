@@ -21,7 +21,7 @@ export type IntervalOf = (moments: Moments, confidence: number, twoValued: Propo
 export class Sample {
   readonly #bounds: Bounds | undefined;
   readonly #intervalOf: IntervalOf;
-  readonly #resolved: Stream;
+  #resolved: Stream;
   #unresolved = 0;
   /** All episodes, the unresolved ones at their lowest and highest; kept apart from the first unresolved one on. */
   #lows: Stream | undefined;
@@ -47,6 +47,22 @@ export class Sample {
     this.#highs ??= this.#resolved.copy();
     this.#lows.add(score.low);
     this.#highs.add(score.high);
+  }
+
+  /** The interval as of now, made when it is asked for: a quantile takes many times as long as adding a score. */
+  intervalLater(confidence: number): () => Interval | undefined {
+    const sample = this.#copy();
+    return () => sample.interval(confidence);
+  }
+
+  /** A second sample in the same state, that goes its own way from here. */
+  #copy(): Sample {
+    const copy = new Sample(this.#bounds, this.#intervalOf);
+    copy.#resolved = this.#resolved.copy();
+    copy.#unresolved = this.#unresolved;
+    copy.#lows = this.#lows?.copy();
+    copy.#highs = this.#highs?.copy();
+    return copy;
   }
 
   get episodes(): number {

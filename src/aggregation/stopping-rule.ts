@@ -30,6 +30,8 @@ export interface StoppingRule {
   satisfied(): boolean;
   /** For the mean over what has been folded; undefined while there is none. */
   interval(): Interval | undefined;
+  /** The interval for what has been folded by now, whatever is folded later; one that takes long is made only when it is asked for. */
+  intervalLater(): () => Interval | undefined;
   /** Episodes that are likely still needed: 0 once satisfied, else a whole number from 1 on. Bounds how far dispatch runs ahead. */
   expectedRemaining(): number;
   /** What a reader of the interval must know besides, each a full sentence. */

@@ -44,7 +44,8 @@ export class Tally {
   readonly #allocation: Allocation | undefined;
   /** Of the tasks, where these come up otherwise than in proportion to them. */
   readonly #weights: readonly number[] | undefined;
-  readonly #course = new Course<CoursePoint>();
+  /** Most points are dropped again, so each is worked out only when the course is asked for. */
+  readonly #course = new Course<() => CoursePoint>();
   readonly #failures = new FailureCounts();
   readonly #unresolved = new UnresolvedEpisodes();
   /** Whether an episode counted for something else than its return. */
@@ -110,7 +111,7 @@ export class Tally {
           ? this.#tasks.stratifiedTaskPopulation(confidence)
           : this.#tasks.taskPopulation(returns.mean, confidence),
       },
-      course: this.#course.points(this.episodes, () => this.#point()),
+      course: this.#course.points(this.episodes, () => this.#point()).map((point) => point()),
       warnings: [...this.#rule.warnings(), ...this.#warnings(fixed)],
     };
   }
@@ -138,9 +139,14 @@ export class Tally {
     this.#metrics.add(outcome.metrics);
   }
 
-  #point(): CoursePoint {
-    const interval = this.#rule.interval();
-    return { episodes: this.episodes, mean: figureOf(this.mean), low: figureOf(interval?.low), high: figureOf(interval?.high) };
+  /** As things stand now. */
+  #point(): () => CoursePoint {
+    const { episodes, mean } = this;
+    const intervalThen = this.#rule.intervalLater();
+    return () => {
+      const interval = intervalThen();
+      return { episodes, mean: figureOf(mean), low: figureOf(interval?.low), high: figureOf(interval?.high) };
+    };
   }
 
   #certainty(): Certainty | undefined {

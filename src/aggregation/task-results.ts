@@ -5,6 +5,7 @@ import { studentQuantile } from './distribution-quantiles.ts';
 import { figureOf } from './figure.ts';
 import { interval } from './intervals.ts';
 import { Sample } from './sample.ts';
+import { sharesOf } from './shares.ts';
 import type { Estimate, TaskPopulation, TaskStatistics } from './statistics.ts';
 import type { Score } from './stopping-rule.ts';
 
@@ -30,10 +31,8 @@ export class TaskResults {
 
   /** @throws RangeError when there is no task, or a weight that is not positive and finite. */
   constructor(tasks: readonly WeightedTask[], bounds: Bounds | undefined) {
-    const total = tasks.reduce((sum, task) => sum + task.weight, 0);
-    if (!(total > 0 && Number.isFinite(total) && tasks.every((task) => task.weight > 0)))
-      throw new RangeError('expected at least one task, each with a positive weight');
-    this.#tasks = tasks.map(({ name, weight }) => ({ name, share: weight / total, sample: new Sample(bounds) }));
+    const shares = sharesOf(tasks.map(({ weight }) => weight));
+    this.#tasks = tasks.map(({ name }, task) => ({ name, share: shares[task] ?? 0, sample: new Sample(bounds) }));
   }
 
   /** @throws RangeError when there is no such task. */

@@ -7,13 +7,14 @@ import type { Progress } from '../orchestrator/progress.ts';
 import type { Muster } from '../main.ts';
 import { comparisonLines } from './comparison-lines.ts';
 import { comparisonView, type ComparisonTitle } from './comparison-progress.ts';
-import { errorReport, notice } from './error-report.ts';
-import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
+import { EXIT_CODES } from './exit-code.ts';
+import { failedAttempt } from './failed-attempt.ts';
 import { collect, positiveNumber, probability, wholeNumber } from './flag-values.ts';
 import { interruption } from './interruption.ts';
 import { print } from './output.ts';
 import { openProgressDisplay } from './progress-display.ts';
 import { reportFile } from './report-file.ts';
+import { addRunFlags, type RunFlags } from './run-flags.ts';
 
 /** What `muster compare` needs of the composition root. */
 export type OpenMuster = (options: {
@@ -21,21 +22,16 @@ export type OpenMuster = (options: {
   readonly sandboxes?: number;
 }) => Promise<Pick<Muster, 'compare' | typeof Symbol.asyncDispose>>;
 
-interface CompareFlags {
+interface CompareFlags extends RunFlags {
   readonly baseline: string;
   readonly candidate: readonly string[];
   readonly margin?: number;
   readonly budget?: number;
   readonly confidence?: number;
-  readonly sandboxes?: number;
-  readonly json?: true;
-  readonly out?: string;
-  readonly report?: string;
-  readonly config?: string;
 }
 
 export function compareCommand(open: OpenMuster): Command {
-  return new Command('compare')
+  const command = new Command('compare')
     .summary('compare candidate checkpoints with a baseline')
     .description(
       'Plays all checkpoints on the same episodes, until each candidate is shown to be better or worse than the baseline, or equivalent within a margin.',
@@ -45,12 +41,8 @@ export function compareCommand(open: OpenMuster): Command {
     .requiredOption('-c, --candidate <path>', 'checkpoint; give it again for further ones', collect)
     .option('--margin <difference>', 'mean differences up to it do not matter; needed for "equivalent"', positiveNumber)
     .option('--budget <episodes>', "most episodes of all checkpoints together (default: the suite's, or 2000 for each)", wholeNumber)
-    .option('--confidence <probability>', "that no verdict is wrong (default: the suite's)", probability)
-    .option('-n, --sandboxes <count>', 'most sandboxes at a time', wholeNumber)
-    .option('--json', 'print exactly one JSON document on stdout')
-    .option('-o, --out <directory>', 'keep summary, episodes and configuration in a new directory')
-    .option('--report <file>', 'write a page to look at (HTML, in one file)')
-    .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .option('--confidence <probability>', "that no verdict is wrong (default: the suite's)", probability);
+  return addRunFlags(command)
     .addHelpText('after', HELP)
     .action(async (suite: string, flags: CompareFlags) => {
       process.exitCode = await runCompare(open, suite, flags);
@@ -104,9 +96,7 @@ async function verdictOn(muster: Pick<Muster, 'compare'>, suite: string, flags: 
     const summary = await muster.compare(input, { signal, onProgress, ...(flags.out === undefined ? {} : { out: flags.out }) });
     return { summary, exitCode: codeOf(summary) };
   } catch (error) {
-    if (signal.aborted && error instanceof Error && error.name === 'AbortError')
-      return { exitCode: EXIT_CODES.interrupted, report: notice('interrupted before the first episode') };
-    const told = { exitCode: exitCodeOf(error), report: errorReport(error) };
+    const told = failedAttempt(error, signal, 'the first episode');
     return error instanceof ComparisonFailedError ? { ...told, summary: error.partial } : told;
   }
 }

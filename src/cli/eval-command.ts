@@ -4,10 +4,10 @@ import { EvaluationFailedError } from '../orchestrator/evaluate.ts';
 import type { Progress } from '../orchestrator/progress.ts';
 import { summariesOf } from '../orchestrator/summaries.ts';
 import type { Summary } from '../orchestrator/summary.ts';
-import { errorReport, notice } from './error-report.ts';
 import type { EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
-import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
-import { collect, wholeNumber } from './flag-values.ts';
+import { EXIT_CODES } from './exit-code.ts';
+import { failedAttempt } from './failed-attempt.ts';
+import { collect } from './flag-values.ts';
 import { interruption } from './interruption.ts';
 import { print } from './output.ts';
 import { openProgressDisplay } from './progress-display.ts';
@@ -15,15 +15,11 @@ import { evaluationView, type ProgressTitle } from './progress-lines.ts';
 import { addStopFlags, type StopFlags } from './stop-override.ts';
 import { rankingLines } from './ranking-lines.ts';
 import { reportFile } from './report-file.ts';
+import { addRunFlags, type RunFlags } from './run-flags.ts';
 import { summaryLines } from './summary-lines.ts';
 
-interface EvalFlags extends StopFlags {
+interface EvalFlags extends StopFlags, RunFlags {
   readonly checkpoint: readonly string[];
-  readonly sandboxes?: number;
-  readonly json?: true;
-  readonly out?: string;
-  readonly report?: string;
-  readonly config?: string;
 }
 
 export function evalCommand(evaluateSuite: EvaluateSuite): Command {
@@ -31,13 +27,8 @@ export function evalCommand(evaluateSuite: EvaluateSuite): Command {
     .summary('evaluate checkpoints on a suite')
     .description('Plays episodes of a suite in isolated sandboxes until the answer is precise enough, and prints the summary.')
     .argument('<suite>', 'suite file (YAML or JSON)')
-    .requiredOption('-c, --checkpoint <path>', 'checkpoint file or directory; give it again for further ones', collect)
-    .option('-n, --sandboxes <count>', 'most sandboxes at a time', wholeNumber);
-  return addStopFlags(command)
-    .option('--json', 'print exactly one JSON document on stdout')
-    .option('-o, --out <directory>', 'keep summary, episodes and configuration in a new directory')
-    .option('--report <file>', 'write a page to look at (HTML, in one file)')
-    .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .requiredOption('-c, --checkpoint <path>', 'checkpoint file or directory; give it again for further ones', collect);
+  return addRunFlags(addStopFlags(command))
     .addHelpText('after', EXIT_CODE_HELP)
     .action(async (suite: string, flags: EvalFlags) => {
       process.exitCode = await runEval(evaluateSuite, suite, flags);
@@ -107,10 +98,7 @@ async function verdictOn(evaluator: SuiteEvaluator, checkpoint: string, { title,
     const summary = await evaluator.evaluate(checkpoint, { signal, onProgress, ...(out === undefined ? {} : { out }) });
     return { summary, exitCode: EXIT_CODES.done };
   } catch (error) {
-    if (signal.aborted && error instanceof Error && error.name === 'AbortError') {
-      return { exitCode: EXIT_CODES.interrupted, report: notice(`interrupted before the first episode of ${checkpoint}`) };
-    }
-    const told = { exitCode: exitCodeOf(error), report: errorReport(error) };
+    const told = failedAttempt(error, signal, `the first episode of ${checkpoint}`);
     return error instanceof EvaluationFailedError ? { ...told, summary: error.partial } : told;
   }
 }

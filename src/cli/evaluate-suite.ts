@@ -1,16 +1,14 @@
 import type { Progress } from '../orchestrator/progress.ts';
 import type { Summary } from '../orchestrator/summary.ts';
+import type { SuiteFlags } from './run-flags.ts';
 import type { StopFlags } from './stop-override.ts';
 
 /** What `muster eval` needs of the composition root: a suite, ready to be played by one checkpoint after the other. */
 export type EvaluateSuite = (request: SuiteRequest) => Promise<SuiteEvaluator>;
 
-export interface SuiteRequest extends StopFlags {
+export interface SuiteRequest extends StopFlags, Pick<SuiteFlags, 'config' | 'sandboxes'> {
   /** Path of the suite file. */
   readonly suite: string;
-  /** Path of a configuration file. */
-  readonly config?: string;
-  readonly sandboxes?: number;
 }
 
 export interface SuiteEvaluator extends AsyncDisposable {

@@ -3,41 +3,33 @@ import type { EvaluationPlan } from '../orchestrator/evaluation-plan.ts';
 import type { StopOverride } from '../orchestrator/suite-definition.ts';
 import { notice } from './error-report.ts';
 import { EXIT_CODES } from './exit-code.ts';
-import { wholeNumber } from './flag-values.ts';
 import { interruption } from './interruption.ts';
 import { print } from './output.ts';
 import { planLines } from './plan-lines.ts';
+import { addSuiteFlags, type SuiteFlags } from './run-flags.ts';
 import { addStopFlags, stopOverride, type StopFlags } from './stop-override.ts';
 
 /** What `muster plan` needs of the composition root. */
 export type PlanSuite = (request: PlanSuiteRequest, signal: AbortSignal) => Promise<EvaluationPlan>;
 
-export interface PlanSuiteRequest {
+export interface PlanSuiteRequest extends Pick<SuiteFlags, 'config' | 'sandboxes'> {
   /** Path of the suite file. */
   readonly suite: string;
   /** In place of the suite's own. */
   readonly stop?: StopOverride;
   /** Path of an earlier evaluation's directory, or of its summary. */
   readonly baseline?: string;
-  /** Path of a configuration file. */
-  readonly config?: string;
-  readonly sandboxes?: number;
 }
 
-interface PlanFlags extends StopFlags, Omit<PlanSuiteRequest, 'suite' | 'stop'> {
-  readonly json?: true;
-}
+interface PlanFlags extends StopFlags, SuiteFlags, Pick<PlanSuiteRequest, 'baseline'> {}
 
 export function planCommand(planSuite: PlanSuite): Command {
   const command = new Command('plan')
     .summary('say how many episodes an evaluation will take')
     .description('Simulates the stopping rule of a suite: how many episodes it will take, how long and at what cost. Nothing is played.')
     .argument('<suite>', 'suite file (YAML or JSON)')
-    .option('-b, --baseline <path>', 'directory that "muster eval --out" kept on the same suite, or a summary of it')
-    .option('-n, --sandboxes <count>', 'most sandboxes at a time', wholeNumber);
-  return addStopFlags(command)
-    .option('--json', 'print exactly one JSON document on stdout')
-    .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .option('-b, --baseline <path>', 'directory that "muster eval --out" kept on the same suite, or a summary of it');
+  return addSuiteFlags(addStopFlags(command))
     .addHelpText('after', HELP)
     .action(async (suite: string, flags: PlanFlags) => {
       process.exitCode = await runPlan(planSuite, suite, flags);

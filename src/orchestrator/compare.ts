@@ -46,8 +46,7 @@ export interface CompareOptions extends RunOptions<RunningComparison> {
 
 export class ComparisonFailedError extends RunFailedError<ComparisonSummary> {
   constructor(partial: ComparisonSummary, cause: Error) {
-    const how = partial.partial ? 'was given up' : 'could not be kept whole, though it was over';
-    super('comparison.failed', `the comparison ${how} after ${partial.official.pairs} pairs: ${cause.message}`, partial, cause);
+    super('comparison', `${partial.official.pairs} pairs`, partial, cause);
   }
 }
 

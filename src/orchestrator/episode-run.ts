@@ -28,6 +28,9 @@ export interface RunResult {
   readonly facts: RunFacts;
 }
 
+/** One for all runs: a new one would record a stack that nobody reads, which takes as long as some episodes. */
+const OVER = new DOMException('the evaluation is over', 'AbortError');
+
 /**
  * Plays the episodes of a study until it needs no more, on as many sandboxes as the pool may have.
  *
@@ -122,7 +125,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   #end(ending: Ending): void {
     if (this.#over.signal.aborted) return;
     this.#ending = ending;
-    this.#over.abort(new DOMException('the evaluation is over', 'AbortError'));
+    this.#over.abort(OVER);
   }
 
   #fail(error: Error): void {

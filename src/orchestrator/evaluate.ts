@@ -25,8 +25,7 @@ export interface EvaluateOptions extends RunOptions<RunningStatistics> {
 
 export class EvaluationFailedError extends RunFailedError<Summary> {
   constructor(partial: Summary, cause: Error) {
-    const how = partial.partial ? 'was given up' : 'could not be kept whole, though it was over';
-    super('evaluation.failed', `the evaluation ${how} after ${partial.official.episodes} episodes: ${cause.message}`, partial, cause);
+    super('evaluation', `${partial.official.episodes} episodes`, partial, cause);
   }
 }
 

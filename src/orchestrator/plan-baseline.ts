@@ -2,12 +2,9 @@ import { z } from 'zod';
 import { judge, scoreOf } from '../aggregation/scoring.ts';
 import { histogramReturns, matchedReturns, resampledReturns, type SimulatedReturns } from '../aggregation/simulated-returns.ts';
 import { InputError } from '../kernel/errors.ts';
-import { KnownSettings } from '../written/known-settings.ts';
-import { problemLine, problemsOf } from '../written/problems.ts';
 import { recordedOutcomes, type RecordedFiles } from './recorded-baseline.ts';
-import { allocationSchema } from './suite.ts';
+import { assertPlayedOn, checkedRecord, recordedSummarySchema } from './recorded-summary.ts';
 import type { AllocationDeclaration, SuiteDefinition } from './suite-definition.ts';
-import { digestSchema } from './summary.ts';
 
 /** An evaluation that was kept: with its episodes, or its summary alone. Unchecked. */
 export type RecordedEvaluation = Pick<RecordedFiles, 'summaryFile' | 'summary'> & Partial<RecordedFiles>;
@@ -30,13 +27,8 @@ const MOST_EPISODES = 100_000;
 /** Without two there is no spread. */
 const FEWEST_EPISODES = 2;
 
-/** What a plan needs of a summary, so that summaries of other versions will do as well. */
-const summarySchema = z.object({
-  schema: z.literal('muster.summary/1'),
-  official: z.object({
-    suite: z.object({ digest: digestSchema }),
-    checkpoint: z.object({ digest: digestSchema }),
-    allocation: allocationSchema.default('proportional'),
+const summarySchema = recordedSummarySchema.extend({
+  official: recordedSummarySchema.shape.official.extend({
     resolved: z.int().min(FEWEST_EPISODES),
     mean: z.number(),
     variance: z.number().min(0),
@@ -52,18 +44,17 @@ const summarySchema = z.object({
 
 type RecordedSummary = z.infer<typeof summarySchema>;
 
-const KNOWN = new KnownSettings(z.toJSONSchema(summarySchema));
-
 /** @throws InputError when the evaluation was of another suite, or its files are not what `muster eval` leaves. */
 export async function planBaseline(recorded: RecordedEvaluation, suite: SuiteDefinition): Promise<PlanBaseline> {
-  const summary = checkedSummary(recorded);
+  const summary = checkedRecord(summarySchema, recorded.summary, recorded.summaryFile, {
+    code: 'plan.baseline',
+    remedy: `expected the summary of one evaluation with ${FEWEST_EPISODES} resolved episodes or more: the directory that "muster eval --out" made, or what "muster eval --json" printed`,
+  });
   const { official, run } = summary;
-  if (official.suite.digest !== suite.digest) {
-    throw new InputError(
-      'plan.baseline-suite',
-      `${recorded.summaryFile}: the baseline was played on the suite ${official.suite.digest}, and this one is ${suite.digest}; give an evaluation of this suite as --baseline`,
-    );
-  }
+  assertPlayedOn(suite, official, recorded.summaryFile, {
+    code: 'plan.baseline-suite',
+    remedy: 'give an evaluation of this suite as --baseline',
+  });
   const common = {
     file: recorded.summaryFile,
     checkpoint: official.checkpoint.digest,
@@ -73,16 +64,6 @@ export async function planBaseline(recorded: RecordedEvaluation, suite: SuiteDef
   if (episodes === undefined || episodesFile === undefined) return { ...common, ...summarisedReturns(summary), unseenTasks: [] };
   const kept = { episodesFile, episodes: () => first(episodes(), MOST_EPISODES) };
   return { ...common, ...(await episodeReturns(kept, suite, official.allocation)) };
-}
-
-function checkedSummary({ summary, summaryFile }: RecordedEvaluation): RecordedSummary {
-  const parsed = summarySchema.safeParse(summary);
-  if (parsed.success) return parsed.data;
-  const problems = problemsOf(parsed.error, summary, KNOWN).map((problem) => problemLine(summaryFile, problem));
-  throw new InputError(
-    'plan.baseline',
-    `${problems.join('\n')}\nexpected the summary of one evaluation with ${FEWEST_EPISODES} resolved episodes or more: the directory that "muster eval --out" made, or what "muster eval --json" printed`,
-  );
 }
 
 function summarisedReturns({ official }: RecordedSummary): Pick<PlanBaseline, 'from' | 'returns'> {

@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { InputError } from '../kernel/errors.ts';
 import { parseDigest, type Digest } from '../kernel/ids.ts';
 import { FAILURE_CAUSES, type Outcome } from '../kernel/outcome.ts';
-import { allocationSchema } from './suite.ts';
+import { assertPlayedOn, checkedRecord, recordedSummarySchema, type Refusal } from './recorded-summary.ts';
 import { episodePlanner, type AllocationDeclaration, type SuiteDefinition } from './suite-definition.ts';
-import { digestSchema } from './summary.ts';
 
 /** An evaluation as it was kept, unchecked. */
 export interface RecordedFiles {
@@ -21,15 +20,7 @@ export interface RecordedBaseline {
   readonly outcomes: readonly { readonly task: number; readonly outcome: Outcome }[];
 }
 
-const summarySchema = z.object({
-  schema: z.literal('muster.summary/1'),
-  official: z.object({
-    suite: z.object({ digest: digestSchema }),
-    checkpoint: z.object({ digest: digestSchema }),
-    // Summaries of versions that knew one way only do not say it.
-    allocation: allocationSchema.default('proportional'),
-  }),
-});
+const NOT_KEPT: Refusal = { code: 'results.invalid', remedy: 'expected what "muster eval --out" writes; record the evaluation again' };
 
 const outcomeSchema = z.discriminatedUnion('kind', [
   // JSON has no infinite numbers: a return that was none is null there, and failed as what it was.
@@ -51,13 +42,11 @@ const episodeSchema = z.object({
  * have had the task and the seeds that it has in this suite, whatever its returns.
  */
 export async function recordedBaseline(files: RecordedFiles, suite: SuiteDefinition): Promise<RecordedBaseline> {
-  const { official } = checked(summarySchema, files.summary, files.summaryFile);
-  if (official.suite.digest !== suite.digest) {
-    throw new InputError(
-      'comparison.suite-differs',
-      `${files.summaryFile}: the baseline was played on the suite ${official.suite.digest}, and this one is ${suite.digest}; evaluate the baseline on this suite, or give its checkpoint in place of its results`,
-    );
-  }
+  const { official } = checkedRecord(recordedSummarySchema, files.summary, files.summaryFile, NOT_KEPT);
+  assertPlayedOn(suite, official, files.summaryFile, {
+    code: 'comparison.suite-differs',
+    remedy: 'evaluate the baseline on this suite, or give its checkpoint in place of its results',
+  });
   if (official.allocation === 'adaptive') {
     throw new InputError(
       'comparison.baseline-allocation',
@@ -83,7 +72,7 @@ export async function recordedOutcomes(
   const outcomes: RecordedBaseline['outcomes'][number][] = [];
   for await (const { line, value } of files.episodes()) {
     const where = `${files.episodesFile}:${line}`;
-    const { index, task, environmentSeed, policySeed, outcome } = checked(episodeSchema, value, where);
+    const { index, task, environmentSeed, policySeed, outcome } = checkedRecord(episodeSchema, value, where, NOT_KEPT);
     // Surplus episodes come last and may leave gaps: what follows one has no use.
     if (index > outcomes.length) break;
     const planned = plan(index);
@@ -105,12 +94,4 @@ function differs(where: string, index: number): InputError {
     'comparison.baseline',
     `${where}: episode ${index} is not what this suite plays at that index; give a directory that "muster eval --out" wrote for this suite, with tasks in proportion to their weights`,
   );
-}
-
-function checked<Value>(schema: z.ZodType<Value>, value: unknown, where: string): Value {
-  const parsed = schema.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issue = parsed.error.issues[0];
-  const field = issue?.path.join('.') || 'document';
-  throw new InputError('results.invalid', `${where}: ${field}: ${issue?.message ?? 'invalid'}; expected what "muster eval --out" writes`);
 }

@@ -4,8 +4,10 @@ import { InfrastructureError } from '../kernel/errors.ts';
 export class RunFailedError<Document> extends InfrastructureError {
   readonly partial: Document;
 
-  constructor(code: string, message: string, partial: Document, cause: Error) {
-    super(code, message, { cause });
+  /** @param played how much of it, as people say it: `12 episodes`. */
+  constructor(run: 'evaluation' | 'comparison', played: string, partial: Document & { readonly partial: boolean }, cause: Error) {
+    const how = partial.partial ? 'was given up' : 'could not be kept whole, though it was over';
+    super(`${run}.failed`, `the ${run} ${how} after ${played}: ${cause.message}`, { cause });
     this.partial = partial;
   }
 }

@@ -1,4 +1,4 @@
-import { abortError, untilAborted } from '../kernel/abort.ts';
+import { untilAborted } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { Outcome } from '../kernel/outcome.ts';
@@ -7,10 +7,11 @@ import type { Sandbox, SandboxExit } from '../pool/sandbox.ts';
 import { describeExit, outcomeOfExit, wasKilled } from './exit-outcome.ts';
 import { Asks } from './asks.ts';
 import { Channel } from './channel.ts';
-import { PROTOCOL_VERSION, type EpisodeFrame, type LoadFrame, type MalformedFrame, type MusterFrame, type RunnerFrame } from './frames.ts';
-import { outcomeOfFrame, type Collected, type PlayedEpisode } from './played-episode.ts';
-import { Playlist, type EpisodeRange, type PlannedEpisode } from './playlist.ts';
-import { Watchdog } from './watchdog.ts';
+import { PROTOCOL_VERSION, type LoadFrame, type MalformedFrame, type MusterFrame, type RunnerFrame } from './frames.ts';
+import type { Collected } from './played-episode.ts';
+import { Playing, type PlayTerms } from './playing.ts';
+import type { EpisodeRange, PlannedEpisode } from './playlist.ts';
+import { Uncollected } from './uncollected.ts';
 
 /**
  * The conversation with the runner in one sandbox, from its first frame to its end.
@@ -24,29 +25,25 @@ import { Watchdog } from './watchdog.ts';
  */
 export class RunnerSession implements Occupant {
   readonly #channel: Channel;
-  readonly #playlist = new Playlist();
-  readonly #watchdog: Watchdog;
+  readonly #playing: Playing;
+  readonly #uncollected = new Uncollected();
   readonly #ready = Promise.withResolvers<void>();
   readonly #gone = Promise.withResolvers<string>();
   readonly #asks = new Asks();
-  #news = Promise.withResolvers<void>();
-  #played: PlayedEpisode[] = [];
   #closed: Closed | undefined;
-  #terms: PlayTerms = { episodeMilliseconds: 60_000, beginMilliseconds: 60_000, code: '' };
-  #metrics: readonly string[] = [];
   #sequence = 0;
   #isReady = false;
-  /** Whether the runner itself keeps what is printed: then stderr, which has it too, counts for last words alone. */
-  #keepsLogs = false;
-  #heeded: AbortSignal | undefined;
-  readonly #onAbort = (): void => this.#news.resolve();
 
   /** Resolves with the reason once the session is closed; never rejects. */
   readonly gone: Promise<string> = this.#gone.promise;
 
   private constructor(sandbox: Sandbox, clock: Clock) {
-    this.#watchdog = new Watchdog(clock, () => this.#onDeadline());
     this.#channel = new Channel(sandbox, { onFrame: (frame) => this.#onFrame(frame), onExit: (exit) => this.#onExit(exit) });
+    this.#playing = new Playing(clock, {
+      onPlayed: (episode) => this.#uncollected.add(episode),
+      onLate: (reason, outcome) => this.#close(reason, outcome),
+      takeStderr: () => this.#channel.takeStderr(),
+    });
   }
 
   /**
@@ -67,8 +64,7 @@ export class RunnerSession implements Occupant {
    */
   async load(request: Omit<LoadFrame, 'type' | 'load'>, terms: PlayTerms, signal: AbortSignal): Promise<void> {
     const load = this.#nextId();
-    this.#terms = terms;
-    this.#metrics = request.metrics;
+    this.#playing.agree(terms, request.metrics);
     const frame = await this.#ask(`load ${load}`, { type: 'load', load, ...request }, signal);
     switch (frame.type) {
       case 'loaded':
@@ -93,8 +89,7 @@ export class RunnerSession implements Occupant {
       return;
     }
     const range: EpisodeRange = { id: this.#nextId(), episodes };
-    if (this.#playlist.ranges === 0) this.#watchdog.restart(this.#terms.beginMilliseconds);
-    this.#playlist.add(range);
+    this.#playing.add(range);
     this.#channel.send({
       type: 'play',
       range: range.id,
@@ -104,17 +99,17 @@ export class RunnerSession implements Occupant {
 
   /** Ranges sent whose last outcome has not come yet. */
   get outstandingRanges(): number {
-    return this.#playlist.ranges;
+    return this.#playing.ranges;
   }
 
   /** Episodes sent whose outcome has not been collected yet. */
   get outstandingEpisodes(): number {
-    return this.#playlist.episodes + this.#played.length;
+    return this.#playing.episodes + this.#uncollected.count;
   }
 
   /** Whether `collect` has, or will have, something to give: outcomes that are owed or not taken yet, or the session's end. */
   get isBusy(): boolean {
-    return this.#playlist.ranges > 0 || this.#played.length > 0 || this.#closed !== undefined;
+    return this.#playing.ranges > 0 || this.#uncollected.count > 0 || this.#closed !== undefined;
   }
 
   get isClosed(): boolean {
@@ -128,32 +123,16 @@ export class RunnerSession implements Occupant {
 
   /** Whether code has run here that another checkpoint or suite brought along: what it left behind must not meet this code, or data. */
   isTaintedFor(code: string): boolean {
-    return this.#terms.code !== '' && this.#terms.code !== code;
+    return this.#playing.terms.code !== '' && this.#playing.terms.code !== code;
   }
 
   /** Waits for outcomes, or for the session's end, and takes them all. @throws the signal's reason when it is aborted before there are any. */
   async collect(signal: AbortSignal): Promise<Collected> {
-    while (this.#played.length === 0 && !this.#closed) {
-      if (signal.aborted) throw abortError(signal);
-      this.#heed(signal);
-      await this.#news.promise;
-      this.#news = Promise.withResolvers();
-    }
-    const played = this.#played;
-    this.#played = [];
+    await this.#uncollected.arrival(signal);
+    // Taken at the moment at which the end is looked at: the last outcomes come with it, not after it.
+    const played = this.#uncollected.takeAll();
     if (!this.#closed) return { played };
     return { played, closed: { reason: this.#closed.reason, unplayed: this.#closed.unplayed.splice(0) } };
-  }
-
-  /**
-   * Lets the signal end a wait for news. It stays listened to until another one is, or the session closes: hundreds of sessions share one,
-   * and adding or removing a listener takes time in proportion to those that it has.
-   */
-  #heed(signal: AbortSignal): void {
-    if (signal === this.#heeded) return;
-    this.#heeded?.removeEventListener('abort', this.#onAbort);
-    signal.addEventListener('abort', this.#onAbort, { once: true });
-    this.#heeded = signal;
   }
 
   /** @throws InfrastructureError when the session is closed before the runner has answered. */
@@ -197,10 +176,10 @@ export class RunnerSession implements Occupant {
       case 'pong':
         return this.#onAnswer(`ping ${frame.ping}`, frame);
       case 'begin':
-        return this.#onBegin(frame.range);
+        return this.#violationIf(this.#playing.begin(frame.range));
       case 'completed':
       case 'failed':
-        return this.#onEpisode(frame);
+        return this.#violationIf(this.#playing.answer(frame));
     }
   }
 
@@ -215,37 +194,8 @@ export class RunnerSession implements Occupant {
     if (!this.#asks.answer(key, frame)) this.#violation(`"${frame.type}" was not asked for`);
   }
 
-  #onBegin(range: number): void {
-    const problem = this.#playlist.begin(range);
-    if (problem) return this.#violation(problem);
-    this.#watchdog.restart(this.#terms.episodeMilliseconds);
-  }
-
-  #onEpisode(frame: EpisodeFrame): void {
-    const { due } = this.#playlist;
-    const problem = this.#playlist.answer(frame.range, frame.index);
-    if (problem || !due) return this.#violation(problem ?? 'an outcome when none was due');
-    this.#keepsLogs ||= frame.log !== undefined;
-    const log = this.#keepsLogs ? frame.log : this.#channel.takeStderr();
-    const seconds = Math.min(frame.seconds, this.#terms.episodeMilliseconds / 1000);
-    const outcome = outcomeOfFrame(frame, this.#metrics);
-    this.#report({ index: due.index, outcome, seconds, killed: false, ...(log ? { log } : {}) });
-    this.#rearm();
-  }
-
-  #rearm(): void {
-    if (this.#playlist.due) this.#watchdog.restart(this.#terms.episodeMilliseconds);
-    else if (this.#playlist.ranges > 0) this.#watchdog.restart(this.#terms.beginMilliseconds);
-    else this.#watchdog.stop();
-  }
-
-  #onDeadline(): void {
-    if (this.#playlist.due) {
-      const seconds = this.#terms.episodeMilliseconds / 1000;
-      this.#close('the time limit of an episode passed', { kind: 'failed', cause: 'timeout', detail: `not finished within ${seconds} s` });
-    } else {
-      this.#close('the runner did not begin its work in time', undefined);
-    }
+  #violationIf(problem: string | undefined): void {
+    if (problem !== undefined) this.#violation(problem);
   }
 
   #violation(what: string): void {
@@ -259,41 +209,17 @@ export class RunnerSession implements Occupant {
     this.#close(reason, outcome, wasKilled(exit));
   }
 
-  #report(episode: PlayedEpisode): void {
-    this.#played.push(episode);
-    this.#news.resolve();
-  }
-
   #close(reason: string, outcomeOfDue: Outcome | undefined, killed = false): void {
     if (this.#closed) return;
-    this.#watchdog.stop();
     this.#channel.mute();
-    this.#heeded?.removeEventListener('abort', this.#onAbort);
-    const { due } = this.#playlist;
-    if (due && outcomeOfDue) {
-      const seconds = this.#watchdog.elapsedMilliseconds / 1000;
-      const log = this.#channel.takeStderr();
-      this.#report({ index: due.index, outcome: outcomeOfDue, seconds, killed, ...(log ? { log } : {}) });
-      this.#playlist.skipDue();
-    }
-    this.#closed = { reason, unplayed: [...this.#playlist.drain()] };
+    this.#closed = { reason, unplayed: [...this.#playing.end(outcomeOfDue, killed)] };
     const error = new InfrastructureError('runner.gone', reason);
     this.#ready.promise.catch(() => undefined);
     this.#ready.reject(error);
     this.#asks.fail(error);
     this.#gone.resolve(reason);
-    this.#news.resolve();
+    this.#uncollected.end();
   }
-}
-
-/** What holds for all that is played until the next load. */
-export interface PlayTerms {
-  /** From the moment the episode starts in the sandbox. */
-  readonly episodeMilliseconds: number;
-  /** From a range being sent to an idle runner until it says that it begins. */
-  readonly beginMilliseconds: number;
-  /** Names the code that the load brings along, of a checkpoint or a suite; empty when both are data alone. */
-  readonly code: string;
 }
 
 interface Closed {

@@ -29,6 +29,12 @@ export class Watchdog {
     this.#arm(limitMilliseconds);
   }
 
+  /** No deadline until the next restart, which is likely soon: a pending timer stays, and does nothing should it fire. */
+  pause(): void {
+    this.#deadline = undefined;
+  }
+
+  /** Leaves no timer behind. */
   stop(): void {
     this.#deadline = undefined;
     this.#timer?.[Symbol.dispose]();

@@ -90,7 +90,7 @@ test('the prefix grows as far as there is no gap', () => {
   expect(fold.offer(2, 0, completed(2))).toEqual({ kind: 'held' });
   expect(fold.offer(1, 0, completed(1))).toEqual({ kind: 'held' });
   expect([fold.folded, fold.surplus, fold.running().mean]).toEqual([0, 2, undefined]);
-  expect(fold.offer(0, 0, completed(0))).toEqual({ kind: 'folded', episodes: 3 });
+  expect(fold.offer(0, 0, completed(0))).toEqual({ kind: 'folded', indices: 3 });
   expect([fold.folded, fold.surplus, fold.running().mean]).toEqual([3, 0, 1]);
 });
 

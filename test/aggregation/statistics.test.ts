@@ -270,15 +270,21 @@ test('the histogram shows every resolved return', () => {
   expect(foldOf([]).official().histogram).toBeNull();
 });
 
-test('the course ends with the official figures, and its intervals are those of the rule', () => {
-  const certified: Stop = { rule: 'certified', halfWidth: 0.5, confidence: 0.95 };
+test.each<Stop>([
+  { rule: 'certified', halfWidth: 0.5, confidence: 0.95 },
+  { rule: 'fixed', episodes: 1000, confidence: 0.95 },
+  { rule: 'approximate', halfWidth: 0.5, confidence: 0.95 },
+])('$rule: the course ends with the official figures, and its intervals are those that the rule gave on the way', (stop) => {
   const long = Array.from({ length: 300 }, (_, index): Played => ({ task: 0, return: index % 2 === 0 ? 0 : 10 }));
-  const official = foldOf(long, certified).official();
+  const official = foldOf(long, stop).official();
   const { course, episodes, mean, interval } = official;
   expect(course.at(-1)).toEqual({ episodes, mean, low: interval?.low, high: interval?.high });
   expect(course.map((point) => point.episodes)).toEqual(Array.from({ length: 75 }, (_, point) => 4 * (point + 1)));
-  const halfway = foldOf(long.slice(0, 152), certified).official();
+  const halfway = foldOf(long.slice(0, 152), stop).official();
   expect(course.find((point) => point.episodes === 152)).toEqual(halfway.course.at(-1));
+});
+
+test('without a resolved episode the course has no mean', () => {
   expect(foldOf([]).official().course).toEqual([]);
   expect(foldOf([lost]).official().course).toMatchObject([{ episodes: 1, mean: null }]);
 });

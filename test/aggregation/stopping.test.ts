@@ -119,6 +119,19 @@ test('with every rule, the answer depends on the folded prefix alone and not on 
   );
 });
 
+test('with every rule, an interval that is made later is that of the moment it was asked for', () => {
+  fc.assert(
+    fc.property(withMissing, everyRule, (seen, stop) => {
+      const rule = stoppingRule(stop, bounds);
+      const moments = seen.map((score) => {
+        rule.fold(score);
+        return { atOnce: rule.interval(), later: rule.intervalLater() };
+      });
+      for (const { atOnce, later } of moments) expect(later()).toEqual(atOnce);
+    }),
+  );
+});
+
 test('a rule with a target is satisfied only by an interval that is so narrow', () => {
   const streams = fc.tuple(fc.nat(2 ** 31), fc.constantFrom(0, 0.5, 4), fc.constantFrom(0, 0.01));
   const rules = fc.constantFrom(certified, approximate, asymptotic);

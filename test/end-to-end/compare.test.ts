@@ -1,4 +1,4 @@
-import { cp, readFile, writeFile } from 'node:fs/promises';
+import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { comparisonSummarySchema, type ComparisonSummary } from '../../src/orchestrator/comparison-summary.ts';
@@ -63,6 +63,16 @@ describe('muster compare', () => {
     expect(result.exitCode).toBe(2);
     expect(result.stderr.match(/sha256:[0-9a-f]{64}/g)).toHaveLength(2);
     expect(result.stderr).toContain('evaluate the baseline on this suite');
+  });
+
+  it('refuses results that were kept without their episodes, and says what to give in their place', async () => {
+    await using stage = await Stage.open();
+    const kept = stage.path('kept');
+    await stage.run(['eval', CARTPOLE, '-c', ANYTHING, '--episodes', '4', '--out', kept, '-n', '1']);
+    await rm(path.join(kept, 'episodes.ndjson'));
+    const result = await stage.run(compare('-b', kept, '-c', LATE));
+    expect({ exitCode: result.exitCode, stdout: result.stdout }).toEqual({ exitCode: 2, stdout: '' });
+    expect(result.stderr).toMatch(/kept\/episodes\.ndjson cannot be read: .*; give the whole directory, or record the evaluation again/);
   });
 
   it('that is interrupted prints the partial comparison', async () => {

@@ -1,0 +1,31 @@
+import type { Command } from 'commander';
+import { wholeNumber } from './flag-values.ts';
+
+/** Flags of every command about a suite. */
+export interface SuiteFlags {
+  readonly sandboxes?: number;
+  readonly json?: true;
+  /** Path of a configuration file. */
+  readonly config?: string;
+}
+
+/** Flags of the commands that play episodes. */
+export interface RunFlags extends SuiteFlags {
+  /** New directory for summary, episodes and configuration. */
+  readonly out?: string;
+  /** Path of an HTML file. */
+  readonly report?: string;
+}
+
+export function addSuiteFlags(command: Command): Command {
+  return command
+    .option('-n, --sandboxes <count>', 'most sandboxes at a time', wholeNumber)
+    .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .option('--json', 'print exactly one JSON document on stdout');
+}
+
+export function addRunFlags(command: Command): Command {
+  return addSuiteFlags(command)
+    .option('-o, --out <directory>', 'keep summary, episodes and configuration in a new directory')
+    .option('--report <file>', 'write a page to look at (HTML, in one file)');
+}
