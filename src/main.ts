@@ -5,6 +5,7 @@ import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import { openRecordedEvaluation } from './adapters/results/recorded-evaluation.ts';
 import { ResultsDirectory } from './adapters/results/results-directory.ts';
 import type { Config } from './config/config.ts';
+import { contentToShare, type Played } from './content-to-share.ts';
 import { keptConfig } from './config/kept-config.ts';
 import { loadConfig } from './config/load-config.ts';
 import { systemClock } from './kernel/clock.ts';
@@ -77,7 +78,7 @@ export class Muster implements AsyncDisposable {
     this.#config = config;
     this.#log = log;
     this.#store = store;
-    this.#pools = new Pools(config, systemClock);
+    this.#pools = new Pools(config, systemClock, log);
   }
 
   /** @throws InfrastructureError when the state directory cannot be used. */
@@ -101,12 +102,15 @@ export class Muster implements AsyncDisposable {
     const checkpoint = await this.#store.add(filesystemSource, resolve(input.checkpoint), signal, input.labels);
     await using results = await this.#results(options.out, { suite: suite.definition, checkpoint: identity(checkpoint) });
     const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
-    const play = async (): Promise<Summary> =>
-      evaluateOn(await this.#context(suite.definition.template, signal), request, {
+    const play = async (): Promise<Summary> => {
+      const context = await this.#context({ ...request, checkpoints: [checkpoint] }, signal);
+      using _sharing = context.sharing;
+      return await evaluateOn(context, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
         ...(results ? { episodes: results } : {}),
         signal,
       });
+    };
     return await kept(results, play, (partial, cause) => new EvaluationFailedError(partial, cause));
   }
 
@@ -129,12 +133,16 @@ export class Muster implements AsyncDisposable {
     };
     await using results = await this.#results(options.out, { suite, ...compared });
     const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
-    const play = async (): Promise<ComparisonSummary> =>
-      compareOn(await this.#context(suite.template, signal), request, {
+    const play = async (): Promise<ComparisonSummary> => {
+      const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
+      const context = await this.#context({ suite, suiteFiles, checkpoints: played }, signal);
+      using _sharing = context.sharing;
+      return await compareOn(context, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
         ...(results ? { episodes: results } : {}),
         signal,
       });
+    };
     return await kept(results, play, (partial, cause) => new ComparisonFailedError(partial, cause));
   }
 
@@ -166,9 +174,12 @@ export class Muster implements AsyncDisposable {
     return out === undefined ? undefined : ResultsDirectory.create(out, { config: keptConfig(this.#config), ...facts });
   }
 
-  async #context(template: string, signal: AbortSignal): Promise<EvaluateContext> {
+  async #context(played: Played, signal: AbortSignal): Promise<EvaluateContext> {
+    const { template } = played.suite;
     const settings = this.#pools.settings(template);
+    const content = contentToShare(played, settings, this.#distributor);
     return {
+      sharing: await this.#pools.share(template, content, signal),
       pool: await this.#pools.of(template, signal),
       provider: settings.provider,
       maxSandboxes: this.#config.pool.max,

@@ -6,6 +6,7 @@ import { openRecordedEvaluation } from './adapters/results/recorded-evaluation.t
 import { readSummaryFile } from './adapters/results/summary-file.ts';
 import type { Config } from './config/config.ts';
 import { systemClock } from './kernel/clock.ts';
+import { silentLog } from './kernel/log.ts';
 import { InfrastructureError, messageOf } from './kernel/errors.ts';
 import type { EvaluationPlan } from './orchestrator/evaluation-plan.ts';
 import { planBaseline, type RecordedEvaluation } from './orchestrator/plan-baseline.ts';
@@ -27,7 +28,7 @@ export interface PlanInput extends SuiteInput {
  */
 export async function plan(input: PlanInput, config: Config, signal: AbortSignal): Promise<EvaluationPlan> {
   const suite = await definitionOf(input, config, signal);
-  await using pools = new Pools(config, systemClock);
+  await using pools = new Pools(config, systemClock, silentLog);
   const { costPerSandboxHour } = pools.settings(suite.template);
   const baseline = input.baseline === undefined ? undefined : await planBaseline(await recorded(resolve(input.baseline)), suite);
   return await planEvaluation({ suite, baseline, sandboxes: config.pool.max, costPerSandboxHour }, signal);

@@ -8,17 +8,27 @@ import type { TemplateConfig } from './config/schema.ts';
 import { untilAborted } from './kernel/abort.ts';
 import type { Clock } from './kernel/clock.ts';
 import { InputError } from './kernel/errors.ts';
+import type { Log } from './kernel/log.ts';
 import { parseOwnerId, parseSandboxId, type OwnerId } from './kernel/ids.ts';
 import { createPool, type Pool } from './pool/pool.ts';
 import type { SandboxProvider } from './pool/sandbox.ts';
+import type { SharedContent, Sharing } from './pool/shared-content.ts';
 import type { SandboxTemplate } from './pool/template.ts';
 import { RunnerSession } from './runner/session.ts';
 
 export const PROJECT_DIRECTORY = join(dirname(fileURLToPath(import.meta.url)), '..');
 
+interface ProviderGround {
+  readonly stateDir: string;
+  readonly owner: OwnerId;
+  readonly clock: Clock;
+  /** Told what goes wrong without anything failing for it. */
+  readonly log: (message: string) => void;
+}
+
 /** How a provider comes to be, and what it makes of a template as configured. */
 interface ProviderKind {
-  open(ground: { readonly stateDir: string; readonly owner: OwnerId; readonly clock: Clock }): SandboxProvider;
+  open(ground: ProviderGround): SandboxProvider;
   template(name: string, settings: TemplateConfig, projectDirectory: string, signal: AbortSignal): Promise<SandboxTemplate>;
 }
 
@@ -26,19 +36,26 @@ const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
   bubblewrap: { open: createBubblewrapProvider, template: pythonTemplate },
 };
 
+interface OpenPool {
+  readonly pool: Pool<RunnerSession>;
+  readonly made: SandboxTemplate;
+}
+
 /** The sandboxes of one Muster: a pool for each template that was asked for, opened when it is first needed. Part of the composition root. */
 export class Pools implements AsyncDisposable {
   readonly #config: Config;
   readonly #clock: Clock;
+  readonly #log: Log;
   readonly #owner = parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`);
   readonly #providers = new Map<TemplateConfig['provider'], SandboxProvider>();
-  readonly #pools = new Map<string, Promise<Pool<RunnerSession>>>();
+  readonly #pools = new Map<string, Promise<OpenPool>>();
   readonly #closing = new AbortController();
   #sandboxes = 0;
 
-  constructor(config: Config, clock: Clock) {
+  constructor(config: Config, clock: Clock, log: Log) {
     this.#config = config;
     this.#clock = clock;
+    this.#log = log;
   }
 
   /** @throws InputError `template.unknown` when the configuration has none of the name. */
@@ -50,8 +67,20 @@ export class Pools implements AsyncDisposable {
     throw new InputError('template.unknown', `the suite's template "${template}" is not in the configuration; it has ${known}`);
   }
 
-  /** One pool a template; one that could not be opened is tried again by the next caller. */
+  /** The template's pool. */
   async of(template: string, signal: AbortSignal): Promise<Pool<RunnerSession>> {
+    return (await this.#opened(template, signal)).pool;
+  }
+
+  /** Has the template's sandboxes made with the content in memory, where the provider can. */
+  async share(template: string, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing | undefined> {
+    if (content.length === 0) return undefined;
+    const { made } = await this.#opened(template, signal);
+    return await this.#provider(this.settings(template).provider).share?.(made, content, signal);
+  }
+
+  /** One pool a template; one that could not be opened is tried again by the next caller. */
+  async #opened(template: string, signal: AbortSignal): Promise<OpenPool> {
     let opening = this.#pools.get(template);
     if (!opening) {
       opening = this.#open(template, this.#closing.signal);
@@ -64,15 +93,16 @@ export class Pools implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
     const pools = await Promise.allSettled(this.#pools.values());
-    for (const pool of pools) if (pool.status === 'fulfilled') await pool.value[Symbol.asyncDispose]();
+    for (const open of pools) if (open.status === 'fulfilled') await open.value.pool[Symbol.asyncDispose]();
     for (const provider of this.#providers.values()) await provider[Symbol.asyncDispose]();
   }
 
-  async #open(name: string, signal: AbortSignal): Promise<Pool<RunnerSession>> {
+  async #open(name: string, signal: AbortSignal): Promise<OpenPool> {
     const settings = this.settings(name);
+    const made = await PROVIDERS[settings.provider].template(name, settings, PROJECT_DIRECTORY, signal);
     const pool = createPool({
       provider: this.#provider(settings.provider),
-      template: await PROVIDERS[settings.provider].template(name, settings, PROJECT_DIRECTORY, signal),
+      template: made,
       config: this.#config.pool,
       clock: this.#clock,
       warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, this.#clock, abandoned),
@@ -80,7 +110,7 @@ export class Pools implements AsyncDisposable {
     });
     try {
       await pool.started();
-      return pool;
+      return { pool, made };
     } catch (error) {
       await pool[Symbol.asyncDispose]();
       throw error;
@@ -88,9 +118,13 @@ export class Pools implements AsyncDisposable {
   }
 
   #provider(name: TemplateConfig['provider']): SandboxProvider {
-    const open = (): SandboxProvider => PROVIDERS[name].open({ stateDir: this.#config.stateDir, owner: this.#owner, clock: this.#clock });
-    const provider = this.#providers.get(name) ?? open();
+    const provider = this.#providers.get(name) ?? PROVIDERS[name].open(this.#ground());
     this.#providers.set(name, provider);
     return provider;
+  }
+
+  #ground(): ProviderGround {
+    const log = (message: string): void => this.#log.warn({}, message);
+    return { stateDir: this.#config.stateDir, owner: this.#owner, clock: this.#clock, log };
   }
 }

@@ -37,6 +37,10 @@ class Outbox:
     channel: socket.socket
     _waiting: deque[tuple[Message, list[int]]] = field(default_factory=deque)
 
+    @property
+    def is_empty(self) -> bool:
+        return not self._waiting
+
     def put(self, message: Message, descriptors: list[int]) -> None:
         self._waiting.append((message, descriptors))
 

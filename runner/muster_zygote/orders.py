@@ -17,6 +17,7 @@ class Orders:
         self.descriptor = os.dup(0)
         self._output = os.dup(1)
         self._unfinished = b""
+        self._early: list[Object] = []
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
@@ -27,9 +28,15 @@ class Orders:
         while True:
             arrived = self.arrived()
             if arrived:
-                return arrived[0]
+                first, *self._early = arrived
+                return first
             if self.ended:
                 raise EOFError("the input has ended")
+
+    def early(self) -> list[Object]:
+        """What came together with the first."""
+        early, self._early = self._early, []
+        return early
 
     def arrived(self) -> list[Object]:
         """The orders that one read brings. To be called when there is something to be read."""

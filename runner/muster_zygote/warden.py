@@ -78,9 +78,10 @@ class Warden:
         """Returns when Muster has closed the input."""
         self._fork_base_image()
         woken = wake_on_child()
-        self._selector.register(self._orders.descriptor, selectors.EVENT_READ, self._obey_all)
+        self._selector.register(self._orders.descriptor, selectors.EVENT_READ, lambda: self._obey_all(self._orders.arrived()))
         self._selector.register(self._reports, selectors.EVENT_READ, self._hear_walls)
         self._selector.register(woken, selectors.EVENT_READ, lambda: woken.recv(4096))
+        self._obey_all(self._orders.early())
         while not self._orders.ended:
             for key, events in self._selector.select():
                 if isinstance(key.data, str):
@@ -100,8 +101,8 @@ class Warden:
         self._images[key] = ImageLink(Outbox(channel))
         self._selector.register(channel, selectors.EVENT_READ, key)
 
-    def _obey_all(self) -> None:
-        for order in self._orders.arrived():
+    def _obey_all(self, orders: list[Object]) -> None:
+        for order in orders:
             match as_choice(order["type"], "type", ("fork", "kill", "image", "retire")):
                 case "fork":
                     self._build(order)
@@ -174,6 +175,7 @@ class Warden:
             if not image.outbox.flush():
                 events |= selectors.EVENT_WRITE
         self._selector.modify(image.outbox.channel, events, key)
+        self._drop_if_idle(key, image)
 
     def _converse(self, key: str, events: int) -> None:
         image = self._images[key]
@@ -242,7 +244,7 @@ class Warden:
             self._drop_if_idle(key, image)
 
     def _drop_if_idle(self, key: str, image: ImageLink) -> None:
-        if image.retired and image.sandboxes == 0:
+        if image.retired and image.sandboxes == 0 and image.outbox.is_empty:
             self._lose_image(key, "it is not needed any more")
 
     def _kill(self, name: str) -> None:

@@ -68,6 +68,15 @@ const templateSchema = z
       .describe(
         'forked: sandboxes share the memory of one process that has imported everything; plain: each imports for itself; auto: forked where possible',
       ),
+    sharedPolicies: z
+      .enum(['auto', 'never'])
+      .describe('auto: forked sandboxes share one copy in memory of a large checkpoint that is data alone; never: each loads its own'),
+    sharedCode: z
+      .array(z.string().min(1).max(200))
+      .max(256)
+      .describe(
+        'names of suites, and digests of checkpoints, whose own code may be loaded before sandboxes are forked, outside of their walls',
+      ),
     environment: z.record(variableName, variableValue).describe('environment variables inside; nothing is inherited'),
     mounts: z
       .array(z.strictObject({ source: absolutePath, target: absolutePath }))

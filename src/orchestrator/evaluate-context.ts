@@ -2,6 +2,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Distributor } from '../policy-distribution/distributor.ts';
 import type { Pool } from '../pool/pool.ts';
+import type { Sharing } from '../pool/shared-content.ts';
 import type { RunnerSession } from '../runner/session.ts';
 import type { ArmConfig } from './arm.ts';
 
@@ -15,6 +16,8 @@ export interface EvaluateContext {
   /** In the currency that budgets are written in; undefined when the template has no price. */
   readonly costPerSandboxHour?: number | undefined;
   readonly distributor: Distributor;
+  /** What the sandboxes are to have in memory from their beginning, when anything. */
+  readonly sharing?: Sharing | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: EvaluationRunConfig;

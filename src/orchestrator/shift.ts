@@ -6,6 +6,7 @@ import type { Log } from '../kernel/log.ts';
 import { mayBringCode } from '../policy-distribution/checkpoint.ts';
 import type { Distributor } from '../policy-distribution/distributor.ts';
 import { LeaseLostError, type Lease } from '../pool/lease.ts';
+import type { Sharing } from '../pool/shared-content.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
 import type { RunnerSession } from '../runner/session.ts';
 import type { Arm } from './arm.ts';
@@ -15,6 +16,7 @@ import type { Waiters } from './waiters.ts';
 export interface ShiftContext {
   readonly arm: Arm;
   readonly distributor: Distributor;
+  readonly sharing?: Sharing | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: { readonly loadMilliseconds: number; readonly beginMilliseconds: number };
@@ -57,6 +59,7 @@ export class Shift {
   async work(): Promise<void> {
     const code = this.#code();
     if (this.#session.isTaintedFor(code)) return this.#lease.discard('it has run code that came with another checkpoint or suite');
+    if (this.#isToShare()) return this.#lease.discard('one that shares what is to be loaded takes its place');
     try {
       await this.#load(code);
     } catch (error) {
@@ -64,6 +67,14 @@ export class Shift {
     }
     this.#context.arm.wasLoaded = true;
     await this.#play();
+  }
+
+  /** Whether the sandbox was made before what it needs was shared: another one costs milliseconds, loading it may take seconds. */
+  #isToShare(): boolean {
+    const { sharing } = this.#context;
+    if (!sharing?.isOn) return false;
+    const { shares } = this.#lease.sandbox;
+    return sharing.digests.some((digest) => shares?.has(digest) !== true);
   }
 
   /** Digests of all that brings code with it; empty when everything is data. */

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { OwnerId, SandboxId } from '../kernel/ids.ts';
+import type { SharedContent, Sharing } from './shared-content.ts';
 import type { Isolation, SandboxTemplate } from './template.ts';
 
 /**
@@ -14,6 +15,8 @@ export interface Sandbox {
   /** The program's output, byte for byte. Not reading it stops the program, not Muster (back-pressure). */
   readonly stdout: Readable;
   readonly stderr: Readable;
+  /** Digests of what the program has had in memory from its beginning; none where this is left out. */
+  readonly shares?: ReadonlySet<string>;
   /** How the program ended. Resolves once, after the last byte of output can be read; never rejects. */
   readonly exit: Promise<SandboxExit>;
   /**
@@ -66,6 +69,12 @@ export interface SandboxProvider extends AsyncDisposable {
    * @throws InfrastructureError when the sandbox cannot be made.
    */
   create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox>;
+  /**
+   * Has sandboxes of this template made with the content in memory, loaded once for all. Left out by providers that cannot.
+   *
+   * @throws InfrastructureError when the content cannot be delivered.
+   */
+  share?(template: SandboxTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing>;
   /** Destroys the sandboxes of owners that are gone. @returns their ids. */
   sweep(signal: AbortSignal): Promise<readonly SandboxId[]>;
 }

@@ -1,10 +1,11 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { abortError, untilAborted } from '../../../kernel/abort.ts';
+import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf, MusterError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
+import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
 import { type Capabilities, findBubblewrap, probeCapabilities } from './capabilities.ts';
 import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroup-files.ts';
@@ -20,8 +21,7 @@ import { etcDirectory, filterFile, openOwnerDirectory, ownerDirectory } from '..
 import type { SandboxCgroup } from '../local/sandbox-cgroup.ts';
 import type { SandboxedProgram } from '../local/sandboxed-program.ts';
 import { sweepOwners } from '../local/sweep.ts';
-import { BASE_IMAGE } from '../zygote/warden-messages.ts';
-import { type ForkableTemplate, Wardens } from '../zygote/wardens.ts';
+import { type WardenGround, Wardens } from '../zygote/wardens.ts';
 
 export interface BubblewrapOptions {
   /** Where sandboxes have their inboxes and owners their records. Musters that share it can sweep after each other. */
@@ -34,6 +34,8 @@ export interface BubblewrapOptions {
   readonly cgroups?: 'detect' | 'none';
   /** The control-group file system. */
   readonly cgroupFiles?: CgroupFiles;
+  /** Told what goes wrong without anything failing for it. */
+  readonly log?: (message: string) => void;
 }
 
 /**
@@ -43,6 +45,8 @@ export interface BubblewrapOptions {
 export function createBubblewrapProvider(options: BubblewrapOptions): SandboxProvider {
   return new BubblewrapProvider(options);
 }
+
+const NOTHING: ReadonlySet<string> = new Set();
 
 /** Processes that are in a sandbox's control group beside the program and its descendants: bubblewrap's monitor and its reaper. */
 const BUBBLEWRAP_PROCESSES = 2;
@@ -103,6 +107,12 @@ class BubblewrapProvider implements SandboxProvider {
     } finally {
       this.#creations.delete(creation);
     }
+  }
+
+  async share(template: SandboxTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing> {
+    const { capabilities, wardens } = await this.#prepare();
+    if (!isForked(template, capabilities)) return { digests: [], isOn: false, [Symbol.dispose]: () => {} };
+    return wardens.share(template, content, signal);
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
@@ -168,9 +178,9 @@ class BubblewrapProvider implements SandboxProvider {
     const cgroup = await ground.cgroups?.create(id, { ...template.limits, processes: template.limits.processes + beside });
     if (cgroup) site.cgroup = cgroup;
     if (signal.aborted) throw abortError(signal);
-    const program = isForked(template, ground.capabilities)
-      ? await this.#fork(id, template, ground, signal)
-      : await this.#start(template, ground, site, signal);
+    const { program, shares } = isForked(template, ground.capabilities)
+      ? await ground.wardens.fork(id, template, signal)
+      : { program: await this.#start(template, ground, site, signal), shares: NOTHING };
     const sandbox = new LocalSandbox({
       id,
       isolation,
@@ -178,18 +188,13 @@ class BubblewrapProvider implements SandboxProvider {
       inbox: site.inbox,
       cgroup,
       program,
+      shares,
       clock: this.#clock,
       lifetimeSeconds: template.limits.lifetimeSeconds,
       onGone: () => this.#sandboxes.delete(id),
     });
     site.sandbox = sandbox;
     this.#sandboxes.set(id, sandbox);
-  }
-
-  async #fork(id: SandboxId, template: ForkableTemplate, { wardens }: Ground, signal: AbortSignal): Promise<SandboxedProgram> {
-    const warden = await untilAborted(wardens.of(template), signal);
-    await warden.ready(signal);
-    return await warden.fork(id, template.command, BASE_IMAGE, signal);
   }
 
   async #start(template: SandboxTemplate, ground: Ground, site: Site, signal: AbortSignal): Promise<SandboxedProgram> {
@@ -200,7 +205,7 @@ class BubblewrapProvider implements SandboxProvider {
 
   #groundOf(found: Omit<Ground, 'wardens'>): Ground {
     const { memory, processes } = found.capabilities.limits;
-    const wardens = new Wardens({
+    const ground: WardenGround = {
       bwrap: found.bwrap,
       system: found.system,
       etc: etcDirectory(this.#stateDir, this.owner),
@@ -208,8 +213,8 @@ class BubblewrapProvider implements SandboxProvider {
       cgroups: found.cgroups?.directories ?? [],
       rlimits: { memory: memory.by === 'rlimit', processes: processes.by === 'rlimit' },
       covered: found.covered,
-    });
-    return { ...found, wardens };
+    };
+    return { ...found, wardens: new Wardens(ground, this.#options.log ?? (() => {})) };
   }
 
   #plan(template: SandboxTemplate, { bwrap, system, capabilities, covered }: Ground, { inbox, cgroup }: Site): Launch {

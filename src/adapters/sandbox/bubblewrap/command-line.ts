@@ -89,9 +89,10 @@ export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView
  * The same for the warden, which makes sandboxes of what it sees. It has the user namespace to itself, with every capability in it,
  * and is root there: only root may mount terminals. It stays in Muster's cgroup namespace, where it moves processes between groups.
  *
- * @param view `inbox` is the directory that has those of all its sandboxes.
+ * @param view `inbox` has what it loads for all its sandboxes, at the paths that it will have in each.
+ * @param sites host directory that has those of all its sandboxes.
  */
-export function wardenArguments(template: SandboxTemplate, view: SandboxView): readonly string[] {
+export function wardenArguments(template: SandboxTemplate, view: SandboxView, sites: string): readonly string[] {
   return [
     ...WARDEN_NAMESPACES,
     ...(template.network === 'host' ? [] : ['--unshare-net']),
@@ -100,10 +101,11 @@ export function wardenArguments(template: SandboxTemplate, view: SandboxView): r
     '--cap-add',
     'ALL',
     ...fileArguments(template, view),
-    '--dir',
-    INBOX,
     '--ro-bind',
     view.inbox,
+    INBOX,
+    '--ro-bind',
+    sites,
     SITES,
     ...mountArguments(template),
     ...SEALS,

@@ -17,6 +17,7 @@ export interface SandboxParts {
   readonly inbox: Inbox;
   readonly cgroup: SandboxCgroup | undefined;
   readonly program: SandboxedProgram;
+  readonly shares: ReadonlySet<string>;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
   /** Called once, when nothing is left of it. */
@@ -32,6 +33,7 @@ export interface SandboxParts {
 export class LocalSandbox implements Sandbox {
   readonly id: SandboxId;
   readonly isolation: Isolation;
+  readonly shares: ReadonlySet<string>;
   readonly stdin: ProgramInput;
   readonly stdout: ProgramOutput;
   readonly stderr: ProgramOutput;
@@ -47,6 +49,7 @@ export class LocalSandbox implements Sandbox {
     const { program, clock, lifetimeSeconds } = parts;
     this.id = parts.id;
     this.isolation = parts.isolation;
+    this.shares = parts.shares;
     this.#parts = parts;
     this.stdin = program.stdin;
     this.stdout = program.stdout;

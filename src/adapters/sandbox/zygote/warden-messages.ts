@@ -5,8 +5,8 @@ export type WardenOrder =
   | ({ readonly type: 'open' } & WardenSettings)
   | { readonly type: 'fork'; readonly sandbox: string; readonly token: string; readonly image: string; readonly command: readonly string[] }
   | { readonly type: 'kill'; readonly sandbox: string }
-  | { readonly type: 'image'; readonly image: string; readonly policies: readonly PreloadedPolicy[] }
-  | { readonly type: 'drop'; readonly image: string };
+  | ({ readonly type: 'image'; readonly image: string; readonly parent: string } & ImageContent)
+  | { readonly type: 'retire'; readonly image: string };
 
 /** runner/muster_zygote/settings.py says what each means. */
 export interface WardenSettings {
@@ -24,10 +24,10 @@ export interface WardenSettings {
   readonly cgroups: readonly number[];
 }
 
-/** A checkpoint as the warden sees it. */
-export interface PreloadedPolicy {
-  readonly path: string;
-  readonly digest: string;
+/** What an image loads, by paths as the warden sees them. */
+export interface ImageContent {
+  readonly policies: readonly { readonly path: string; readonly digest: string; readonly trusted: boolean }[];
+  readonly code: readonly { readonly path: string; readonly modules: readonly string[] }[];
 }
 
 /** The image that has what the template imports, and nothing else. */

@@ -10,7 +10,7 @@ import { endOf, ForkedProgram } from './forked-program.ts';
 import type { StreamGate } from './stream-gate.ts';
 import {
   BASE_IMAGE,
-  type PreloadedPolicy,
+  type ImageContent,
   type SandboxReport,
   type WardenOrder,
   type WardenReport,
@@ -45,6 +45,7 @@ export class Warden implements AsyncDisposable {
   readonly #process: WardenProcess;
   readonly #gate: StreamGate;
   readonly #sandboxes = new Map<string, Awaited>();
+  /** Those that live, by whether they are ready. */
   readonly #images = new Map<string, PromiseWithResolvers<void>>();
   readonly #said = new RecentText(SAID_MAX_CHARACTERS);
   readonly #gone: Promise<void>;
@@ -78,25 +79,24 @@ export class Warden implements AsyncDisposable {
   }
 
   /**
-   * Loads policies once, for all sandboxes that are forked from the image.
+   * Makes an image that has what its parent has, and the content. Sandboxes can be forked from it at once: they wait for it.
    *
-   * @throws InfrastructureError `sandbox.zygote` when they cannot be loaded.
+   * @returns a promise that rejects with an InfrastructureError `sandbox.zygote` when the content cannot be loaded.
    */
-  async prepareImage(image: string, policies: readonly PreloadedPolicy[], signal: AbortSignal): Promise<void> {
+  async makeImage(image: string, parent: string, content: ImageContent): Promise<void> {
     const { promise } = this.#await(image);
-    this.#order({ type: 'image', image, policies });
-    try {
-      await untilAborted(promise, signal);
-    } catch (error) {
-      this.dropImage(image);
-      throw error;
-    }
+    this.#order({ type: 'image', image, parent, ...content });
+    await promise;
   }
 
-  /** Ends an image, and the sandboxes that were forked from it. */
-  dropImage(image: string): void {
-    this.#images.delete(image);
-    this.#order({ type: 'drop', image });
+  /** Whether something can be forked from the image, at once or when it is ready. */
+  hasImage(image: string): boolean {
+    return this.#images.has(image);
+  }
+
+  /** An image that nothing more will be forked from ends with the last sandbox that was. */
+  retireImage(image: string): void {
+    this.#order({ type: 'retire', image });
   }
 
   /**

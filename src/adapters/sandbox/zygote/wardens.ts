@@ -1,10 +1,17 @@
-import { open } from 'node:fs/promises';
+import { mkdir, open } from 'node:fs/promises';
+import path from 'node:path';
+import { untilAborted } from '../../../kernel/abort.ts';
+import type { SandboxId } from '../../../kernel/ids.ts';
+import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import { wardenArguments, environmentArguments, writableSizes } from '../bubblewrap/command-line.ts';
 import { launchHolder, OPEN_FILES } from '../bubblewrap/launcher.ts';
+import { Inbox } from '../local/inbox.ts';
 import { INSIDE_UID } from '../local/inside-identity.ts';
 import type { DescriptorCover } from '../local/inherited-descriptors.ts';
 import { filterOfThisMachine } from '../local/system-call-filter.ts';
+import type { ForkedProgram } from './forked-program.ts';
+import { SharedImages } from './shared-images.ts';
 import { StreamGate } from './stream-gate.ts';
 import { Warden } from './warden.ts';
 import type { WardenSettings } from './warden-messages.ts';
@@ -37,22 +44,73 @@ interface Entry {
   warden: Warden | undefined;
 }
 
+/** What is beside the sandboxes in the owner's directory: their names have no underscore. */
+const IMAGES = '_images';
+
 /** The wardens of one provider: one for each template, started when it is first needed, and again after it has died. */
 export class Wardens implements AsyncDisposable {
   readonly #ground: WardenGround;
-  readonly #gate: Promise<StreamGate>;
+  readonly #log: (message: string) => void;
+  readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox }>;
   readonly #wardens = new Map<string, Entry>();
+  readonly #images = new Map<string, SharedImages>();
 
-  constructor(ground: WardenGround) {
+  /** @param log is told what goes wrong without anything failing for it. */
+  constructor(ground: WardenGround, log: (message: string) => void) {
     this.#ground = ground;
-    this.#gate = StreamGate.open(ground.directory);
-    this.#gate.catch(() => {});
+    this.#log = log;
+    this.#opened = openPlaces(ground.directory);
+    this.#opened.catch(() => {});
+  }
+
+  /** Resolves when the program is about to begin. @throws InfrastructureError */
+  async fork(
+    id: SandboxId,
+    template: ForkableTemplate,
+    signal: AbortSignal,
+  ): Promise<{ program: ForkedProgram; shares: ReadonlySet<string> }> {
+    const warden = await untilAborted(this.#warden(template), signal);
+    await warden.ready(signal);
+    const { image, shares } = this.#imagesOf(template).choose(warden);
+    return { program: await warden.fork(id, template.command, image, signal), shares };
+  }
+
+  /** See `SandboxProvider.share`. */
+  async share(template: ForkableTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing> {
+    const { inbox } = await untilAborted(this.#opened, signal);
+    const target = { upload: inbox.receive.bind(inbox) };
+    const placed = await Promise.all(content.map(async (each) => ({ content: each, path: await each.deliver(target, signal) })));
+    const images = this.#imagesOf(template);
+    for (const each of placed) images.want(each);
+    // Loading begins before the first sandbox asks for it, if there is a warden.
+    void this.#warden(template).then(
+      (warden) => images.choose(warden),
+      () => undefined,
+    );
+    const digests = content.map(({ digest }) => digest);
+    const held = [...digests];
+    const release = (): void => {
+      for (const digest of held.splice(0)) images.unwant(digest);
+    };
+    return {
+      digests,
+      get isOn() {
+        return !digests.some((digest) => images.isUnfit(digest));
+      },
+      [Symbol.dispose]: release,
+    };
+  }
+
+  #imagesOf(template: ForkableTemplate): SharedImages {
+    const key = keyOf(template);
+    const images = this.#images.get(key) ?? new SharedImages(this.#log);
+    this.#images.set(key, images);
+    return images;
   }
 
   /** @throws InfrastructureError `sandbox.spawn` */
-  of(template: ForkableTemplate): Promise<Warden> {
-    // What is run is told with each sandbox.
-    const key = JSON.stringify({ ...template, name: undefined, command: undefined });
+  #warden(template: ForkableTemplate): Promise<Warden> {
+    const key = keyOf(template);
     const known = this.#wardens.get(key);
     if (known && known.warden?.hasEnded !== true) return known.starting;
     const entry: Entry = { starting: this.#start(template), warden: undefined };
@@ -68,19 +126,20 @@ export class Wardens implements AsyncDisposable {
     const started = await Promise.allSettled([...this.#wardens.values()].map(({ starting }) => starting));
     const wardens = started.flatMap((warden) => (warden.status === 'fulfilled' ? [warden.value] : []));
     await Promise.all(wardens.map(async (warden) => warden[Symbol.asyncDispose]()));
-    const gate = await this.#gate.catch(() => undefined);
-    await gate?.[Symbol.asyncDispose]();
+    const opened = await this.#opened.catch(() => undefined);
+    await opened?.inbox.close();
+    await opened?.gate[Symbol.asyncDispose]();
   }
 
   async #start(template: ForkableTemplate): Promise<Warden> {
     const { bwrap, system, etc, directory, covered } = this.#ground;
-    const gate = await this.#gate;
+    const { gate, inbox } = await this.#opened;
     const groups = await Promise.all(this.#ground.cgroups.map((group) => open(group, 'r')));
     try {
       const { python, program } = template.zygote;
       const process = await launchHolder(
         {
-          bubblewrap: [bwrap, ...wardenArguments(template, { system, etc, inbox: directory })],
+          bubblewrap: [bwrap, ...wardenArguments(template, { system, etc, inbox: inbox.directory }, directory)],
           unlisted: environmentArguments(interpreterEnvironment(template.environment)),
           program: [python, ...INTERPRETER_FLAGS, program],
           limits: template.limits,
@@ -114,6 +173,19 @@ export class Wardens implements AsyncDisposable {
       cgroups: Array.from({ length: groups }, (_, i) => FIRST_GROUP_DESCRIPTOR + i),
     };
   }
+}
+
+/** Templates that differ in nothing else share a warden: what is run is told with each sandbox. */
+function keyOf(template: ForkableTemplate): string {
+  return JSON.stringify({ ...template, name: undefined, command: undefined });
+}
+
+async function openPlaces(directory: string): Promise<{ gate: StreamGate; inbox: Inbox }> {
+  const images = path.join(directory, IMAGES);
+  await mkdir(images);
+  const inbox = new Inbox(images);
+  await inbox.open();
+  return { gate: await StreamGate.open(directory), inbox };
 }
 
 function interpreterEnvironment(environment: SandboxTemplate['environment']): Readonly<Record<string, string>> {

@@ -1,0 +1,115 @@
+import type { SharedContent } from '../../../pool/shared-content.ts';
+import type { Warden } from './warden.ts';
+import { BASE_IMAGE, type ImageContent } from './warden-messages.ts';
+
+/** Something shared, with its path as the warden sees it. */
+export interface PlacedContent {
+  readonly content: SharedContent;
+  readonly path: string;
+}
+
+/** What a sandbox is forked from. */
+export interface ImageChoice {
+  readonly image: string;
+  /** Digests of what it has in memory. */
+  readonly shares: ReadonlySet<string>;
+}
+
+interface Image extends ImageChoice {
+  /** Digests of the code among it. */
+  readonly code: ReadonlySet<string>;
+  readonly warden: Warden;
+}
+
+const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set() };
+
+/**
+ * Which image the sandboxes of one template are forked from: one that has all that is wanted at the time.
+ *
+ * A further wish is met by an image forked from the present one, so that what that one has loaded is not loaded again. An image that has
+ * more policies than are wanted stays in use: it costs nothing. Code that is not wanted any more could get in the way of other code.
+ */
+export class SharedImages {
+  readonly #wanted = new Map<string, { readonly placed: PlacedContent; wishes: number }>();
+  /** Digests of what could not be loaded. */
+  readonly #unfit = new Set<string>();
+  readonly #onProblem: (message: string) => void;
+  #present: Image | undefined;
+  #made = 0;
+
+  /** @param onProblem is told why something cannot be shared. */
+  constructor(onProblem: (message: string) => void) {
+    this.#onProblem = onProblem;
+  }
+
+  want(placed: PlacedContent): void {
+    const { digest } = placed.content;
+    const known = this.#wanted.get(digest);
+    if (known) known.wishes += 1;
+    else this.#wanted.set(digest, { placed, wishes: 1 });
+  }
+
+  unwant(digest: string): void {
+    const known = this.#wanted.get(digest);
+    if (!known) return;
+    known.wishes -= 1;
+    if (known.wishes === 0) this.#wanted.delete(digest);
+  }
+
+  isUnfit(digest: string): boolean {
+    return this.#unfit.has(digest);
+  }
+
+  /** Orders a new image when there is none that will do. */
+  choose(warden: Warden): ImageChoice {
+    const wanted = [...this.#wanted.values()].map(({ placed }) => placed).filter(({ content }) => !this.#unfit.has(content.digest));
+    const present = this.#usable(warden);
+    const missing = wanted.filter(({ content }) => !present?.shares.has(content.digest));
+    if (missing.length === 0) return present ?? NOTHING;
+    return this.#make(warden, present, missing, wanted);
+  }
+
+  #usable(warden: Warden): Image | undefined {
+    const present = this.#present;
+    if (present?.warden !== warden || !warden.hasImage(present.image)) return undefined;
+    return [...present.code].every((digest) => this.#wanted.has(digest)) ? present : undefined;
+  }
+
+  #make(warden: Warden, present: Image | undefined, missing: readonly PlacedContent[], wanted: readonly PlacedContent[]): ImageChoice {
+    const isUseful = present !== undefined && [...present.shares].every((digest) => this.#wanted.has(digest));
+    const parent = isUseful ? present : NOTHING;
+    const content = isUseful ? missing : wanted;
+    const code = wanted.flatMap(({ content: { kind, digest } }) => (kind === 'code' ? [digest] : []));
+    const image: Image = {
+      image: `image-${(this.#made += 1)}`,
+      shares: new Set([...parent.shares, ...content.map(({ content: { digest } }) => digest)]),
+      code: new Set(code),
+      warden,
+    };
+    const former = this.#present;
+    this.#present = image;
+    warden.makeImage(image.image, parent.image, contentOf(content)).catch((error: unknown) => this.#failed(image, content, error));
+    if (former?.warden === warden) warden.retireImage(former.image);
+    return image;
+  }
+
+  /** Whoever wants it loads it in a sandbox, and learns there what is wrong with it. */
+  #failed(image: Image, content: readonly PlacedContent[], error: unknown): void {
+    if (image.warden.hasEnded) return;
+    if (this.#present === image) this.#present = undefined;
+    for (const {
+      content: { digest },
+    } of content)
+      this.#unfit.add(digest);
+    this.#onProblem(error instanceof Error ? error.message : String(error));
+  }
+}
+
+function contentOf(placed: readonly PlacedContent[]): ImageContent {
+  return {
+    policies: placed.flatMap(({ content, path }) =>
+      content.kind === 'policy' ? [{ path, digest: content.digest, trusted: content.trusted }] : [],
+    ),
+    code: placed.flatMap(({ content, path }) => (content.kind === 'code' ? [{ path, modules: content.modules }] : [])),
+  };
+}

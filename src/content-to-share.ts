@@ -1,0 +1,61 @@
+import type { TemplateConfig } from './config/schema.ts';
+import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
+import { mayBringCode } from './policy-distribution/checkpoint.ts';
+import type { StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
+import type { Distributor } from './policy-distribution/distributor.ts';
+import type { SharedCode, SharedContent, SharedPolicy } from './pool/shared-content.ts';
+
+/**
+ * From this size on, bytes, a policy is worth a process of its own that holds it for all sandboxes: loading it takes longer than making
+ * them anew, and its copies more memory than they have themselves.
+ */
+const WORTH_SHARING_BYTES = 4 * 2 ** 20;
+
+export interface Played {
+  readonly suite: SuiteDefinition;
+  readonly suiteFiles: StoredCheckpoint | undefined;
+  readonly checkpoints: readonly StoredCheckpoint[];
+}
+
+/** What the sandboxes of an evaluation are to have in memory from their beginning, by the template's word. Part of the composition root. */
+export function contentToShare(
+  played: Played,
+  settings: Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'>,
+  distributor: Distributor,
+): readonly SharedContent[] {
+  const { suite, suiteFiles, checkpoints } = played;
+  const policies = checkpoints
+    .filter((checkpoint) => isWorthSharing(checkpoint, settings))
+    .map((each) => policy(each, settings, distributor));
+  return suiteFiles && settings.sharedCode.includes(suite.name) ? [code(suite, suiteFiles, distributor), ...policies] : policies;
+}
+
+/** What of a directory is data, the process that is to load it finds out. */
+function isWorthSharing(
+  checkpoint: StoredCheckpoint,
+  { sharedPolicies, sharedCode }: Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'>,
+): boolean {
+  if (sharedCode.includes(checkpoint.digest)) return true;
+  if (sharedPolicies === 'never' || (mayBringCode(checkpoint) && checkpoint.kind === 'file')) return false;
+  return checkpoint.files.reduce((sum, { size }) => sum + size, 0) >= WORTH_SHARING_BYTES;
+}
+
+function policy(stored: StoredCheckpoint, { sharedCode }: Pick<TemplateConfig, 'sharedCode'>, distributor: Distributor): SharedPolicy {
+  return {
+    kind: 'policy',
+    digest: stored.digest,
+    trusted: sharedCode.includes(stored.digest),
+    deliver: (target, signal) => distributor.deliver(stored, target, signal),
+  };
+}
+
+function code(suite: SuiteDefinition, files: StoredCheckpoint, distributor: Distributor): SharedCode {
+  const entries = suite.tasks.flatMap(({ environment }) => [environment, ...environment.wrappers]).map(({ entry }) => entry);
+  const modules = entries.map((entry) => entry.split(':')[0] ?? '').filter((module) => module !== 'gymnasium');
+  return {
+    kind: 'code',
+    digest: files.digest,
+    modules: [...new Set(modules)],
+    deliver: (target, signal) => distributor.deliver(files, target, signal),
+  };
+}
