@@ -39,6 +39,7 @@ class MountFlag(IntFlag):
 
 
 _MNT_DETACH = 2
+_PR_SET_DUMPABLE = 4
 _PR_CAPBSET_DROP = 24
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
@@ -102,6 +103,11 @@ def drop_capabilities(last: int) -> None:
 
 def forbid_new_privileges() -> None:
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+
+
+def hide_memory() -> None:
+    """Keeps processes without privileges, of the same user too, from looking into this one."""
+    _checked(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "PR_SET_DUMPABLE")
 
 
 class Filter:

@@ -17,6 +17,7 @@ from muster_zygote.linux import (
     close_from,
     drop_capabilities,
     forbid_new_privileges,
+    hide_memory,
     last_capability,
     mount,
     raise_loopback,
@@ -28,6 +29,8 @@ from muster_zygote.settings import Settings
 SITES = "/tmp/muster-sites"
 INBOX = "/muster/inbox"
 HOSTNAME = "sandbox"
+# Shows of the processes those that the reader may trace: all of its sandbox but the first.
+PROC_OPTIONS = "hidepid=4"
 PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME | Namespace.CGROUP
 
 
@@ -80,7 +83,7 @@ class Walls:
         writable one stays reachable by a descriptor until all is written.
         """
         flags = MountFlag.NO_SUID | MountFlag.NO_DEVICES | MountFlag.NO_EXEC
-        mount("proc", "/proc", "proc", flags)
+        mount("proc", "/proc", "proc", flags, PROC_OPTIONS)
         writable = os.open("/proc", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         mount("/proc", "/proc", None, MountFlag.BIND)
         mount(None, "/proc", None, MountFlag.REMOUNT | MountFlag.BIND | MountFlag.READ_ONLY | flags)
@@ -93,6 +96,8 @@ class Walls:
         os.close(writable)
 
     def _confine(self) -> None:
+        """What the warden knows of other sandboxes, the orders among them that come next, is in this process's memory still."""
+        hide_memory()
         signal.set_wakeup_fd(-1)
         # Orphans of the sandbox become children of this process: the kernel then buries them by itself.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)

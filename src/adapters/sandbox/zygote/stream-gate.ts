@@ -85,11 +85,14 @@ export class StreamGate implements AsyncDisposable {
 
   /** The greeting is taken off the stream; what follows it is the program's. */
   #ask(socket: Socket): void {
-    if (this.#strangers.size >= STRANGERS_MAX) return void socket.destroy();
+    this.#makeRoom();
     this.#strangers.add(socket);
     socket.on('error', () => {});
     const forget = (): void => void this.#strangers.delete(socket);
+    // One that only ends its side would otherwise stay half open for ever.
+    const leave = (): void => void socket.destroy();
     socket.once('close', forget);
+    socket.once('end', leave);
     let seen = Buffer.alloc(0);
     const read = (): void => {
       const chunk: unknown = socket.read();
@@ -99,12 +102,23 @@ export class StreamGate implements AsyncDisposable {
       if (end < 0 && seen.length < GREETING_MAX_BYTES) return;
       socket.off('readable', read);
       socket.off('close', forget);
+      socket.off('end', leave);
       forget();
       if (end < 0) return void socket.destroy();
       if (seen.length > end + 1) socket.unshift(seen.subarray(end + 1));
       this.#admit(seen.toString('latin1', 0, end), socket);
     };
     socket.on('readable', read);
+  }
+
+  /** Who has waited longest gives way: honest ones have gone on long before. */
+  #makeRoom(): void {
+    if (this.#strangers.size < STRANGERS_MAX) return;
+    for (const oldest of this.#strangers) {
+      this.#strangers.delete(oldest);
+      oldest.destroy();
+      return;
+    }
   }
 
   #admit(greeting: string, socket: Socket): void {

@@ -7,7 +7,7 @@ import type { SandboxId } from '../../../kernel/ids.ts';
 import { RecentText } from '../../../kernel/recent-text.ts';
 import type { ProgramEnd } from '../local/sandboxed-program.ts';
 import { endOf, ForkedProgram } from './forked-program.ts';
-import type { StreamGate } from './stream-gate.ts';
+import type { ProgramStreams, StreamGate } from './stream-gate.ts';
 import {
   BASE_IMAGE,
   type ImageContent,
@@ -118,6 +118,8 @@ export class Warden implements AsyncDisposable {
     } catch (error) {
       this.#kill(sandbox);
       await ended.promise;
+      // They may have arrived although the program has not begun; from the admission they are gone then.
+      admission.streams.then(destroyAll, () => {});
       throw error;
     }
   }
@@ -205,6 +207,10 @@ export class Warden implements AsyncDisposable {
     const said = this.#said.take().trim();
     return said === '' ? problem : `${problem}; it said: ${said.slice(-2000)}`;
   }
+}
+
+function destroyAll(streams: ProgramStreams): void {
+  for (const stream of Object.values(streams)) stream.destroy();
 }
 
 function zygoteError(detail: string): InfrastructureError {
