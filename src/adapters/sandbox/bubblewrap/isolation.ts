@@ -33,7 +33,7 @@ function requireSandboxes({ bubblewrap, namespaces }: Capabilities): void {
   }
 }
 
-function checkTemplate(template: SandboxTemplate): void {
+export function checkTemplate(template: SandboxTemplate): void {
   checkLimits(template.name, template.limits);
   if (template.command.length === 0) reject(template.name, 'command', 'is empty', 'the program and its arguments');
   for (const name of Object.keys(template.environment)) {
