@@ -128,6 +128,12 @@ function installTorch() {
   ]);
 }
 
+/** Sandboxes under gVisor are tested where the distribution has it: some 6 MB. */
+function installGvisor() {
+  if (works('runsc', ['--version']) || installSystemPackage('runsc')) return;
+  say('runsc cannot be installed here: the gVisor tests will say that they were skipped');
+}
+
 /** Reports are looked at in a real browser. */
 function installBrowser() {
   const isThere = ['chromium', 'chromium-browser', 'google-chrome'].some((name) => works('sh', ['-c', `command -v ${name}`]));
@@ -140,6 +146,7 @@ installPython();
 installBubblewrap();
 if (forTests) {
   installTorch();
+  installGvisor();
   installBrowser();
 }
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createBubblewrapProvider } from './adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
+import { createGvisorProvider } from './adapters/sandbox/gvisor/gvisor-provider.ts';
 import { pythonTemplate } from './adapters/sandbox/local/python-template.ts';
 import type { Config } from './config/config.ts';
 import type { TemplateConfig } from './config/schema.ts';
@@ -34,6 +35,7 @@ interface ProviderKind {
 
 const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
   bubblewrap: { open: createBubblewrapProvider, template: pythonTemplate },
+  gvisor: { open: createGvisorProvider, template: pythonTemplate },
 };
 
 interface OpenPool {

@@ -54,7 +54,9 @@ const limitsSchema = z
 
 const templateSchema = z
   .strictObject({
-    provider: z.enum(['bubblewrap']),
+    provider: z
+      .enum(['bubblewrap', 'gvisor'])
+      .describe('what makes the sandboxes: namespaces of the host’s kernel, or a kernel of their own'),
     python: z.union([AUTO, absolutePath], { error: 'expected "auto" or the absolute path of an interpreter' }),
     imports: z.array(moduleName).max(64).describe('modules that the runner imports before its sandbox counts as ready'),
     command: z

@@ -46,6 +46,19 @@ function capabilityCheck(name: string, find: () => Promise<Capability>, status: 
   };
 }
 
+/** Only templates that name gVisor need it. @param templates their names. */
+export function gvisorCheck(templates: readonly string[], find: () => Promise<Capability>): DoctorCheck {
+  return {
+    name: 'gVisor',
+    async run() {
+      const found = await find();
+      if (found.state === 'available') return ok(found.detail);
+      if (templates.length === 0) return ok(`not usable, and no template names it: ${found.detail}`);
+      return { status: 'problem', found: `${found.detail}; templates that name it: ${templates.join(', ')}`, remedy: found.remedy };
+    },
+  };
+}
+
 /** Limits that hold for less than the whole sandbox are no obstacle: results state it, and templates can demand more. */
 function limitsCheck(capabilities: () => Promise<SandboxCapabilities>): DoctorCheck {
   return {

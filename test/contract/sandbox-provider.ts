@@ -30,6 +30,10 @@ export interface SandboxGround extends AsyncDisposable {
   provider(): SandboxProvider;
   /** What there is of sandboxes, outside of the providers' own memory; empty when nothing is left. */
   traces(): Promise<readonly string[]>;
+  /** Processes of programs that carry the marker, where this machine's process table does not show them. */
+  markedProcesses?(marker: string): Promise<readonly string[]>;
+  /** What this machine has charged to a sandbox, where a program inside is not told by the machine's own kernel. */
+  processorSeconds?(provider: SandboxProvider, id: SandboxId): Promise<number>;
   /** Takes a sandbox away behind its provider's back. */
   killFromOutside(provider: SandboxProvider, id: SandboxId): Promise<void>;
   /** Another Muster creates sandboxes with these commands and dies without warning. @returns their ids. */
@@ -53,12 +57,19 @@ const SCENARIOS: Readonly<Record<string, Scenario>> = {
  *
  * @param skips scenarios that the adapter cannot fulfil, with the reason. Each is run all the same and must fail, so that a
  * skip that is no longer needed is noticed.
+ * @param unavailable why this machine can run none of them.
  */
-export function sandboxProviderContract(name: string, subject: SandboxProviderSubject, skips: Readonly<Record<string, string>> = {}): void {
+export function sandboxProviderContract(
+  name: string,
+  subject: SandboxProviderSubject,
+  skips: Readonly<Record<string, string>> = {},
+  unavailable?: string,
+): void {
   const unknown = Object.keys(skips).filter((skip) => !(skip in SCENARIOS));
   if (unknown.length > 0) throw new Error(`${name} skips scenarios that do not exist: ${unknown.join('; ')}`);
 
-  describe(`${name} is a sandbox provider`, () => {
+  const where = unavailable === undefined ? '' : ` (not here: ${unavailable})`;
+  describe.runIf(unavailable === undefined)(`${name} is a sandbox provider${where}`, () => {
     failOnLeftoverProcesses();
     let scene: SandboxScene;
     beforeEach(async () => {

@@ -81,6 +81,7 @@ export class SandboxScene implements AsyncDisposable {
   }
 
   async markedProcesses(): Promise<readonly string[]> {
+    if (this.ground.markedProcesses) return this.ground.markedProcesses(this.marker);
     const found: string[] = [];
     for (const pid of await readdir('/proc')) {
       if (!/^\d+$/.test(pid)) continue;

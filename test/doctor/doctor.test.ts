@@ -13,7 +13,7 @@ import {
   type Finding,
 } from '../../src/doctor/doctor.ts';
 import { diskCheck, nodeCheck, openFilesCheck, userCheck } from '../../src/doctor/machine-checks.ts';
-import { pythonCheck, sandboxChecks, type SandboxCapabilities } from '../../src/doctor/sandbox-checks.ts';
+import { gvisorCheck, pythonCheck, sandboxChecks, type SandboxCapabilities } from '../../src/doctor/sandbox-checks.ts';
 
 const signal = new AbortController().signal;
 const check = (name: string, finding: Finding): DoctorCheck => ({ name, run: async () => finding });
@@ -168,6 +168,24 @@ describe('checks of the sandboxes', () => {
       'memory: rlimit, for each process only, processes: cgroup-v2, cpu: not enforced, disk: tmpfs, lifetime: timer',
     );
     expect(exitCodeOf(report)).toBe(0);
+  });
+
+  it('find nothing wrong with a machine without gVisor, unless a template names it', async () => {
+    const missing = async () => ({ state: 'missing', detail: 'runsc is not installed', remedy: 'apt install runsc' }) as const;
+    expect(await findingOf(gvisorCheck([], missing))).toMatchObject({
+      status: 'ok',
+      found: expect.stringContaining('no template names it'),
+    });
+    expect(await findingOf(gvisorCheck(['walled'], missing))).toMatchObject({
+      status: 'problem',
+      found: 'runsc is not installed; templates that name it: walled',
+      remedy: 'apt install runsc',
+    });
+    const there = async () => ({ state: 'available', detail: '/usr/bin/runsc on the platform systrap' }) as const;
+    expect(await findingOf(gvisorCheck(['walled'], there))).toMatchObject({
+      status: 'ok',
+      found: '/usr/bin/runsc on the platform systrap',
+    });
   });
 
   it('name the interpreter and its packages', async () => {

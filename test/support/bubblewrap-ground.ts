@@ -42,7 +42,16 @@ export class BubblewrapGround implements SandboxGround {
     this.#zygote = zygote;
     this.#mounts = mounts;
     this.#cgroups = cgroups;
-    const places = [stateDir, path.join(import.meta.dirname, '../..'), homedir(), '/home', '/opt', '/etc/hostname', '/etc/resolv.conf'];
+    const places = [
+      stateDir,
+      path.join(import.meta.dirname, '../..'),
+      homedir(),
+      '/home',
+      '/opt',
+      '/sys',
+      '/etc/hostname',
+      '/etc/resolv.conf',
+    ];
     this.hiddenPaths = places.filter((place) => !mounts.some(({ target }) => target.startsWith(place)));
   }
 
@@ -72,7 +81,7 @@ export class BubblewrapGround implements SandboxGround {
     return [
       ...found,
       ...processes
-        .filter(({ argv }) => argv.some((word) => word.startsWith(this.stateDir)) && !isZygote(argv))
+        .filter(({ argv }) => argv.some((word) => word.replace(/^--root=/, '').startsWith(this.stateDir)) && !isZygote(argv))
         .map(({ pid }) => `process ${pid}`),
     ];
   }
@@ -93,12 +102,14 @@ export class BubblewrapGround implements SandboxGround {
     return created.map(({ id }) => parseSandboxId(id));
   }
 
-  /** A Muster in a process of its own, once its sandboxes run. @param start the user to run it as; a file descriptor for it to inherit as UNMARKED_DESCRIPTOR. */
+  /** A Muster in a process of its own, once its sandboxes run. @param start what makes them; the user to run it as; a file descriptor for it to inherit as UNMARKED_DESCRIPTOR. */
   async startOwner(
     commands: readonly (readonly string[])[],
-    start: { readonly uid?: number; readonly gid?: number; readonly inherited?: number } = {},
+    start: { readonly provider?: 'bubblewrap' | 'gvisor'; readonly uid?: number; readonly gid?: number; readonly inherited?: number } = {},
   ): Promise<{ readonly child: ChildProcess; readonly lines: AsyncIterator<string>; readonly created: z.infer<typeof createdSchema> }> {
+    const { provider = 'bubblewrap', inherited = 'ignore', ...identity } = start;
     const order = {
+      provider,
       stateDir: this.stateDir,
       owner: this.newOwner(),
       commands,
@@ -107,7 +118,6 @@ export class BubblewrapGround implements SandboxGround {
       processes: 16,
       zygote: this.#zygote,
     };
-    const { inherited = 'ignore', ...identity } = start;
     const stdio: StdioOptions = ['pipe', 'pipe', 'inherit', ...Array<'ignore'>(UNMARKED_DESCRIPTOR - 3).fill('ignore'), inherited];
     const child = spawn(process.execPath, [CRASHING_OWNER, JSON.stringify(order)], { stdio, ...identity });
     this.#children.push(child);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
+import { createGvisorProvider } from '../../src/adapters/sandbox/gvisor/gvisor-provider.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
 
@@ -7,6 +8,7 @@ import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
  * of them on a line of stdout, passes their output on, and waits for its end. */
 const order = z
   .object({
+    provider: z.enum(['bubblewrap', 'gvisor']),
     stateDir: z.string(),
     owner: z.string(),
     commands: z.array(z.array(z.string())),
@@ -18,7 +20,8 @@ const order = z
   .parse(JSON.parse(process.argv[2] ?? ''));
 
 const { stateDir, cgroups } = order;
-const provider = createBubblewrapProvider({ stateDir, owner: parseOwnerId(order.owner), clock: systemClock, cgroups });
+const createProvider = { bubblewrap: createBubblewrapProvider, gvisor: createGvisorProvider }[order.provider];
+const provider = createProvider({ stateDir, owner: parseOwnerId(order.owner), clock: systemClock, cgroups });
 const limits = { memoryBytes: 256 * 2 ** 20, processes: order.processes, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 600 };
 const made = order.commands.map((command, i) => {
   const rest = { environment: {}, mounts: order.mounts, network: 'none', limits, demands: [] } as const;

@@ -8,14 +8,14 @@ const PAGE_BYTES = 4096;
 /** Least that leaves a page for each of the two file systems: tmpfs takes 0 for "as much as you like". */
 export const DISK_MIN_BYTES = 2 * PAGE_BYTES;
 
-const SYSTEM_DIRECTORIES = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
+export const SYSTEM_DIRECTORIES = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
 /** What the dynamic linker and the C library read, and nothing that tells of the host's users or services. */
-const SYSTEM_FILES = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives', '/etc/localtime'];
-const NETWORK_FILES = ['/etc/resolv.conf', '/etc/ssl/certs', '/etc/ca-certificates', '/etc/pki/tls/certs', '/etc/services'];
+export const SYSTEM_FILES = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives', '/etc/localtime'];
+export const NETWORK_FILES = ['/etc/resolv.conf', '/etc/ssl/certs', '/etc/ca-certificates', '/etc/pki/tls/certs', '/etc/services'];
 const NAMESPACES = ['--unshare-all', '--unshare-user', '--uid', `${INSIDE_UID}`, '--gid', `${INSIDE_UID}`, '--hostname', 'sandbox'];
 /** `--new-session` keeps the program from typing into a terminal that Muster has. */
 const PRIVILEGES = ['--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--disable-userns'];
-const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
+export const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
 const WARDEN_NAMESPACES = [
   '--unshare-user',
   '--unshare-pid',

@@ -45,7 +45,7 @@ function requireForking({ name, zygote }: SandboxTemplate, { forking }: Capabili
   throw new InfrastructureError('sandbox.unavailable', `template "${name}" is to be forked, but ${forking.detail}; ${forking.remedy}`);
 }
 
-function checkTemplate(template: SandboxTemplate): void {
+export function checkTemplate(template: SandboxTemplate): void {
   checkLimits(template.name, template.limits);
   if (template.command.length === 0) reject(template.name, 'command', 'is empty', 'the program and its arguments');
   for (const name of Object.keys(template.environment)) {

@@ -56,8 +56,8 @@ async function recordOf(directory: string): Promise<OwnerRecord | undefined> {
 }
 
 /**
- * Kills bubblewrap, and launchers that have not yet become it, whose command line names something in the directory. Killing
- * them ends everything in their pid namespaces. Resolves when they are gone. Other programs that happen to name the directory are left alone.
+ * Kills bubblewrap and runsc, and launchers that have not yet become it, whose command line names something in the directory.
+ * Killing them ends everything in their sandboxes. Resolves when they are gone. Other programs that happen to name the directory are left alone.
  */
 export async function killSandboxProcesses(directory: string, clock: Clock): Promise<void> {
   await untilGone(`processes of ${directory}`, async () => (await killOnce(directory)) === 0, clock);
@@ -66,9 +66,18 @@ export async function killSandboxProcesses(directory: string, clock: Clock): Pro
 /** @returns how many were there to be killed. */
 async function killOnce(directory: string): Promise<number> {
   const processes = await listProcesses();
-  const found = processes.filter(({ argv }) => argv.includes('--die-with-parent') && argv.some((word) => word.startsWith(`${directory}/`)));
+  const found = processes.filter(({ argv }) => isBubblewrapOf(directory, argv) || isRunscOf(directory, argv));
   for (const { pid } of found) killProcess(pid);
   return found.length;
+}
+
+function isBubblewrapOf(directory: string, argv: readonly string[]): boolean {
+  return argv.includes('--die-with-parent') && argv.some((word) => word.startsWith(`${directory}/`));
+}
+
+/** All processes of runsc name its state directory. */
+function isRunscOf(directory: string, argv: readonly string[]): boolean {
+  return argv.some((word) => word.startsWith(`--root=${directory}/`));
 }
 
 function parsed<Name>(text: string, parse: (text: string) => Name): Name | undefined {

@@ -1,0 +1,143 @@
+import { lstat, mkdir, readlink, stat, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import type { Mount, SandboxLimits, SandboxTemplate } from '../../../pool/template.ts';
+import { ENVIRONMENT, NETWORK_FILES, SYSTEM_DIRECTORIES, SYSTEM_FILES } from '../bubblewrap/command-line.ts';
+import { hasErrno } from '../local/errno.ts';
+import { INSIDE_UID, SYNTHESISED_FILES } from '../local/inside-identity.ts';
+import { INBOX } from '../upload-path.ts';
+import { FILTER } from './nested-namespaces.ts';
+
+/** Open files of one process. */
+const OPEN_FILES = 4096;
+const PAGE_BYTES = 4096;
+
+/** The host's system directories: those that are links here are links inside. */
+export interface SystemView {
+  readonly mounts: readonly Mount[];
+  readonly links: readonly Link[];
+}
+
+interface Link {
+  readonly at: string;
+  readonly to: string;
+}
+
+export interface BundlePlan {
+  readonly template: SandboxTemplate;
+  readonly system: SystemView;
+  /** Host directory that is the sandbox's inbox. */
+  readonly inbox: string;
+  /** Whether each process is held to the memory limit, for want of a control group. */
+  readonly memoryByProcess: boolean;
+}
+
+/** Inside: one byte tells that the sandbox stands, then the shell becomes the program. A program that is not found is exit code 127. */
+const START = 'printf +; exec "$@"';
+
+/** Does not change while the machine runs. */
+export async function systemView(): Promise<SystemView> {
+  const mounts: Mount[] = [{ source: '/usr', target: '/usr' }];
+  const links: Link[] = [];
+  for (const directory of SYSTEM_DIRECTORIES) {
+    const found = await unlessMissing(lstat(directory));
+    if (found?.isSymbolicLink() === true) links.push({ at: directory, to: await readlink(directory) });
+    else if (found) mounts.push({ source: directory, target: directory });
+  }
+  return { mounts, links };
+}
+
+/** Writes an OCI bundle (https://github.com/opencontainers/runtime-spec/blob/main/bundle.md) into a directory that nobody else can read. */
+export async function writeBundle(directory: string, plan: BundlePlan): Promise<void> {
+  const root = path.join(directory, 'root');
+  const mounts = await hostMounts(plan);
+  await mkdir(root);
+  // The mount points exist beforehand, because runsc must have no reason to write to the host's files.
+  for (const target of ['/proc', '/sys', '/dev', '/tmp', '/etc']) await mkdir(path.join(root, target));
+  for (const { source, target } of mounts) await makeMountPoint(source, path.join(root, target));
+  for (const { at, to } of plan.system.links) await symlink(to, path.join(root, at));
+  for (const [name, text] of Object.entries(SYNTHESISED_FILES)) await writeFile(path.join(root, 'etc', name), text);
+  await writeFile(path.join(directory, 'config.json'), JSON.stringify(configuration(root, mounts, plan)), { mode: 0o600 });
+}
+
+async function hostMounts({ template, system, inbox }: BundlePlan): Promise<readonly Mount[]> {
+  const optional = template.network === 'host' ? [...SYSTEM_FILES, ...NETWORK_FILES] : SYSTEM_FILES;
+  const found: Mount[] = [];
+  for (const file of optional) if (await unlessMissing(stat(file))) found.push({ source: file, target: file });
+  return [...system.mounts, ...found, { source: inbox, target: INBOX }, ...template.mounts];
+}
+
+/** What lies below another mount cannot be made there, and has to exist. */
+async function makeMountPoint(source: string, target: string): Promise<void> {
+  const found = await unlessMissing(stat(source));
+  if (!found) throw new InfrastructureError('sandbox.start', `a mount of the template cannot be made: ${source} does not exist`);
+  if (found.isDirectory()) return void (await mkdir(target, { recursive: true }));
+  await mkdir(path.dirname(target), { recursive: true });
+  await writeFile(target, '');
+}
+
+async function unlessMissing<Value>(pending: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await pending;
+  } catch (error) {
+    if (hasErrno(error, 'ENOENT')) return undefined;
+    throw error;
+  }
+}
+
+/** Format: https://github.com/opencontainers/runtime-spec/blob/main/config.md, as far as runsc heeds it. */
+function configuration(root: string, mounts: readonly Mount[], { template, memoryByProcess }: BundlePlan): object {
+  const { limits, environment, command, network } = template;
+  return {
+    ociVersion: '1.0.2',
+    hostname: 'sandbox',
+    root: { path: root, readonly: true },
+    process: {
+      user: { uid: INSIDE_UID, gid: INSIDE_UID },
+      args: ['/bin/sh', '-c', START, 'muster-start', ...command],
+      env: Object.entries({ ...ENVIRONMENT, ...environment }).map(([name, value]) => `${name}=${value}`),
+      cwd: '/tmp',
+      noNewPrivileges: true,
+      capabilities: { bounding: [], effective: [], inheritable: [], permitted: [], ambient: [] },
+      rlimits: rlimits(limits, memoryByProcess),
+    },
+    mounts: [...kernelMounts(limits), ...mounts.map(({ source, target }) => bind(source, target))],
+    linux: {
+      namespaces: ['pid', 'ipc', 'uts', 'mount', ...(network === 'host' ? [] : ['network'])].map((type) => ({ type })),
+      seccomp: FILTER,
+    },
+  };
+}
+
+/** gVisor's own kernel keeps them; it counts processes and threads by user, and everything inside is one user. */
+function rlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly object[] {
+  const all: readonly (readonly [string, number])[] = [
+    ['RLIMIT_NPROC', limits.processes],
+    ['RLIMIT_NOFILE', OPEN_FILES],
+    ['RLIMIT_FSIZE', limits.diskBytes],
+    ['RLIMIT_CORE', 0],
+    ...(memoryByProcess ? [['RLIMIT_AS', limits.memoryBytes] as const] : []),
+  ];
+  return all.map(([type, value]) => ({ type, hard: value, soft: value }));
+}
+
+/**
+ * All of them are gVisor's, none is the host's. It mounts its own /sys where none is asked for, which tells of the host's
+ * processors: an empty one takes its place. /dev belongs to root inside, which nobody is; were it read-only, older versions
+ * would not let a shell write to /dev/null. A quarter of the disk limit is shared memory, the rest /tmp, in whole pages.
+ */
+function kernelMounts({ diskBytes }: SandboxLimits): readonly object[] {
+  const pages = Math.floor(diskBytes / PAGE_BYTES);
+  const shared = Math.max(1, Math.floor(pages / 4));
+  return [
+    { destination: '/proc', type: 'proc', source: 'proc', options: ['ro'] },
+    tmpfs('/sys', 'ro', 'mode=0555', `size=${PAGE_BYTES}`),
+    tmpfs('/dev', 'mode=0755'),
+    tmpfs('/dev/shm', 'mode=1777', `size=${shared * PAGE_BYTES}`),
+    tmpfs('/tmp', 'mode=1777', `size=${(pages - shared) * PAGE_BYTES}`),
+  ];
+}
+
+const tmpfs = (destination: string, ...options: readonly string[]): object => ({ destination, type: 'tmpfs', source: 'tmpfs', options });
+
+const bind = (source: string, destination: string): object => ({ destination, type: 'bind', source, options: ['rbind', 'ro'] });
