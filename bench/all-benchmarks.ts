@@ -3,7 +3,12 @@ import type { Benchmark } from './benchmark.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { episodeCost } from './episode-cost.ts';
 import { episodesSaved } from './episodes-saved.ts';
+import { forkedCrowd } from './forked-crowd.ts';
+import { forkedEpisodes } from './forked-episodes.ts';
+import { forkedPool } from './forked-pool.ts';
+import { freshSandboxes } from './fresh-sandboxes.ts';
 import { noopEpisodes } from './noop-episodes.ts';
+import { sharedPolicy } from './shared-policy.ts';
 import { systemCalls } from './system-calls.ts';
 import { warmPool } from './warm-pool.ts';
 
@@ -11,6 +16,11 @@ export const BENCHMARKS: readonly Benchmark[] = [
   noopEpisodes,
   cartpoleEpisodes,
   warmPool,
+  forkedPool,
+  forkedCrowd,
+  freshSandboxes,
+  forkedEpisodes,
+  sharedPolicy,
   episodeCost,
   aggregationThroughput,
   episodesSaved,

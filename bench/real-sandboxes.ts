@@ -7,7 +7,7 @@ import { createBubblewrapProvider } from '../src/adapters/sandbox/bubblewrap/bub
 import { pythonTemplate } from '../src/adapters/sandbox/local/python-template.ts';
 import { loadConfig } from '../src/config/load-config.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
-import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
+import { type OwnerId, parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { silentLog } from '../src/kernel/log.ts';
 import type { EvaluateContext } from '../src/orchestrator/evaluate-context.ts';
 import { evaluate, type EvaluationRequest } from '../src/orchestrator/evaluate.ts';
@@ -33,13 +33,18 @@ export interface Workload {
 export const NOOP: Workload = { environment: 'noop:make', files: 'bench/environments', bounds: [0, 1] };
 export const CARTPOLE: Workload = { environment: 'gymnasium:CartPole-v1', bounds: [0, 500] };
 
-/** Idle bubblewrap sandboxes with Gymnasium imported, and all that `evaluate` needs to use them. */
+/** How local sandboxes come to be, as a template names it. */
+export type Start = 'forked' | 'plain';
+
+/** Idle local sandboxes with Gymnasium imported, and all that `evaluate` needs to use them. */
 export class RealSandboxes implements AsyncDisposable {
   readonly count: number;
+  /** Where they keep their files, and who they belong to. */
+  readonly directory: string;
+  readonly owner: OwnerId;
   readonly pool: Pool<RunnerSession>;
   readonly #provider: SandboxProvider;
   readonly #store: CheckpointStore;
-  readonly #directory: string;
   readonly #context: EvaluateContext;
 
   private constructor(
@@ -52,11 +57,16 @@ export class RealSandboxes implements AsyncDisposable {
     this.#context = context;
     this.#provider = parts.provider;
     this.#store = parts.store;
-    this.#directory = parts.directory;
+    this.directory = parts.directory;
+    this.owner = parts.provider.owner;
   }
 
-  /** Begins to create `count` sandboxes, and does not wait for them. The settings are the defaults, but no sandbox wears out or ages. */
-  static async open(count: number): Promise<RealSandboxes> {
+  /**
+   * Begins to create `count` sandboxes, and does not wait for them. The settings are the defaults, but no sandbox wears out or ages.
+   *
+   * @param start whatever the machine allows when left out.
+   */
+  static async open(count: number, start?: Start): Promise<RealSandboxes> {
     const directory = await mkdtemp(join(tmpdir(), 'muster-bench-'));
     const settings = loadConfig({ environment: { HOME: directory } });
     const local = settings.templates['local'];
@@ -67,7 +77,7 @@ export class RealSandboxes implements AsyncDisposable {
     let made = 0;
     const pool = createPool({
       provider,
-      template: await pythonTemplate('local', local, PROJECT_DIRECTORY, new AbortController().signal),
+      template: await pythonTemplate('local', { ...local, start: start ?? local.start }, PROJECT_DIRECTORY, new AbortController().signal),
       config: { ...settings.pool, min: count, max: count, episodesPerSandbox: 1e9, leaseSeconds: 3600 },
       clock: systemClock,
       warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, systemClock, abandoned),
@@ -87,14 +97,14 @@ export class RealSandboxes implements AsyncDisposable {
   }
 
   /** Sandboxes that all are ready. */
-  static async warm(count: number): Promise<RealSandboxes> {
-    const sandboxes = await RealSandboxes.open(count);
+  static async warm(count: number, start?: Start): Promise<RealSandboxes> {
+    const sandboxes = await RealSandboxes.open(count, start);
     await sandboxes.untilWarm();
     return sandboxes;
   }
 
-  async untilWarm(): Promise<void> {
-    while (this.pool.state().sandboxes.idle < this.count) {
+  async untilWarm(count: number = this.count): Promise<void> {
+    while (this.pool.state().sandboxes.idle < count) {
       const { creation } = this.pool.state().lastErrors;
       if (creation !== undefined) throw new Error(`a sandbox could not be created: ${creation}`);
       await sleep(systemClock, 20);
@@ -127,9 +137,19 @@ export class RealSandboxes implements AsyncDisposable {
     return evaluate(this.#context, request);
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Ends all sandboxes. The directory stays, with what they may have left in it, until this is disposed of. */
+  async close(): Promise<void> {
     await this.pool[Symbol.asyncDispose]();
     await this.#provider[Symbol.asyncDispose]();
-    await rm(this.#directory, { recursive: true, force: true });
+  }
+
+  /** As `close`, but the provider is closed under the pool: no sandbox is ended by itself. */
+  async closeProvider(): Promise<void> {
+    await this.#provider[Symbol.asyncDispose]();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+    await rm(this.directory, { recursive: true, force: true });
   }
 }

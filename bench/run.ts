@@ -17,9 +17,9 @@ const HELP = `Measures how fast Muster is, side by side with the same work done 
   --quick       small sizes, few repetitions: shows that everything works, not how fast it is
   --json FILE   where the figures go; bench/results/DATE.json otherwise
 
-${BENCHMARKS.map(({ name, summary }) => `  ${name.padEnd(13)} ${summary}`).join('\n')}
+${BENCHMARKS.map(({ name, summary }) => `  ${name.padEnd(16)} ${summary}`).join('\n')}
 
-All of it takes about a quarter of an hour. Other work on the machine spoils the figures.
+All of it takes about half an hour. Other work on the machine spoils the figures.
 `;
 
 interface Results {

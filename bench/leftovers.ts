@@ -1,0 +1,42 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { detectHere } from '../src/adapters/sandbox/bubblewrap/capabilities.ts';
+import { kernelCgroupFiles } from '../src/adapters/sandbox/local/cgroup-files.ts';
+import { directoryNames, sandboxesDirectory } from '../src/adapters/sandbox/local/owner-record.ts';
+import { descendants } from './process-tree.ts';
+
+/** What there is of sandboxes on this machine outside of themselves. */
+export interface Leftovers {
+  readonly processes: number;
+  readonly directories: number;
+  readonly controlGroups: number;
+  readonly mounts: number;
+}
+
+/**
+ * @param stateDir of the Muster that had the sandboxes; mounts are those of this process's namespace that name it.
+ * @param owner how the names of its owners begin.
+ */
+export async function leftoversOf(stateDir: string, owner: string): Promise<Leftovers> {
+  const { layout } = await detectHere(kernelCgroupFiles);
+  let controlGroups = 0;
+  for (const base of new Set(layout?.bases.values())) {
+    for (const group of await directoryNames(base)) {
+      if (group.startsWith(owner)) controlGroups += 1 + (await directoryNames(join(base, group))).length;
+    }
+  }
+  const mounts = (await readFile('/proc/self/mountinfo', 'utf8')).split('\n').filter((line) => line.includes(stateDir));
+  const sandboxes = sandboxesDirectory(stateDir);
+  const owners = await directoryNames(sandboxes);
+  let directories = owners.length;
+  for (const one of owners) directories += (await readdir(join(sandboxes, one))).length;
+  return { processes: descendants(process.pid).length, directories, controlGroups, mounts: mounts.length };
+}
+
+export function isNothing({ processes, directories, controlGroups, mounts }: Leftovers): boolean {
+  return processes + directories + controlGroups + mounts === 0;
+}
+
+export function showLeftovers({ processes, directories, controlGroups, mounts }: Leftovers): string {
+  return `${processes} processes, ${directories} directories, ${controlGroups} control groups, ${mounts} mounts`;
+}

@@ -1,0 +1,175 @@
+import { execFile } from 'node:child_process';
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { z } from 'zod';
+import { PROJECT_DIRECTORY } from '../src/pools.ts';
+import type { Benchmark, BenchmarkContext, Check } from './benchmark.ts';
+import { PYTHON } from './machine.ts';
+import { availableBytes, sandboxMemory } from './memory-of.ts';
+import { OwnMuster } from './own-muster.ts';
+import type { Start } from './real-sandboxes.ts';
+
+const MB = 1e6;
+const SIZES = {
+  full: { sandboxes: 500, plain: 4, bytes: 1e9, holdSeconds: 15 },
+  quick: { sandboxes: 4, plain: 2, bytes: 5e7, holdSeconds: 3 },
+};
+const SMALL_BYTES = 1e5;
+const SAMPLE_MILLISECONDS = 20;
+const run = promisify(execFile);
+
+/** What came of one evaluation in which every sandbox plays one episode. */
+interface Shared {
+  /** From the call of evaluate() to the end of the first episode in the last sandbox. */
+  readonly seconds: number;
+  readonly pssBytes: number;
+  readonly missingBytes: number;
+  /** The most that was missing at any time. */
+  readonly peakBytes: number;
+  /** Sandboxes that played. */
+  readonly played: number;
+}
+
+export const sharedPolicy: Benchmark = {
+  name: 'shared-policy',
+  summary: 'a policy of one gigabyte in hundreds of sandboxes: memory, and time from the file on disk to the first episode in the last',
+  async run({ quick, say }: BenchmarkContext) {
+    const { sandboxes, plain, bytes, holdSeconds } = quick ? SIZES.quick : SIZES.full;
+    const made = async (name: string, size: number): Promise<string> => {
+      const path = join(files.directory, name);
+      await tablePolicy('make', path, `${size}`);
+      return path;
+    };
+    // Nothing runs in it: it has the directory.
+    await using files = await OwnMuster.open({});
+    say(`writing a policy of ${bytes / MB} MB`);
+    const small = await made('small.onnx', SMALL_BYTES);
+    const large = await made('large.onnx', bytes);
+    const { size } = await stat(large);
+    const readSeconds = Number(await tablePolicy('read', large));
+    const rows: Row[] = [];
+    for (const { start, count } of [{ start: 'forked', count: sandboxes } as const, { start: 'plain', count: plain } as const]) {
+      say(`${count} ${start} sandboxes with a small policy`);
+      const without = await shared(start, count, small, small, holdSeconds);
+      say(`${count} ${start} sandboxes with the large one`);
+      rows.push({ start, count, without, shared: await shared(start, count, small, large, holdSeconds) });
+    }
+    return {
+      tables: [timeTable(size, readSeconds, rows), memoryTable(rows)],
+      checks: rows.filter(({ start }) => start === 'forked').flatMap((row) => checksOf(row, size, readSeconds)),
+      notes: [
+        'The file is not in the page cache when it is read, nor when the evaluation begins. Muster, its zygote and two sandboxes run already. Each sandbox plays one episode of one step, and is then kept busy until all have theirs.',
+        'Extra: beyond what as many sandboxes with a policy of 0.1 MB take. PSS of all processes, the zygote included, after all have played. Missing: what the whole machine has less available.',
+      ],
+    };
+  },
+};
+
+interface Row {
+  readonly start: Start;
+  readonly count: number;
+  readonly without: Shared;
+  readonly shared: Shared;
+}
+
+async function shared(start: Start, count: number, first: string, policy: string, holdSeconds: number): Promise<Shared> {
+  await using own = await OwnMuster.open({ 'pool.max': count, 'templates.local.start': start });
+  // Opens pool and zygote; two sandboxes stay.
+  await own.muster.evaluate({ suite: suiteOf(2, 0), checkpoint: first });
+  const before = availableBytes();
+  let lowest = before;
+  const watch = setInterval(() => (lowest = Math.min(lowest, availableBytes())), SAMPLE_MILLISECONDS);
+  const out = join(own.directory, 'results');
+  const began = Date.now();
+  try {
+    await own.muster.evaluate({ suite: suiteOf(count, holdSeconds), checkpoint: policy }, { out });
+  } finally {
+    clearInterval(watch);
+  }
+  const { sandboxes, zygote } = sandboxMemory(start);
+  const episodes = await timedEpisodes(join(out, 'episodes.ndjson'));
+  return {
+    seconds: Math.max(...episodes.map(({ first_ended }) => first_ended)) - began / 1000,
+    pssBytes: sandboxes.pssBytes + zygote.pssBytes,
+    missingBytes: before - availableBytes(),
+    peakBytes: before - lowest,
+    played: new Set(episodes.map(({ sandbox }) => sandbox)).size,
+  };
+}
+
+function suiteOf(episodes: number, holdSeconds: number): object {
+  return {
+    name: 'bench',
+    environment: { entry: 'timed:make', kwargs: { hold_seconds: holdSeconds } },
+    files: join(PROJECT_DIRECTORY, 'bench/environments'),
+    reward: { bounds: [0, 1] },
+    metrics: ['sandbox', 'first_ended'],
+    stop: { rule: 'fixed', episodes },
+  };
+}
+
+const timedSchema = z.object({ sandbox: z.number(), first_ended: z.number() });
+const lineSchema = z.object({ outcome: z.object({ kind: z.literal('completed'), metrics: timedSchema }) });
+
+/** @throws ZodError when an episode was not completed. */
+async function timedEpisodes(path: string): Promise<readonly z.infer<typeof timedSchema>[]> {
+  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
+  return lines.map((line) => lineSchema.parse(JSON.parse(line)).outcome.metrics);
+}
+
+async function tablePolicy(...words: readonly string[]): Promise<string> {
+  const { stdout } = await run(PYTHON, [join(PROJECT_DIRECTORY, 'bench/policies/table_policy.py'), ...words]);
+  return stdout;
+}
+
+function timeTable(size: number, readSeconds: number, rows: readonly Row[]) {
+  return {
+    title: `A policy of ${(size / MB).toFixed(0)} MB; reading its file once takes ${readSeconds.toFixed(2)} s`,
+    columns: [
+      '',
+      'sandboxes',
+      'of these played',
+      'seconds to the first episode in the last',
+      'of these beyond reading the file',
+      'with a small policy',
+    ],
+    rows: rows.map(({ start, count, shared, without }) => [
+      start,
+      count,
+      shared.played,
+      shared.seconds,
+      shared.seconds - readSeconds,
+      without.seconds,
+    ]),
+  };
+}
+
+function memoryTable(rows: readonly Row[]) {
+  return {
+    title: 'Extra memory (MB)',
+    columns: ['', 'sandboxes', 'PSS', 'missing', 'missing at the most'],
+    rows: rows.map(({ start, count, shared, without }) => [start, count, ...extra(shared, without).map((bytes) => bytes / MB)]),
+  };
+}
+
+function extra(shared: Shared, without: Shared): readonly number[] {
+  return [shared.pssBytes - without.pssBytes, shared.missingBytes - without.missingBytes, shared.peakBytes - without.peakBytes];
+}
+
+function checksOf({ count, shared, without }: Row, size: number, readSeconds: number): readonly Check[] {
+  const what = `a policy of ${(size / MB).toFixed(0)} MB in ${count} forked sandboxes`;
+  const ratio = (shared.pssBytes - without.pssBytes) / size;
+  const beyond = shared.seconds - readSeconds;
+  const all = shared.played === count;
+  return [
+    { what: `${what}, all play`, target: `${count}`, measured: `${shared.played}`, met: all },
+    { what: `${what}, extra memory`, target: '≤ 1.1 × the file', measured: `${ratio.toFixed(2)} ×`, met: all && ratio <= 1.1 },
+    {
+      what: `${what}, from the file on disk to the first episode in the last`,
+      target: '≤ reading it once + 3 s',
+      measured: `reading it once ${beyond < 0 ? '−' : '+'} ${Math.abs(beyond).toFixed(2)} s`,
+      met: all && beyond <= 3,
+    },
+  ];
+}
