@@ -12,6 +12,7 @@ import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/summary.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
+import { settle } from '../support/manual-clock.ts';
 import { durableSuite, playStudy, type Play } from '../support/durable-study.ts';
 import { ALICE, BOB, claimed, completed, LEG, running, SHARED_LEG } from '../support/store-scene.ts';
 
@@ -20,14 +21,11 @@ const FIXED = durableSuite({ rule: 'fixed', episodes: 400 }, 'proportional');
 describe('an evaluation with a journal', () => {
   it('counts no episode before it is stored', async () => {
     const journal = new MapJournal();
-    const counted: number[] = [];
-    journal.onAppend = () => expect(counted.at(-1) ?? 0).toBeLessThanOrEqual(journal.episodes.size);
-    const options = {
-      journal,
-      onProgress: ({ statistics }: { statistics: { episodes: number } }) => void counted.push(statistics.episodes),
-    };
-    const summary = await playStudy(FIXED, { options });
+    const early: number[] = [];
+    const write = ({ index }: { index: number }): undefined => void (journal.episodes.has(index) || early.push(index));
+    const summary = await playStudy(FIXED, { options: { journal, episodes: { write } } });
     expect(journal.episodes.size).toBe(400);
+    expect(early).toEqual([]);
     expect(summary.official).toEqual((await playStudy(FIXED, {})).official);
   });
 
@@ -132,6 +130,7 @@ class MapJournal implements EpisodeJournal {
   }
 
   async append(episodes: readonly StoredEpisode[]): Promise<void> {
+    await settle();
     for (const episode of episodes) {
       expect(this.episodes.has(episode.index)).toBe(false);
       this.episodes.set(episode.index, episode);
