@@ -51,14 +51,14 @@ export const ownership: Readonly<Record<string, Case>> = {
     const events = await store.events.after(former.evaluation, 0, 100);
 
     const writes = [
-      store.ownerships.renew(former, TTL),
-      store.episodes.append(former, LEG, completedRange(0, 10)),
-      store.cache.adopt(former, SHARED_LEG, 0, 10),
-      store.course.begin(former),
-      store.course.report(former, { mean: 1 }, [{ type: 'progress', data: {} }]),
-      store.course.conclude(former, { state: 'failed', webhooks: [{ url: 'https://example.com', body: {} }] }),
+      () => store.ownerships.renew(former, TTL),
+      () => store.episodes.append(former, LEG, completedRange(0, 10)),
+      () => store.cache.adopt(former, SHARED_LEG, 0, 10),
+      () => store.course.begin(former),
+      () => store.course.report(former, { mean: 1 }, [{ type: 'progress', data: {} }]),
+      () => store.course.conclude(former, { state: 'failed', webhooks: [{ url: 'https://example.com', body: {} }] }),
     ];
-    for (const write of writes) await expect(write).rejects.toThrow(OwnershipLostError);
+    for (const write of writes) await expect(write()).rejects.toThrow(OwnershipLostError);
     await store.ownerships.release(former);
 
     expect(await store.evaluations.find(former.evaluation)).toEqual(before);
