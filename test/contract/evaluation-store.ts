@@ -14,8 +14,8 @@ export interface EvaluationStoreSubject extends AsyncDisposable {
   readonly clock: ManualClock;
   /** Opens what is stored in the place. Closed with the subject, unless before. */
   readonly open: () => Promise<EvaluationStore>;
-  /** For another process that opens it: see store-place.ts. */
-  readonly place: string;
+  /** For another process that opens it, by `openStore`; undefined when none can. */
+  readonly place: string | undefined;
 }
 
 export type Case = (subject: EvaluationStoreSubject) => Promise<void>;

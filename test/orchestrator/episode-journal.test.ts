@@ -6,15 +6,19 @@ import type { StoredEpisode } from '../../src/evaluation-store/episode-log.ts';
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import { OwnershipLostError } from '../../src/evaluation-store/ownership.ts';
 import { StoredJournal } from '../../src/evaluation-store/stored-journal.ts';
+import { cacheKey } from '../../src/evaluation-store/result-cache.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
+import { drawOf } from '../../src/orchestrator/draw.ts';
 import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/summary.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
+import { PAPER_CHECKPOINT } from '../support/evaluation-scene.ts';
 import { settle } from '../support/manual-clock.ts';
 import { durableSuite, playStudy, type Play } from '../support/durable-study.ts';
-import { ALICE, BOB, claimed, completed, LEG, running, SHARED_LEG } from '../support/store-scene.ts';
+import { ALICE, BOB, claimed, completed, LEG, running } from '../support/store-scene.ts';
 
 const FIXED = durableSuite({ rule: 'fixed', episodes: 400 }, 'proportional');
 
@@ -102,6 +106,20 @@ describe('evaluations that share a store', () => {
     );
   });
 
+  it('play other episodes where adaptive allocation draws other tasks', async () => {
+    await using scene = await StoreScene.open();
+    const narrow = durableSuite({ rule: 'certified', halfWidth: 0.06 }, 'adaptive');
+    const wide = durableSuite({ rule: 'certified', halfWidth: 0.1 }, 'adaptive');
+    const alone = await playStudy(narrow, {});
+    const other = await scene.evaluate({ suite: wide });
+    const again = await scene.evaluate({ suite: wide });
+    expect([...again.played].filter((index) => !other.lost.has(index))).toEqual([]);
+    expect(JSON.stringify(again.summary.official)).toBe(JSON.stringify(other.summary.official));
+    const { summary } = await scene.evaluate({ suite: narrow });
+    expect(summary.run.recalled).toBe(0);
+    expect(JSON.stringify(summary.official)).toBe(JSON.stringify(alone.official));
+  });
+
   it('end when another has taken over, and nothing of theirs is stored any more', async () => {
     await using scene = await StoreScene.open();
     const owned = await running(scene.store);
@@ -168,7 +186,9 @@ class StoreScene implements AsyncDisposable {
     ...play
   }: Play & { suite: SuiteDefinition }): Promise<{ summary: Summary; played: Set<number>; lost: Set<number> }> {
     const owned = await running(this.store);
-    const journal = new StoredJournal(this.store, owned, SHARED_LEG);
+    const { digest } = PAPER_CHECKPOINT;
+    const key = cacheKey({ checkpoint: digest, suite: suite.digest, template: digestOf('template'), draw: drawOf(suite) });
+    const journal = new StoredJournal(this.store, owned, { arm: 0, cacheKey: key });
     const played = new Set<number>();
     const summary = await playStudy(suite, { ...play, onPlay: (index) => played.add(index), options: { journal } });
     await this.store.course.conclude(owned, { state: 'finished', summary, webhooks: [] });

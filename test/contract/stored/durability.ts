@@ -53,6 +53,7 @@ export const durability: Readonly<Record<string, Case>> = {
 
 /** Another process appends batch after batch, and is killed when it has been told of so many. @returns how many episodes it had been told of. */
 async function writeUntilKilled({ place }: EvaluationStoreSubject, id: EvaluationId, from: number, batches: number): Promise<number> {
+  if (place === undefined) throw new Error('no other process can open it');
   const child = spawn(process.execPath, [WRITER, place, id, String(from)], { stdio: ['pipe', 'pipe', 'inherit'] });
   let told = from;
   let lines = 0;
