@@ -1,8 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { openSqliteStore } from '../../src/adapters/store/sqlite/open-sqlite-store.ts';
-import type { EpisodeJournal } from '../../src/evaluation-store/episode-journal.ts';
-import type { StoredEpisode } from '../../src/evaluation-store/episode-log.ts';
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import { OwnershipLostError } from '../../src/evaluation-store/ownership.ts';
 import { StoredJournal } from '../../src/evaluation-store/stored-journal.ts';
@@ -16,7 +14,7 @@ import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts
 import type { Summary } from '../../src/orchestrator/summary.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
 import { PAPER_CHECKPOINT } from '../support/evaluation-scene.ts';
-import { settle } from '../support/manual-clock.ts';
+import { MapJournal } from '../support/map-journal.ts';
 import { durableSuite, playStudy, type Play } from '../support/durable-study.ts';
 import { ALICE, BOB, claimed, completed, LEG, running } from '../support/store-scene.ts';
 
@@ -136,35 +134,6 @@ describe('evaluations that share a store', () => {
     expect((await scene.store.episodes.page(owned.evaluation, 0, 0, 1000)).length).toBeLessThan(400);
   });
 });
-
-/** A journal in memory. */
-class MapJournal implements EpisodeJournal {
-  readonly episodes = new Map<number, StoredEpisode>();
-  onAppend: () => void = () => undefined;
-  furthest = 0;
-
-  constructor(episodes: readonly StoredEpisode[] = []) {
-    for (const episode of episodes) this.episodes.set(episode.index, episode);
-  }
-
-  async append(episodes: readonly StoredEpisode[]): Promise<void> {
-    await settle();
-    for (const episode of episodes) {
-      expect(this.episodes.has(episode.index)).toBe(false);
-      this.episodes.set(episode.index, episode);
-    }
-    this.onAppend();
-  }
-
-  async known(from: number, to: number): ReturnType<EpisodeJournal['known']> {
-    this.furthest = Math.max(this.furthest, to);
-    const sorted = [...this.episodes.values()].sort((a, b) => a.index - b.index);
-    return {
-      episodes: sorted.filter(({ index }) => index >= from && index < to),
-      next: sorted.find(({ index }) => index >= to)?.index,
-    };
-  }
-}
 
 class StoreScene implements AsyncDisposable {
   readonly store: EvaluationStore;
