@@ -10,6 +10,7 @@ import { randomIndex, seededRandom } from '../../src/kernel/seeded-random.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
 import { durableSuite, playStudy } from '../support/durable-study.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
+import { PostgresServer } from '../support/postgres-server.ts';
 import { openStore } from '../support/store-place.ts';
 import { accepted } from '../support/store-scene.ts';
 
@@ -30,35 +31,47 @@ const studies = STOPS.flatMap((stop) =>
 test.each(studies)(
   'an evaluation whose Muster is killed again and again comes to the result of an undisturbed one: $rule, $allocation',
   async ({ stop, allocation }) => {
-    const undisturbed = await playStudy(durableSuite(stop, allocation), {});
     await using directory = await ScratchDirectory.make();
-    const place = join(directory.path, 'muster.db');
-    const { id } = await (async () => {
-      await using store = await openStore(place, systemClock);
-      return await accepted(store);
-    })();
-
-    const random = seededRandom('kills', 7);
-    const stored = new Set<number>();
-    let kills = 0;
-    for (let isOver = false; !isOver;) {
-      const order = { place, id, owner: `muster-${kills}`, stop, allocation };
-      const { played, killed } = await playUntilKilled(order, kills < KILLS ? 1 + randomIndex(random, 150) : Infinity);
-      expect(played.filter((index) => stored.has(index))).toEqual([]);
-      await using store = await openStore(place, systemClock);
-      for (const index of await indicesOf(store, id)) stored.add(index);
-      if (killed) kills += 1;
-      else isOver = (await store.evaluations.find(id))?.state === 'finished';
-      expect(killed || isOver).toBe(true);
-    }
-
-    await using store = await openStore(place, systemClock);
-    const evaluation = await store.evaluations.find(id);
-    expect(kills).toBeGreaterThan(2);
-    expect(evaluation?.summary).toMatchObject({ partial: false });
-    expect(JSON.stringify(evaluation?.summary)).toContain(`"official":${JSON.stringify(undisturbed.official)},`);
+    const undisturbed = await playStudy(durableSuite(stop, allocation), {});
+    const summary = await summaryAfterKills(join(directory.path, 'muster.db'), stop, allocation);
+    expect(JSON.stringify(summary)).toContain(`"official":${JSON.stringify(undisturbed.official)},`);
   },
 );
+
+test('so does one in PostgreSQL', async () => {
+  await using server = await PostgresServer.start();
+  const undisturbed = await playStudy(durableSuite(STOPS[0], 'adaptive'), {});
+  const summary = await summaryAfterKills(await server.newDatabase(), STOPS[0], 'adaptive');
+  expect(JSON.stringify(summary)).toContain(`"official":${JSON.stringify(undisturbed.official)},`);
+});
+
+/** As it is stored at last. */
+async function summaryAfterKills(place: string, stop: (typeof STOPS)[number], allocation: string): Promise<unknown> {
+  const { id } = await (async () => {
+    await using store = await openStore(place, systemClock);
+    return await accepted(store);
+  })();
+
+  const random = seededRandom('kills', 7);
+  const stored = new Set<number>();
+  let kills = 0;
+  for (let isOver = false; !isOver;) {
+    const order = { place, id, owner: `muster-${kills}`, stop, allocation };
+    const { played, killed } = await playUntilKilled(order, kills < KILLS ? 1 + randomIndex(random, 150) : Infinity);
+    expect(played.filter((index) => stored.has(index))).toEqual([]);
+    await using store = await openStore(place, systemClock);
+    for (const index of await indicesOf(store, id)) stored.add(index);
+    if (killed) kills += 1;
+    else isOver = (await store.evaluations.find(id))?.state === 'finished';
+    expect(killed || isOver).toBe(true);
+  }
+
+  await using store = await openStore(place, systemClock);
+  const evaluation = await store.evaluations.find(id);
+  expect(kills).toBeGreaterThan(2);
+  expect(evaluation?.summary).toMatchObject({ partial: false });
+  return evaluation?.summary;
+}
 
 interface Order {
   readonly place: string;
