@@ -1,6 +1,7 @@
 import { aggregationThroughput } from './aggregation-throughput.ts';
 import type { Benchmark } from './benchmark.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
+import { durableEpisodes } from './durable-episodes.ts';
 import { episodeCost } from './episode-cost.ts';
 import { episodesSaved } from './episodes-saved.ts';
 import { forkedCrowd } from './forked-crowd.ts';
@@ -15,6 +16,7 @@ import { warmPool } from './warm-pool.ts';
 export const BENCHMARKS: readonly Benchmark[] = [
   noopEpisodes,
   cartpoleEpisodes,
+  durableEpisodes,
   warmPool,
   forkedPool,
   forkedCrowd,

@@ -10,7 +10,7 @@ import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { silentLog } from '../src/kernel/log.ts';
 import type { EvaluateContext } from '../src/orchestrator/evaluate-context.ts';
-import { evaluate, type EvaluationRequest } from '../src/orchestrator/evaluate.ts';
+import { evaluate, type EvaluateOptions, type EvaluationRequest } from '../src/orchestrator/evaluate.ts';
 import { defineSuite, inlineSuite, parseSuite } from '../src/orchestrator/suite-definition.ts';
 import type { Summary } from '../src/orchestrator/summary.ts';
 import { PROJECT_DIRECTORY } from '../src/pools.ts';
@@ -133,8 +133,8 @@ export class RealSandboxes implements AsyncDisposable {
     return { suite: defineSuite(parsed, files.digest), suiteFiles: files, ...rest };
   }
 
-  evaluate(request: EvaluationRequest): Promise<Summary> {
-    return evaluate(this.#context, request);
+  evaluate(request: EvaluationRequest, options: EvaluateOptions = {}): Promise<Summary> {
+    return evaluate(this.#context, request, options);
   }
 
   /** Ends all sandboxes. The directory stays, with what they may have left in it, until this is disposed of. */

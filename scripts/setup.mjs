@@ -141,6 +141,15 @@ function installBrowser() {
   fail('a browser is missing and installing it needs an administrator: sudo apt-get install chromium, then run this again');
 }
 
+/** The store that several Musters share is tested on a real server, which the tests start themselves. */
+function installPostgres() {
+  const isThere = ['/usr/lib/postgresql/*/bin/initdb', '/usr/bin/initdb', '/usr/local/bin/initdb'].some((pattern) =>
+    works('sh', ['-c', `ls ${pattern}`]),
+  );
+  if (isThere || installSystemPackage('postgresql')) return;
+  fail('PostgreSQL is missing and installing it needs an administrator: sudo apt-get install postgresql, then run this again');
+}
+
 installPackages();
 installPython();
 installBubblewrap();
@@ -148,5 +157,6 @@ if (forTests) {
   installTorch();
   installGvisor();
   installBrowser();
+  installPostgres();
 }
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);

@@ -13,6 +13,8 @@ export type EpisodeIndex = Branded<number, 'EpisodeIndex'>;
 export type OwnerId = Branded<string, 'OwnerId'>;
 export type SandboxId = Branded<string, 'SandboxId'>;
 export type LeaseId = Branded<string, 'LeaseId'>;
+/** One evaluation or comparison that was accepted, for as long as it is kept. */
+export type EvaluationId = Branded<string, 'EvaluationId'>;
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -49,6 +51,10 @@ function isLeaseId(text: string): text is LeaseId {
   return NAME.test(text);
 }
 
+function isEvaluationId(text: string): text is EvaluationId {
+  return NAME.test(text);
+}
+
 /** @throws RangeError when `text` is not 1 to 63 lower-case letters, digits and "-". */
 export function parseOwnerId(text: string): OwnerId {
   if (isOwnerId(text)) return text;
@@ -65,6 +71,12 @@ export function parseSandboxId(text: string): SandboxId {
 export function parseLeaseId(text: string): LeaseId {
   if (isLeaseId(text)) return text;
   throw nameError('lease id', text);
+}
+
+/** @throws RangeError as `parseOwnerId` does. */
+export function parseEvaluationId(text: string): EvaluationId {
+  if (isEvaluationId(text)) return text;
+  throw nameError('evaluation id', text);
 }
 
 function nameError(kind: string, text: string): RangeError {

@@ -1,5 +1,8 @@
 import { judge } from '../aggregation/scoring.ts';
+import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
+import type { StoredEpisode } from '../evaluation-store/episode-log.ts';
 import { canonicalJson } from '../kernel/canonical-json.ts';
+import { InfrastructureError } from '../kernel/errors.ts';
 import type { EpisodeIndex } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
@@ -9,6 +12,7 @@ import { Dispatcher, type DispatchConfig, type DispatchView } from './dispatcher
 import type { EpisodeSink } from './episode-record.ts';
 import type { Goal } from './goal.ts';
 import { HeldEpisodes } from './held-episodes.ts';
+import { Recall } from './recall.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 
 /** Least number of episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
@@ -29,6 +33,15 @@ export interface ArmOptions {
   readonly plan: (index: number) => PlannedEpisode;
   readonly config: ArmConfig;
   readonly sink?: EpisodeSink | undefined;
+  /** Episodes count once they are in it, and what is in it is not played. */
+  readonly journal?: EpisodeJournal | undefined;
+}
+
+/** An episode whose outcome is final. */
+interface SettledEpisode {
+  readonly played: PlayedEpisode;
+  readonly planned: PlannedEpisode;
+  readonly outcome: Outcome;
 }
 
 /**
@@ -45,11 +58,16 @@ export class Arm {
   readonly #window: number;
   readonly #dispatcher: Dispatcher;
   readonly #held: HeldEpisodes | undefined;
+  readonly #journal: EpisodeJournal | undefined;
+  /** Undefined once nothing more is known that was not played here: until then, only what it does not know goes out. */
+  #recall: Recall | undefined;
+  #recalling: Promise<boolean> | undefined;
+  #recalled = 0;
   /** First result of an episode of which another copy is still being played. */
   readonly #firstResults = new Map<EpisodeIndex, string>();
   readonly #differing: EpisodeIndex[] = [];
 
-  constructor({ suite, suiteFiles, checkpoint, goal, plan, config, sink }: ArmOptions) {
+  constructor({ suite, suiteFiles, checkpoint, goal, plan, config, sink, journal }: ArmOptions) {
     this.suite = suite;
     this.suiteFiles = suiteFiles;
     this.checkpoint = checkpoint;
@@ -57,6 +75,8 @@ export class Arm {
     this.#window = config.window;
     this.#dispatcher = new Dispatcher(plan, config);
     this.#held = sink && new HeldEpisodes(suite, checkpoint.digest, sink);
+    this.#journal = journal;
+    this.#recall = journal && new Recall(journal);
   }
 
   /** Whether it needs no more episodes. */
@@ -96,9 +116,33 @@ export class Arm {
     this.#dispatcher.giveBack(episodes);
   }
 
-  /** Takes results in. @returns a promise when the episode sink asks to wait. */
+  /** Whether all that the journal knows of the episodes that are needed has been taken in. */
+  get isRecalled(): boolean {
+    return this.#recall === undefined;
+  }
+
+  /** Episodes that were taken from the journal, undefined without one. */
+  get recalled(): number | undefined {
+    return this.#journal && this.#recalled;
+  }
+
+  /**
+   * Takes in what the journal knows of the episodes that could be dispatched now. When it knows still more, the fold has to move on first.
+   *
+   * @returns whether anything was done.
+   */
+  recall(sandboxes: number, signal: AbortSignal): Promise<boolean> {
+    this.#recalling ??= this.#recallNow(sandboxes, signal).finally(() => (this.#recalling = undefined));
+    return this.#recalling;
+  }
+
+  /** Takes results in. @returns a promise when the journal or the episode sink asks to wait: with a journal they count only then. */
   record(played: readonly PlayedEpisode[]): Promise<void> | undefined {
-    for (const episode of played) this.#recordOne(episode);
+    if (this.#journal) return this.#recordIn(this.#journal, played);
+    for (const episode of played) {
+      const settled = this.#settle(episode);
+      if (settled) this.#count(settled);
+    }
     return this.#held?.emit(this.#goal.folded);
   }
 
@@ -109,19 +153,75 @@ export class Arm {
   }
 
   #horizon(sandboxes: number): number {
+    return this.#recall === undefined ? this.#needed(sandboxes) : this.#dispatcher.next;
+  }
+
+  /** The first index that is not needed yet, or never. */
+  #needed(sandboxes: number): number {
     const { folded, limit } = this.#goal;
     const needed = Math.max(this.#goal.expectedRemaining(), LEAST_AHEAD, Math.ceil(sandboxes / 4));
     return Math.min(folded + Math.min(needed, this.#window), limit);
   }
 
-  #recordOne(episode: PlayedEpisode): void {
-    const outcome = this.#finalOutcome(episode);
-    if (!outcome) return;
-    const settled = this.#dispatcher.settle(episode.index, episode.seconds * 1000);
-    if (!settled) return this.#compare(episode.index, outcome);
-    if (settled.others > 0) this.#firstResults.set(episode.index, essence(outcome));
-    this.#held?.add(episode, settled.episode, outcome);
-    this.#goal.offer(episode.index, settled.episode.task, withoutDetail(outcome));
+  async #recallNow(sandboxes: number, signal: AbortSignal): Promise<boolean> {
+    const before = this.#dispatcher.next;
+    while (this.#recall && !this.isOver && !signal.aborted) {
+      const end = this.#needed(sandboxes);
+      if (this.#recall.isExhausted) this.#recall = undefined;
+      else if (end <= this.#dispatcher.next) break;
+      else this.#takeIn(await this.#recall.take(end), end);
+    }
+    await this.#held?.emit(this.#goal.folded);
+    return this.#dispatcher.next > before;
+  }
+
+  /** @param known of the indices from the dispatcher's next on and before `end`, by index. */
+  #takeIn(known: readonly StoredEpisode[], end: number): void {
+    let position = 0;
+    while (this.#dispatcher.next < end && !this.isOver) {
+      const episode = known[position];
+      if (episode?.index === this.#dispatcher.next) {
+        position += 1;
+        this.#recallOne(episode);
+      } else this.#dispatcher.returnNext();
+    }
+  }
+
+  #recallOne(stored: StoredEpisode): void {
+    const planned = this.#dispatcher.passNext();
+    if (planned.task !== stored.task) {
+      throw new InfrastructureError(
+        'store.episode-differs',
+        `episode ${stored.index} is stored as one of task ${stored.task}, and this suite plays task ${planned.task} there; evaluate again with the cache off`,
+      );
+    }
+    this.#recalled += 1;
+    this.#count({ played: { ...stored, killed: false }, planned, outcome: stored.outcome });
+  }
+
+  async #recordIn(journal: EpisodeJournal, played: readonly PlayedEpisode[]): Promise<void> {
+    const settled = played.flatMap((episode) => this.#settle(episode) ?? []);
+    if (settled.length > 0) await journal.append(settled.map(storedEpisode));
+    for (const episode of settled) this.#count(episode);
+    await this.#held?.emit(this.#goal.folded);
+  }
+
+  /** Undefined when the result of the episode is not this one. */
+  #settle(played: PlayedEpisode): SettledEpisode | undefined {
+    const outcome = this.#finalOutcome(played);
+    if (!outcome) return undefined;
+    const settled = this.#dispatcher.settle(played.index, played.seconds * 1000);
+    if (!settled) {
+      this.#compare(played.index, outcome);
+      return undefined;
+    }
+    if (settled.others > 0) this.#firstResults.set(played.index, essence(outcome));
+    return { played, planned: settled.episode, outcome };
+  }
+
+  #count({ played, planned, outcome }: SettledEpisode): void {
+    this.#held?.add(played, planned, outcome);
+    this.#goal.offer(played.index, planned.task, withoutDetail(outcome));
   }
 
   /** Undefined while the episode is to be played again, or another copy of it decides. */
@@ -138,6 +238,11 @@ export class Arm {
     this.#firstResults.delete(index);
     if (first !== essence(outcome)) this.#differing.push(index);
   }
+}
+
+function storedEpisode({ played, planned, outcome }: SettledEpisode): StoredEpisode {
+  const { index, seconds, log } = played;
+  return { index, task: planned.task, outcome, seconds, ...(log === undefined ? {} : { log }) };
 }
 
 /** The fold counts outcomes; their details, which can be long, need not wait with them. */

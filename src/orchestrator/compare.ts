@@ -1,4 +1,5 @@
 import type { RunningComparison } from '../aggregation/paired-fold.ts';
+import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
 import { Comparison, type Baseline } from './comparison.ts';
@@ -42,6 +43,8 @@ export interface ComparisonTermsInput {
 
 export interface CompareOptions extends RunOptions<RunningComparison> {
   readonly episodes?: EpisodeSink;
+  /** Makes it durable, as that of an evaluation. @param arm 0 for the baseline, 1, 2, … for the candidates. */
+  readonly journal?: (arm: number) => EpisodeJournal;
 }
 
 export class ComparisonFailedError extends RunFailedError<ComparisonSummary> {
@@ -75,6 +78,7 @@ export async function compare(
     budgetEpisodes,
     config: { ...context.config, window: windowOf(context) },
     sink: options.episodes,
+    journal: options.journal,
     maxSandboxes: context.maxSandboxes,
   });
   const result = await new EpisodeRun(context, comparison, options).play();

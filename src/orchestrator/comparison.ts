@@ -1,5 +1,6 @@
 import type { OfficialComparison } from '../aggregation/comparison-statistics.ts';
 import { PairedFold, type RunningComparison } from '../aggregation/paired-fold.ts';
+import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
 import { Arm, type ArmConfig } from './arm.ts';
@@ -26,6 +27,8 @@ export interface ComparisonOptions {
   readonly config: ArmConfig;
   /** Gets the episodes of all arms, those of each in index order. */
   readonly sink: EpisodeSink | undefined;
+  /** Of each arm. */
+  readonly journal?: ((arm: number) => EpisodeJournal) | undefined;
   readonly maxSandboxes: number;
 }
 
@@ -64,7 +67,7 @@ export class Comparison implements Study<RunningComparison> {
     const lead = LEAD_PER_SANDBOX * (1 + options.maxSandboxes);
     const plan = episodePlanner(suite);
     const arm = (checkpoint: StoredCheckpoint, position: number): Arm =>
-      new Arm({ ...options, checkpoint, plan, goal: this.#goal(position, lead) });
+      new Arm({ ...options, checkpoint, plan, goal: this.#goal(position, lead), journal: options.journal?.(position) });
     this.arms = [
       ...(baseline.kind === 'played' ? [arm(baseline.checkpoint, 0)] : []),
       ...candidates.map((checkpoint, i) => arm(checkpoint, i + 1)),

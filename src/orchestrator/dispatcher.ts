@@ -65,6 +65,21 @@ export class Dispatcher {
     return this.#flights.size;
   }
 
+  /** The first index that is new. */
+  get next(): number {
+    return this.#next;
+  }
+
+  /** The next new index needs no dispatch: its outcome is known. */
+  passNext(): PlannedEpisode {
+    return this.#plan(this.#next++);
+  }
+
+  /** The next new index goes out before those after it, of which some are known. */
+  returnNext(): void {
+    this.#returned.push(this.#plan(this.#next++));
+  }
+
   available(horizon: number): number {
     return this.#returned.length + Math.max(0, horizon - this.#next);
   }

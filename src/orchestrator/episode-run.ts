@@ -71,7 +71,8 @@ export class EpisodeRun<Running extends RunningFigures> {
     const onAbort = (): void => this.#end('interrupted');
     if (this.#caller?.aborted) onAbort();
     this.#caller?.addEventListener('abort', onAbort, { once: true });
-    this.#staff();
+    await this.#recall().catch((error: unknown) => this.#fail(toError(error)));
+    if (!this.#over.signal.aborted) this.#staff();
     await this.#queue.onIdle();
     this.#caller?.removeEventListener('abort', onAbort);
     this.#progress.report();
@@ -131,6 +132,18 @@ export class EpisodeRun<Running extends RunningFigures> {
   #fail(error: Error): void {
     this.#failure ??= error;
     this.#end('failed');
+  }
+
+  /** Takes in what the journals know already of the episodes that are needed, as far as the study gets by it. */
+  async #recall(): Promise<void> {
+    const { arms } = this.#study;
+    if (arms.every(({ isRecalled }) => isRecalled)) return;
+    let goesOn = true;
+    while (goesOn && !this.#over.signal.aborted) {
+      goesOn = false;
+      for (const arm of arms) if (await arm.recall(this.#context.maxSandboxes, this.#over.signal)) goesOn = true;
+      if (this.#study.ended) this.#end(this.#study.ended);
+    }
   }
 
   /** Puts as many places to work as there are episodes waiting, within the pool's bounds. */
@@ -227,7 +240,11 @@ export class EpisodeRun<Running extends RunningFigures> {
     try {
       const wait = arm.record(played);
       this.#afterRecording();
-      if (wait) await wait;
+      if (!wait) return;
+      await wait;
+      // Only now do those count that had to be stored first, and what follows them may be known.
+      await this.#recall();
+      this.#afterRecording();
     } catch (error) {
       this.#fail(toError(error));
     }

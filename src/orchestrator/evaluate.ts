@@ -1,5 +1,6 @@
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { RunningStatistics } from '../aggregation/prefix-fold.ts';
 import type { EpisodeSink } from './episode-record.ts';
 import { EpisodeRun, type RunOptions } from './episode-run.ts';
@@ -21,6 +22,8 @@ export interface EvaluationRequest {
 
 export interface EvaluateOptions extends RunOptions<RunningStatistics> {
   readonly episodes?: EpisodeSink;
+  /** Makes it durable: it goes on from what is in it, and what it adds is in it before it counts. */
+  readonly journal?: EpisodeJournal;
 }
 
 export class EvaluationFailedError extends RunFailedError<Summary> {
@@ -37,7 +40,7 @@ export class EvaluationFailedError extends RunFailedError<Summary> {
 export async function evaluate(context: EvaluateContext, request: EvaluationRequest, options: EvaluateOptions = {}): Promise<Summary> {
   assertPriced(context, request.suite);
   const config = { ...context.config, window: windowOf(context) };
-  const evaluation = new Evaluation({ ...request, config, sink: options.episodes });
+  const evaluation = new Evaluation({ ...request, config, sink: options.episodes, journal: options.journal });
   const { ending, failure, facts } = await new EpisodeRun(context, evaluation, options).play();
   if (failure && !(failure instanceof InfrastructureError)) throw failure;
   const summary = summarise({ ...request, official: evaluation.official(), ending, facts });

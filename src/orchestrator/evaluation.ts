@@ -3,6 +3,7 @@ import { PrefixFold, type RunningStatistics } from '../aggregation/prefix-fold.t
 import type { OfficialStatistics } from '../aggregation/statistics.ts';
 import type { StoppingRule } from '../aggregation/stopping-rule.ts';
 import { stoppingRule } from '../aggregation/stopping.ts';
+import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
 import { Arm, type ArmConfig } from './arm.ts';
@@ -17,6 +18,7 @@ export interface EvaluationOptions {
   readonly checkpoint: StoredCheckpoint;
   readonly config: ArmConfig;
   readonly sink: EpisodeSink | undefined;
+  readonly journal?: EpisodeJournal | undefined;
 }
 
 /** One checkpoint on one suite until its stopping rule is satisfied. */
@@ -27,7 +29,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
   readonly #allocation: Allocation | undefined;
   readonly #fold: PrefixFold;
 
-  constructor({ suite, suiteFiles, checkpoint, config, sink }: EvaluationOptions) {
+  constructor({ suite, suiteFiles, checkpoint, config, sink, journal }: EvaluationOptions) {
     this.#suite = suite;
     this.#rule = stoppingRule(suite.stop, suite.bounds);
     const allocation = allocationOf(suite);
@@ -44,7 +46,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
       windowSize: config.window,
     });
     const plan = episodePlanner(suite, allocation && ((index, draw) => allocation.taskOf(index, draw)));
-    this.arms = [new Arm({ suite, suiteFiles, checkpoint, goal: this, plan, config, sink })];
+    this.arms = [new Arm({ suite, suiteFiles, checkpoint, goal: this, plan, config, sink, journal })];
   }
 
   get folded(): number {

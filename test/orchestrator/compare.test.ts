@@ -2,12 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { compare, type ComparisonRequest, type ComparisonTermsInput } from '../../src/orchestrator/compare.ts';
+import { compare, type CompareOptions, type ComparisonRequest, type ComparisonTermsInput } from '../../src/orchestrator/compare.ts';
 import { comparisonSummarySchema, type ComparisonSummary } from '../../src/orchestrator/comparison-summary.ts';
 import { recordedBaseline } from '../../src/orchestrator/recorded-baseline.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
 import { EvaluationScene, suiteWith, type SceneOptions } from '../support/evaluation-scene.ts';
+import { MapJournal } from '../support/map-journal.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedEpisode } from '../support/in-memory-runner.ts';
 
 const [OLD, BETTER, WORSE, TWIN] = ['old', 'better', 'worse', 'twin'].map(paper);
@@ -36,6 +37,7 @@ interface Contest {
   readonly baseline?: ComparisonRequest['baseline'];
   readonly terms?: ComparisonTermsInput;
   readonly scene?: Partial<SceneOptions>;
+  readonly options?: CompareOptions;
 }
 
 async function compared({
@@ -44,18 +46,13 @@ async function compared({
   baseline,
   terms = {},
   scene = {},
+  options = {},
 }: Contest): Promise<ComparisonSummary> {
   await using ground = new EvaluationScene({ program: scriptedRunner(play), clock: systemClock, ...scene });
   const named = candidates.map((checkpoint, i) => ({ checkpoint: checkpoint ?? paper('none'), uri: `candidate-${i}` }));
   const played = { kind: 'played', checkpoint: OLD ?? paper('old') } as const;
-  return await compare(ground.context, {
-    suite,
-    suiteFiles: undefined,
-    baseline: baseline ?? played,
-    baselineUri: 'baseline',
-    candidates: named,
-    terms,
-  });
+  const request = { suite, suiteFiles: undefined, baseline: baseline ?? played, baselineUri: 'baseline', candidates: named, terms };
+  return await compare(ground.context, request, options);
 }
 
 describe('a comparison', () => {
@@ -69,6 +66,31 @@ describe('a comparison', () => {
     expect(candidate).toMatchObject({ name: BETTER?.digest, verdict: 'promote' });
     expect(candidate?.difference).toBeGreaterThan(0.1);
     expect(summary.official.episodes).toBe(2 * summary.official.pairs);
+  });
+
+  it('goes on from its journals after every end, to the result of an undisturbed one, and plays nothing twice', async () => {
+    const contest = { candidates: [WORSE, TWIN, BETTER], terms: { budgetEpisodes: 1500 } };
+    const undisturbed = await compared(contest);
+    const journals = [0, 1, 2, 3].map(() => new MapJournal());
+    const journal = (arm: number): MapJournal => journals[arm] ?? new MapJournal();
+    const stored = (): number => journals.reduce((sum, { episodes }) => sum + episodes.size, 0);
+    let last: ComparisonSummary | undefined;
+    let ends = 0;
+    while (last === undefined || last.ended === 'interrupted') {
+      const stop = new AbortController();
+      const before = stored();
+      const until = before + 1 + 37 * ends;
+      const interrupted: PlayEpisode = (episode) => {
+        if (stored() >= until) stop.abort();
+        return play(episode);
+      };
+      const scene = { program: scriptedRunner(interrupted), sandboxes: 1 + (ends % 7) };
+      last = await compared({ ...contest, scene, options: { journal, signal: stop.signal } });
+      expect(last.run.recalled).toBeLessThanOrEqual(before);
+      ends += 1;
+    }
+    expect(ends).toBeGreaterThan(5);
+    expect(JSON.stringify(last.official)).toBe(JSON.stringify(undisturbed.official));
   });
 
   it('drops a loser early and goes on with the others', async () => {

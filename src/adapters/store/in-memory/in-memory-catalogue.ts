@@ -1,0 +1,91 @@
+import type { Acceptance, EvaluationCatalogue, EvaluationFilter, Idempotency } from '../../../evaluation-store/evaluation-catalogue.ts';
+import type { NewEvaluation, StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
+import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
+import type { EvaluationId } from '../../../kernel/ids.ts';
+import { copyOf, isOpen, type Held, type Memory } from './memory.ts';
+
+export class InMemoryCatalogue implements EvaluationCatalogue {
+  readonly #memory: Memory;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+  }
+
+  async accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance> {
+    const key = idempotency && JSON.stringify([evaluation.principal, idempotency.key]);
+    const earlier = key === undefined ? undefined : this.#memory.idempotency.get(key);
+    const known = earlier && this.#memory.evaluations.get(earlier.id);
+    if (known) return { kind: earlier.fingerprint === idempotency?.fingerprint ? 'repeated' : 'conflict', evaluation: known.evaluation };
+    const held = this.#newlyHeld(evaluation);
+    this.#memory.evaluations.set(evaluation.id, held);
+    if (key !== undefined && idempotency) this.#memory.idempotency.set(key, { fingerprint: idempotency.fingerprint, id: evaluation.id });
+    this.#memory.enter(held, 'waiting', {});
+    return { kind: 'accepted', evaluation: held.evaluation };
+  }
+
+  async find(id: EvaluationId): Promise<StoredEvaluation | undefined> {
+    return this.#memory.evaluations.get(id)?.evaluation;
+  }
+
+  async list(filter: EvaluationFilter, { limit, after }: PageRequest): Promise<Page<StoredEvaluation>> {
+    const position = after === undefined ? undefined : positionOf(after);
+    const isBeyond = ({ createdAt, id }: StoredEvaluation): boolean =>
+      !position || createdAt.getTime() < position.milliseconds || (createdAt.getTime() === position.milliseconds && id < position.id);
+    const found = [...this.#memory.evaluations.values()]
+      .map(({ evaluation }) => evaluation)
+      .filter((one) => fits(one, filter) && isBeyond(one));
+    found.sort((a, b) => b.createdAt.getTime() - a.createdAt.getTime() || (a.id < b.id ? 1 : -1));
+    return pageOf(found, limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+  }
+
+  async requestCancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {
+    const held = this.#memory.evaluations.get(id);
+    if (held && isOpen(held)) {
+      const cancelRequestedAt = held.evaluation.cancelRequestedAt ?? new Date(this.#memory.now);
+      held.evaluation = { ...held.evaluation, cancelRequestedAt };
+    }
+    return held?.evaluation;
+  }
+
+  async forgetEnded(before: Date, limit: number): Promise<number> {
+    const ended = [...this.#memory.evaluations.values()].flatMap(({ evaluation: { id, endedAt } }) =>
+      endedAt && endedAt < before ? [{ id, endedAt: endedAt.getTime() }] : [],
+    );
+    const oldest = ended.sort((a, b) => a.endedAt - b.endedAt).slice(0, limit);
+    for (const { id } of oldest) {
+      this.#memory.evaluations.delete(id);
+      for (const [number, { delivery }] of this.#memory.webhooks) if (delivery.evaluation === id) this.#memory.webhooks.delete(number);
+    }
+    return oldest.length;
+  }
+
+  #newlyHeld(wanted: NewEvaluation): Held {
+    const evaluation: StoredEvaluation = {
+      ...wanted,
+      request: copyOf(wanted.request),
+      run: wanted.run,
+      version: wanted.version,
+      state: 'waiting',
+      createdAt: new Date(this.#memory.now),
+      startedAt: undefined,
+      endedAt: undefined,
+      cancelRequestedAt: undefined,
+      running: undefined,
+      summary: undefined,
+      failure: undefined,
+    };
+    return { key: this.#memory.nextNumber(), evaluation, events: [], legs: new Map(), donates: new Map(), ownership: undefined };
+  }
+}
+
+function fits(evaluation: StoredEvaluation, { principal, suite, run, states, label, from, before }: EvaluationFilter): boolean {
+  return (
+    (principal === undefined || evaluation.principal === principal) &&
+    (suite === undefined || evaluation.suite === suite) &&
+    (run === undefined || evaluation.run === run) &&
+    (states === undefined || states.includes(evaluation.state)) &&
+    (label === undefined || evaluation.labels[label.name] === label.value) &&
+    (from === undefined || evaluation.createdAt >= from) &&
+    (before === undefined || evaluation.createdAt < before)
+  );
+}

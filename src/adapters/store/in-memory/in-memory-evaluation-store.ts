@@ -1,0 +1,24 @@
+import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
+import { InMemoryAudit } from './in-memory-audit.ts';
+import { InMemoryCatalogue } from './in-memory-catalogue.ts';
+import { InMemoryEpisodes } from './in-memory-episodes.ts';
+import { InMemoryRuns } from './in-memory-runs.ts';
+import { InMemoryWebhooks } from './in-memory-webhooks.ts';
+import type { Memory } from './memory.ts';
+
+/** For tests of what stands on a store. @param memory outlives the store, as a database would. */
+export function inMemoryEvaluationStore(memory: Memory): EvaluationStore {
+  const runs = new InMemoryRuns(memory);
+  const episodes = new InMemoryEpisodes(memory);
+  return {
+    evaluations: new InMemoryCatalogue(memory),
+    ownerships: runs,
+    course: runs,
+    episodes,
+    cache: episodes,
+    events: runs,
+    webhooks: new InMemoryWebhooks(memory),
+    audit: new InMemoryAudit(memory),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  };
+}

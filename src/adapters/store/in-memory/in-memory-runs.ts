@@ -1,0 +1,77 @@
+import type { EventLog, NewEvent, StoredEvent } from '../../../evaluation-store/event-log.ts';
+import type { Conclusion, EvaluationCourse } from '../../../evaluation-store/evaluation-course.ts';
+import type { Ownership, Ownerships, Renewal } from '../../../evaluation-store/ownership.ts';
+import type { EvaluationId, OwnerId } from '../../../kernel/ids.ts';
+import { copyOf, isOpen, type Held, type Memory } from './memory.ts';
+
+/** Who plays which evaluation, and how it goes. */
+export class InMemoryRuns implements Ownerships, EvaluationCourse, EventLog {
+  readonly #memory: Memory;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+  }
+
+  async claimable(limit: number): Promise<readonly EvaluationId[]> {
+    const free = [...this.#memory.evaluations.values()].filter((held) => isOpen(held) && !this.#isTaken(held));
+    return free
+      .sort(byTurn)
+      .slice(0, limit)
+      .map(({ evaluation }) => evaluation.id);
+  }
+
+  async claim(evaluation: EvaluationId, owner: OwnerId, milliseconds: number): Promise<Ownership | undefined> {
+    const held = this.#memory.evaluations.get(evaluation);
+    if (!held || !isOpen(held) || this.#isTaken(held)) return undefined;
+    const fence = (held.ownership?.fence ?? 0) + 1;
+    held.ownership = { owner, fence, expiresAt: this.#memory.now + milliseconds };
+    return { evaluation, key: held.key, owner, fence };
+  }
+
+  async renew(ownership: Ownership, milliseconds: number): Promise<Renewal> {
+    const held = this.#memory.owned(ownership);
+    held.ownership = { ...ownership, expiresAt: this.#memory.now + milliseconds };
+    return { cancelRequested: held.evaluation.cancelRequestedAt !== undefined };
+  }
+
+  async release(ownership: Ownership): Promise<void> {
+    const held = this.#memory.evaluations.get(ownership.evaluation);
+    if (held?.ownership?.owner === ownership.owner && held.ownership.fence === ownership.fence)
+      held.ownership = { ...held.ownership, expiresAt: 0 };
+  }
+
+  async begin(ownership: Ownership): Promise<void> {
+    const held = this.#memory.owned(ownership);
+    if (held.evaluation.state === 'waiting') this.#memory.enter(held, 'running', { startedAt: new Date(this.#memory.now) });
+  }
+
+  async report(ownership: Ownership, running: object, events: readonly NewEvent[]): Promise<void> {
+    const held = this.#memory.owned(ownership);
+    held.evaluation = { ...held.evaluation, running: copyOf(running) };
+    for (const event of events) this.#memory.tell(held, event);
+  }
+
+  async conclude(ownership: Ownership, { state, summary, failure, webhooks }: Conclusion): Promise<void> {
+    const held = this.#memory.owned(ownership);
+    const { now } = this.#memory;
+    this.#memory.enter(held, state, { endedAt: new Date(now), summary: summary && copyOf(summary), failure });
+    held.ownership = { owner: ownership.owner, fence: ownership.fence + 1, expiresAt: 0 };
+    for (const { url, body } of webhooks) {
+      const id = this.#memory.nextNumber();
+      const delivery = { id, evaluation: held.evaluation.id, url, body: copyOf(body), attempt: 0 };
+      this.#memory.webhooks.set(id, { delivery, dueAt: now });
+    }
+  }
+
+  async after(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]> {
+    return this.#memory.evaluations.get(evaluation)?.events.slice(sequence, sequence + limit) ?? [];
+  }
+
+  #isTaken({ ownership }: Held): boolean {
+    return ownership !== undefined && ownership.expiresAt > this.#memory.now;
+  }
+}
+
+function byTurn({ evaluation: a }: Held, { evaluation: b }: Held): number {
+  return b.priority - a.priority || a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1);
+}

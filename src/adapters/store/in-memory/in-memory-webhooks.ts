@@ -1,0 +1,52 @@
+import type { WebhookDelivery, WebhookOutbox } from '../../../evaluation-store/webhook-outbox.ts';
+import type { HeldWebhook, Memory } from './memory.ts';
+
+export class InMemoryWebhooks implements WebhookOutbox {
+  readonly #memory: Memory;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+  }
+
+  async take(limit: number, milliseconds: number): Promise<readonly WebhookDelivery[]> {
+    const { now } = this.#memory;
+    return this.#due()
+      .filter(({ dueAt }) => dueAt <= now)
+      .slice(0, limit)
+      .map(({ held }) => {
+        held.dueAt = now + milliseconds;
+        held.delivery = { ...held.delivery, attempt: held.delivery.attempt + 1 };
+        return held.delivery;
+      });
+  }
+
+  async settle(delivery: WebhookDelivery): Promise<void> {
+    if (this.#present(delivery)) this.#memory.webhooks.delete(delivery.id);
+  }
+
+  async postpone(delivery: WebhookDelivery, until: Date): Promise<void> {
+    const held = this.#present(delivery);
+    if (held) held.dueAt = until.getTime();
+  }
+
+  async abandon(delivery: WebhookDelivery): Promise<void> {
+    const held = this.#present(delivery);
+    if (held) held.dueAt = undefined;
+  }
+
+  async nextDue(): Promise<Date | undefined> {
+    const [first] = this.#due();
+    return first && new Date(first.dueAt);
+  }
+
+  #due(): { readonly held: HeldWebhook; readonly dueAt: number }[] {
+    const due = [...this.#memory.webhooks.values()].flatMap((held) => (held.dueAt === undefined ? [] : [{ held, dueAt: held.dueAt }]));
+    return due.sort((a, b) => a.dueAt - b.dueAt || a.held.delivery.id - b.held.delivery.id);
+  }
+
+  /** Undefined when another has taken it meanwhile. */
+  #present({ id, attempt }: WebhookDelivery): HeldWebhook | undefined {
+    const held = this.#memory.webhooks.get(id);
+    return held?.delivery.attempt === attempt ? held : undefined;
+  }
+}

@@ -1,0 +1,37 @@
+import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { InputError } from '../../../kernel/errors.ts';
+import { migrate } from '../sql/migrate.ts';
+import { sqlEvaluationStore } from '../sql/sql-evaluation-store.ts';
+import { PostgresDatabase } from './postgres-database.ts';
+
+/** Any number that no other program is likely to lock in the same database. */
+const MIGRATION_LOCK = 0x6d757374;
+
+/**
+ * A store that several Musters share.
+ *
+ * @param url `postgresql://user:password@host:port/database`
+ * @throws InputError when the URL is none, the server refuses it or a newer Muster has used the database; InfrastructureError when the
+ * server cannot be reached.
+ */
+export async function openPostgresStore(url: string, clock: Clock): Promise<EvaluationStore> {
+  const name = shownName(url);
+  const database = await PostgresDatabase.open(url, name);
+  try {
+    await database.locked(MIGRATION_LOCK, () => migrate(database, name, clock));
+    return await sqlEvaluationStore(database, clock);
+  } catch (error) {
+    await database[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** Without user and password. */
+function shownName(url: string): string {
+  const parsed = URL.parse(url);
+  if (parsed === null || !['postgres:', 'postgresql:'].includes(parsed.protocol))
+    throw new InputError('store.url', 'store.url: expected postgresql://user:password@host:port/database');
+  const host = parsed.searchParams.get('host') ?? parsed.host;
+  return `the database ${parsed.pathname.slice(1)} on ${host}`;
+}

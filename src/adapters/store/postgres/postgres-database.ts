@@ -1,0 +1,148 @@
+import { Pool, types, type PoolClient } from 'pg';
+import { InfrastructureError, InputError, messageOf } from '../../../kernel/errors.ts';
+import type { BulkInsert, Database, Dialect, Row, Step } from '../sql/database.ts';
+import { rendered, type Sql, type Value } from '../sql/statement.ts';
+
+const DIALECT: Dialect = {
+  identity: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
+  id: 'text COLLATE "C"',
+  clustered: '',
+  shared: ' FOR SHARE',
+  skipTaken: ' FOR UPDATE SKIP LOCKED',
+};
+
+/** Longer than any of the store's statements takes on a server that works. */
+const ANSWER_MILLISECONDS = 60_000;
+const CONNECT_MILLISECONDS = 10_000;
+/** A Muster's share of what a server allows, which is a hundred by default. */
+const CONNECTIONS = 8;
+/** PostgreSQL's codes for what only the caller can mend: wrong name or password, no such database, no right to use it. */
+const CALLER_CODES = new Set(['28000', '28P01', '3D000', '42501']);
+
+/** A database on a server, shared by several Musters. */
+export class PostgresDatabase implements Database {
+  readonly dialect = DIALECT;
+  readonly #pool: Pool;
+  readonly #name: string;
+
+  private constructor(pool: Pool, name: string) {
+    this.#pool = pool;
+    this.#name = name;
+  }
+
+  /**
+   * @param url `postgresql://user:password@host/database`
+   * @param name of the database for people, without the password.
+   * @throws InputError `store.unusable` when the server refuses it; InfrastructureError `store.unreachable` when there is no server.
+   */
+  static async open(url: string, name: string): Promise<PostgresDatabase> {
+    const pool = new Pool({
+      connectionString: url,
+      application_name: 'muster',
+      max: CONNECTIONS,
+      connectionTimeoutMillis: CONNECT_MILLISECONDS,
+      statement_timeout: ANSWER_MILLISECONDS,
+      query_timeout: ANSWER_MILLISECONDS,
+      keepAlive: true,
+      types: { getTypeParser: (oid, format) => (oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format)) },
+    });
+    // Of a connection that nobody uses: it is replaced, and whoever needs one hears of it when that is impossible.
+    pool.on('error', () => undefined);
+    try {
+      (await pool.connect()).release();
+    } catch (error) {
+      await pool.end();
+      throw refusal(name, error);
+    }
+    return new PostgresDatabase(pool, name);
+  }
+
+  async query(statement: Sql): Promise<readonly Row[]> {
+    return this.#guarded(() => rowsOf(this.#pool, statement));
+  }
+
+  async transact(steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined> {
+    return this.#guarded(() => this.#withClient((client) => transaction(client, steps)));
+  }
+
+  /** While it runs, nobody else runs one under the same lock, on whatever connection. */
+  async locked<Result>(lock: number, run: () => Promise<Result>): Promise<Result> {
+    return this.#withClient(async (client) => {
+      await this.#guarded(() => client.query('SELECT pg_advisory_lock($1)', [lock]));
+      try {
+        return await run();
+      } finally {
+        await this.#guarded(() => client.query('SELECT pg_advisory_unlock($1)', [lock]));
+      }
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#pool.ended) await this.#pool.end();
+  }
+
+  /** A connection on which something failed is not used again: what state it is in is not known. */
+  async #withClient<Result>(use: (client: PoolClient) => Promise<Result>): Promise<Result> {
+    const client = await this.#pool.connect();
+    let isSound = false;
+    try {
+      const result = await use(client);
+      isSound = true;
+      return result;
+    } finally {
+      client.release(!isSound);
+    }
+  }
+
+  async #guarded<Result>(run: () => Promise<Result>): Promise<Result> {
+    try {
+      return await run();
+    } catch (error) {
+      throw new InfrastructureError('store.failed', `the store in ${this.#name} failed: ${messageOf(error)}`, { cause: error });
+    }
+  }
+}
+
+async function transaction(client: PoolClient, steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined> {
+  const rows: (readonly Row[])[] = [];
+  await client.query('BEGIN');
+  for (const step of steps) {
+    const found = step.kind === 'bulk' ? await insertBulk(client, step.insert) : await rowsOf(client, step.sql);
+    if (step.kind === 'guard' && found.length === 0) {
+      await client.query('ROLLBACK');
+      return undefined;
+    }
+    rows.push(found);
+  }
+  await client.query('COMMIT');
+  return rows;
+}
+
+async function rowsOf(client: Pick<PoolClient, 'query'>, statement: Sql): Promise<readonly Row[]> {
+  const { rows } = await client.query<Row>(
+    rendered(statement, (position) => `$${position}`),
+    [...statement.values],
+  );
+  return rows;
+}
+
+/** One array a column, so that the statement stays the same however many rows there are. COPY, which is quicker, knows no conflicts. */
+async function insertBulk(client: PoolClient, { table, columns, rows }: BulkInsert): Promise<readonly Row[]> {
+  const names = columns.map(({ name }) => name).join(', ');
+  const arrays = columns.map(({ type }, i) => `$${i + 1}::${type}[]`).join(', ');
+  const values = columns.map((_, i): Value[] => rows.map((row) => row[i] ?? null));
+  await client.query(`INSERT INTO ${table} (${names}) SELECT * FROM unnest(${arrays}) ON CONFLICT DO NOTHING`, values);
+  return [];
+}
+
+function refusal(name: string, error: unknown): InputError | InfrastructureError {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const options = { cause: error };
+  if (typeof code === 'string' && CALLER_CODES.has(code))
+    return new InputError(
+      'store.unusable',
+      `${name} refuses the connection: ${messageOf(error)}; mend the store's URL, or the rights there`,
+      options,
+    );
+  return new InfrastructureError('store.unreachable', `${name} cannot be reached: ${messageOf(error)}; is the server running?`, options);
+}

@@ -1,0 +1,57 @@
+import type { Sql, Value } from './statement.ts';
+
+export type Row = Readonly<Record<string, unknown>>;
+
+/** Where the databases do not agree on the words. */
+export interface Dialect {
+  /** A number that a table gives its rows, as the primary key. */
+  readonly identity: string;
+  /** An id: compared byte by byte. */
+  readonly id: string;
+  /** After the definition of a table whose rows lie in the order of their primary key. */
+  readonly clustered: string;
+  /** After a SELECT: nobody changes these rows before the transaction ends. */
+  readonly shared: string;
+  /** After a SELECT in a statement that takes rows: those that another one is taking are passed over. */
+  readonly skipTaken: string;
+}
+
+export interface BulkColumn {
+  readonly name: string;
+  readonly type: 'bigint' | 'integer' | 'double precision' | 'text';
+}
+
+/** Many rows for one table. Those whose key is there already are left out. */
+export interface BulkInsert {
+  readonly table: string;
+  readonly columns: readonly BulkColumn[];
+  readonly rows: readonly (readonly Value[])[];
+}
+
+export type Step =
+  | { readonly kind: 'statement'; readonly sql: Sql }
+  /** A statement without whose row nothing of the transaction is done. */
+  | { readonly kind: 'guard'; readonly sql: Sql }
+  | { readonly kind: 'bulk'; readonly insert: BulkInsert };
+
+/**
+ * One of the databases that the store's SQL runs on. A number comes back as a number, text as text.
+ *
+ * @throws InfrastructureError everything here, when the database cannot do it, or not in time.
+ */
+export interface Database extends AsyncDisposable {
+  readonly dialect: Dialect;
+
+  query(statement: Sql): Promise<readonly Row[]>;
+
+  /** All of the steps, durably, or none. @returns the rows of each step; undefined when a guard found none. */
+  transact(steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined>;
+}
+
+export function statement(sql: Sql): Step {
+  return { kind: 'statement', sql };
+}
+
+export function guard(sql: Sql): Step {
+  return { kind: 'guard', sql };
+}

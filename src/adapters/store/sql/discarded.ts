@@ -1,0 +1,33 @@
+import { numberOf } from './columns.ts';
+import { statement, type Database, type Step } from './database.ts';
+import { sql } from './statement.ts';
+
+/** So that nobody waits long for a removal that is under way. */
+const EPISODES_A_TIME = 20_000;
+
+/** Steps that remove an evaluation at once; its episodes, which may be a million, are marked for the sweep. @param key of the evaluation. */
+export function forgotten(key: number): readonly Step[] {
+  return [
+    statement(sql`INSERT INTO discarded (evaluation) VALUES (${key}) ON CONFLICT DO NOTHING`),
+    statement(sql`DELETE FROM evaluations WHERE key = ${key}`),
+  ];
+}
+
+/** Removes episodes whose evaluation is forgotten, those that a Muster left that ended in the middle of it included. */
+export async function sweepEpisodes(database: Database): Promise<void> {
+  const discarded = await database.query(sql`SELECT evaluation FROM discarded`);
+  for (const row of discarded) await sweepOne(database, numberOf(row, 'evaluation'));
+}
+
+async function sweepOne(database: Database, key: number): Promise<void> {
+  const some = sql`
+    SELECT arm, episode FROM episodes WHERE evaluation = ${key} ORDER BY arm, episode LIMIT 1 OFFSET ${EPISODES_A_TIME}`;
+  for (let [next] = await database.query(some); next !== undefined; [next] = await database.query(some)) {
+    const before = sql`(arm, episode) < (${numberOf(next, 'arm')}, ${numberOf(next, 'episode')})`;
+    await database.transact([statement(sql`DELETE FROM episodes WHERE evaluation = ${key} AND ${before}`)]);
+  }
+  await database.transact([
+    statement(sql`DELETE FROM episodes WHERE evaluation = ${key}`),
+    statement(sql`DELETE FROM discarded WHERE evaluation = ${key}`),
+  ]);
+}

@@ -1,0 +1,74 @@
+import type { StoredEpisode } from '../../../evaluation-store/episode-log.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import { parseEpisodeIndex } from '../../../kernel/ids.ts';
+import { FAILURE_CAUSES, type FailureCause, type Outcome } from '../../../kernel/outcome.ts';
+import { numberOf, optional, textOf } from './columns.ts';
+import type { Row } from './database.ts';
+import type { Value } from './statement.ts';
+
+/** What few episodes have. As JSON, which can hold any text: what a sandbox printed may be no Unicode, or U+0000. */
+interface Extra {
+  readonly metrics?: Readonly<Record<string, number>>;
+  readonly detail?: string;
+  readonly log?: string;
+}
+
+/** The columns episode, task, outcome, result, length, seconds, extra. An outcome is `completed`, `lost` or the cause of a failure. */
+export function rowOfEpisode({ index, task, outcome, seconds, log }: StoredEpisode): readonly Value[] {
+  const printed = log === undefined ? {} : { log };
+  switch (outcome.kind) {
+    case 'completed': {
+      const { metrics } = outcome;
+      const extra = isEmpty(metrics) ? printed : { metrics, ...printed };
+      return [index, task, 'completed', outcome.return, outcome.length, seconds, textOfExtra(extra)];
+    }
+    case 'failed':
+      return [index, task, outcome.cause, null, null, seconds, textOfExtra({ detail: outcome.detail, ...printed })];
+    case 'lost':
+      return [index, task, 'lost', null, null, seconds, textOfExtra({ detail: outcome.detail, ...printed })];
+  }
+}
+
+/** @throws InfrastructureError `store.unreadable` when it is no row that `rowOfEpisode` made. */
+export function episodeOfRow(row: Row): StoredEpisode {
+  const extra = extraOf(row);
+  return {
+    index: parseEpisodeIndex(numberOf(row, 'episode')),
+    task: numberOf(row, 'task'),
+    outcome: outcomeOf(row, extra),
+    seconds: numberOf(row, 'seconds'),
+    ...(extra.log === undefined ? {} : { log: extra.log }),
+  };
+}
+
+const NO_METRICS = {};
+const NOTHING: Extra = {};
+
+function outcomeOf(row: Row, { metrics = NO_METRICS, detail = '' }: Extra): Outcome {
+  const outcome = textOf(row, 'outcome');
+  if (outcome === 'completed') return { kind: 'completed', return: numberOf(row, 'result'), length: numberOf(row, 'length'), metrics };
+  if (outcome === 'lost') return { kind: 'lost', detail };
+  if (isCause(outcome)) return { kind: 'failed', cause: outcome, detail };
+  throw new InfrastructureError('store.unreadable', `the column outcome holds "${outcome}", which is no outcome that this Muster knows`);
+}
+
+function isCause(text: string): text is FailureCause {
+  return FAILURE_CAUSES.some((cause) => cause === text);
+}
+
+function extraOf(row: Row): Extra {
+  const text = optional(row, 'extra', textOf);
+  if (text === undefined) return NOTHING;
+  // It is what `rowOfEpisode` wrote: a look at every field of a million episodes would cost more than reading them.
+  const extra: Extra = JSON.parse(text);
+  return extra;
+}
+
+function textOfExtra(extra: Extra): string | null {
+  return isEmpty(extra) ? null : JSON.stringify(extra);
+}
+
+function isEmpty(record: object): boolean {
+  for (const key in record) if (Object.hasOwn(record, key)) return false;
+  return true;
+}

@@ -1,0 +1,60 @@
+import type { Dialect } from './database.ts';
+
+export interface Migration {
+  /** What it brings, for the record. */
+  readonly name: string;
+  statements(dialect: Dialect): readonly string[];
+}
+
+/**
+ * The database's structure, step by step: number n is the n-th. Each is applied once, in order, and never undone; what has been released is
+ * never changed, only followed by another.
+ */
+export const MIGRATIONS: readonly Migration[] = [
+  {
+    name: 'evaluations, episodes, events, webhooks, audit',
+    statements: ({ identity, id, clustered }) => [
+      `CREATE TABLE evaluations (
+         key ${identity}, id ${id} NOT NULL UNIQUE, principal text NOT NULL, suite text NOT NULL, run text, version bigint, labels text NOT NULL,
+         priority bigint NOT NULL, request text NOT NULL, state text NOT NULL, created_at bigint NOT NULL, started_at bigint, ended_at bigint,
+         cancel_requested_at bigint, running text, summary text, failure text, events bigint NOT NULL)`,
+      'CREATE INDEX evaluations_by_age ON evaluations (created_at, id)',
+      'CREATE INDEX evaluations_by_run ON evaluations (run, created_at, id)',
+      'CREATE INDEX evaluations_by_suite ON evaluations (suite, created_at, id)',
+      `CREATE INDEX evaluations_open ON evaluations (priority, created_at, id) WHERE state IN ('waiting', 'running')`,
+      `CREATE INDEX evaluations_ended ON evaluations (ended_at) WHERE ended_at IS NOT NULL`,
+      `CREATE TABLE evaluation_labels (
+         name text NOT NULL, value text NOT NULL, evaluation bigint NOT NULL REFERENCES evaluations ON DELETE CASCADE,
+         PRIMARY KEY (name, value, evaluation))${clustered}`,
+      'CREATE INDEX evaluation_labels_by_evaluation ON evaluation_labels (evaluation)',
+      `CREATE TABLE idempotency_keys (
+         principal text NOT NULL, key text NOT NULL, fingerprint text NOT NULL, evaluation bigint REFERENCES evaluations ON DELETE CASCADE,
+         PRIMARY KEY (principal, key))${clustered}`,
+      'CREATE INDEX idempotency_keys_by_evaluation ON idempotency_keys (evaluation)',
+      `CREATE TABLE ownerships (
+         evaluation bigint PRIMARY KEY REFERENCES evaluations ON DELETE CASCADE, owner text NOT NULL, fence bigint NOT NULL,
+         expires_at bigint NOT NULL)`,
+      // Without a foreign key, which would cost every episode a look-up: `discarded` sees to the episodes of evaluations that are forgotten.
+      `CREATE TABLE episodes (
+         evaluation bigint NOT NULL, arm integer NOT NULL, episode bigint NOT NULL, task integer NOT NULL, outcome text NOT NULL,
+         result double precision, length bigint, seconds double precision NOT NULL, extra text,
+         PRIMARY KEY (evaluation, arm, episode))${clustered}`,
+      'CREATE TABLE discarded (evaluation bigint PRIMARY KEY)',
+      `CREATE TABLE cache_donors (
+         cache_key text NOT NULL, evaluation bigint NOT NULL REFERENCES evaluations ON DELETE CASCADE, arm integer NOT NULL,
+         PRIMARY KEY (cache_key, evaluation, arm))${clustered}`,
+      'CREATE INDEX cache_donors_by_evaluation ON cache_donors (evaluation)',
+      `CREATE TABLE events (
+         evaluation bigint NOT NULL REFERENCES evaluations ON DELETE CASCADE, sequence bigint NOT NULL, type text NOT NULL, data text NOT NULL,
+         at bigint NOT NULL, PRIMARY KEY (evaluation, sequence))${clustered}`,
+      `CREATE TABLE webhooks (
+         id ${identity}, evaluation bigint NOT NULL REFERENCES evaluations ON DELETE CASCADE, url text NOT NULL, body text NOT NULL,
+         attempts bigint NOT NULL, due_at bigint, failure text)`,
+      'CREATE INDEX webhooks_due ON webhooks (due_at, id) WHERE due_at IS NOT NULL',
+      'CREATE INDEX webhooks_by_evaluation ON webhooks (evaluation)',
+      `CREATE TABLE audit (
+         id ${identity}, at bigint NOT NULL, principal text NOT NULL, action text NOT NULL, target text NOT NULL, details text NOT NULL)`,
+      'CREATE INDEX audit_by_age ON audit (at, id)',
+    ],
+  },
+];

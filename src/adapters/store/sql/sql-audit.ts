@@ -1,0 +1,40 @@
+import type { AuditEntry, AuditTrail, StoredAuditEntry } from '../../../evaluation-store/audit-trail.ts';
+import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { dateOf, documentOf, numberOf, textOf } from './columns.ts';
+import { statement, type Database } from './database.ts';
+import { plain, sql } from './statement.ts';
+
+export class SqlAudit implements AuditTrail {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  async record({ principal, action, target, details }: AuditEntry): Promise<void> {
+    const entry = sql`
+      INSERT INTO audit (at, principal, action, target, details)
+      VALUES (${this.#clock.date().getTime()}, ${principal}, ${action}, ${target}, ${JSON.stringify(details)})`;
+    await this.#database.transact([statement(entry)]);
+  }
+
+  async list({ limit, after }: PageRequest): Promise<Page<StoredAuditEntry>> {
+    const position = after === undefined ? undefined : positionOf(after);
+    const beyond = position ? sql`WHERE (at, id) < (${position.milliseconds}, ${Number(position.id)})` : plain('');
+    const rows = await this.#database.query(
+      sql`SELECT id, at, principal, action, target, details FROM audit ${beyond} ORDER BY at DESC, id DESC LIMIT ${limit + 1}`,
+    );
+    const entries = rows.map((row) => ({
+      id: numberOf(row, 'id'),
+      at: dateOf(row, 'at'),
+      principal: textOf(row, 'principal'),
+      action: textOf(row, 'action'),
+      target: textOf(row, 'target'),
+      details: documentOf(row, 'details'),
+    }));
+    return pageOf(entries, limit, ({ at, id }) => ({ milliseconds: at.getTime(), id: String(id) }));
+  }
+}

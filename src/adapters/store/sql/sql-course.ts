@@ -1,0 +1,69 @@
+import type { Conclusion, EvaluationCourse } from '../../../evaluation-store/evaluation-course.ts';
+import type { EvaluationState } from '../../../evaluation-store/evaluation-record.ts';
+import type { NewEvent } from '../../../evaluation-store/event-log.ts';
+import type { Ownership } from '../../../evaluation-store/ownership.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { statement, type Database } from './database.ts';
+import { transactOwned } from './owned.ts';
+import { appendEvents } from './sql-events.ts';
+import { sql } from './statement.ts';
+
+export class SqlCourse implements EvaluationCourse {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  async begin(ownership: Ownership): Promise<void> {
+    const { key } = ownership;
+    const now = this.#now();
+    const began = sql`UPDATE evaluations SET state = 'running', started_at = ${now}, events = events + 1 WHERE key = ${key} AND state = 'waiting'`;
+    // Nothing to insert when it was running already: the event of this number is there.
+    const told = sql`
+      INSERT INTO events (evaluation, sequence, type, data, at)
+      SELECT key, events, 'state', ${JSON.stringify({ state: 'running' })}, CAST(${now} AS bigint) FROM evaluations WHERE key = ${key}
+      ON CONFLICT DO NOTHING`;
+    await transactOwned(this.#database, ownership, [statement(began), statement(told)]);
+  }
+
+  async report(ownership: Ownership, running: object, events: readonly NewEvent[]): Promise<void> {
+    const { key } = ownership;
+    await transactOwned(this.#database, ownership, [
+      statement(sql`UPDATE evaluations SET running = ${JSON.stringify(running)} WHERE key = ${key}`),
+      ...appendEvents(key, events, this.#now()),
+    ]);
+  }
+
+  async conclude(ownership: Ownership, { state, summary, failure, webhooks }: Conclusion): Promise<void> {
+    const { key } = ownership;
+    const now = this.#now();
+    await transactOwned(this.#database, ownership, [
+      statement(
+        sql`UPDATE evaluations SET state = ${state}, ended_at = ${now}, summary = ${jsonOf(summary)}, failure = ${jsonOf(failure)}
+            WHERE key = ${key}`,
+      ),
+      ...appendEvents(key, [stateEvent(state)], now),
+      ...webhooks.map(({ url, body }) =>
+        statement(
+          sql`INSERT INTO webhooks (evaluation, url, body, attempts, due_at) VALUES (${key}, ${url}, ${JSON.stringify(body)}, 0, ${now})`,
+        ),
+      ),
+      statement(sql`UPDATE ownerships SET expires_at = 0, fence = fence + 1 WHERE evaluation = ${key}`),
+    ]);
+  }
+
+  #now(): number {
+    return this.#clock.date().getTime();
+  }
+}
+
+export function stateEvent(state: EvaluationState): NewEvent {
+  return { type: 'state', data: { state } };
+}
+
+function jsonOf(document: object | undefined): string | undefined {
+  return document && JSON.stringify(document);
+}

@@ -1,0 +1,78 @@
+import type { EpisodeLog, Leg, StoredEpisode } from '../../../evaluation-store/episode-log.ts';
+import type { Ownership } from '../../../evaluation-store/ownership.ts';
+import type { ResultCache } from '../../../evaluation-store/result-cache.ts';
+import type { EvaluationId } from '../../../kernel/ids.ts';
+import { numberOf, optional } from './columns.ts';
+import { statement, type BulkColumn, type Database, type Step } from './database.ts';
+import { episodeOfRow, rowOfEpisode } from './episode-row.ts';
+import { transactOwned } from './owned.ts';
+import { sql } from './statement.ts';
+
+const COLUMNS: readonly BulkColumn[] = [
+  { name: 'evaluation', type: 'bigint' },
+  { name: 'arm', type: 'integer' },
+  { name: 'episode', type: 'bigint' },
+  { name: 'task', type: 'integer' },
+  { name: 'outcome', type: 'text' },
+  { name: 'result', type: 'double precision' },
+  { name: 'length', type: 'bigint' },
+  { name: 'seconds', type: 'double precision' },
+  { name: 'extra', type: 'text' },
+];
+
+export class SqlEpisodes implements EpisodeLog, ResultCache {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async append(ownership: Ownership, leg: Leg, episodes: readonly StoredEpisode[]): Promise<void> {
+    const { key } = ownership;
+    const rows = episodes.map((episode) => [key, leg.arm, ...rowOfEpisode(episode)]);
+    await transactOwned(this.#database, ownership, [
+      { kind: 'bulk', insert: { table: 'episodes', columns: COLUMNS, rows } },
+      ...donation(ownership, leg),
+    ]);
+  }
+
+  async page(evaluation: EvaluationId, arm: number, from: number, limit: number): Promise<readonly StoredEpisode[]> {
+    const rows = await this.#database.query(
+      sql`SELECT episode, task, outcome, result, length, seconds, extra FROM episodes
+          WHERE evaluation = (SELECT key FROM evaluations WHERE id = ${evaluation}) AND arm = ${arm} AND episode >= ${from}
+          ORDER BY episode LIMIT ${limit}`,
+    );
+    return rows.map(episodeOfRow);
+  }
+
+  async adopt(ownership: Ownership, { arm, cacheKey }: Leg, from: number, to: number): Promise<void> {
+    if (cacheKey === undefined) return;
+    const { key } = ownership;
+    const adopted = sql`
+      INSERT INTO episodes (evaluation, arm, episode, task, outcome, result, length, seconds, extra)
+      SELECT CAST(${key} AS bigint), CAST(${arm} AS integer), e.episode, e.task, e.outcome, e.result, e.length, e.seconds, e.extra
+      FROM cache_donors d JOIN episodes e ON e.evaluation = d.evaluation AND e.arm = d.arm
+      WHERE d.cache_key = ${cacheKey} AND (d.evaluation <> ${key} OR d.arm <> ${arm})
+        AND e.episode >= ${from} AND e.episode < ${to} AND e.outcome <> 'lost'
+      ON CONFLICT DO NOTHING`;
+    await transactOwned(this.#database, ownership, [statement(adopted)]);
+  }
+
+  async nextKnown({ key }: Ownership, { arm, cacheKey }: Leg, from: number): Promise<number | undefined> {
+    if (cacheKey === undefined) return undefined;
+    const [row] = await this.#database.query(
+      sql`SELECT min((SELECT e.episode FROM episodes e WHERE e.evaluation = d.evaluation AND e.arm = d.arm AND e.episode >= ${from}
+            AND e.outcome <> 'lost' ORDER BY e.episode LIMIT 1)) AS episode
+          FROM cache_donors d WHERE d.cache_key = ${cacheKey} AND (d.evaluation <> ${key} OR d.arm <> ${arm})`,
+    );
+    return row && optional(row, 'episode', numberOf);
+  }
+}
+
+/** Only who has played something itself is looked at by others: however often the same is asked, few have to be. */
+function donation({ key }: Ownership, { arm, cacheKey }: Leg): readonly Step[] {
+  if (cacheKey === undefined) return [];
+  return [
+    statement(sql`INSERT INTO cache_donors (cache_key, evaluation, arm) VALUES (${cacheKey}, ${key}, ${arm}) ON CONFLICT DO NOTHING`),
+  ];
+}

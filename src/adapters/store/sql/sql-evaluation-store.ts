@@ -1,0 +1,28 @@
+import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import type { Database } from './database.ts';
+import { sweepEpisodes } from './discarded.ts';
+import { SqlAudit } from './sql-audit.ts';
+import { SqlCatalogue } from './sql-catalogue.ts';
+import { SqlCourse } from './sql-course.ts';
+import { SqlEpisodes } from './sql-episodes.ts';
+import { SqlEvents } from './sql-events.ts';
+import { SqlOwnerships } from './sql-ownerships.ts';
+import { SqlWebhooks } from './sql-webhooks.ts';
+
+/** A store on a database whose structure is up to date; both are closed together. */
+export async function sqlEvaluationStore(database: Database, clock: Clock): Promise<EvaluationStore> {
+  await sweepEpisodes(database);
+  const episodes = new SqlEpisodes(database);
+  return {
+    evaluations: new SqlCatalogue(database, clock),
+    ownerships: new SqlOwnerships(database, clock),
+    course: new SqlCourse(database, clock),
+    episodes,
+    cache: episodes,
+    events: new SqlEvents(database),
+    webhooks: new SqlWebhooks(database, clock),
+    audit: new SqlAudit(database, clock),
+    [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,43 @@
+import type { EventLog, NewEvent, StoredEvent } from '../../../evaluation-store/event-log.ts';
+import type { EvaluationId } from '../../../kernel/ids.ts';
+import { dateOf, documentOf, numberOf, textOf } from './columns.ts';
+import { statement, type Database, type Step } from './database.ts';
+import { sql } from './statement.ts';
+
+export class SqlEvents implements EventLog {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async after(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]> {
+    const rows = await this.#database.query(
+      sql`SELECT sequence, type, data, at FROM events WHERE evaluation = (SELECT key FROM evaluations WHERE id = ${evaluation})
+          AND sequence > ${sequence} ORDER BY sequence LIMIT ${limit}`,
+    );
+    return rows.map((row) => ({
+      sequence: numberOf(row, 'sequence'),
+      type: textOf(row, 'type'),
+      data: documentOf(row, 'data'),
+      at: dateOf(row, 'at'),
+    }));
+  }
+}
+
+/**
+ * Steps that append events. Counting them in the evaluation's row locks it until the transaction ends: whoever comes next gets the next
+ * number, and nobody sees it before the one before it.
+ *
+ * @param key of the evaluation.
+ * @param at milliseconds.
+ */
+export function appendEvents(key: number, events: readonly NewEvent[], at: number): readonly Step[] {
+  return events.flatMap(({ type, data }) => [
+    statement(sql`UPDATE evaluations SET events = events + 1 WHERE key = ${key}`),
+    statement(
+      sql`INSERT INTO events (evaluation, sequence, type, data, at)
+          SELECT key, events, ${type}, ${JSON.stringify(data)}, CAST(${at} AS bigint) FROM evaluations WHERE key = ${key}`,
+    ),
+  ]);
+}

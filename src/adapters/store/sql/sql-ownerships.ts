@@ -1,0 +1,60 @@
+import { OwnershipLostError, type Ownership, type Ownerships, type Renewal } from '../../../evaluation-store/ownership.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { parseEvaluationId, type EvaluationId, type OwnerId } from '../../../kernel/ids.ts';
+import { numberOf, textOf } from './columns.ts';
+import { guard, statement, type Database } from './database.ts';
+import { plain, sql } from './statement.ts';
+
+export class SqlOwnerships implements Ownerships {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  async claimable(limit: number): Promise<readonly EvaluationId[]> {
+    const rows = await this.#database.query(
+      sql`SELECT v.id FROM evaluations v LEFT JOIN ownerships o ON o.evaluation = v.key
+          WHERE v.state IN ('waiting', 'running') AND (o.evaluation IS NULL OR o.expires_at <= ${this.#now()})
+          ORDER BY v.priority DESC, v.created_at, v.id LIMIT ${limit}`,
+    );
+    return rows.map((row) => parseEvaluationId(textOf(row, 'id')));
+  }
+
+  async claim(evaluation: EvaluationId, owner: OwnerId, milliseconds: number): Promise<Ownership | undefined> {
+    const now = this.#now();
+    const claimed = sql`
+      INSERT INTO ownerships (evaluation, owner, fence, expires_at)
+      SELECT key, ${owner}, 1, CAST(${now + milliseconds} AS bigint) FROM evaluations WHERE id = ${evaluation}
+      ON CONFLICT (evaluation) DO UPDATE SET owner = excluded.owner, fence = ownerships.fence + 1, expires_at = excluded.expires_at
+      WHERE ownerships.expires_at <= ${now} RETURNING evaluation, fence`;
+    // Looked at once the claim is made, which waits for writes of the owner before: the last of them may have been the end.
+    const isOpen = sql`SELECT 1 AS open FROM evaluations WHERE id = ${evaluation} AND state IN ('waiting', 'running')${plain(this.#database.dialect.shared)}`;
+    const [row] = (await this.#database.transact([guard(claimed), guard(isOpen)]))?.[0] ?? [];
+    return row && { evaluation, key: numberOf(row, 'evaluation'), owner, fence: numberOf(row, 'fence') };
+  }
+
+  async renew(ownership: Ownership, milliseconds: number): Promise<Renewal> {
+    const { key, owner, fence } = ownership;
+    const rows = await this.#database.transact([
+      guard(
+        sql`UPDATE ownerships SET expires_at = ${this.#now() + milliseconds}
+            WHERE evaluation = ${key} AND owner = ${owner} AND fence = ${fence} RETURNING fence`,
+      ),
+      statement(sql`SELECT 1 AS requested FROM evaluations WHERE key = ${key} AND cancel_requested_at IS NOT NULL`),
+    ]);
+    if (rows === undefined) throw new OwnershipLostError(ownership);
+    return { cancelRequested: rows[1]?.length === 1 };
+  }
+
+  async release({ key, owner, fence }: Ownership): Promise<void> {
+    const released = sql`UPDATE ownerships SET expires_at = 0 WHERE evaluation = ${key} AND owner = ${owner} AND fence = ${fence}`;
+    await this.#database.transact([statement(released)]);
+  }
+
+  #now(): number {
+    return this.#clock.date().getTime();
+  }
+}

@@ -1,0 +1,56 @@
+import type { WebhookDelivery, WebhookOutbox } from '../../../evaluation-store/webhook-outbox.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { parseEvaluationId } from '../../../kernel/ids.ts';
+import { dateOf, documentOf, numberOf, optional, textOf } from './columns.ts';
+import { statement, type Database } from './database.ts';
+import { plain, sql, type Sql } from './statement.ts';
+
+export class SqlWebhooks implements WebhookOutbox {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  async take(limit: number, milliseconds: number): Promise<readonly WebhookDelivery[]> {
+    const now = this.#clock.date().getTime();
+    const taken = sql`
+      UPDATE webhooks SET attempts = attempts + 1, due_at = ${now + milliseconds} WHERE id IN
+        (SELECT id FROM webhooks WHERE due_at <= ${now} ORDER BY due_at, id LIMIT ${limit}${plain(this.#database.dialect.skipTaken)})
+      RETURNING id, url, body, attempts, (SELECT v.id FROM evaluations v WHERE v.key = webhooks.evaluation) AS evaluation`;
+    const rows = (await this.#database.transact([statement(taken)]))?.[0] ?? [];
+    return rows
+      .map((row) => ({
+        id: numberOf(row, 'id'),
+        evaluation: parseEvaluationId(textOf(row, 'evaluation')),
+        url: textOf(row, 'url'),
+        body: documentOf(row, 'body'),
+        attempt: numberOf(row, 'attempts'),
+      }))
+      .sort((a, b) => a.id - b.id);
+  }
+
+  async settle(delivery: WebhookDelivery): Promise<void> {
+    await this.#database.transact([statement(sql`DELETE FROM webhooks WHERE ${thisAttempt(delivery)}`)]);
+  }
+
+  async postpone(delivery: WebhookDelivery, until: Date): Promise<void> {
+    await this.#database.transact([statement(sql`UPDATE webhooks SET due_at = ${until.getTime()} WHERE ${thisAttempt(delivery)}`)]);
+  }
+
+  async abandon(delivery: WebhookDelivery, reason: string): Promise<void> {
+    const abandoned = sql`UPDATE webhooks SET due_at = NULL, failure = ${JSON.stringify(reason)} WHERE ${thisAttempt(delivery)}`;
+    await this.#database.transact([statement(abandoned)]);
+  }
+
+  async nextDue(): Promise<Date | undefined> {
+    const [row] = await this.#database.query(sql`SELECT min(due_at) AS due FROM webhooks WHERE due_at IS NOT NULL`);
+    return row && optional(row, 'due', dateOf);
+  }
+}
+
+function thisAttempt({ id, attempt }: WebhookDelivery): Sql {
+  return sql`id = ${id} AND attempts = ${attempt}`;
+}

@@ -1,0 +1,38 @@
+import { mkdir, open } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { InputError, messageOf } from '../../../kernel/errors.ts';
+import { migrate } from '../sql/migrate.ts';
+import { sqlEvaluationStore } from '../sql/sql-evaluation-store.ts';
+import { SqliteDatabase } from './sqlite-database.ts';
+
+/**
+ * The store of one Muster, in one file that only it and its user can read. While it is open no other process can use the file.
+ *
+ * @throws InputError when another Muster has it open, a newer one has used it, or it cannot be used at all.
+ */
+export async function openSqliteStore(path: string, clock: Clock): Promise<EvaluationStore> {
+  await makePrivate(path);
+  const database = await SqliteDatabase.open(path, clock);
+  try {
+    await migrate(database, path, clock);
+    return await sqlEvaluationStore(database, clock);
+  } catch (error) {
+    await database[Symbol.asyncDispose]();
+    throw error;
+  }
+}
+
+/** SQLite gives the files beside it the permissions of the first. */
+async function makePrivate(path: string): Promise<void> {
+  try {
+    await mkdir(dirname(path), { recursive: true });
+    const file = await open(path, 'a', 0o600);
+    await file.close();
+  } catch (error) {
+    throw new InputError('store.unusable', `${path} cannot be made: ${messageOf(error)}; name a file that you may write to`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,108 @@
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { messageOf } from '../../../kernel/errors.ts';
+import type { Row } from '../sql/database.ts';
+import type { Query, RenderedStep, Reply, Request, Transaction } from './sqlite-messages.ts';
+
+/** The store has some forty texts; lists have more, by their filters. */
+const MOST_PREPARED = 200;
+
+/**
+ * The open file. It blocks, so it lives in a thread of its own.
+ *
+ * Transactions that wait are done as one: the disk is waited for once for all of them. Each is a savepoint, so that one that is refused
+ * or fails takes no other with it.
+ */
+export class SqliteConnection {
+  readonly #database: DatabaseSync;
+  readonly #prepared = new Map<string, StatementSync>();
+
+  /** Holds the file for itself until it is closed. */
+  constructor(path: string) {
+    this.#database = new DatabaseSync(path);
+    // Exclusive before anything else: then the lock is the file's own, and is gone with the process, however that ends.
+    // `full`: what was told of survives the end of the machine, not only that of the process.
+    this.#database.exec(
+      'PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; PRAGMA synchronous = full; PRAGMA foreign_keys = on; BEGIN IMMEDIATE; COMMIT',
+    );
+  }
+
+  /** Queries see what is durable, so they come after the transactions. */
+  answer(requests: readonly Request[]): readonly Reply[] {
+    const transactions = requests.filter((request) => request.kind === 'transact');
+    const queries = requests.filter((request) => request.kind === 'query');
+    return [...this.#transactAll(transactions), ...queries.map((query) => this.#query(query))];
+  }
+
+  close(): void {
+    this.#database.close();
+  }
+
+  #query({ id, text, values }: Query): Reply {
+    try {
+      return { kind: 'done', id, rows: [this.#statement(text).all(...values)] };
+    } catch (error) {
+      return failure(id, error);
+    }
+  }
+
+  #transactAll(transactions: readonly Transaction[]): readonly Reply[] {
+    if (transactions.length === 0) return [];
+    try {
+      this.#database.exec('BEGIN IMMEDIATE');
+      const replies = transactions.map((transaction) => this.#transact(transaction));
+      this.#database.exec('COMMIT');
+      return replies;
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK');
+      return transactions.map(({ id }) => failure(id, error));
+    }
+  }
+
+  /** @throws what ended the transaction around it: a full disk, say. */
+  #transact({ id, steps }: Transaction): Reply {
+    this.#database.exec('SAVEPOINT one');
+    const rows: (readonly Row[])[] = [];
+    try {
+      for (const step of steps) {
+        const found = this.#do(step);
+        if (step.kind === 'guard' && found.length === 0) return this.#undone({ kind: 'refused', id });
+        rows.push(found);
+      }
+    } catch (error) {
+      if (!this.#database.isTransaction) throw error;
+      return this.#undone(failure(id, error));
+    }
+    this.#database.exec('RELEASE one');
+    return { kind: 'done', id, rows };
+  }
+
+  #undone(reply: Reply): Reply {
+    this.#database.exec('ROLLBACK TO one; RELEASE one');
+    return reply;
+  }
+
+  #do(step: RenderedStep): readonly Row[] {
+    const statement = this.#statement(step.text);
+    switch (step.kind) {
+      case 'statement':
+      case 'guard':
+        return statement.all(...step.values);
+      case 'bulk':
+        for (const row of step.rows) statement.run(...row);
+        return [];
+    }
+  }
+
+  #statement(text: string): StatementSync {
+    const known = this.#prepared.get(text);
+    if (known) return known;
+    if (this.#prepared.size === MOST_PREPARED) this.#prepared.clear();
+    const statement = this.#database.prepare(text);
+    this.#prepared.set(text, statement);
+    return statement;
+  }
+}
+
+function failure(id: number, error: unknown): Reply {
+  return { kind: 'failed', id, message: messageOf(error) };
+}

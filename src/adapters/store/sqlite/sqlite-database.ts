@@ -1,0 +1,138 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import type { Clock } from '../../../kernel/clock.ts';
+import { within } from '../../../kernel/deadline.ts';
+import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
+import type { Database, Dialect, Row, Step } from '../sql/database.ts';
+import { rendered, type Sql } from '../sql/statement.ts';
+import type { Message, Order, Rendered, RenderedStep, Reply } from './sqlite-messages.ts';
+
+const DIALECT: Dialect = {
+  // Never the number of a row that is gone: its episodes may still be there.
+  identity: 'INTEGER PRIMARY KEY AUTOINCREMENT',
+  id: 'text',
+  clustered: ' WITHOUT ROWID',
+  // Transactions come one after the other.
+  shared: '',
+  skipTaken: '',
+};
+
+/** Longer than any of the store's requests takes on a disk that works. */
+const ANSWER_MILLISECONDS = 60_000;
+
+interface Waiting {
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * A database in a file. `node:sqlite` blocks whoever calls it, at every commit for as long as the disk takes: so it has a thread of its
+ * own, and the process goes on with its work meanwhile.
+ */
+export class SqliteDatabase implements Database {
+  readonly dialect = DIALECT;
+  readonly #path: string;
+  readonly #clock: Clock;
+  readonly #thread: Worker;
+  readonly #waiting = new Map<number, Waiting>();
+  #lastId = 0;
+  #ended: Error | undefined;
+
+  private constructor(path: string, clock: Clock, thread: Worker) {
+    this.#path = path;
+    this.#clock = clock;
+    this.#thread = thread;
+    thread.on('message', (message: Message) => this.#take(message));
+    thread.on('error', (error) => this.#end(this.#failed(error.message)));
+    thread.on('exit', () => this.#end(this.#failed('it has been closed')));
+  }
+
+  /**
+   * @param path of the file, which is made when there is none.
+   * @throws InputError `store.in-use` when another process has it open, `store.unusable` when it cannot be opened.
+   */
+  static async open(path: string, clock: Clock): Promise<SqliteDatabase> {
+    const thread = new Worker(new URL('sqlite-thread.ts', import.meta.url), { workerData: path });
+    const [message] = await once(thread, 'message');
+    const opened: Message = message;
+    if (opened.kind !== 'not-open') return new SqliteDatabase(path, clock, thread);
+    await once(thread, 'exit');
+    if (opened.inUse) {
+      throw new InputError(
+        'store.in-use',
+        `${path} is in use by another Muster; stop that one, give this one a file of its own, or share a PostgreSQL database between them`,
+      );
+    }
+    throw new InputError(
+      'store.unusable',
+      `${path} cannot be used as a SQLite database: ${opened.message}; name a file that you may write to`,
+    );
+  }
+
+  async query(statement: Sql): Promise<readonly Row[]> {
+    const reply = await this.#ask({ kind: 'query', id: this.#nextId(), ...this.#rendered(statement) });
+    return reply.kind === 'done' ? (reply.rows[0] ?? []) : [];
+  }
+
+  async transact(steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined> {
+    const reply = await this.#ask({ kind: 'transact', id: this.#nextId(), steps: steps.map((step) => this.#renderedStep(step)) });
+    return reply.kind === 'done' ? reply.rows : undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#ended) return;
+    const exit = once(this.#thread, 'exit');
+    this.#post({ kind: 'close' });
+    await exit;
+  }
+
+  async #ask(request: Extract<Order, { id: number }>): Promise<Reply> {
+    if (this.#ended) throw this.#ended;
+    const { promise, resolve, reject } = Promise.withResolvers<Reply>();
+    this.#waiting.set(request.id, { resolve, reject });
+    this.#post(request);
+    const late = (): Error => this.#failed(`it did not answer within ${ANSWER_MILLISECONDS / 1000} s`);
+    try {
+      const reply = await within(this.#clock, ANSWER_MILLISECONDS, promise, late);
+      if (reply.kind === 'failed') throw this.#failed(reply.message);
+      return reply;
+    } finally {
+      this.#waiting.delete(request.id);
+    }
+  }
+
+  #post(order: Order): void {
+    this.#thread.postMessage(order);
+  }
+
+  #take(message: Message): void {
+    if (message.kind !== 'replies') return;
+    for (const reply of message.replies) this.#waiting.get(reply.id)?.resolve(reply);
+  }
+
+  #end(error: Error): void {
+    this.#ended ??= error;
+    for (const { reject } of this.#waiting.values()) reject(this.#ended);
+  }
+
+  #nextId(): number {
+    this.#lastId += 1;
+    return this.#lastId;
+  }
+
+  #rendered(statement: Sql): Rendered {
+    return { text: rendered(statement, () => '?'), values: statement.values };
+  }
+
+  #renderedStep(step: Step): RenderedStep {
+    if (step.kind !== 'bulk') return { kind: step.kind, ...this.#rendered(step.sql) };
+    const { table, columns, rows } = step.insert;
+    const names = columns.map(({ name }) => name).join(', ');
+    const places = columns.map(() => '?').join(', ');
+    return { kind: 'bulk', text: `INSERT INTO ${table} (${names}) VALUES (${places}) ON CONFLICT DO NOTHING`, rows };
+  }
+
+  #failed(why: string): InfrastructureError {
+    return new InfrastructureError('store.failed', `the store in ${this.#path} failed: ${why}`);
+  }
+}

@@ -1,0 +1,33 @@
+import type { BulkInsert, Row } from '../sql/database.ts';
+import type { Value } from '../sql/statement.ts';
+
+/** A statement with `?` for each of its values. */
+export interface Rendered {
+  readonly text: string;
+  readonly values: readonly Value[];
+}
+
+export type RenderedStep =
+  ({ readonly kind: 'statement' | 'guard' } & Rendered) | ({ readonly kind: 'bulk'; readonly text: string } & Pick<BulkInsert, 'rows'>);
+
+export type Request =
+  | ({ readonly kind: 'query'; readonly id: number } & Rendered)
+  | { readonly kind: 'transact'; readonly id: number; readonly steps: readonly RenderedStep[] };
+
+export type Transaction = Extract<Request, { kind: 'transact' }>;
+export type Query = Extract<Request, { kind: 'query' }>;
+
+/** What the thread is told. */
+export type Order = Request | { readonly kind: 'close' };
+
+export type Reply =
+  /** Of a query: its rows alone. */
+  | { readonly kind: 'done'; readonly id: number; readonly rows: readonly (readonly Row[])[] }
+  | { readonly kind: 'refused'; readonly id: number }
+  | { readonly kind: 'failed'; readonly id: number; readonly message: string };
+
+/** What the thread says: once how opening went, then replies. */
+export type Message =
+  | { readonly kind: 'open' }
+  | { readonly kind: 'not-open'; readonly inUse: boolean; readonly message: string }
+  | { readonly kind: 'replies'; readonly replies: readonly Reply[] };

@@ -1,0 +1,44 @@
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { messageOf } from '../../../kernel/errors.ts';
+import { SqliteConnection } from './sqlite-connection.ts';
+import type { Message, Order, Request } from './sqlite-messages.ts';
+
+/** A thread for one file: takes what is waiting, does it at one stroke, and answers. */
+
+/** Bounds how long the first of many requests waits for its answer. */
+const MOST_AT_ONCE = 256;
+/** SQLite's code for a file that another connection holds. */
+const SQLITE_BUSY = 5;
+
+const port = parentPort;
+if (port === null) throw new Error('this module is a thread');
+const say = (message: Message): void => port.postMessage(message);
+
+try {
+  const connection = new SqliteConnection(String(workerData));
+  port.on('message', (order: Order) => {
+    const requests: Request[] = [];
+    let isLast = false;
+    for (let next: Order | undefined = order; next !== undefined; next = nextOrder()) {
+      if (next.kind === 'close') isLast = true;
+      else requests.push(next);
+      if (requests.length === MOST_AT_ONCE) break;
+    }
+    if (requests.length > 0) say({ kind: 'replies', replies: connection.answer(requests) });
+    if (!isLast) return;
+    connection.close();
+    port.close();
+  });
+  say({ kind: 'open' });
+} catch (error) {
+  say({ kind: 'not-open', inUse: isBusy(error), message: messageOf(error) });
+  port.close();
+}
+
+function nextOrder(): Order | undefined {
+  return port === null ? undefined : receiveMessageOnPort(port)?.message;
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY;
+}

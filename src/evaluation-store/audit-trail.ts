@@ -1,0 +1,25 @@
+import type { Page, PageRequest } from './paging.ts';
+
+/** Who changed what. */
+export interface AuditEntry {
+  readonly principal: string;
+  /** Stable, for programs: `pool.scale`, … */
+  readonly action: string;
+  /** What it was done to. */
+  readonly target: string;
+  /** JSON. */
+  readonly details: object;
+}
+
+export interface StoredAuditEntry extends Omit<AuditEntry, 'details'> {
+  readonly id: number;
+  readonly at: Date;
+  readonly details: unknown;
+}
+
+export interface AuditTrail {
+  record(entry: AuditEntry): Promise<void>;
+
+  /** Latest first. @throws InputError `cursor.invalid`. */
+  list(page: PageRequest): Promise<Page<StoredAuditEntry>>;
+}

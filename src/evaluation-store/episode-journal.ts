@@ -1,0 +1,21 @@
+import type { StoredEpisode } from './episode-log.ts';
+
+export interface KnownEpisodes {
+  /** By index. */
+  readonly episodes: readonly StoredEpisode[];
+  /** First index after those asked for that may be known, too; undefined when none is. */
+  readonly next: number | undefined;
+}
+
+/** Where the episodes of one arm are kept, for the arm: what is in it need not be played, whoever played it. */
+export interface EpisodeJournal {
+  /**
+   * Resolves when they would survive the end of this process; only then do they count.
+   *
+   * @throws OwnershipLostError when another plays the evaluation now; InfrastructureError when they cannot be kept.
+   */
+  append(episodes: readonly StoredEpisode[]): Promise<void>;
+
+  /** What is known of the indices from `from` on and before `to`. @throws as `append` does. */
+  known(from: number, to: number): Promise<KnownEpisodes>;
+}

@@ -1,0 +1,54 @@
+import type { EpisodeIndex, EvaluationId } from '../kernel/ids.ts';
+import type { Outcome } from '../kernel/outcome.ts';
+import type { Ownership } from './ownership.ts';
+import type { CacheKey } from './result-cache.ts';
+
+/** What has to be known of an episode to count it without playing it again. Its seeds follow from the index. */
+export interface StoredEpisode {
+  readonly index: EpisodeIndex;
+  /** Position in the suite's list of tasks. */
+  readonly task: number;
+  /** Judged, and final. */
+  readonly outcome: Outcome;
+  /** Wall-clock seconds. */
+  readonly seconds: number;
+  /** What the environment and the policy printed, shortened. */
+  readonly log?: string;
+}
+
+/** The episodes of one checkpoint in an evaluation. */
+export interface Leg {
+  /** Position of the checkpoint: 0 in an evaluation, that of the arm in a comparison. */
+  readonly arm: number;
+  /** Under which others may find its episodes; undefined keeps them to this evaluation. */
+  readonly cacheKey: CacheKey | undefined;
+}
+
+/** Every episode that was ever told of, a million of one evaluation and more. */
+export interface EpisodeLog {
+  /**
+   * All of them are durable once it resolves, and none unless. An index that is stored stays as it is, so that repeating an append changes
+   * nothing.
+   *
+   * @throws OwnershipLostError
+   */
+  append(ownership: Ownership, leg: Leg, episodes: readonly StoredEpisode[]): Promise<void>;
+
+  /** Those from an index on, by index, `limit` at most. */
+  page(evaluation: EvaluationId, arm: number, from: number, limit: number): Promise<readonly StoredEpisode[]>;
+}
+
+/** Enough for a page to cost little, few enough for other work to get in between. */
+const PAGE = 2048;
+
+/** All from an index on, by index: the next page is read when the last one has been taken. */
+export async function* episodesFrom(log: EpisodeLog, evaluation: EvaluationId, arm: number, from: number): AsyncIterable<StoredEpisode> {
+  let next = from;
+  while (true) {
+    const page = await log.page(evaluation, arm, next, PAGE);
+    yield* page;
+    const last = page.at(-1);
+    if (last === undefined || page.length < PAGE) return;
+    next = last.index + 1;
+  }
+}

@@ -1,0 +1,33 @@
+import type { NewEvent } from './event-log.ts';
+import type { EvaluationFailure, FinalState } from './evaluation-record.ts';
+import type { Ownership } from './ownership.ts';
+
+export interface Conclusion {
+  readonly state: FinalState;
+  /** JSON: the answer, or what there was of it. */
+  readonly summary?: object | undefined;
+  readonly failure?: EvaluationFailure | undefined;
+  /** To be made known, from now on. */
+  readonly webhooks: readonly NewWebhook[];
+}
+
+export interface NewWebhook {
+  readonly url: string;
+  /** JSON. */
+  readonly body: object;
+}
+
+/**
+ * What an owner tells of the evaluation that it plays. A change of state, its event (`state`, with `{ state }`) and its webhooks are
+ * durable together or not at all. @throws OwnershipLostError each of them.
+ */
+export interface EvaluationCourse {
+  /** From waiting to running; an evaluation that is taken over goes on as it is. */
+  begin(ownership: Ownership): Promise<void>;
+
+  /** @param running figures in place of the last ones, JSON. */
+  report(ownership: Ownership, running: object, events: readonly NewEvent[]): Promise<void>;
+
+  /** The end of it, and of the ownership. */
+  conclude(ownership: Ownership, conclusion: Conclusion): Promise<void>;
+}

@@ -1,0 +1,23 @@
+import type { AuditTrail } from './audit-trail.ts';
+import type { EpisodeLog } from './episode-log.ts';
+import type { EvaluationCatalogue } from './evaluation-catalogue.ts';
+import type { EvaluationCourse } from './evaluation-course.ts';
+import type { EventLog } from './event-log.ts';
+import type { Ownerships } from './ownership.ts';
+import type { ResultCache } from './result-cache.ts';
+import type { WebhookOutbox } from './webhook-outbox.ts';
+
+/**
+ * All that has to survive the end of a Muster. What a method has resolved for is durable. Each of them throws InfrastructureError when
+ * the store cannot do it, or not in time; whether it was done is then open.
+ */
+export interface EvaluationStore extends AsyncDisposable {
+  readonly evaluations: EvaluationCatalogue;
+  readonly ownerships: Ownerships;
+  readonly course: EvaluationCourse;
+  readonly episodes: EpisodeLog;
+  readonly cache: ResultCache;
+  readonly events: EventLog;
+  readonly webhooks: WebhookOutbox;
+  readonly audit: AuditTrail;
+}

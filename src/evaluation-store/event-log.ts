@@ -1,0 +1,22 @@
+import type { EvaluationId } from '../kernel/ids.ts';
+
+export interface NewEvent {
+  /** `state` is the store's own. */
+  readonly type: string;
+  /** JSON. */
+  readonly data: object;
+}
+
+export interface StoredEvent {
+  /** 1, 2, … of its evaluation, without a gap. */
+  readonly sequence: number;
+  readonly type: string;
+  readonly data: unknown;
+  readonly at: Date;
+}
+
+/** What has happened to an evaluation, for those who follow it or come back to it. */
+export interface EventLog {
+  /** Whoever has seen an event will find none before it that it had not seen. @param sequence 0 for all. */
+  after(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]>;
+}

@@ -1,0 +1,45 @@
+import { InfrastructureError } from '../kernel/errors.ts';
+import type { EvaluationId, OwnerId } from '../kernel/ids.ts';
+
+/**
+ * The exclusive, expiring right to play an evaluation. Every write of an owner carries it and is refused once another has claimed the
+ * evaluation, however late it arrives. An owner that is only late, with nobody in its place, may go on.
+ */
+export interface Ownership {
+  readonly evaluation: EvaluationId;
+  /** What the store knows the evaluation by; nobody else's business. */
+  readonly key: number;
+  readonly owner: OwnerId;
+  /** Grows with every claim. */
+  readonly fence: number;
+}
+
+export interface Renewal {
+  /** Somebody wants it cancelled: its owner is to do so. */
+  readonly cancelRequested: boolean;
+}
+
+/** Another has claimed the evaluation. Whoever gets this stops playing it, and writes nothing more of it. */
+export class OwnershipLostError extends InfrastructureError {
+  constructor({ evaluation, owner }: Ownership) {
+    super(
+      'store.ownership-lost',
+      `evaluation ${evaluation} is no longer ${owner}'s: its ownership had expired, and another Muster took it over`,
+    );
+  }
+}
+
+/** Who plays which evaluation. Times are those of the Muster's clock: fencing is safe whatever they are, only the take-over may be late or early. */
+export interface Ownerships {
+  /** Evaluations that are not over and have no owner, or one whose time has passed: by falling priority, then by age. */
+  claimable(limit: number): Promise<readonly EvaluationId[]>;
+
+  /** @returns undefined when another has it, or it is over. */
+  claim(evaluation: EvaluationId, owner: OwnerId, milliseconds: number): Promise<Ownership | undefined>;
+
+  /** From now on for so long. @throws OwnershipLostError */
+  renew(ownership: Ownership, milliseconds: number): Promise<Renewal>;
+
+  /** Gives it up at once, for others to claim. Nothing happens when it is lost. */
+  release(ownership: Ownership): Promise<void>;
+}

@@ -1,0 +1,57 @@
+import type { EpisodeJournal, KnownEpisodes } from './episode-journal.ts';
+import type { Leg, StoredEpisode } from './episode-log.ts';
+import type { EvaluationStore } from './evaluation-store.ts';
+import type { Ownership } from './ownership.ts';
+
+/**
+ * The journal of a leg in the store. What comes while an append is under way waits for it, and goes together: many sandboxes cost no more
+ * appends than one.
+ */
+export class StoredJournal implements EpisodeJournal {
+  readonly #store: Pick<EvaluationStore, 'episodes' | 'cache'>;
+  readonly #ownership: Ownership;
+  readonly #leg: Leg;
+  #gathered: StoredEpisode[] = [];
+  #underWay: Promise<void> | undefined;
+  /** The append after the one under way; it takes what has been gathered by then. */
+  #following: Promise<void> | undefined;
+
+  constructor(store: Pick<EvaluationStore, 'episodes' | 'cache'>, ownership: Ownership, leg: Leg) {
+    this.#store = store;
+    this.#ownership = ownership;
+    this.#leg = leg;
+  }
+
+  append(episodes: readonly StoredEpisode[]): Promise<void> {
+    for (const episode of episodes) this.#gathered.push(episode);
+    if (this.#following) return this.#following;
+    if (!this.#underWay) return this.#send();
+    const send = (): Promise<void> => this.#send();
+    this.#following = this.#underWay.then(send, send);
+    return this.#following;
+  }
+
+  async known(from: number, to: number): Promise<KnownEpisodes> {
+    const { evaluation } = this.#ownership;
+    const { arm } = this.#leg;
+    await this.#store.cache.adopt(this.#ownership, this.#leg, from, to);
+    const page = await this.#store.episodes.page(evaluation, arm, from, to - from);
+    const episodes = page.filter(({ index }) => index < to);
+    if (episodes.length === to - from) return { episodes, next: to };
+    const [own] = await this.#store.episodes.page(evaluation, arm, to, 1);
+    const others = await this.#store.cache.nextKnown(this.#ownership, this.#leg, to);
+    const next = Math.min(own?.index ?? Infinity, others ?? Infinity);
+    return { episodes, next: next === Infinity ? undefined : next };
+  }
+
+  #send(): Promise<void> {
+    const episodes = this.#gathered;
+    this.#gathered = [];
+    this.#following = undefined;
+    const sent = this.#store.episodes.append(this.#ownership, this.#leg, episodes).finally(() => {
+      if (this.#underWay === sent) this.#underWay = undefined;
+    });
+    this.#underWay = sent;
+    return sent;
+  }
+}

@@ -1,0 +1,15 @@
+import type { SuiteDefinition } from './suite-definition.ts';
+
+/**
+ * How the indices of an evaluation draw their tasks, beside what the suite's digest says: the same for evaluations in which an index stands for
+ * the same episode. A comparison always draws `proportional`.
+ */
+export function drawOf({ allocation, stop }: Pick<SuiteDefinition, 'allocation' | 'stop'>): string {
+  switch (allocation) {
+    case 'proportional':
+      return 'proportional';
+    case 'adaptive':
+      // Adaptive designs aim at the half-width that is to be certified, so another one draws other tasks.
+      return stop.rule === 'certified' ? `adaptive ${stop.halfWidth}` : 'adaptive';
+  }
+}

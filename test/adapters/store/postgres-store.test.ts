@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openPostgresStore } from '../../../src/adapters/store/postgres/open-postgres-store.ts';
+import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
+import { type Ownership, OwnershipLostError } from '../../../src/evaluation-store/ownership.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { InfrastructureError } from '../../../src/kernel/errors.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { failOnLeftoverProcesses } from '../../support/no-leftovers.ts';
+import { PostgresServer } from '../../support/postgres-server.ts';
+import { accepted, BOB, claimed, completedRange, LEG, running, TTL } from '../../support/store-scene.ts';
+
+let server: PostgresServer;
+beforeAll(async () => {
+  server = await PostgresServer.start();
+});
+afterAll(() => server[Symbol.asyncDispose]());
+failOnLeftoverProcesses();
+
+describe('several Musters on one database', () => {
+  it('may start at the same time', async () => {
+    const url = await server.newDatabase();
+    const stores = await Promise.all(Array.from({ length: 5 }, () => openPostgresStore(url, systemClock)));
+    const [first, last] = [stores[0], stores.at(-1)];
+    if (!first || !last) throw new Error('none was opened');
+    const { id } = await accepted(first);
+    expect(await last.evaluations.find(id)).toMatchObject({ id, state: 'waiting' });
+    for (const store of stores) await store[Symbol.asyncDispose]();
+  });
+
+  it('take over from each other with all that was stored, and nothing comes after', async () => {
+    const url = await server.newDatabase();
+    const clock = new ManualClock();
+    await using one = await openPostgresStore(url, clock);
+    await using other = await openPostgresStore(url, clock);
+    for (let round = 0; round < 25; round += 1) {
+      const former = await running(one);
+      const stored = Promise.withResolvers<void>();
+      const writing = Array.from({ length: 12 }, (_, i) => appendUntilRefused(one, former, i * 100_000, stored.resolve));
+      await stored.promise;
+      await clock.advance(TTL);
+      await claimed(other, former.evaluation, BOB);
+      const seen = await other.episodes.page(former.evaluation, 0, 0, 1_000_000);
+      await Promise.all(writing);
+      expect(await other.episodes.page(former.evaluation, 0, 0, 1_000_000)).toEqual(seen);
+    }
+  });
+});
+
+/** An owner that knows nothing of its successor. Everything up to the refusal was stored. */
+async function appendUntilRefused(store: EvaluationStore, owned: Ownership, from: number, onStored: () => void): Promise<void> {
+  for (let next = from; ; next += 20) {
+    try {
+      await store.episodes.append(owned, LEG, completedRange(next, next + 20));
+    } catch (error) {
+      if (error instanceof OwnershipLostError) return;
+      throw error;
+    }
+    onStored();
+  }
+}
+
+describe('a database', () => {
+  it('is refused when a newer Muster has used it', async () => {
+    const url = await server.newDatabase();
+    await (await openPostgresStore(url, systemClock))[Symbol.asyncDispose]();
+    await server.execute("INSERT INTO muster_migrations VALUES (99, 'from the future', 0)", new URL(url).pathname.slice(1));
+    await expect(openPostgresStore(url, systemClock)).rejects.toMatchObject({ kind: 'input', code: 'store.newer' });
+  });
+
+  it('that is not there, or no URL of one, is the mistake of who names it', async () => {
+    await expect(openPostgresStore(server.url('nowhere'), systemClock)).rejects.toMatchObject({ kind: 'input', code: 'store.unusable' });
+    await expect(openPostgresStore('mysql://host/name', systemClock)).rejects.toMatchObject({ kind: 'input', code: 'store.url' });
+  });
+
+  it('whose server is not there is an infrastructure failure that tells no password', async () => {
+    const failure = await openPostgresStore('postgresql://muster:secret@127.0.0.1:1/muster', systemClock).catch((error: unknown) => error);
+    if (!(failure instanceof InfrastructureError)) throw new Error('it was reached');
+    expect(failure.code).toBe('store.unreachable');
+    expect(failure.message).toContain('the database muster on 127.0.0.1:1 cannot be reached');
+    expect(failure.message).not.toContain('secret');
+  });
+
+  it('whose connections were cut is used again over new ones', async () => {
+    const url = await server.newDatabase();
+    await using store = await openPostgresStore(url, systemClock);
+    const owned = await running(store);
+    await server.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname LIKE 'test_%'");
+    const first = await store.episodes.append(owned, LEG, completedRange(0, 10)).catch((error: unknown) => error);
+    expect(first === undefined || first instanceof InfrastructureError).toBe(true);
+    await store.episodes.append(owned, LEG, completedRange(0, 10));
+    expect(await store.episodes.page(owned.evaluation, 0, 0, 100)).toEqual(completedRange(0, 10));
+  });
+});

@@ -1,0 +1,19 @@
+import { inMemoryEvaluationStore } from '../../src/adapters/store/in-memory/in-memory-evaluation-store.ts';
+import { Memory } from '../../src/adapters/store/in-memory/memory.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { evaluationStoreContract } from './evaluation-store.ts';
+
+evaluationStoreContract(
+  'memory',
+  async () => {
+    const clock = new ManualClock();
+    const memory = new Memory(clock);
+    return {
+      place: undefined,
+      clock,
+      open: async () => inMemoryEvaluationStore(memory),
+      [Symbol.asyncDispose]: async () => undefined,
+    };
+  },
+  { 'a writer that is killed leaves all that it was told is stored, and nothing half': 'it is gone with its process' },
+);

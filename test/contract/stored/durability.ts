@@ -1,0 +1,68 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect } from 'vitest';
+import { episodesFrom } from '../../../src/evaluation-store/episode-log.ts';
+import type { EvaluationId } from '../../../src/kernel/ids.ts';
+import { accepted, BOB, claimed, completed, completedRange, LEG, running, TTL } from '../../support/store-scene.ts';
+import { WRITTEN_AT_ONCE } from '../../support/store-writer-batch.ts';
+import type { Case, EvaluationStoreSubject } from '../evaluation-store.ts';
+
+const WRITER = path.join(import.meta.dirname, '../../support/store-writer.ts');
+
+export const durability: Readonly<Record<string, Case>> = {
+  async 'everything is there when it is opened again'({ open, clock }) {
+    const { owned, before } = await (async () => {
+      await using store = await open();
+      const owned = await running(store, { labels: { a: 'b' } });
+      await store.episodes.append(owned, LEG, completedRange(0, 100));
+      await store.course.report(owned, { mean: 1 }, [{ type: 'progress', data: {} }]);
+      await store.evaluations.requestCancel(owned.evaluation);
+      return { owned, before: await store.evaluations.find(owned.evaluation) };
+    })();
+    await using store = await open();
+    expect(await store.evaluations.find(owned.evaluation)).toEqual(before);
+    expect(await store.events.after(owned.evaluation, 0, 10)).toHaveLength(3);
+    expect(await store.episodes.page(owned.evaluation, 0, 0, 1000)).toEqual(completedRange(0, 100));
+    expect(await store.ownerships.claim(owned.evaluation, BOB, TTL)).toBeUndefined();
+    await clock.advance(TTL);
+    await store.episodes.append(await claimed(store, owned.evaluation, BOB), LEG, completedRange(100, 110));
+  },
+
+  async 'a writer that is killed leaves all that it was told is stored, and nothing half'(subject) {
+    const { id } = await (async () => {
+      await using store = await subject.open();
+      return await accepted(store);
+    })();
+    let stored = 0;
+    for (const batches of [1, 7, 23, 3, 40]) {
+      const told = await writeUntilKilled(subject, id, stored, batches);
+      await using store = await subject.open();
+      let next = 0;
+      for await (const episode of episodesFrom(store.episodes, id, 0, 0)) {
+        expect(episode).toEqual(completed(next));
+        next += 1;
+      }
+      expect(next).toBeGreaterThanOrEqual(told);
+      expect(next % WRITTEN_AT_ONCE).toBe(0);
+      stored = next;
+    }
+  },
+};
+
+/** Another process appends batch after batch, and is killed when it has been told of so many. @returns how many episodes it had been told of. */
+async function writeUntilKilled({ place }: EvaluationStoreSubject, id: EvaluationId, from: number, batches: number): Promise<number> {
+  if (place === undefined) throw new Error('no other process can open it');
+  const child = spawn(process.execPath, [WRITER, place, id, String(from)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  let told = from;
+  let lines = 0;
+  for await (const line of createInterface({ input: child.stdout })) {
+    told = Number(line);
+    lines += 1;
+    if (lines === batches) child.kill('SIGKILL');
+  }
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  expect(child.signalCode).toBe('SIGKILL');
+  return told;
+}

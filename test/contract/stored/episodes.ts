@@ -1,0 +1,103 @@
+import { expect } from 'vitest';
+import { episodesFrom, type EpisodeLog } from '../../../src/evaluation-store/episode-log.ts';
+import type { Outcome } from '../../../src/kernel/outcome.ts';
+import { completed, completedRange, LEG, running } from '../../support/store-scene.ts';
+import type { Case } from '../evaluation-store.ts';
+
+export const episodes: Readonly<Record<string, Case>> = {
+  async 'every kind of outcome comes back as it was, to the last bit'({ open }) {
+    await using store = await open();
+    const owned = await running(store);
+    const played = outcomes.map((outcome, index) => completed(index, { outcome, task: index % 3, seconds: 0.1 * index }));
+    await store.episodes.append(owned, LEG, played);
+    expect(await store.episodes.page(owned.evaluation, 0, 0, 100)).toEqual(played);
+  },
+
+  async 'what a sandbox printed comes back, whatever it is'({ open }) {
+    await using store = await open();
+    const owned = await running(store);
+    const played = ['', 'two\nlines', 'NUL: \u0000', 'half a pair: \ud83d', '🎲 "quoted" \\ \'', 'x'.repeat(100_000)].map((text, index) =>
+      completed(index, { log: text, outcome: { kind: 'failed', cause: 'policy-crash', detail: text } }),
+    );
+    await store.episodes.append(owned, LEG, played);
+    expect(await store.episodes.page(owned.evaluation, 0, 0, 100)).toEqual(played);
+  },
+
+  async 'an index that is stored stays as it is'({ open }) {
+    await using store = await open();
+    const owned = await running(store);
+    await store.episodes.append(owned, LEG, completedRange(0, 10));
+    const changed = Array.from({ length: 10 }, (_, i) => completed(5 + i, { seconds: 99 }));
+    await store.episodes.append(owned, LEG, changed);
+    expect(await store.episodes.page(owned.evaluation, 0, 0, 100)).toEqual([...completedRange(0, 10), ...changed.slice(5)]);
+  },
+
+  async 'they come by index from any index on, in whatever order they were stored, gaps left out'({ open }) {
+    await using store = await open();
+    const owned = await running(store);
+    for (const from of [400, 0, 200]) await store.episodes.append(owned, LEG, completedRange(from, from + 100).toReversed());
+    const indices = async (from: number, limit: number): Promise<readonly number[]> =>
+      (await store.episodes.page(owned.evaluation, 0, from, limit)).map(({ index }) => index);
+    expect(await indices(0, 3)).toEqual([0, 1, 2]);
+    expect(await indices(98, 4)).toEqual([98, 99, 200, 201]);
+    expect(await indices(100, 2)).toEqual([200, 201]);
+    expect(await indices(498, 10)).toEqual([498, 499]);
+    expect(await indices(500, 10)).toEqual([]);
+  },
+
+  async 'each arm and each evaluation has its own'({ open }) {
+    await using store = await open();
+    const one = await running(store);
+    const other = await running(store);
+    await store.episodes.append(one, { arm: 0, cacheKey: undefined }, completedRange(0, 3));
+    await store.episodes.append(one, { arm: 1, cacheKey: undefined }, completedRange(10, 12));
+    await store.episodes.append(other, { arm: 0, cacheKey: undefined }, completedRange(20, 21));
+    expect(await store.episodes.page(one.evaluation, 0, 0, 10)).toEqual(completedRange(0, 3));
+    expect(await store.episodes.page(one.evaluation, 1, 0, 10)).toEqual(completedRange(10, 12));
+    expect(await store.episodes.page(other.evaluation, 0, 0, 10)).toEqual(completedRange(20, 21));
+  },
+
+  async 'a stream of them reads no further than it is taken'({ open }) {
+    await using store = await open();
+    const owned = await running(store);
+    await store.episodes.append(owned, LEG, completedRange(0, 10_000));
+    let read = 0;
+    const counted: EpisodeLog = {
+      append: () => Promise.reject(new Error('nobody asked for that')),
+      page: async (...request) => {
+        const page = await store.episodes.page(...request);
+        read += page.length;
+        return page;
+      },
+    };
+    let taken = 0;
+    for await (const { index } of episodesFrom(counted, owned.evaluation, 0, 7)) {
+      expect(index).toBe(7 + taken);
+      taken += 1;
+      if (taken === 3000) break;
+    }
+    expect(read).toBeLessThan(3000 + 2048);
+  },
+
+  async 'many of them, appended at many places at a time, are all there'({ open }) {
+    await using store = await open();
+    const owned = await running(store);
+    const batches = Array.from({ length: 100 }, (_, i) => completedRange(i * 200, (i + 1) * 200));
+    await Promise.all(batches.map((batch) => store.episodes.append(owned, LEG, batch)));
+    let next = 0;
+    for await (const episode of episodesFrom(store.episodes, owned.evaluation, 0, 0)) {
+      expect(episode).toEqual(completed(next));
+      next += 1;
+    }
+    expect(next).toBe(20_000);
+  },
+};
+
+const returns = [0, 1, -1, 0.1 + 0.2, 1 / 3, Number.MIN_VALUE, -Number.MAX_VALUE, 2 ** 53, 1e21];
+const outcomes: readonly Outcome[] = [
+  ...returns.map((value): Outcome => ({ kind: 'completed', return: value, length: 1, metrics: {} })),
+  { kind: 'completed', return: 3, length: 10_000_000, metrics: { speed: 0.1, __proto__x: 2, 'na.me': -0.5 } },
+  { kind: 'failed', cause: 'timeout', detail: '' },
+  { kind: 'failed', cause: 'out-of-bounds', detail: 'a return of 12 is above 10' },
+  { kind: 'lost', detail: 'its sandbox was killed in every attempt' },
+];

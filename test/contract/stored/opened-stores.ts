@@ -1,0 +1,23 @@
+import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { openStore } from '../../support/store-place.ts';
+import type { EvaluationStoreSubject } from '../evaluation-store.ts';
+
+/** A subject at a place that can be opened by its name. @param remove the place, once nobody has it open. */
+export function subjectAt(place: string, remove: () => Promise<void>): EvaluationStoreSubject {
+  const clock = new ManualClock();
+  const opened: EvaluationStore[] = [];
+  return {
+    place,
+    clock,
+    open: async () => {
+      const store = await openStore(place, clock);
+      opened.push(store);
+      return store;
+    },
+    [Symbol.asyncDispose]: async () => {
+      for (const store of opened) await store[Symbol.asyncDispose]();
+      await remove();
+    },
+  };
+}

@@ -1,0 +1,99 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { expect, test } from 'vitest';
+import { episodesFrom } from '../../src/evaluation-store/episode-log.ts';
+import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { randomIndex, seededRandom } from '../../src/kernel/seeded-random.ts';
+import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
+import { durableSuite, playStudy } from '../support/durable-study.ts';
+import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
+import { PostgresServer } from '../support/postgres-server.ts';
+import { openStore } from '../support/store-place.ts';
+import { accepted } from '../support/store-scene.ts';
+
+failOnLeftoverProcesses();
+
+const PROCESS = join(import.meta.dirname, '../support/durable-process.ts');
+/** Any episode of the first 150 that a process plays may be its last. */
+const KILLS = 4;
+const STOPS = [
+  { rule: 'fixed', episodes: 700 },
+  { rule: 'certified', halfWidth: 0.05 },
+  { rule: 'approximate', halfWidth: 0.025 },
+] as const;
+const studies = STOPS.flatMap((stop) =>
+  (['proportional', 'adaptive'] as const).map((allocation) => ({ rule: stop.rule, stop, allocation })),
+);
+
+test.each(studies)(
+  'an evaluation whose Muster is killed again and again comes to the result of an undisturbed one: $rule, $allocation',
+  async ({ stop, allocation }) => {
+    await using directory = await ScratchDirectory.make();
+    const undisturbed = await playStudy(durableSuite(stop, allocation), {});
+    const summary = await summaryAfterKills(join(directory.path, 'muster.db'), stop, allocation);
+    expect(JSON.stringify(summary)).toContain(`"official":${JSON.stringify(undisturbed.official)},`);
+  },
+);
+
+test('so does one in PostgreSQL', async () => {
+  await using server = await PostgresServer.start();
+  const undisturbed = await playStudy(durableSuite(STOPS[0], 'adaptive'), {});
+  const summary = await summaryAfterKills(await server.newDatabase(), STOPS[0], 'adaptive');
+  expect(JSON.stringify(summary)).toContain(`"official":${JSON.stringify(undisturbed.official)},`);
+});
+
+/** As it is stored at last. */
+async function summaryAfterKills(place: string, stop: (typeof STOPS)[number], allocation: string): Promise<unknown> {
+  const { id } = await (async () => {
+    await using store = await openStore(place, systemClock);
+    return await accepted(store);
+  })();
+
+  const random = seededRandom('kills', 7);
+  const stored = new Set<number>();
+  let kills = 0;
+  for (let isOver = false; !isOver;) {
+    const order = { place, id, owner: `muster-${kills}`, stop, allocation };
+    const { played, killed } = await playUntilKilled(order, kills < KILLS ? 1 + randomIndex(random, 150) : Infinity);
+    expect(played.filter((index) => stored.has(index))).toEqual([]);
+    await using store = await openStore(place, systemClock);
+    for (const index of await indicesOf(store, id)) stored.add(index);
+    if (killed) kills += 1;
+    else isOver = (await store.evaluations.find(id))?.state === 'finished';
+    expect(killed || isOver).toBe(true);
+  }
+
+  await using store = await openStore(place, systemClock);
+  const evaluation = await store.evaluations.find(id);
+  expect(kills).toBeGreaterThan(2);
+  expect(evaluation?.summary).toMatchObject({ partial: false });
+  return evaluation?.summary;
+}
+
+interface Order {
+  readonly place: string;
+  readonly id: string;
+}
+
+/** @returns what it played, as far as it got to say so, until it was over or had said so many. */
+async function playUntilKilled(order: Order, most: number): Promise<{ readonly played: readonly number[]; readonly killed: boolean }> {
+  const child = spawn(process.execPath, [PROCESS, JSON.stringify(order)], { stdio: ['pipe', 'pipe', 'inherit'] });
+  const played: number[] = [];
+  for await (const line of createInterface({ input: child.stdout })) {
+    played.push(Number(line));
+    if (played.length === most) child.kill('SIGKILL');
+  }
+  if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
+  const killed = child.signalCode === 'SIGKILL';
+  if (!killed && child.exitCode !== 0) throw new Error(`the other Muster ended with ${child.exitCode ?? child.signalCode}`);
+  return { played, killed };
+}
+
+async function indicesOf(store: EvaluationStore, id: Parameters<EvaluationStore['evaluations']['find']>[0]): Promise<readonly number[]> {
+  const indices: number[] = [];
+  for await (const { index } of episodesFrom(store.episodes, id, 0, 0)) indices.push(index);
+  return indices;
+}

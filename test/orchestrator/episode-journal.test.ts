@@ -1,0 +1,173 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { openSqliteStore } from '../../src/adapters/store/sqlite/open-sqlite-store.ts';
+import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
+import { OwnershipLostError } from '../../src/evaluation-store/ownership.ts';
+import { StoredJournal } from '../../src/evaluation-store/stored-journal.ts';
+import { cacheKey } from '../../src/evaluation-store/result-cache.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { InfrastructureError } from '../../src/kernel/errors.ts';
+import { drawOf } from '../../src/orchestrator/draw.ts';
+import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
+import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
+import type { Summary } from '../../src/orchestrator/summary.ts';
+import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
+import { PAPER_CHECKPOINT } from '../support/evaluation-scene.ts';
+import { MapJournal } from '../support/map-journal.ts';
+import { durableSuite, playStudy, type Play } from '../support/durable-study.ts';
+import { ALICE, BOB, claimed, completed, LEG, running } from '../support/store-scene.ts';
+
+const FIXED = durableSuite({ rule: 'fixed', episodes: 400 }, 'proportional');
+
+describe('an evaluation with a journal', () => {
+  it('counts no episode before it is stored', async () => {
+    const journal = new MapJournal();
+    const early: number[] = [];
+    const write = ({ index }: { index: number }): undefined => void (journal.episodes.has(index) || early.push(index));
+    const summary = await playStudy(FIXED, { options: { journal, episodes: { write } } });
+    expect(journal.episodes.size).toBe(400);
+    expect(early).toEqual([]);
+    expect(summary.official).toEqual((await playStudy(FIXED, {})).official);
+  });
+
+  it('fails when an episode cannot be stored, and counts none that was not', async () => {
+    const journal = new MapJournal();
+    journal.onAppend = () => {
+      if (journal.episodes.size > 100) throw new InfrastructureError('store.failed', 'the disk is full');
+    };
+    const failure = await playStudy(FIXED, { options: { journal } }).catch((error: unknown) => error);
+    if (!(failure instanceof EvaluationFailedError)) throw new Error('it did not fail');
+    expect(failure.partial.official.episodes).toBeLessThanOrEqual(journal.episodes.size);
+    expect(failure.message).toContain('the disk is full');
+  });
+
+  it('plays just what is missing, wherever that is', async () => {
+    const whole = new MapJournal();
+    const undisturbed = await playStudy(FIXED, { options: { journal: whole } });
+    const missing = new Set([0, 1, 63, 64, 65, 200, 398, ...Array.from({ length: 50 }, (_, i) => 300 + i)]);
+    const journal = new MapJournal([...whole.episodes.values()].filter(({ index }) => !missing.has(index)));
+    const played = new Set<number>();
+    const summary = await playStudy(FIXED, { onPlay: (index) => played.add(index), options: { journal } });
+    expect(played).toEqual(missing);
+    expect(summary.run.recalled).toBe(400 - missing.size);
+    expect(JSON.stringify(summary.official)).toBe(JSON.stringify(undisturbed.official));
+  });
+
+  it('needs no sandbox when everything is known', async () => {
+    const journal = new MapJournal();
+    const undisturbed = await playStudy(FIXED, { options: { journal } });
+    const again = await playStudy(FIXED, { options: { journal } });
+    expect(again.official).toEqual(undisturbed.official);
+    expect(again.run).toMatchObject({ recalled: 400, outcomes: 0, sandboxSeconds: 0 });
+    expect(again.run.pool.created).toBe(0);
+  });
+
+  it('takes what is known far ahead only when its turn comes', async () => {
+    const suite = durableSuite({ rule: 'fixed', episodes: 2000 }, 'proportional');
+    const whole = new MapJournal();
+    const undisturbed = await playStudy(suite, { options: { journal: whole } });
+    const journal = new MapJournal([...whole.episodes.values()].filter(({ index }) => index !== 3));
+    let furthest = 0;
+    const onPlay = (): void => void (furthest ||= journal.furthest);
+    const summary = await playStudy(suite, { sandboxes: 1, window: 100, onPlay, options: { journal } });
+    expect(furthest).toBe(1024);
+    expect(summary.run.recalled).toBe(1999);
+    expect(JSON.stringify(summary.official)).toBe(JSON.stringify(undisturbed.official));
+  });
+
+  it('refuses an episode that is stored as one of another task', async () => {
+    const journal = new MapJournal(Array.from({ length: 10 }, (_, index) => completed(index, { task: 2 })));
+    const failure = await playStudy(FIXED, { options: { journal } }).catch((error: unknown) => error);
+    if (!(failure instanceof EvaluationFailedError)) throw new Error('it did not fail');
+    expect(failure.cause).toMatchObject({ code: 'store.episode-differs' });
+  });
+});
+
+describe('evaluations that share a store', () => {
+  it('play nothing again: asked twice, and asked for more', async () => {
+    await using scene = await StoreScene.open();
+    const narrow = durableSuite({ rule: 'certified', halfWidth: 0.06 }, 'proportional');
+    const wide = durableSuite({ rule: 'certified', halfWidth: 0.1 }, 'proportional');
+    const alone = { narrow: await playStudy(narrow, {}), wide: await playStudy(wide, {}) };
+
+    const first = await scene.evaluate({ suite: wide });
+    expect(first.played.size).toBeGreaterThanOrEqual(alone.wide.official.episodes);
+    const again = await scene.evaluate({ suite: wide });
+    // What was lost is nobody's result: it is tried again.
+    expect([...again.played].filter((index) => !first.lost.has(index))).toEqual([]);
+    const more = await scene.evaluate({ suite: narrow });
+    expect([...more.played].filter((index) => first.played.has(index) && !first.lost.has(index))).toEqual([]);
+    expect(more.summary.run.recalled).toBe(first.played.size - first.lost.size);
+    expect([first, again, more].map(({ summary }) => JSON.stringify(summary.official))).toEqual(
+      [alone.wide, alone.wide, alone.narrow].map(({ official }) => JSON.stringify(official)),
+    );
+  });
+
+  it('play other episodes where adaptive allocation draws other tasks', async () => {
+    await using scene = await StoreScene.open();
+    const narrow = durableSuite({ rule: 'certified', halfWidth: 0.06 }, 'adaptive');
+    const wide = durableSuite({ rule: 'certified', halfWidth: 0.1 }, 'adaptive');
+    const alone = await playStudy(narrow, {});
+    const other = await scene.evaluate({ suite: wide });
+    const again = await scene.evaluate({ suite: wide });
+    expect([...again.played].filter((index) => !other.lost.has(index))).toEqual([]);
+    expect(JSON.stringify(again.summary.official)).toBe(JSON.stringify(other.summary.official));
+    const { summary } = await scene.evaluate({ suite: narrow });
+    expect(summary.run.recalled).toBe(0);
+    expect(JSON.stringify(summary.official)).toBe(JSON.stringify(alone.official));
+  });
+
+  it('end when another has taken over, and nothing of theirs is stored any more', async () => {
+    await using scene = await StoreScene.open();
+    const owned = await running(scene.store);
+    let taken: Promise<unknown> | undefined;
+    const onPlay = (index: number): void => {
+      if (index < 100 || taken) return;
+      taken = scene.store.ownerships.release(owned).then(() => claimed(scene.store, owned.evaluation, BOB));
+    };
+    const journal = new StoredJournal(scene.store, owned, LEG);
+    const failure = await playStudy(FIXED, { slowness: 50, onPlay, options: { journal } }).catch((error: unknown) => error);
+    expect(owned.owner).toBe(ALICE);
+    if (!(failure instanceof EvaluationFailedError)) throw new Error('it did not fail');
+    expect(failure.cause).toBeInstanceOf(OwnershipLostError);
+    expect((await scene.store.episodes.page(owned.evaluation, 0, 0, 1000)).length).toBeLessThan(400);
+  });
+});
+
+class StoreScene implements AsyncDisposable {
+  readonly store: EvaluationStore;
+  readonly #directory: ScratchDirectory;
+
+  private constructor(store: EvaluationStore, directory: ScratchDirectory) {
+    this.store = store;
+    this.#directory = directory;
+  }
+
+  static async open(): Promise<StoreScene> {
+    const directory = await ScratchDirectory.make();
+    return new StoreScene(await openSqliteStore(join(directory.path, 'muster.db'), systemClock), directory);
+  }
+
+  /** `lost`: those of the played ones that came to nothing. */
+  async evaluate({
+    suite,
+    ...play
+  }: Play & { suite: SuiteDefinition }): Promise<{ summary: Summary; played: Set<number>; lost: Set<number> }> {
+    const owned = await running(this.store);
+    const { digest } = PAPER_CHECKPOINT;
+    const key = cacheKey({ checkpoint: digest, suite: suite.digest, template: digestOf('template'), draw: drawOf(suite) });
+    const journal = new StoredJournal(this.store, owned, { arm: 0, cacheKey: key });
+    const played = new Set<number>();
+    const summary = await playStudy(suite, { ...play, onPlay: (index) => played.add(index), options: { journal } });
+    await this.store.course.conclude(owned, { state: 'finished', summary, webhooks: [] });
+    const kept = await this.store.episodes.page(owned.evaluation, 0, 0, 10_000);
+    const resolved = new Set<number>(kept.filter(({ outcome }) => outcome.kind !== 'lost').map(({ index }) => index));
+    return { summary, played, lost: played.difference(resolved) };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.store[Symbol.asyncDispose]();
+    await this.#directory[Symbol.asyncDispose]();
+  }
+}

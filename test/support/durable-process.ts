@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { StoredJournal } from '../../src/evaluation-store/stored-journal.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { parseEvaluationId, parseOwnerId } from '../../src/kernel/ids.ts';
+import { durableSuite, playStudy } from './durable-study.ts';
+import { openStore } from './store-place.ts';
+import { LEG } from './store-scene.ts';
+
+/**
+ * A Muster of its own process that goes on with an evaluation and is killed: says on stdout which episodes it plays, and concludes the
+ * evaluation when it gets that far.
+ */
+const order = z
+  .object({ place: z.string(), id: z.string(), owner: z.string(), stop: z.looseObject({}), allocation: z.string() })
+  .parse(JSON.parse(process.argv[2] ?? ''));
+// The end of the test that started it is its own end.
+process.stdin.once('end', () => process.exit(1)).resume();
+
+const store = await openStore(order.place, systemClock);
+// Its time is over at once: whoever comes after a kill need not wait.
+const ownership = await store.ownerships.claim(parseEvaluationId(order.id), parseOwnerId(order.owner), 0);
+if (!ownership) throw new Error(`${order.id} is over, or another's`);
+await store.course.begin(ownership);
+const summary = await playStudy(durableSuite(order.stop, order.allocation), {
+  slowness: 4,
+  onPlay: (index) => process.stdout.write(`${index}\n`),
+  options: { journal: new StoredJournal(store, ownership, LEG) },
+});
+await store.course.conclude(ownership, { state: 'finished', summary, webhooks: [] });
+await store[Symbol.asyncDispose]();
+process.stdin.destroy();

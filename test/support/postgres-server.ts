@@ -1,0 +1,100 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chown, glob, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { Client } from 'pg';
+
+/** A PostgreSQL of the tests' own in a temporary directory, on a Unix socket there. It ends with its test, also when that is killed. */
+export class PostgresServer implements AsyncDisposable {
+  readonly #directory: string;
+  readonly #process: ChildProcess;
+  #databases = 0;
+
+  private constructor(directory: string, process: ChildProcess) {
+    this.#directory = directory;
+    this.#process = process;
+  }
+
+  static async start(): Promise<PostgresServer> {
+    const programs = await programsDirectory();
+    const directory = await mkdtemp(path.join(tmpdir(), 'muster-postgres-'));
+    const user = unprivileged();
+    if (user) await chown(directory, user.uid, user.gid);
+    const data = path.join(directory, 'data');
+    const made = spawnSync(
+      ...as(user, path.join(programs, 'initdb'), '-D', data, '-U', 'muster', '--auth=trust', '--no-sync', '--encoding=UTF8'),
+      {
+        encoding: 'utf8',
+        cwd: directory,
+      },
+    );
+    if (made.status !== 0) throw new Error(`initdb failed: ${made.stderr}`);
+    const settings = ['-F', '-c', 'listen_addresses=', '-c', `unix_socket_directories=${directory}`, '-c', 'lc_messages=C'];
+    const server = spawn(...as(user, path.join(programs, 'postgres'), '-D', data, ...settings), {
+      stdio: ['ignore', 'ignore', 'pipe'],
+      cwd: directory,
+    });
+    const said: string[] = [];
+    const lines = createInterface({ input: server.stderr });
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    lines.on('line', (line) => {
+      said.push(line);
+      if (line.includes('ready to accept connections')) resolve();
+    });
+    server.once('exit', () => reject(new Error(`PostgreSQL did not start: ${said.join('\n')}`)));
+    await promise;
+    return new PostgresServer(directory, server);
+  }
+
+  /** @returns the URL of a new, empty database. */
+  async newDatabase(): Promise<string> {
+    this.#databases += 1;
+    const name = `test_${this.#databases}`;
+    await this.execute(`CREATE DATABASE ${name}`);
+    return this.url(name);
+  }
+
+  url(database: string): string {
+    return `postgresql://muster@localhost/${database}?host=${encodeURIComponent(this.#directory)}`;
+  }
+
+  async execute(statement: string, database = 'postgres'): Promise<void> {
+    const client = new Client({ connectionString: this.url(database) });
+    await client.connect();
+    try {
+      await client.query(statement);
+    } finally {
+      await client.end();
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const exit = once(this.#process, 'exit');
+    // Ends connections, then itself.
+    this.#process.kill('SIGINT');
+    await exit;
+    await rm(this.#directory, { recursive: true });
+  }
+}
+
+async function programsDirectory(): Promise<string> {
+  const found = await Array.fromAsync(glob(['/usr/lib/postgresql/*/bin/initdb', '/usr/bin/initdb', '/usr/local/bin/initdb']));
+  const latest = found.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).at(-1);
+  if (latest === undefined) throw new Error('PostgreSQL is missing: "node scripts/setup.mjs --test" installs it');
+  return path.dirname(latest);
+}
+
+/** PostgreSQL refuses to run as root. */
+function unprivileged(): { readonly uid: number; readonly gid: number } | undefined {
+  if (process.getuid?.() !== 0) return undefined;
+  const id = (flag: string): number => Number(spawnSync('id', [flag, 'postgres'], { encoding: 'utf8' }).stdout);
+  return { uid: id('-u'), gid: id('-g') };
+}
+
+/** The command as that user; it is told to end when this process does. */
+function as(user: ReturnType<typeof unprivileged>, command: string, ...args: string[]): [string, string[]] {
+  const identity = user ? [`--reuid=${user.uid}`, `--regid=${user.gid}`, '--clear-groups'] : [];
+  return ['setpriv', [...identity, '--pdeathsig', 'INT', command, ...args]];
+}
