@@ -1,9 +1,14 @@
 """Fixtures: a runner for each test, and a simple checkpoint for the tests in which the policy does not matter."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# The runner is not installed: it is mounted into sandboxes.
+sys.path.insert(0, str(Path(__file__).parents[3] / "runner"))
+
 from checkpoints import constant_layer, write_mlp
 from runner_process import RunnerProcess
 
