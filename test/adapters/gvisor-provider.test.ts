@@ -270,6 +270,13 @@ print(subprocess.run(['unshare', '--user', 'true'], stderr=subprocess.DEVNULL).r
     expect(await ground.traces()).toEqual([]);
   });
 
+  it('that has to be forked is refused', async () => {
+    const { provider } = await open();
+    const zygote = { python: '/usr/bin/python3', program: '/runner/zygote.py', imports: [], isRequired: true };
+    await expect(provider.describe(template(IDLE, { zygote }))).rejects.toThrow(/"test" is to be forked.*set its start to auto or plain/);
+    await provider.describe(template(IDLE, { zygote: { ...zygote, isRequired: false } }));
+  });
+
   it('whose memory is less than gVisor needs is refused', async () => {
     const { provider } = await open();
     const refused = provider.describe(template(IDLE, { limits: { ...LIMITS, memoryBytes: 8 * 2 ** 20 } }));

@@ -14,6 +14,10 @@ export function isolationFor(template: SandboxTemplate, { gvisor, limits, cgroup
     const problem = `limits.memoryBytes is ${template.limits.memoryBytes}; expected at least ${MEMORY_MIN_BYTES} for gVisor and a program`;
     throw new InputError('template.invalid', `template "${template.name}": ${problem}`);
   }
+  if (template.zygote?.isRequired === true) {
+    const problem = 'is to be forked, which gVisor cannot; set its start to auto or plain, or its provider to bubblewrap';
+    throw new InputError('template.invalid', `template "${template.name}" ${problem}`);
+  }
   if (gvisor.state === 'missing') {
     const wanted = `template "${template.name}" wants gVisor, and no sandbox can be made with it: ${gvisor.detail}`;
     throw new InfrastructureError('sandbox.unavailable', `${wanted}; ${gvisor.remedy}`);
