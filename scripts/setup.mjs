@@ -66,7 +66,8 @@ function findPython() {
 }
 
 function installPython() {
-  const requirements = [join(root, 'runner/requirements.txt'), ...(forTests ? [join(root, 'test/runner/python/requirements.txt')] : [])];
+  const testRequirements = ['test/runner/python/requirements.txt', 'clients/python/requirements-test.txt'];
+  const requirements = ['runner/requirements.txt', ...(forTests ? testRequirements : [])].map((file) => join(root, file));
   once(forTests ? '.venv/.setup-stamp-test' : '.venv/.setup-stamp', requirements, () => {
     if (!existsSync(join(root, '.venv/bin/python'))) run('making a Python environment in .venv', findPython(), ['-m', 'venv', '.venv']);
     const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];

@@ -1,0 +1,76 @@
+"""Evaluates checkpoints on a Muster server, from training code.
+
+    from muster_client import Client
+
+    with Client("http://127.0.0.1:8080") as muster:
+        summary = muster.evaluate("policy.safetensors", "cartpole", run="ppo-1", version=4096)
+        print(summary.mean, summary.interval)
+"""
+
+from muster_client.async_client import AsyncClient
+from muster_client.checkpoint import Checkpoint, CheckpointLike
+from muster_client.client import Client
+from muster_client.episode import Completed, Episode, Failed, Lost
+from muster_client.errors import (
+    BadRequest,
+    Conflict,
+    EvaluationCancelled,
+    EvaluationEnded,
+    EvaluationFailed,
+    FieldProblem,
+    Forbidden,
+    InvalidArgument,
+    MusterError,
+    NotFound,
+    QuotaExceeded,
+    ServerAnswer,
+    ServerError,
+    ServerUnavailable,
+    Timeout,
+    Unauthorized,
+)
+from muster_client.evaluation import Evaluation, Event, Failure, PlayedCheckpoint, Running
+from muster_client.pool import Pool
+from muster_client.settings import Retry
+from muster_client.suite import SuiteLike
+from muster_client.summary import CandidateResult, ComparisonSummary, Interval, Summary, Verdict
+
+__all__ = [
+    "AsyncClient",
+    "BadRequest",
+    "CandidateResult",
+    "Checkpoint",
+    "CheckpointLike",
+    "Client",
+    "ComparisonSummary",
+    "Completed",
+    "Conflict",
+    "Episode",
+    "Evaluation",
+    "EvaluationCancelled",
+    "EvaluationEnded",
+    "EvaluationFailed",
+    "Event",
+    "Failed",
+    "Failure",
+    "FieldProblem",
+    "Forbidden",
+    "Interval",
+    "InvalidArgument",
+    "Lost",
+    "MusterError",
+    "NotFound",
+    "PlayedCheckpoint",
+    "Pool",
+    "QuotaExceeded",
+    "Retry",
+    "Running",
+    "ServerAnswer",
+    "ServerError",
+    "ServerUnavailable",
+    "SuiteLike",
+    "Summary",
+    "Timeout",
+    "Unauthorized",
+    "Verdict",
+]

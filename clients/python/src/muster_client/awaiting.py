@@ -1,0 +1,107 @@
+"""Effects on asynchronous connections."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, closing
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from muster_client.effects import Done, Effect, Emit, Exchange, Items, Open, Pause, Read, Request, Response, Steps, Work, resumed
+from muster_client.errors import MusterError
+from muster_client.settings import Settings
+from muster_client.wire import AwaitedContent, default_headers, failure, headers_to_send, response_of
+
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+
+
+class AwaitingDriver:
+    """Runs calls, each in the task of its caller; files are read in threads."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client = httpx.AsyncClient(base_url=settings.url, headers=default_headers(settings), timeout=settings.timeout)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def run(self, steps: Steps[Result]) -> Result:
+        async with _Connection(self._client, self._settings) as connection:
+            with closing(steps):
+                step = resumed(steps)
+                while not isinstance(step, Done):
+                    step = resumed(steps, *(await connection.outcome(step)))
+        result: Result = step.value
+        return result
+
+    async def iterate(self, items: Items[Item]) -> AsyncIterator[Item]:
+        async with _Connection(self._client, self._settings) as connection:
+            with closing(items):
+                step = resumed(items)
+                while not isinstance(step, Done):
+                    if isinstance(step, Emit):
+                        yield step.item
+                        step = resumed(items)
+                    else:
+                        step = resumed(items, *(await connection.outcome(step)))
+
+
+class _Connection:
+    """Of one call: it has one stream open at most, and none once it is left."""
+
+    def __init__(self, client: httpx.AsyncClient, settings: Settings) -> None:
+        self._client = client
+        self._url = settings.url
+        self._timeout = settings.timeout
+        self._stream = AsyncExitStack()
+        self._chunks: AsyncIterator[bytes] | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        await self._stream.aclose()
+
+    async def outcome(self, effect: Effect[Any]) -> tuple[Any, MusterError | None]:
+        """What came of an effect. What a caller is told of an error is up to the call."""
+        try:
+            return await self._perform(effect), None
+        except MusterError as error:
+            return None, error
+
+    async def _perform(self, effect: Effect[Any]) -> Any:
+        try:
+            match effect:
+                case Exchange(request):
+                    response = await self._exchange(request)
+                    return response_of(response, response.content)
+                case Open():
+                    return await self._open(effect)
+                case Read():
+                    return b"" if self._chunks is None else await anext(self._chunks, b"")
+                case Pause(seconds):
+                    return await asyncio.sleep(seconds)
+                case Work(work):
+                    return await asyncio.to_thread(work)
+                case _:
+                    raise TypeError(f"{effect!r} is no effect")
+        except httpx.HTTPError as error:
+            raise failure(error, self._url) from error
+
+    async def _exchange(self, request: Request) -> httpx.Response:
+        content = None if request.body is None else AwaitedContent(request.body)
+        return await self._client.request(request.method, request.path, headers=headers_to_send(request), content=content)
+
+    async def _open(self, effect: Open) -> Response:
+        await self._stream.aclose()
+        method, path, headers = effect.request.method, effect.request.path, effect.request.headers
+        timeout = httpx.Timeout(self._timeout, read=effect.idle_seconds)
+        response = await self._stream.enter_async_context(
+            self._client.stream(method, path, headers=headers, timeout=timeout)
+        )
+        if response.status_code != 200:
+            return response_of(response, await response.aread())
+        self._chunks = response.aiter_bytes()
+        return response_of(response)

@@ -1,0 +1,103 @@
+"""Effects on blocking connections."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+import httpx
+
+from muster_client.effects import Done, Effect, Emit, Exchange, Items, Open, Pause, Read, Request, Response, Steps, Work, resumed
+from muster_client.errors import MusterError
+from muster_client.settings import Settings
+from muster_client.wire import BlockingContent, default_headers, failure, headers_to_send, response_of
+
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+
+
+class BlockingDriver:
+    """Runs calls, each in the thread of its caller; several threads may share it."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._client = httpx.Client(base_url=settings.url, headers=default_headers(settings), timeout=settings.timeout)
+
+    def close(self) -> None:
+        self._client.close()
+
+    def run(self, steps: Steps[Result]) -> Result:
+        with _Connection(self._client, self._settings) as connection, closing(steps):
+            step = resumed(steps)
+            while not isinstance(step, Done):
+                step = resumed(steps, *connection.outcome(step))
+        result: Result = step.value
+        return result
+
+    def iterate(self, items: Items[Item]) -> Iterator[Item]:
+        with _Connection(self._client, self._settings) as connection, closing(items):
+            step = resumed(items)
+            while not isinstance(step, Done):
+                if isinstance(step, Emit):
+                    yield step.item
+                    step = resumed(items)
+                else:
+                    step = resumed(items, *connection.outcome(step))
+
+
+class _Connection:
+    """Of one call: it has one stream open at most, and none once it is left."""
+
+    def __init__(self, client: httpx.Client, settings: Settings) -> None:
+        self._client = client
+        self._url = settings.url
+        self._timeout = settings.timeout
+        self._stream = ExitStack()
+        self._chunks: Iterator[bytes] = iter(())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stream.close()
+
+    def outcome(self, effect: Effect[Any]) -> tuple[Any, MusterError | None]:
+        """What came of an effect. What a caller is told of an error is up to the call."""
+        try:
+            return self._perform(effect), None
+        except MusterError as error:
+            return None, error
+
+    def _perform(self, effect: Effect[Any]) -> Any:
+        try:
+            match effect:
+                case Exchange(request):
+                    response = self._exchange(request)
+                    return response_of(response, response.content)
+                case Open():
+                    return self._open(effect)
+                case Read():
+                    return next(self._chunks, b"")
+                case Pause(seconds):
+                    return time.sleep(seconds)
+                case Work(work):
+                    return work()
+                case _:
+                    raise TypeError(f"{effect!r} is no effect")
+        except httpx.HTTPError as error:
+            raise failure(error, self._url) from error
+
+    def _exchange(self, request: Request) -> httpx.Response:
+        content = None if request.body is None else BlockingContent(request.body)
+        return self._client.request(request.method, request.path, headers=headers_to_send(request), content=content)
+
+    def _open(self, effect: Open) -> Response:
+        self._stream.close()
+        method, path, headers = effect.request.method, effect.request.path, effect.request.headers
+        timeout = httpx.Timeout(self._timeout, read=effect.idle_seconds)
+        response = self._stream.enter_context(self._client.stream(method, path, headers=headers, timeout=timeout))
+        if response.status_code != 200:
+            return response_of(response, response.read())
+        self._chunks = response.iter_bytes()
+        return response_of(response)

@@ -1,0 +1,47 @@
+"""Requests that are sent until they are answered."""
+
+from collections.abc import Callable
+
+from muster_client.effects import Exchange, Pause, Request, Response, Steps, perform
+from muster_client.errors import MusterError, ServerUnavailable
+from muster_client.patience import Patience
+from muster_client.problems import problem_in
+from muster_client.settings import Settings
+
+STREAM_IDLE_SECONDS = 45.0
+"""The server says something every 15 s, be it that nothing has happened."""
+
+
+def call(settings: Settings, request: Request, *, repeatable: bool = True, also: frozenset[int] = frozenset()) -> Steps[Response]:
+    """@param also: statuses that are answers like any other. Raises what else is no success."""
+    patience = Patience(settings)
+    while True:
+        error: MusterError | None
+        try:
+            response = yield from perform(Exchange(request))
+            error = None if response.status in also else problem_in(response)
+            if error is None:
+                return response
+        except ServerUnavailable as unavailable:
+            error = unavailable
+        if not repeatable:
+            raise error
+        yield from perform(Pause(patience.pause_after(error)))
+
+
+class Deadline:
+    """Until when somebody waits for an evaluation."""
+
+    def __init__(self, settings: Settings, seconds: float | None, late: Callable[[float], MusterError]) -> None:
+        self._now = settings.now
+        self._end = None if seconds is None else settings.now() + seconds
+        self._error = None if seconds is None else late(seconds)
+
+    def left(self) -> float:
+        """Seconds. Raises when there are none."""
+        if self._end is None or self._error is None:
+            return float("inf")
+        left = self._end - self._now()
+        if left <= 0:
+            raise self._error
+        return left

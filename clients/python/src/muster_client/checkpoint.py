@@ -1,0 +1,134 @@
+"""Checkpoints: how callers name them, and how those on this machine are named by their content."""
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from muster_client.errors import InvalidArgument
+
+SHA256 = re.compile(r"(sha256:)?[0-9a-f]{64}")
+URI = re.compile(r"[a-z][a-z0-9+.-]*://.+|file:.+")
+UNSAFE_IN_PATH = re.compile(r"[\x00-\x1f\x7f-\x9f\\\ufffd\ud800-\udfff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A policy's weights: exactly one of `path`, `uri` and `sha256`."""
+
+    path: str | os.PathLike[str] | None = None
+    """A file or directory of this machine; it is uploaded when the server does not have it."""
+    uri: str | None = None
+    """Where the server finds it."""
+    sha256: str | None = None
+    """Of one that the server has."""
+    run: str | None = None
+    """The training run that it belongs to."""
+    version: int | None = None
+    """How far the run had got: its training step."""
+
+    def __post_init__(self) -> None:
+        given = [name for name in ("path", "uri", "sha256") if getattr(self, name) is not None]
+        if len(given) != 1:
+            raise InvalidArgument(f"checkpoint: expected one of path, uri and sha256, got {' and '.join(given) or 'none'}")
+        if self.sha256 is not None and not SHA256.fullmatch(self.sha256):
+            raise InvalidArgument(f"checkpoint.sha256: expected 64 lower-case hexadecimal digits, got {self.sha256!r}")
+
+
+CheckpointLike = str | os.PathLike[str] | Checkpoint
+"""A path, a URI, a SHA-256 (64 hexadecimal digits, with or without `sha256:`), or a `Checkpoint`, which says which of them it is."""
+
+
+def named_checkpoint(given: CheckpointLike, run: str | None = None, version: int | None = None) -> Checkpoint:
+    """@param run, version: of checkpoints that do not say their own."""
+    if isinstance(given, Checkpoint):
+        return replace(given, run=run if given.run is None else given.run, version=version if given.version is None else given.version)
+    if isinstance(given, str) and SHA256.fullmatch(given):
+        return Checkpoint(sha256=given, run=run, version=version)
+    if isinstance(given, str) and URI.fullmatch(given):
+        return Checkpoint(uri=given, run=run, version=version)
+    return Checkpoint(path=given, run=run, version=version)
+
+
+def checkpoint_reference(checkpoint: Checkpoint, digest: str | None) -> dict[str, Any]:
+    """As requests have it. @param digest: of one that was given by its path."""
+    found = {"uri": checkpoint.uri, "sha256": digest or checkpoint.sha256, "run": checkpoint.run, "version": checkpoint.version}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class LocalFile:
+    """A file as it was when it was read."""
+
+    path: str
+    """Within the checkpoint, with `/` between its parts."""
+    address: Path
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCheckpoint:
+    sha256: str
+    files: tuple[LocalFile, ...]
+    manifest: bytes | None
+    """What a directory is named by: `<sha256>  <path>` a line, sorted by path in byte order. None for a file."""
+
+
+def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
+    """Reads everything once. Links are followed: what they lead to is what is evaluated."""
+    path = Path(given)
+    if path.is_file():
+        file = _local_file(path.name, path)
+        return LocalCheckpoint(file.sha256, (file,), None)
+    if not path.is_dir():
+        raise InvalidArgument(f"checkpoint: there is no file or directory {path}; expected a path, a URI such as s3://…, or a SHA-256")
+    found = [_local_file(name, address) for name, address in _walk(path, "", (path.resolve(),))]
+    files = sorted(found, key=lambda file: file.path.encode())
+    if not files:
+        raise InvalidArgument(f"checkpoint: {path} has no files in it; expected the policy's weights")
+    manifest = "".join(f"{file.sha256}  {file.path}\n" for file in files).encode()
+    return LocalCheckpoint(hashlib.sha256(manifest).hexdigest(), tuple(files), manifest)
+
+
+def _walk(directory: Path, within: str, chain: tuple[Path, ...]) -> Iterator[tuple[str, Path]]:
+    for child in directory.iterdir():
+        path = f"{within}/{child.name}" if within else child.name
+        if child.is_dir():
+            real = child.resolve()
+            if real in chain:
+                raise InvalidArgument(f"checkpoint: {child} leads back to {real}, which it is in; remove the link")
+            yield from _walk(child, path, (*chain, real))
+        elif child.is_file():
+            yield path, child
+        else:
+            raise InvalidArgument(f"checkpoint: {child} is neither a file nor a directory, or a link that leads nowhere; remove it")
+
+
+def _local_file(path: str, address: Path) -> LocalFile:
+    if UNSAFE_IN_PATH.search(path):
+        found = "a control character, a backslash or bytes that are not UTF-8"
+        raise InvalidArgument(f"checkpoint: the path {path!r} has {found} in it; rename it")
+    try:
+        with address.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+            return LocalFile(path, address, file.tell(), sha256)
+    except OSError as error:
+        raise InvalidArgument(f"checkpoint: {address} cannot be read: {error.strerror}") from error
+
+
+def read_part(file: LocalFile, offset: int, most_bytes: int) -> bytes:
+    """Raises `InvalidArgument` when the file is shorter than it was."""
+    expected = min(most_bytes, file.size - offset)
+    try:
+        with file.address.open("rb") as opened:
+            opened.seek(offset)
+            part = opened.read(expected)
+    except OSError as error:
+        raise InvalidArgument(f"checkpoint: {file.address} cannot be read any more: {error.strerror}") from error
+    if len(part) == expected:
+        return part
+    raise InvalidArgument(f"checkpoint: {file.address} has become shorter while it was sent; write it under another name, then rename it")

@@ -1,0 +1,121 @@
+"""What the logic of the client asks of the world, as values: the same generators run on blocking and on asynchronous connections.
+
+A generator yields an effect and is sent what came of it. It never touches a socket, a file or the time itself, so there is one
+account of what a call does, and it can be tested without any of them.
+"""
+
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+Reply = TypeVar("Reply")
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    method: str
+    path: str
+    """From the root of the server, with the query."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: bytes = b""
+    """Empty for a stream that was opened."""
+
+
+class Effect(Generic[Reply]):
+    """Something to be done, and what is sent back: a `Reply`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange(Effect[Response]):
+    """A request and its whole answer. Raises `ServerUnavailable` when the connection fails."""
+
+    request: Request
+
+
+@dataclass(frozen=True, slots=True)
+class Open(Effect[Response]):
+    """Opens a stream, in place of the one before. What is no success comes whole, as of `Exchange`."""
+
+    request: Request
+    idle_seconds: float
+    """Silence after which the connection counts as broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read(Effect[bytes]):
+    """What has come of the open stream; nothing at its end. Raises `ServerUnavailable` when the connection fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pause(Effect[None]):
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Work(Effect[Reply]):
+    """Reads files: an asynchronous client does it beside its event loop."""
+
+    call: Callable[[], Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class Emit(Generic[Item]):
+    """An item for whoever iterates."""
+
+    item: Item
+
+
+Steps = Generator[Effect[Any], Any, Result]
+"""A call that returns a `Result`."""
+
+Items = Generator[Effect[Any] | Emit[Item], Any, None]
+"""A call that is iterated over."""
+
+
+def perform(effect: Effect[Reply]) -> Steps[Reply]:
+    reply: Reply = yield effect
+    return reply
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The call has come to its end."""
+
+    value: Any
+
+
+def resumed(steps: Generator[Any, Any, Any], reply: Any = None, error: Exception | None = None) -> Any:
+    """Tells a call what came of its last effect (nothing, to begin with). Returns the next one, an item, or `Done`."""
+    try:
+        return steps.send(reply) if error is None else steps.throw(error)
+    except StopIteration as end:
+        return Done(end.value)
+
+
+def for_each(items: Items[Item], take: Callable[[Item], None]) -> Steps[None]:
+    """Runs an iteration to its end and gives each item to `take`."""
+    try:
+        step = resumed(items)
+        while not isinstance(step, Done):
+            if isinstance(step, Emit):
+                take(step.item)
+                step = resumed(items)
+                continue
+            try:
+                reply = yield step
+            except Exception as error:
+                step = resumed(items, error=error)
+            else:
+                step = resumed(items, reply)
+    finally:
+        items.close()

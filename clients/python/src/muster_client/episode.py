@@ -1,0 +1,76 @@
+"""One episode of an evaluation."""
+
+from dataclasses import dataclass
+
+from muster_client.errors import ServerError
+from muster_client.fields import Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """Played to its end."""
+
+    reward: float
+    """The return: the sum of its rewards."""
+    length: int
+    """Steps."""
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It counts with the score that the suite gives to failures."""
+
+    cause: str
+    """`timeout`, `policy-crash`, …"""
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """Infrastructure gave out; it is never scored."""
+
+    detail: str
+
+
+Outcome = Completed | Failed | Lost
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    index: int
+    task: str
+    environment_seed: int
+    policy_seed: int
+    checkpoint: str
+    """Digest."""
+    outcome: Outcome
+    seconds: float
+    log: str | None
+    """What environment and policy printed, shortened."""
+
+
+def read_episode(fields: Fields) -> Episode:
+    return Episode(
+        index=fields.whole("index"),
+        task=fields.text("task"),
+        environment_seed=fields.whole("environmentSeed"),
+        policy_seed=fields.whole("policySeed"),
+        checkpoint=fields.text("checkpoint"),
+        outcome=_outcome(fields.object("outcome")),
+        seconds=fields.number("seconds"),
+        log=fields.optional("log", fields.text),
+    )
+
+
+def _outcome(fields: Fields) -> Outcome:
+    match fields.text("kind"):
+        case "completed":
+            metrics = fields.object("metrics")
+            return Completed(fields.number("return"), fields.whole("length"), {name: metrics.number(name) for name in metrics.raw})
+        case "failed":
+            return Failed(fields.text("cause"), fields.text("detail"))
+        case "lost":
+            return Lost(fields.text("detail"))
+        case other:
+            raise ServerError(f"the server sent an episode that is {other}, which this client does not know; update muster-client")

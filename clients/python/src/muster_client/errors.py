@@ -1,0 +1,132 @@
+"""What can go wrong. Every error is a `MusterError`, and says what was wrong and what was expected."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from muster_client.evaluation import Evaluation
+    from muster_client.summary import ComparisonSummary, Summary
+
+
+class MusterError(Exception):
+    """Anything that this package raises on purpose."""
+
+
+class InvalidArgument(MusterError, ValueError):
+    """What was given cannot be made a request of. Nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldProblem:
+    """One field of a request that is wrong."""
+
+    field: str
+    """Where in the request: `body.suite.reward.bounds`."""
+    detail: str
+    """What was wrong, and what was expected."""
+
+
+class ServerAnswer(MusterError):
+    """The server said no, in a problem document (RFC 9457) where it could."""
+
+    def __init__(self, status: int, code: str, detail: str, errors: tuple[FieldProblem, ...] = ()) -> None:
+        super().__init__(f"{detail} ({status} {code})")
+        self.status = status
+        self.code = code
+        """Stable, for programs: `suite.not-found`."""
+        self.detail = detail
+        self.errors = errors
+        """Each field that is wrong, where the server names them."""
+
+
+class BadRequest(ServerAnswer):
+    """What was asked for cannot be done as it was asked."""
+
+    @property
+    def path(self) -> str | None:
+        """Of the first field that is wrong; None when it is not about one field."""
+        return self.errors[0].field if self.errors else None
+
+    @property
+    def expected(self) -> str:
+        """What was wrong with it and what was expected, in words."""
+        return self.errors[0].detail if self.errors else self.detail
+
+
+class Unauthorized(ServerAnswer):
+    """The server does not know who is speaking: the token is missing, unknown, expired or revoked."""
+
+
+class Forbidden(ServerAnswer):
+    """The token may not do this."""
+
+
+class NotFound(ServerAnswer):
+    """There is no such thing."""
+
+
+class Conflict(ServerAnswer):
+    """It contradicts an earlier request."""
+
+
+class QuotaExceeded(ServerAnswer):
+    """Too much at a time, or for one day."""
+
+    def __init__(
+        self, status: int, code: str, detail: str, errors: tuple[FieldProblem, ...] = (), *, retry_after: float | None = None
+    ) -> None:
+        super().__init__(status, code, detail, errors)
+        self.retry_after = retry_after
+        """Seconds after which it may be asked again; None when time alone mends nothing."""
+
+
+class ServerError(MusterError):
+    """The server, or something between, answered what it should not have: a defect, or the address of something else."""
+
+
+class ServerUnavailable(MusterError):
+    """The server cannot be reached, or cannot answer now, and went on so for longer than the client's patience."""
+
+    def __init__(self, message: str, *, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class Timeout(MusterError, TimeoutError):
+    """The evaluation was not over in the time that was given to wait. It goes on: wait again with its id, or cancel it."""
+
+    def __init__(self, evaluation_id: str, seconds: float) -> None:
+        super().__init__(f"{evaluation_id} was not over within {seconds:g} s; it goes on, and can be waited for by its id")
+        self.evaluation_id = evaluation_id
+
+
+class EvaluationEnded(MusterError):
+    """An evaluation or comparison is over without the answer that was asked for."""
+
+    def __init__(self, evaluation: "Evaluation") -> None:
+        super().__init__(_told(evaluation))
+        self.evaluation = evaluation
+
+    @property
+    def code(self) -> str | None:
+        """Why, for programs: `evaluation.deadline`; None when somebody cancelled it."""
+        return self.evaluation.failure.code if self.evaluation.failure else None
+
+    @property
+    def summary(self) -> "Summary | ComparisonSummary | None":
+        """What was known by then, labelled partial; None when nothing was."""
+        return self.evaluation.summary
+
+
+class EvaluationFailed(EvaluationEnded):
+    """It could not be played to its end."""
+
+
+class EvaluationCancelled(EvaluationEnded):
+    """Somebody called it off, a newer version of its run did, or its deadline came."""
+
+
+def _told(evaluation: "Evaluation") -> str:
+    why = f": {evaluation.failure.message}" if evaluation.failure else ""
+    kept = "; what is known is in `summary`" if evaluation.summary else ""
+    return f"{evaluation.id} {'was cancelled' if evaluation.state == 'cancelled' else 'failed'}{why}{kept}"

@@ -1,0 +1,154 @@
+"""An evaluation or comparison, as the server knows it, and what happens to it."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+from muster_client.errors import ServerError
+from muster_client.fields import Fields
+from muster_client.summary import ComparisonSummary, Summary, read_summary
+
+State = Literal["waiting", "running", "finished", "cancelled", "failed"]
+Kind = Literal["evaluation", "comparison"]
+OVER = frozenset({"finished", "cancelled", "failed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """How an evaluation or comparison goes. What is not known yet is None."""
+
+    kind: Kind
+    episodes: int
+    """Counted in the result; of a comparison, of all checkpoints together."""
+    in_flight: int
+    episodes_per_second: float
+    seconds: float
+    seconds_left: float | None
+    mean: float | None
+    """Of an evaluation, as the two that follow."""
+    half_width: float | None
+    target: float | None
+    """Half-width at which it is over."""
+    raw: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why there is no answer, or only a partial one."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlayedCheckpoint:
+    part: str
+    """`subject`, `baseline` or `candidate`."""
+    uri: str
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What was asked for, and how far it is."""
+
+    id: str
+    kind: Kind
+    state: State
+    principal: str
+    """Who asked."""
+    suite: str
+    checkpoints: tuple[PlayedCheckpoint, ...]
+    run: str | None
+    version: int | None
+    labels: dict[str, str]
+    priority: int
+    created_at: datetime
+    started_at: datetime | None
+    ended_at: datetime | None
+    cancel_requested_at: datetime | None
+    running: Running | None
+    """The latest figures; None before there are any."""
+    failure: Failure | None
+    summary: Summary | ComparisonSummary | None
+    """The answer, perhaps a partial one. None before the end, and in lists."""
+    raw: dict[str, Any] = field(repr=False)
+
+    @property
+    def is_over(self) -> bool:
+        return self.state in OVER
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened."""
+
+    sequence: int
+    """1, 2, … of its evaluation, without a gap."""
+    type: str
+    """`state`, `progress` or `verdict`."""
+    at: datetime
+    data: dict[str, Any]
+
+    @property
+    def running(self) -> Running | None:
+        """The figures of a `progress`."""
+        return read_running(Fields(self.data, "event.data")) if self.type == "progress" else None
+
+    @property
+    def is_last(self) -> bool:
+        """Nothing happens after it."""
+        return self.type == "state" and self.data.get("state") in OVER
+
+
+def read_evaluation(fields: Fields) -> Evaluation:
+    summary = fields.optional("summary", fields.object)
+    running = fields.optional("running", fields.object)
+    failure = fields.optional("failure", fields.object)
+    labels = fields.object("labels")
+    return Evaluation(
+        id=fields.text("id"),
+        kind=_one_of(Kind, fields.text("kind")),
+        state=_one_of(State, fields.text("state")),
+        principal=fields.text("principal"),
+        suite=fields.text("suite"),
+        checkpoints=tuple(PlayedCheckpoint(c.text("part"), c.text("uri"), c.text("digest")) for c in fields.objects("checkpoints")),
+        run=fields.optional("run", fields.text),
+        version=fields.optional("version", fields.whole),
+        labels={name: labels.text(name) for name in labels.raw},
+        priority=fields.whole("priority"),
+        created_at=fields.moment("createdAt"),
+        started_at=fields.optional("startedAt", fields.moment),
+        ended_at=fields.optional("endedAt", fields.moment),
+        cancel_requested_at=fields.optional("cancelRequestedAt", fields.moment),
+        running=None if running is None else read_running(running),
+        failure=None if failure is None else Failure(failure.text("code"), failure.text("message")),
+        summary=None if summary is None else read_summary(summary),
+        raw=fields.raw,
+    )
+
+
+def read_running(fields: Fields) -> Running:
+    return Running(
+        kind=_one_of(Kind, fields.text("kind")),
+        episodes=fields.whole("episodes"),
+        in_flight=fields.whole("inFlight"),
+        episodes_per_second=fields.number("episodesPerSecond"),
+        seconds=fields.number("seconds"),
+        seconds_left=fields.optional("secondsLeft", fields.number),
+        mean=fields.optional("mean", fields.number),
+        half_width=fields.optional("halfWidth", fields.number),
+        target=fields.optional("target", fields.number),
+        raw=fields.raw,
+    )
+
+
+def read_event(fields: Fields) -> Event:
+    return Event(fields.whole("sequence"), fields.text("type"), fields.moment("at"), fields.object("data").raw)
+
+
+
+def _one_of(choices: Any, text: str) -> Any:
+    if text in get_args(choices):
+        return text
+    raise ServerError(f"the server sent {text!r} where one of {get_args(choices)} was expected; update muster-client")

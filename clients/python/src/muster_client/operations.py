@@ -1,0 +1,188 @@
+"""What each call of the clients does, step by step. Both clients run these; neither has any logic of its own."""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+from urllib.parse import quote
+
+from muster_client.calls import STREAM_IDLE_SECONDS, Deadline, call
+from muster_client.checkpoint import CheckpointLike, checkpoint_reference, named_checkpoint
+from muster_client.effects import Emit, Items, Open, Pause, Read, Request, Steps, Work, for_each, perform
+from muster_client.episode import Episode, read_episode
+from muster_client.errors import (
+    EvaluationCancelled,
+    EvaluationFailed,
+    MusterError,
+    ServerError,
+    ServerUnavailable,
+    Timeout,
+)
+from muster_client.evaluation import Evaluation, Event, read_evaluation, read_event
+from muster_client.fields import parsed
+from muster_client.patience import Patience
+from muster_client.pool import Pool, read_pool
+from muster_client.problems import problem_in
+from muster_client.settings import Settings
+from muster_client.streams import EventDecoder, LineDecoder
+from muster_client.submission import (
+    ComparisonOptions,
+    EvaluationOptions,
+    Filter,
+    comparison_request,
+    evaluation_path,
+    evaluation_request,
+    json_request,
+    list_request,
+)
+from muster_client.suite import SuiteLike, suite_reference
+from muster_client.summary import ComparisonSummary, Summary
+from muster_client.uploads import uploaded
+
+Watch = Callable[[Event], None]
+
+
+def upload(settings: Settings, path: str | os.PathLike[str]) -> Steps[str]:
+    return (yield from uploaded(settings, path))
+
+
+def submit(
+    settings: Settings, checkpoint: CheckpointLike, suite: SuiteLike, baseline: CheckpointLike | None, options: EvaluationOptions
+) -> Steps[Evaluation]:
+    written = yield from perform(Work(lambda: suite_reference(suite)))
+    subject = yield from _reference(settings, checkpoint, options.get("run"), options.get("version"))
+    other = None if baseline is None else (yield from _reference(settings, baseline))
+    return (yield from _accepted(settings, evaluation_request(subject, other, written, options)))
+
+
+def submit_comparison(
+    settings: Settings, baseline: CheckpointLike, candidates: Sequence[CheckpointLike], suite: SuiteLike, options: ComparisonOptions
+) -> Steps[Evaluation]:
+    written = yield from perform(Work(lambda: suite_reference(suite)))
+    reference = yield from _reference(settings, baseline)
+    references = []
+    for candidate in candidates:
+        references.append((yield from _reference(settings, candidate, options.get("run"), options.get("version"))))
+    return (yield from _accepted(settings, comparison_request(reference, references, written, options)))
+
+
+def answered(
+    settings: Settings, submission: Steps[Evaluation], timeout: float | None, watch: Watch
+) -> Steps[Summary | ComparisonSummary]:
+    """Submits, waits, and returns the answer."""
+    evaluation = yield from submission
+    return (yield from answer(settings, evaluation.id, timeout, watch))
+
+
+def answer(settings: Settings, evaluation_id: str, timeout: float | None, watch: Watch) -> Steps[Summary | ComparisonSummary]:
+    """Waits for the end. Raises `EvaluationFailed` or `EvaluationCancelled` when that is no answer."""
+    deadline = Deadline(settings, timeout, lambda seconds: Timeout(evaluation_id, seconds))
+    yield from for_each(events(settings, evaluation_id, 0, deadline), watch)
+    return _summary_of((yield from get(settings, evaluation_id)))
+
+
+def get(settings: Settings, evaluation_id: str) -> Steps[Evaluation]:
+    response = yield from call(settings, Request("GET", evaluation_path(evaluation_id)))
+    return read_evaluation(parsed(response.body, "evaluation"))
+
+
+def cancel(settings: Settings, evaluation_id: str) -> Steps[Evaluation]:
+    """May be repeated: what is over stays as it is."""
+    response = yield from call(settings, Request("DELETE", evaluation_path(evaluation_id)))
+    return read_evaluation(parsed(response.body, "evaluation"))
+
+
+def listed(settings: Settings, filters: Filter, page_size: int) -> Items[Evaluation]:
+    after: str | None = None
+    while True:
+        response = yield from call(settings, list_request(filters, page_size, after))
+        page = parsed(response.body, "page")
+        for item in page.objects("items"):
+            yield Emit(read_evaluation(item))
+        after = page.optional("next", page.text)
+        if after is None:
+            return
+
+
+def pools(settings: Settings) -> Steps[list[Pool]]:
+    response = yield from call(settings, Request("GET", "/v1/pools"))
+    return [read_pool(item) for item in parsed(response.body, "pools").objects("items")]
+
+
+def change_pool(settings: Settings, name: str, change: dict[str, Any]) -> Steps[Pool]:
+    """Not repeated: somebody else may have changed the pool in between."""
+    response = yield from call(settings, json_request("PATCH", f"/v1/pools/{quote(name, safe='')}", change), repeatable=False)
+    return read_pool(parsed(response.body, "pool"))
+
+
+def events(settings: Settings, evaluation_id: str, after: int, deadline: Deadline) -> Items[Event]:
+    """All that happens after an event, once each, until it is over; through connections that break and servers that start anew."""
+    patience = Patience(settings)
+    last = after
+    while True:
+        error: MusterError = ServerUnavailable(f"{evaluation_id}: the stream of events ended before the evaluation did")
+        headers = {"accept": "text/event-stream", "last-event-id": str(last)}
+        decoder = EventDecoder()
+        try:
+            request = Request("GET", evaluation_path(evaluation_id, "events"), headers)
+            response = yield from perform(Open(request, min(STREAM_IDLE_SECONDS, deadline.left())))
+            if response.status == 204:
+                return
+            error = problem_in(response) or error
+            while response.status == 200 and (chunk := (yield from perform(Read()))):
+                for data in decoder.feed(chunk):
+                    event = read_event(parsed(data, "event"))
+                    last = event.sequence
+                    patience.succeeded()
+                    yield Emit(event)
+                    if event.is_last:
+                        return
+                deadline.left()
+        except ServerUnavailable as unavailable:
+            error = unavailable
+        yield from perform(Pause(min(patience.pause_after(error), deadline.left())))
+
+
+def episodes(settings: Settings, evaluation_id: str, first: int, arm: int) -> Items[Episode]:
+    """Those that are settled, by index. A stream that breaks is taken up where it broke."""
+    patience = Patience(settings)
+    next_index = first
+    while True:
+        decoder = LineDecoder()
+        try:
+            path = evaluation_path(evaluation_id, f"episodes?from={next_index}&arm={arm}")
+            response = yield from perform(Open(Request("GET", path), STREAM_IDLE_SECONDS))
+            error = problem_in(response)
+            while error is None and (chunk := (yield from perform(Read()))):
+                for line in decoder.feed(chunk):
+                    episode = read_episode(parsed(line, "episode"))
+                    next_index = episode.index + 1
+                    patience.succeeded()
+                    yield Emit(episode)
+            if error is None:
+                return
+        except ServerUnavailable as unavailable:
+            error = unavailable
+        yield from perform(Pause(patience.pause_after(error)))
+
+
+def _reference(settings: Settings, given: CheckpointLike, run: str | None = None, version: int | None = None) -> Steps[dict[str, Any]]:
+    checkpoint = named_checkpoint(given, run, version)
+    digest = None if checkpoint.path is None else (yield from uploaded(settings, checkpoint.path))
+    return checkpoint_reference(checkpoint, digest)
+
+
+def _accepted(settings: Settings, request: Request) -> Steps[Evaluation]:
+    response = yield from call(settings, request)
+    return read_evaluation(parsed(response.body, "evaluation"))
+
+
+def _summary_of(evaluation: Evaluation) -> Summary | ComparisonSummary:
+    match evaluation.state:
+        case "finished" if evaluation.summary is not None:
+            return evaluation.summary
+        case "cancelled":
+            raise EvaluationCancelled(evaluation)
+        case "failed":
+            raise EvaluationFailed(evaluation)
+        case other:
+            raise ServerError(f"{evaluation.id} is {other}, and has no summary")

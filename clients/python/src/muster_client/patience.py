@@ -1,0 +1,35 @@
+"""How long to wait before trying again, and when to give up."""
+
+from muster_client.errors import MusterError, QuotaExceeded, ServerUnavailable
+from muster_client.settings import Settings
+
+
+class Patience:
+    """Of one call: it begins to run out with the first failure, and is whole again with the next success."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._failures = 0
+        self._since: float | None = None
+
+    def succeeded(self) -> None:
+        self._failures = 0
+        self._since = None
+
+    def pause_after(self, error: MusterError) -> float:
+        """Seconds to wait before the next try. Raises the error when there is to be none."""
+        retry, now = self._settings.retry, self._settings.now()
+        self._since = now if self._since is None else self._since
+        left = self._since + retry.patience_seconds - now
+        match error:
+            case ServerUnavailable(retry_after=None):
+                most = min(retry.longest_seconds, retry.first_seconds * 2.0 ** min(self._failures, 32))
+                pause = self._settings.draw() * most
+            case ServerUnavailable(retry_after=float(asked)) | QuotaExceeded(retry_after=float(asked)):
+                pause = asked
+            case _:
+                raise error
+        self._failures += 1
+        if pause > left:
+            raise error
+        return pause

@@ -1,0 +1,40 @@
+"""Pools of sandboxes."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from muster_client.fields import Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    name: str
+    """Of the template that its sandboxes are made from."""
+    min: int
+    max: int
+    warm: int
+    """Idle sandboxes kept ready beyond those in use."""
+    draining: bool
+    phase: str
+    """`unused`, `starting`, `open`, `draining` or `closing`."""
+    idle: int
+    leased: int
+    waiting: int
+    """Places that wait for a sandbox."""
+    raw: dict[str, Any] = field(repr=False)
+
+
+def read_pool(fields: Fields) -> Pool:
+    sandboxes = fields.object("sandboxes")
+    return Pool(
+        name=fields.text("name"),
+        min=fields.whole("min"),
+        max=fields.whole("max"),
+        warm=fields.whole("warm"),
+        draining=fields.flag("draining"),
+        phase=fields.text("phase"),
+        idle=sandboxes.whole("idle"),
+        leased=sandboxes.whole("leased"),
+        waiting=fields.whole("waiting"),
+        raw=fields.raw,
+    )

@@ -1,0 +1,64 @@
+"""Showing how an evaluation goes."""
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Literal
+
+from tqdm.auto import tqdm
+
+from muster_client.evaluation import Event, Running
+
+Progress = Literal["auto", "bar", "off"] | Callable[[Running], None]
+"""`auto`: a bar in terminals and notebooks, nothing elsewhere. A function is given the figures as they come."""
+
+Watch = Callable[[Event], None]
+
+
+def watching(progress: Progress, name: str) -> AbstractContextManager[Watch]:
+    """What events are to be given to, while they come."""
+    if callable(progress):
+        return nullcontext(_figures_to(progress))
+    if progress == "bar" or (progress == "auto" and (sys.stderr.isatty() or _is_notebook())):
+        return _bar(name)
+    return nullcontext(lambda _event: None)
+
+
+def line(running: Running) -> str:
+    """The figures beside the bar: `mean 241.9 ± 10 (to 5)`."""
+    if running.kind == "comparison":
+        decided = [candidate.get("verdict") for candidate in running.raw.get("candidates", []) if candidate.get("verdict")]
+        return f"{len(decided)} of {len(running.raw.get('candidates', []))} decided"
+    if running.mean is None:
+        return ""
+    width = "" if running.half_width is None else f" ± {running.half_width:.3g}"
+    target = "" if running.target is None else f" (to {running.target:.3g})"
+    return f"mean {running.mean:.4g}{width}{target}"
+
+
+def _figures_to(take: Callable[[Running], None]) -> Watch:
+    def watch(event: Event) -> None:
+        if (running := event.running) is not None:
+            take(running)
+
+    return watch
+
+
+@contextmanager
+def _bar(name: str) -> Iterator[Watch]:
+    with tqdm(desc=name, unit="ep", dynamic_ncols=True) as bar:
+
+        def show(running: Running) -> None:
+            left = running.seconds_left
+            bar.total = None if left is None else running.episodes + round(left * running.episodes_per_second)
+            bar.n = running.episodes
+            bar.set_postfix_str(line(running))
+
+        yield _figures_to(show)
+        bar.total = bar.n
+
+
+def _is_notebook() -> bool:
+    shell = sys.modules.get("IPython")
+    get_ipython = getattr(shell, "get_ipython", None)
+    return type(get_ipython()).__name__ == "ZMQInteractiveShell" if get_ipython else False

@@ -1,0 +1,64 @@
+"""How a client reaches its server, and how long it goes on trying."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from muster_client.errors import InvalidArgument
+
+DEFAULT_TIMEOUT_SECONDS = 30.0
+USER_AGENT = "muster-client"
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Trouble that passes is waited out: connections that break, 429 and 503 with their Retry-After, 502 and 504.
+
+    Only what can be repeated without harm is sent again: reads, uploads named by their content, cancellations, and submissions, which
+    carry an idempotency key.
+    """
+
+    first_seconds: float = 0.25
+    """Longest pause after the first failure; it doubles with each one that follows, and each is drawn at random up to it."""
+    longest_seconds: float = 15.0
+    patience_seconds: float = 120.0
+    """Given up when nothing has succeeded for so long, or when the server asks for a longer pause than is left of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    url: str
+    """Without a slash at the end."""
+    token: str | None = field(repr=False)
+    timeout: float
+    retry: Retry
+    now: Callable[[], float]
+    """Seconds, from any beginning, never backwards."""
+    draw: Callable[[], float]
+    """At random, from 0 to below 1."""
+
+
+def server_url(url: str | None) -> str:
+    """The address given, or MUSTER_URL."""
+    found = url or os.environ.get("MUSTER_URL")
+    if not found:
+        raise InvalidArgument("url: expected the address of a Muster server, such as http://127.0.0.1:8080; give it, or set MUSTER_URL")
+    parts = urlsplit(found)
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username is not None:
+        raise InvalidArgument("url: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment")
+    return found.rstrip("/")
+
+
+def access_token(token: str | None) -> str | None:
+    """The token given, or MUSTER_TOKEN, or none: servers on loopback may do without."""
+    found = token or os.environ.get("MUSTER_TOKEN") or None
+    if found is not None and not (found.isascii() and found.isprintable() and " " not in found):
+        raise InvalidArgument("token: expected visible ASCII characters alone; is there a line break at its end?")
+    return found
+
+
+def positive_seconds(name: str, seconds: float) -> float:
+    if seconds > 0:
+        return float(seconds)
+    raise InvalidArgument(f"{name}: expected seconds, more than 0, got {seconds!r}")

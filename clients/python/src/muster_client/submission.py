@@ -1,0 +1,133 @@
+"""Bodies and queries of requests, from what callers give."""
+
+import json
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypedDict
+from urllib.parse import quote, urlencode
+
+from muster_client.effects import Request
+from muster_client.errors import InvalidArgument
+from muster_client.evaluation import State
+
+
+class Options(TypedDict, total=False):
+    """What may be said of any evaluation or comparison."""
+
+    run: str | None
+    """The training run that the checkpoint belongs to."""
+    version: int | None
+    """How far the run had got: its training step."""
+    priority: int | None
+    """−100 to 100; higher ones come first among the caller's own."""
+    deadline: datetime | timedelta | None
+    """When it is to be over at the latest, or in how much time from now: what there is by then is kept, labelled partial."""
+    labels: Mapping[str, str] | None
+    webhook: str | None
+    """URL that is told when it is over."""
+    cache: bool
+    """False: every episode is played anew."""
+    idempotency_key: str | None
+    """Asked again with the same key, it is the same evaluation. A new one each time when left out."""
+
+
+class EvaluationOptions(Options, total=False):
+    stop: Mapping[str, Any] | None
+    """In place of the suite's stopping rule: `{"rule": "certified", "halfWidth": 5}`, `{"rule": "fixed", "episodes": 200}`."""
+
+
+class ComparisonOptions(Options, total=False):
+    confidence: float | None
+    """Probability that no verdict is wrong."""
+    margin: float | None
+    """Mean differences up to it do not matter."""
+    budget_episodes: int | None
+    """Most episodes of all checkpoints together."""
+
+
+class Filter(TypedDict, total=False):
+    """Which evaluations to list."""
+
+    run: str | None
+    suite: str | None
+    state: State | Sequence[State] | None
+    label: tuple[str, str] | None
+    """Name and value."""
+    principal: str | None
+    since: datetime | None
+    """Accepted at this time or later."""
+    before: datetime | None
+    """Accepted before this time."""
+
+
+def evaluation_request(
+    checkpoint: dict[str, Any], baseline: dict[str, Any] | None, suite: str | dict[str, Any], options: EvaluationOptions
+) -> Request:
+    body = {"checkpoint": checkpoint, "baseline": baseline, "stop": options.get("stop"), "suite": suite, **_common(options)}
+    return _submission("/v1/evaluations", body, options)
+
+
+def comparison_request(
+    baseline: dict[str, Any], candidates: list[dict[str, Any]], suite: str | dict[str, Any], options: ComparisonOptions
+) -> Request:
+    terms = {
+        "confidence": options.get("confidence"),
+        "margin": options.get("margin"),
+        "budgetEpisodes": options.get("budget_episodes"),
+    }
+    body = {"baseline": baseline, "candidates": candidates, "suite": suite, **terms, **_common(options)}
+    return _submission("/v1/comparisons", body, options)
+
+
+def evaluation_path(evaluation_id: str, *parts: str) -> str:
+    return "/".join(["/v1/evaluations", quote(evaluation_id, safe=""), *parts])
+
+
+def list_request(filters: Filter, page_size: int, after: str | None) -> Request:
+    state, label = filters.get("state"), filters.get("label")
+    query = {
+        "run": filters.get("run"),
+        "suite": filters.get("suite"),
+        "state": state if state is None or isinstance(state, str) else ",".join(state),
+        "label": None if label is None else "=".join(label),
+        "principal": filters.get("principal"),
+        "from": _moment("since", filters.get("since")),
+        "before": _moment("before", filters.get("before")),
+        "limit": page_size,
+        "after": after,
+    }
+    return Request("GET", "/v1/evaluations?" + urlencode({name: value for name, value in query.items() if value is not None}))
+
+
+def json_request(method: str, path: str, body: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> Request:
+    """Members that are None are left out."""
+    try:
+        text = json.dumps({name: value for name, value in body.items() if value is not None}, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InvalidArgument(f"the request cannot be written as JSON: {error}") from error
+    return Request(method, path, {"content-type": "application/json", **(headers or {})}, text.encode())
+
+
+def _submission(path: str, body: dict[str, Any], options: Options) -> Request:
+    return json_request("POST", path, body, {"idempotency-key": options.get("idempotency_key") or str(uuid.uuid4())})
+
+
+def _common(options: Options) -> dict[str, Any]:
+    webhook, labels = options.get("webhook"), options.get("labels")
+    return {
+        "priority": options.get("priority"),
+        "deadline": _moment("deadline", options.get("deadline")),
+        "webhook": None if webhook is None else {"url": webhook},
+        "labels": None if labels is None else dict(labels),
+        "cache": None if options.get("cache", True) else "off",
+    }
+
+
+def _moment(name: str, given: datetime | timedelta | None) -> str | None:
+    if given is None:
+        return None
+    moment = datetime.now(UTC) + given if isinstance(given, timedelta) else given
+    if moment.tzinfo is None:
+        raise InvalidArgument(f"{name}: expected a time with its zone, such as datetime.now(UTC) + timedelta(minutes=5), got {moment!r}")
+    return moment.isoformat(timespec="milliseconds")

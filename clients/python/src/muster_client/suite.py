@@ -1,0 +1,54 @@
+"""Suites: by the name that the server knows, written out, or in a file of this machine."""
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from muster_client.errors import InvalidArgument
+
+SuiteLike = str | os.PathLike[str] | Mapping[str, Any]
+"""A name; a path that ends in .yaml, .yml or .json; or a suite as such a file has it."""
+
+FILE_ENDINGS = (".yaml", ".yml", ".json")
+
+
+def suite_reference(given: SuiteLike) -> str | dict[str, Any]:
+    """As requests have it. Nothing of a suite is checked but that it can be read: the server does that, and names the field."""
+    if isinstance(given, Mapping):
+        return dict(given)
+    text = os.fspath(given)
+    if isinstance(given, str) and not text.endswith(FILE_ENDINGS):
+        return text
+    return _read(Path(text))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidArgument(f"suite: {path} cannot be read: {error}; expected a YAML or JSON file, or the name of a suite") from error
+    value = _json(path, text) if path.suffix == ".json" else _yaml(path, text)
+    if isinstance(value, dict):
+        return value
+    raise InvalidArgument(f"suite: {path} holds {type(value).__name__}; expected a mapping, as examples of suites have it")
+
+
+def _json(path: Path, text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise InvalidArgument(f"suite: {path} is no JSON: {error}") from error
+
+
+def _yaml(path: Path, text: str) -> Any:
+    try:
+        from ruamel.yaml import YAML
+        from ruamel.yaml.error import YAMLError
+    except ImportError:
+        raise InvalidArgument(f"suite: to read {path}, install muster-client[yaml]; or give the suite as a mapping") from None
+    try:
+        return YAML(typ="safe", pure=True).load(text)
+    except YAMLError as error:
+        raise InvalidArgument(f"suite: {path} is no YAML: {error}") from error

@@ -1,0 +1,200 @@
+"""The answers: of an evaluation, and of a comparison. Figures are in units of the return unless they say otherwise."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+from muster_client.errors import ServerError
+from muster_client.fields import Fields
+
+Verdict = Literal["promote", "regress", "equivalent", "inconclusive"]
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval. Its centre need not be the mean."""
+
+    low: float
+    high: float
+    confidence: float
+    """Nominal probability that it holds the true value."""
+    method: str
+    guarantee: str
+    """What the confidence promises, in words."""
+
+    @property
+    def half_width(self) -> float:
+        return (self.high - self.low) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What an evaluation found."""
+
+    suite: str
+    suite_digest: str
+    checkpoint: str
+    """Its digest, `sha256:…`."""
+    mean: float | None
+    """Estimate of the suite's mean; None when no episode has a score."""
+    interval: Interval | None
+    """For the mean."""
+    variance: float | None
+    standard_error: float | None
+    target_half_width: float | None
+    """That the stopping rule aimed at."""
+    episodes: int
+    """Played and counted, in the order of their indices."""
+    unresolved: int
+    """Of these, lost to infrastructure for good; they widen the interval."""
+    success_rate: float | None
+    """None unless the suite says what a success is."""
+    ended: str
+    """What ended it: `rule`, `episodes`, `seconds`, `cost`, `interrupted` or `failed`."""
+    partial: bool
+    """It ended before its stopping rule was satisfied or its episodes were played."""
+    warnings: tuple[str, ...]
+    """What a reader of these figures must know."""
+    raw: dict[str, Any] = field(repr=False)
+    """The whole summary, as the server sent it."""
+
+    @property
+    def official(self) -> dict[str, Any]:
+        """Decided by checkpoint, suite and stopping rule alone: the same, whatever else happened."""
+        official: dict[str, Any] = self.raw["official"]
+        return official
+
+    @property
+    def certified(self) -> bool:
+        """Whether the stopping rule was satisfied: the interval is as narrow as it was to be, or every episode was played."""
+        return not self.partial and self.official.get("endedBy") == "rule"
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateResult:
+    """What a comparison found about one candidate. Differences are candidate minus baseline, on the same episodes."""
+
+    checkpoint: str
+    """Its digest, `sha256:…`."""
+    verdict: Verdict
+    pairs: int
+    """Episodes played by both."""
+    decided_at: int | None
+    """Pairs at which the verdict was reached."""
+    mean: float | None
+    baseline_mean: float | None
+    difference: float | None
+    interval: Interval | None
+    """For the mean difference."""
+    warnings: tuple[str, ...]
+    raw: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparisonSummary:
+    """What a comparison found."""
+
+    suite: str
+    suite_digest: str
+    baseline: str
+    """Its digest, `sha256:…`."""
+    verdict: Verdict
+    """The best of any candidate."""
+    candidates: tuple[CandidateResult, ...]
+    """In the order in which they were given."""
+    episodes: int
+    """Of all checkpoints together."""
+    margin: float
+    """Mean differences up to it do not matter."""
+    ended: str
+    """What ended it: `verdicts`, `episodes`, `seconds`, `cost`, `interrupted` or `failed`."""
+    partial: bool
+    warnings: tuple[str, ...]
+    raw: dict[str, Any] = field(repr=False)
+
+    @property
+    def official(self) -> dict[str, Any]:
+        """Decided by checkpoints, suite and terms alone: the same, whatever else happened."""
+        official: dict[str, Any] = self.raw["official"]
+        return official
+
+
+def read_summary(fields: Fields) -> Summary | ComparisonSummary:
+    match fields.text("schema"):
+        case "muster.summary/1":
+            return _evaluation_summary(fields)
+        case "muster.comparison/1":
+            return _comparison_summary(fields)
+        case other:
+            raise ServerError(f"the server sent a summary of the form {other}, which this client does not know; update muster-client")
+
+
+def _evaluation_summary(fields: Fields) -> Summary:
+    official = fields.object("official")
+    suite = official.object("suite")
+    success = official.optional("success", official.object)
+    return Summary(
+        suite=suite.text("name"),
+        suite_digest=suite.text("digest"),
+        checkpoint=official.object("checkpoint").text("digest"),
+        mean=official.optional("mean", official.number),
+        interval=_interval(official),
+        variance=official.optional("variance", official.number),
+        standard_error=official.optional("standardError", official.number),
+        target_half_width=official.optional("targetHalfWidth", official.number),
+        episodes=official.whole("episodes"),
+        unresolved=official.whole("unresolved"),
+        success_rate=None if success is None else success.optional("rate", success.number),
+        ended=fields.text("ended"),
+        partial=fields.flag("partial"),
+        warnings=(*official.texts("warnings"), *fields.texts("warnings")),
+        raw=fields.raw,
+    )
+
+
+def _comparison_summary(fields: Fields) -> ComparisonSummary:
+    official = fields.object("official")
+    suite = official.object("suite")
+    return ComparisonSummary(
+        suite=suite.text("name"),
+        suite_digest=suite.text("digest"),
+        baseline=official.object("baseline").text("digest"),
+        verdict=_verdict(fields),
+        candidates=tuple(_candidate(candidate) for candidate in official.objects("candidates")),
+        episodes=official.whole("episodes"),
+        margin=official.number("margin"),
+        ended=fields.text("ended"),
+        partial=fields.flag("partial"),
+        warnings=(*official.texts("warnings"), *fields.texts("warnings")),
+        raw=fields.raw,
+    )
+
+
+def _candidate(fields: Fields) -> CandidateResult:
+    return CandidateResult(
+        checkpoint=fields.text("name"),
+        verdict=_verdict(fields),
+        pairs=fields.whole("pairs"),
+        decided_at=fields.optional("decidedAt", fields.whole),
+        mean=fields.optional("mean", fields.number),
+        baseline_mean=fields.optional("baselineMean", fields.number),
+        difference=fields.optional("difference", fields.number),
+        interval=_interval(fields),
+        warnings=fields.texts("warnings"),
+        raw=fields.raw,
+    )
+
+
+def _interval(fields: Fields) -> Interval | None:
+    found = fields.optional("interval", fields.object)
+    if found is None:
+        return None
+    return Interval(found.number("low"), found.number("high"), found.number("confidence"), found.text("method"), found.text("guarantee"))
+
+
+def _verdict(fields: Fields) -> Verdict:
+    text = fields.text("verdict")
+    for verdict in get_args(Verdict):
+        if text == verdict:
+            known: Verdict = verdict
+            return known
+    raise ServerError(f"the server sent the verdict {text}, which this client does not know; update muster-client")

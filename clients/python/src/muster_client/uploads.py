@@ -1,0 +1,99 @@
+"""Sending checkpoints: only what the server does not have, piece by piece, from where it was broken off."""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from urllib.parse import urlencode
+
+from muster_client.calls import call
+from muster_client.checkpoint import LocalCheckpoint, LocalFile, local_checkpoint, read_part
+from muster_client.effects import Exchange, Pause, Request, Response, Steps, Work, perform
+from muster_client.errors import MusterError, QuotaExceeded, ServerAnswer, ServerUnavailable
+from muster_client.patience import Patience
+from muster_client.problems import problem_in
+from muster_client.settings import Settings
+
+PART_BYTES = 16 * 2**20
+"""Held in memory while it is sent. Smaller ones would wait for more answers, larger ones repeat more when a connection breaks early."""
+
+OFFSET = "upload-offset"
+"""The header that says how many bytes have come."""
+
+ELSEWHERE = frozenset({"upload.offset", "upload.stalled", "upload.superseded"})
+"""The server has more of the upload, or less, than this client thinks: ask, and go on from there."""
+
+
+def uploaded(settings: Settings, path: str | os.PathLike[str]) -> Steps[str]:
+    """The digest of a file or directory, once the server has it."""
+    local = yield from perform(Work(lambda: local_checkpoint(path)))
+    yield from _bring(settings, local)
+    return local.sha256
+
+
+def _bring(settings: Settings, local: LocalCheckpoint) -> Steps[None]:
+    if local.manifest is None:
+        yield from _bring_file(settings, local.files[0])
+        return
+    if (yield from _received(settings, local.sha256)) is None:
+        return
+    for file in local.files:
+        yield from _bring_file(settings, file)
+    manifest = local.manifest
+    size = len(manifest)
+    yield from _send(settings, local.sha256, {"kind": "manifest"}, size, lambda offset: manifest[offset : offset + PART_BYTES])
+
+
+def _bring_file(settings: Settings, file: LocalFile) -> Steps[None]:
+    query = {"name": file.path.rpartition("/")[2]}
+    yield from _send(settings, file.sha256, query, file.size, lambda offset: read_part(file, offset, PART_BYTES))
+
+
+def _send(settings: Settings, sha256: str, query: dict[str, str], size: int, read: Callable[[int], bytes]) -> Steps[None]:
+    patience = Patience(settings)
+    offset = yield from _received(settings, sha256)
+    while offset is not None:
+        begin = offset if offset < size else 0
+        part = yield from perform(Work(partial(read, begin)))
+        try:
+            response = yield from perform(Exchange(_part_request(sha256, query, begin, part, size)))
+            error = problem_in(response)
+        except ServerUnavailable as unavailable:
+            error = unavailable
+        if error is None:
+            patience.succeeded()
+            offset = _next_offset(response, begin + len(part), size)
+            continue
+        yield from perform(Pause(patience.pause_after(_passing(error))))
+        offset = yield from _received(settings, sha256)
+        if offset is not None and offset > begin:
+            patience.succeeded()
+
+
+def _received(settings: Settings, sha256: str) -> Steps[int | None]:
+    """Bytes that the server has of an upload; None when it has all of it."""
+    response = yield from call(settings, Request("HEAD", f"/v1/checkpoints/{sha256}"), also=frozenset({404}))
+    return _offset(response, 0) if response.status == 404 else None
+
+
+def _part_request(sha256: str, query: dict[str, str], begin: int, part: bytes, size: int) -> Request:
+    headers = {"content-type": "application/octet-stream"}
+    if len(part) < size:
+        headers["content-range"] = f"bytes {begin}-{begin + len(part) - 1}/{size}"
+    return Request("PUT", f"/v1/checkpoints/{sha256}?{urlencode(query)}", headers, part)
+
+
+def _next_offset(response: Response, sent: int, size: int) -> int | None:
+    """202 says that more is to come."""
+    return _offset(response, sent) if response.status == 202 or sent < size else None
+
+
+def _offset(response: Response, otherwise: int) -> int:
+    text = response.headers.get(OFFSET, "")
+    return int(text) if text.isascii() and text.isdigit() else otherwise
+
+
+def _passing(error: MusterError) -> MusterError:
+    """What is worth another try, as what patience knows to be so."""
+    if isinstance(error, ServerAnswer) and not isinstance(error, QuotaExceeded) and error.code in ELSEWHERE:
+        return ServerUnavailable(str(error))
+    return error

@@ -1,0 +1,60 @@
+"""Requests and answers as httpx has them."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping
+
+import httpx
+
+from muster_client.effects import Request, Response
+from muster_client.errors import MusterError, ServerError, ServerUnavailable
+from muster_client.settings import USER_AGENT, Settings
+
+
+def default_headers(settings: Settings) -> dict[str, str]:
+    headers = {"user-agent": USER_AGENT, "accept": "application/json"}
+    return headers if settings.token is None else {**headers, "authorization": f"Bearer {settings.token}"}
+
+
+def headers_to_send(request: Request) -> dict[str, str]:
+    length = {} if request.body is None else {"content-length": str(len(request.body))}
+    return {**request.headers, **length}
+
+
+class Content:
+    """A body that is let go of once it was sent.
+
+    Requests and answers of httpx refer to each other, so that what they hold stays until the garbage collector comes by: of an upload, many
+    parts.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+
+    def taken(self) -> bytes:
+        body, self._body = self._body, b""
+        return body
+
+
+class BlockingContent(Content):
+    def __iter__(self) -> Iterator[bytes]:
+        yield self.taken()
+
+
+class AwaitedContent(Content):
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        yield self.taken()
+
+
+def response_of(response: httpx.Response, body: bytes = b"") -> Response:
+    return Response(response.status_code, headers_of(response.headers), body)
+
+
+def headers_of(headers: httpx.Headers) -> Mapping[str, str]:
+    return {name.lower(): value for name, value in headers.items()}
+
+
+def failure(error: httpx.HTTPError, url: str) -> MusterError:
+    """Connections that break may hold again; what httpx cannot make sense of will not make more sense the next time."""
+    told = f"{url}: {type(error).__name__}: {error}".rstrip(": ")
+    if isinstance(error, httpx.TransportError) and not isinstance(error, httpx.UnsupportedProtocol | httpx.LocalProtocolError):
+        return ServerUnavailable(told)
+    return ServerError(told)

@@ -1,0 +1,223 @@
+"""Asking for an evaluation and waiting for its answer."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from muster_client import (
+    BadRequest,
+    Checkpoint,
+    CheckpointLike,
+    Client,
+    ComparisonSummary,
+    EvaluationCancelled,
+    EvaluationFailed,
+    InvalidArgument,
+    Running,
+    ServerUnavailable,
+    Summary,
+    Timeout,
+)
+from tests.fake_server import Answer, CutStream, Drop, DropAfterWork, EndStream, FakeMuster
+from tests.samples import BASELINE, SUBJECT, comparison, evaluation, events_of, problem, summary
+
+EVENTS = r"/v1/evaluations/ev-1/events"
+
+
+def test_an_evaluation_is_submitted_followed_and_answered(muster: Client, fake: FakeMuster) -> None:
+    answer = muster.evaluate(SUBJECT, "cartpole", run="ppo-1", version=4096)
+
+    assert isinstance(answer, Summary)
+    assert (answer.mean, answer.episodes, answer.unresolved, answer.ended, answer.partial) == (498.0, 240, 1, "rule", False)
+    assert answer.interval is not None
+    assert (answer.interval.low, answer.interval.high, answer.interval.confidence) == (480.3, 500.0, 0.95)
+    assert answer.interval.half_width == pytest.approx(9.85)
+    assert answer.certified
+    assert answer.warnings == ("one episode was lost", "slow")
+    assert answer.official == summary()["official"]
+    assert [asked.method + " " + asked.path for asked in fake.asked] == [
+        "POST /v1/evaluations",
+        "GET /v1/evaluations/ev-1/events",
+        "GET /v1/evaluations/ev-1",
+    ]
+
+
+def test_a_submission_says_what_was_given_and_nothing_else(muster: Client, fake: FakeMuster) -> None:
+    muster.submit(SUBJECT, {"name": "mine"})
+    muster.submit(
+        Checkpoint(uri="s3://bucket/policy", version=7),
+        "cartpole",
+        baseline=BASELINE,
+        stop={"rule": "fixed", "episodes": 200},
+        run="ppo-1",
+        priority=5,
+        deadline=datetime(2026, 1, 2, tzinfo=UTC),
+        labels={"team": "walking"},
+        webhook="https://example.org/hook",
+        cache=False,
+    )
+    short, full = (asked.json for asked in fake.requests("POST", "/v1/evaluations"))
+    assert short == {"checkpoint": {"sha256": SUBJECT}, "suite": {"name": "mine"}}
+    assert full == {
+        "checkpoint": {"uri": "s3://bucket/policy", "run": "ppo-1", "version": 7},
+        "baseline": {"sha256": BASELINE},
+        "suite": "cartpole",
+        "stop": {"rule": "fixed", "episodes": 200},
+        "priority": 5,
+        "deadline": "2026-01-02T00:00:00.000+00:00",
+        "labels": {"team": "walking"},
+        "webhook": {"url": "https://example.org/hook"},
+        "cache": "off",
+    }
+
+
+def test_requests_bear_the_token_and_submissions_a_key_of_their_own(muster: Client, fake: FakeMuster) -> None:
+    muster.submit(SUBJECT, "cartpole")
+    muster.submit(SUBJECT, "cartpole")
+    muster.submit(SUBJECT, "cartpole", idempotency_key="step-4096")
+    keys = [asked.headers["idempotency-key"] for asked in fake.asked]
+    assert len(set(keys)) == 3
+    assert keys[2] == "step-4096"
+    assert {asked.headers["authorization"] for asked in fake.asked} == {"Bearer muster_secret"}
+
+
+def test_asked_again_with_the_same_key_it_is_the_same_evaluation(muster: Client) -> None:
+    assert muster.submit(SUBJECT, "cartpole", idempotency_key="k").id == muster.submit(SUBJECT, "cartpole", idempotency_key="k").id
+
+
+def test_a_submission_whose_answer_was_lost_is_accepted_once(muster: Client, fake: FakeMuster) -> None:
+    fake.break_down("POST", "/v1/evaluations", DropAfterWork(), Drop())
+    assert muster.evaluate(SUBJECT, "cartpole").mean == 498.0
+    sent = fake.requests("POST", "/v1/evaluations")
+    assert len(sent) == 3
+    assert len({asked.headers["idempotency-key"] for asked in sent}) == 1
+    assert len(fake.evaluations) == 1
+
+
+def test_a_stream_of_events_that_breaks_is_taken_up_without_a_gap_or_a_repetition(muster: Client, fake: FakeMuster) -> None:
+    fake.break_down("GET", EVENTS, CutStream(after_bytes=300), CutStream(after_bytes=1), Drop(), EndStream(after_items=1))
+    seen: list[Running] = []
+    muster.evaluate(SUBJECT, "cartpole", progress=seen.append)
+    assert [running.episodes for running in seen] == [80, 160, 240]
+    asked = [int(asked.headers["last-event-id"]) for asked in fake.requests("GET", EVENTS)]
+    assert asked[0] == 0
+    assert asked[1] > 0
+    assert asked == sorted(asked)
+    assert len(asked) == 5
+    assert fake.faults_left == 0
+
+
+@pytest.mark.parametrize("cut", range(1, 900, 53))
+def test_wherever_a_stream_of_events_breaks_each_event_comes_once(muster: Client, fake: FakeMuster, cut: int) -> None:
+    fake.break_down("GET", EVENTS, CutStream(after_bytes=cut))
+    id = muster.submit(SUBJECT, "cartpole").id
+    assert [event.sequence for event in muster.events(id)] == [1, 2, 3, 4, 5, 6]
+
+
+def test_events_are_followed_from_any_of_them_on(muster: Client) -> None:
+    id = muster.submit(SUBJECT, "cartpole").id
+    assert [(event.sequence, event.type) for event in muster.events(id, after=4)] == [(5, "progress"), (6, "state")]
+    assert list(muster.events(id, after=6)) == []
+
+
+def test_a_baseline_makes_it_a_comparison(muster: Client, fake: FakeMuster) -> None:
+    fake.next_evaluation = lambda id: (evaluation(id, kind="comparison", summary=comparison()), events_of(id))
+    answer = muster.evaluate(SUBJECT, "cartpole", baseline=BASELINE)
+    assert isinstance(answer, ComparisonSummary)
+    assert answer.verdict == "promote"
+    assert answer.candidates[0].difference == 256.6
+    assert answer.candidates[0].interval is not None
+
+
+def test_candidates_are_compared_with_a_baseline(muster: Client, fake: FakeMuster) -> None:
+    fake.next_evaluation = lambda id: (evaluation(id, kind="comparison", summary=comparison("equivalent")), events_of(id))
+    candidates: list[CheckpointLike] = [SUBJECT, Checkpoint(uri="file:///other", run="other")]
+    answer = muster.compare(BASELINE, candidates, "cartpole", run="ppo-1", margin=2.5, budget_episodes=400)
+    assert answer.verdict == "equivalent"
+    assert fake.requests("POST", "/v1/comparisons")[0].json == {
+        "baseline": {"sha256": BASELINE},
+        "candidates": [{"sha256": SUBJECT, "run": "ppo-1"}, {"uri": "file:///other", "run": "other"}],
+        "suite": "cartpole",
+        "margin": 2.5,
+        "budgetEpisodes": 400,
+    }
+
+
+def test_an_evaluation_that_fails_says_why_and_what_was_known(muster: Client, fake: FakeMuster) -> None:
+    failure = {"code": "pool.exhausted", "message": "no sandbox could be made"}
+    partial = summary(partial=True, ended="failed")
+    fake.next_evaluation = lambda id: (evaluation(id, "failed", failure=failure, summary=partial), events_of(id, "failed"))
+    with pytest.raises(EvaluationFailed, match="no sandbox could be made") as caught:
+        muster.evaluate(SUBJECT, "cartpole")
+    assert caught.value.code == "pool.exhausted"
+    assert isinstance(caught.value.summary, Summary)
+    assert caught.value.summary.partial
+
+
+def test_an_evaluation_that_somebody_cancelled_is_not_an_answer(muster: Client, fake: FakeMuster) -> None:
+    fake.next_evaluation = lambda id: (evaluation(id, "cancelled"), events_of(id, "cancelled"))
+    with pytest.raises(EvaluationCancelled) as caught:
+        muster.evaluate(SUBJECT, "cartpole")
+    assert (caught.value.code, caught.value.summary, caught.value.evaluation.id) == (None, None, "ev-1")
+
+
+def test_a_field_that_is_wrong_is_named(muster: Client, fake: FakeMuster) -> None:
+    wrong = {"body__stop__halfWidth": "expected a number above 0, got -1", "body__run": "too long"}
+    document = problem(400, "request.invalid", "two fields are wrong", **wrong)
+    fake.break_down("POST", "/v1/evaluations", Answer(400, document))
+    with pytest.raises(BadRequest) as caught:
+        muster.evaluate(SUBJECT, "cartpole", stop={"rule": "certified", "halfWidth": -1})
+    assert (caught.value.code, caught.value.path) == ("request.invalid", "body.stop.halfWidth")
+    assert caught.value.expected == "expected a number above 0, got -1"
+    assert [error.field for error in caught.value.errors] == ["body.stop.halfWidth", "body.run"]
+    assert len(fake.asked) == 1
+
+
+def test_who_waits_only_so_long_is_told_and_the_evaluation_goes_on(muster: Client, fake: FakeMuster) -> None:
+    fake.next_evaluation = lambda id: (evaluation(id, "running"), events_of(id)[:2])
+    with pytest.raises(Timeout) as caught:
+        muster.evaluate(SUBJECT, "cartpole", timeout=1e-9)
+    assert caught.value.evaluation_id == "ev-1"
+    assert fake.requests("DELETE", ".*") == []
+
+
+def test_a_suite_in_a_file_is_sent_as_it_is_written(muster: Client, fake: FakeMuster, tmp_path: Path) -> None:
+    (tmp_path / "suite.yaml").write_text("name: mine\nstop: { rule: certified, halfWidth: 1e-3 }\non: yes\n")
+    (tmp_path / "suite.json").write_text('{"name": "mine"}')
+    muster.submit(SUBJECT, tmp_path / "suite.yaml")
+    muster.submit(SUBJECT, str(tmp_path / "suite.json"))
+    sent = [asked.json["suite"] for asked in fake.asked]
+    assert sent == [{"name": "mine", "stop": {"rule": "certified", "halfWidth": 0.001}, "on": "yes"}, {"name": "mine"}]
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "suite", "options", "says"),
+    [
+        ("/nowhere/policy.safetensors", "cartpole", {}, "no file or directory /nowhere/policy.safetensors"),
+        (SUBJECT, "/nowhere/suite.yaml", {}, "/nowhere/suite.yaml cannot be read"),
+        (SUBJECT, "cartpole", {"deadline": datetime(2026, 1, 1)}, "deadline: expected a time with its zone"),
+        (SUBJECT, "cartpole", {"stop": {"halfWidth": float("nan")}}, "cannot be written as JSON"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_before_anything_is_sent(
+    muster: Client, fake: FakeMuster, checkpoint: str, suite: str, options: Any, says: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=says):
+        muster.evaluate(checkpoint, suite, **options)
+    assert fake.asked == []
+
+
+def test_a_deadline_may_be_so_much_time_from_now(muster: Client, fake: FakeMuster) -> None:
+    before = datetime.now(UTC)
+    muster.submit(SUBJECT, "cartpole", deadline=timedelta(minutes=5))
+    sent = datetime.fromisoformat(fake.asked[0].json["deadline"])
+    assert before + timedelta(minutes=4) < sent < datetime.now(UTC) + timedelta(minutes=6)
+
+
+def test_a_server_that_is_gone_is_named_when_patience_runs_out() -> None:
+    from muster_client import Retry
+
+    with Client("http://127.0.0.1:9", retry=Retry(patience_seconds=0)) as client, pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:9"):
+        client.get("ev-1")

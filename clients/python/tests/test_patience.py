@@ -1,0 +1,119 @@
+"""Trying again, told without a socket or a clock: a call is given what came of its effects, and says what it wants next."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from muster_client import QuotaExceeded, Retry, ServerUnavailable, Timeout
+from muster_client.calls import Deadline, call
+from muster_client.effects import Done, Exchange, Items, Open, Pause, Read, Request, Response, Steps, resumed
+from muster_client.operations import events
+from muster_client.settings import Settings
+
+
+@dataclass
+class Scene:
+    """A clock that tests turn, and chance that always draws the same."""
+
+    retry: Retry = field(default_factory=lambda: Retry(first_seconds=1, longest_seconds=6, patience_seconds=60))
+    now: float = 1000.0
+    pauses: list[float] = field(default_factory=list)
+
+    @property
+    def settings(self) -> Settings:
+        return Settings("http://muster", None, 5, self.retry, lambda: self.now, lambda: 0.5)
+
+    def play(self, steps: Steps[Any] | Items[Any], answers: list[Response | Exception]) -> Any:
+        """Answers each exchange, opening and reading in turn; pauses pass at once."""
+        step = resumed(steps)
+        while not isinstance(step, Done):
+            if isinstance(step, Pause):
+                self.pauses.append(step.seconds)
+                self.now += step.seconds
+                step = resumed(steps)
+                continue
+            assert isinstance(step, Exchange | Open | Read)
+            answer = answers.pop(0)
+            step = resumed(steps, error=answer) if isinstance(answer, Exception) else resumed(steps, answer)
+        assert answers == []
+        return step.value
+
+
+OK = Response(200, {}, b"{}")
+GET = Request("GET", "/healthz")
+
+
+def broken() -> ServerUnavailable:
+    return ServerUnavailable("connection refused")
+
+
+def test_pauses_double_up_to_the_longest_and_are_drawn_at_random() -> None:
+    scene = Scene()
+    assert scene.play(call(scene.settings, GET), [broken(), broken(), broken(), broken(), broken(), OK]) == OK
+    assert scene.pauses == [0.5, 1, 2, 3, 3]
+
+
+def test_a_server_that_says_when_to_come_back_is_taken_at_its_word() -> None:
+    scene = Scene()
+    scene.play(call(scene.settings, GET), [Response(503, {"retry-after": "5"}), Response(429, {"retry-after": "7"}), OK])
+    assert scene.pauses == [5, 7]
+
+
+def test_patience_ends_and_the_last_failure_is_raised() -> None:
+    scene = Scene(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
+    with pytest.raises(ServerUnavailable, match="connection refused"):
+        scene.play(call(scene.settings, GET), [broken(), broken(), broken()])
+    assert scene.pauses == [4, 4]
+
+
+def test_a_pause_longer_than_patience_is_not_begun() -> None:
+    scene = Scene()
+    with pytest.raises(QuotaExceeded) as caught:
+        scene.play(call(scene.settings, GET), [Response(429, {"retry-after": "3600"})])
+    assert caught.value.retry_after == 3600
+    assert scene.pauses == []
+
+
+def test_a_date_to_come_back_at_is_as_good_as_none() -> None:
+    scene = Scene()
+    scene.play(call(scene.settings, GET), [Response(503, {"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}), OK])
+    assert scene.pauses == [0.5]
+
+
+def test_each_event_makes_patience_whole_again() -> None:
+    """A server that starts anew every minute is waited for all night."""
+    scene = Scene(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
+    stream: list[Any] = []
+    for sequence in range(1, 20):
+        data = b'data: {"sequence": %d, "type": "state", "at": "2026-01-01T00:00:00Z", "data": {"state": "running"}}\n\n' % sequence
+        stream += [broken(), Response(200, {}), data, broken()]
+    seen: list[int] = []
+    step = resumed(items := events(scene.settings, "ev-1", 0, _no_deadline(scene)))
+    for answer in [*stream, Response(204, {})]:
+        while not isinstance(step, Open | Read):
+            if hasattr(step, "item"):
+                seen.append(step.item.sequence)
+            step = resumed(items)
+        step = resumed(items, error=answer) if isinstance(answer, Exception) else resumed(items, answer)
+    assert isinstance(step, Done)
+    assert seen == list(range(1, 20))
+
+
+def test_no_pause_is_longer_than_the_time_that_is_left_to_wait() -> None:
+    scene = Scene()
+    deadline = Deadline(scene.settings, 2.5, lambda seconds: Timeout("ev-1", seconds))
+    with pytest.raises(Timeout, match=r"2\.5 s"):
+        scene.play(events(scene.settings, "ev-1", 0, deadline), [broken(), broken(), broken()])
+    assert scene.pauses == [0.5, 1, 1]
+
+
+def test_silence_is_not_listened_to_for_longer_than_the_time_that_is_left() -> None:
+    scene = Scene()
+    opened = resumed(events(scene.settings, "ev-1", 0, Deadline(scene.settings, 2.5, lambda seconds: Timeout("ev-1", seconds))))
+    assert isinstance(opened, Open)
+    assert opened.idle_seconds == 2.5
+
+
+def _no_deadline(scene: Scene) -> Deadline:
+    return Deadline(scene.settings, None, lambda seconds: Timeout("ev-1", seconds))
