@@ -108,25 +108,31 @@ function installBubblewrap() {
   );
 }
 
-/** TorchScript policies are tested with the distribution's own PyTorch: an eighth of the download of the one from PyPI. */
+/**
+ * TorchScript policies and the training loop are tested with the distribution's own PyTorch: an eighth of the download of the one from PyPI.
+ */
 function installTorch() {
-  if (existsSync(join(root, '.venv-torch/bin/python'))) return;
+  const requirements = 'test/runner/python/requirements-torch.txt';
+  const isThere = existsSync(join(root, '.venv-torch/bin/python'));
+  if (!isThere && !makeTorchEnvironment()) return;
+  once('.venv-torch/.setup-stamp', [join(root, requirements)], () => {
+    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check'];
+    run('installing what is used beside torch', join(root, '.venv-torch/bin/python'), [...flags, '-r', requirements]);
+  });
+}
+
+/** False when this machine cannot have it; it is said why. */
+function makeTorchEnvironment() {
   const python = '/usr/bin/python3';
   if (!works(python, ['-c', 'import torch']) && !installSystemPackage('python3-torch')) {
-    return say('python3-torch cannot be installed here: the TorchScript tests will say that they were skipped');
+    say('python3-torch cannot be installed here: the TorchScript tests will say that they were skipped');
+    return false;
   }
-  if (!works(python, ['-c', 'import ensurepip']) && !installSystemPackage('python3-venv'))
-    return say('python3-venv is missing: the TorchScript tests will be skipped');
-  run('making a Python environment with torch in .venv-torch', python, ['-m', 'venv', '--system-site-packages', '.venv-torch']);
-  run('installing gymnasium beside torch', join(root, '.venv-torch/bin/python'), [
-    '-m',
-    'pip',
-    'install',
-    '--quiet',
-    '--disable-pip-version-check',
-    '-r',
-    'test/runner/python/requirements-torch.txt',
-  ]);
+  if (!works(python, ['-c', 'import ensurepip']) && !installSystemPackage('python3-venv')) {
+    say('python3-venv is missing: the TorchScript tests will be skipped');
+    return false;
+  }
+  return run('making a Python environment with torch in .venv-torch', python, ['-m', 'venv', '--system-site-packages', '.venv-torch']);
 }
 
 /** Sandboxes under gVisor are tested where the distribution has it: some 6 MB. */

@@ -34,7 +34,7 @@ def test_an_evaluation_is_submitted_followed_and_answered(muster: Client, fake: 
     assert answer.interval is not None
     assert (answer.interval.low, answer.interval.high, answer.interval.confidence) == (480.3, 500.0, 0.95)
     assert answer.interval.half_width == pytest.approx(9.85)
-    assert answer.certified
+    assert answer.satisfied
     assert answer.warnings == ("one episode was lost", "slow")
     assert answer.official == summary()["official"]
     assert [asked.method + " " + asked.path for asked in fake.asked] == [

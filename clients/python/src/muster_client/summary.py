@@ -64,7 +64,7 @@ class Summary:
         return official
 
     @property
-    def certified(self) -> bool:
+    def satisfied(self) -> bool:
         """Whether the stopping rule was satisfied: the interval is as narrow as it was to be, or every episode was played."""
         return not self.partial and self.official.get("endedBy") == "rule"
 

@@ -1,0 +1,68 @@
+"""examples/training_loop.py, with the real PyTorch: a few updates, against a server whose answers are known."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fake_server import FakeMuster
+from tests.samples import comparison, evaluation, events_of, summary
+
+REPOSITORY = Path(__file__).parents[3]
+TORCH_PYTHON = REPOSITORY / ".venv-torch" / "bin" / "python"
+
+
+def answers(fake: FakeMuster, lows: list[float], verdicts: list[str]) -> None:
+    """The ends of the evaluations' intervals, and the verdicts of comparisons, in turn."""
+
+    def next_evaluation(id: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+        if fake.asked[-1].path == "/v1/comparisons":
+            return evaluation(id, kind="comparison", summary=comparison(verdicts.pop(0))), events_of(id)
+        document, low = summary(), lows.pop(0)
+        document["official"] |= {"mean": low + 20, "interval": {**document["official"]["interval"], "low": low, "method": "certified"}}
+        return evaluation(id, summary=document), events_of(id)
+
+    fake.next_evaluation = next_evaluation
+
+
+pytestmark = pytest.mark.skipif(not TORCH_PYTHON.exists(), reason="no .venv-torch: a Python with torch, gymnasium, safetensors and httpx")
+
+
+def run(url: str, out: Path, updates: int) -> subprocess.CompletedProcess[str]:
+    command = [str(TORCH_PYTHON), "-m", "examples.training_loop", "--out", str(out), "--target", "450", "--updates", str(updates)]
+    environment = {"PATH": os.environ["PATH"], "MUSTER_URL": url, "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/clients/python/src"}
+    return subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
+
+
+def test_it_keeps_what_beat_the_best_and_ends_when_the_target_is_certified(fake: FakeMuster, url: str, tmp_path: Path) -> None:
+    answers(fake, lows=[100, 200, 150, 460], verdicts=["promote", "regress", "promote"])
+    done = run(url, tmp_path, updates=5)
+    assert done.returncode == 0, done.stderr
+
+    digests = [asked.json["checkpoint"]["sha256"] for asked in fake.requests("POST", "/v1/evaluations")]
+    assert len(set(digests)) == 4
+    assert list(fake.checkpoints) == digests
+    compared = [asked.json for asked in fake.requests("POST", "/v1/comparisons")]
+    pairs = [(digests.index(c["baseline"]["sha256"]), digests.index(c["candidates"][0]["sha256"])) for c in compared]
+    assert pairs == [(0, 1), (1, 2), (1, 3)]
+
+    first = fake.requests("POST", "/v1/evaluations")[0].json
+    assert first["stop"] == {"rule": "certified", "halfWidth": 25, "confidence": 0.99}
+    assert (first["suite"], first["checkpoint"]["run"]) == ("cartpole", "cartpole-torch")
+    assert first["checkpoint"]["version"] >= 2048
+    assert "mean 120.0 [100.0, 500.0]" in done.stdout
+    assert done.stdout.splitlines()[-1].startswith("a mean of 450 is certified after")
+    weights = fake.checkpoints[digests[0]]
+    header = json.loads(weights[8 : 8 + int.from_bytes(weights[:8], "little")])
+    assert header["l0.weight"]["shape"] == [64, 4]
+    assert json.loads(header["__metadata__"]["muster"])["format"] == "muster-mlp/1"
+
+
+def test_it_says_by_its_exit_code_that_the_target_was_not_reached(fake: FakeMuster, url: str, tmp_path: Path) -> None:
+    answers(fake, lows=[100], verdicts=[])
+    done = run(url, tmp_path, updates=1)
+    assert done.returncode == 1, done.stderr
+    assert "Traceback" not in done.stderr
