@@ -31,6 +31,7 @@ INBOX = "/muster/inbox"
 HOSTNAME = "sandbox"
 # Shows of the processes those that the reader may trace: all of its sandbox but the first.
 PROC_OPTIONS = "hidepid=4"
+INODES_MIN = 64
 PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME | Namespace.CGROUP
 
 
@@ -67,8 +68,8 @@ class Walls:
         unmount(SITES)
         sizes = self._settings
         writable = MountFlag.NO_SUID | MountFlag.NO_DEVICES
-        mount("tmpfs", "/tmp", "tmpfs", writable, f"size={sizes.tmp_bytes},mode=1777")
-        mount("tmpfs", "/dev/shm", "tmpfs", writable, f"size={sizes.shm_bytes},mode=1777")
+        for target, size in (("/tmp", sizes.tmp_bytes), ("/dev/shm", sizes.shm_bytes)):
+            mount("tmpfs", target, "tmpfs", writable, f"size={size},nr_inodes={inodes(size)},mode=1777")
         mount("devpts", "/dev/pts", "devpts", MountFlag.NO_SUID | MountFlag.NO_EXEC, "newinstance,ptmxmode=0666,mode=620")
         if not self._settings.host_network:
             unshare(Namespace.NETWORK)
@@ -111,6 +112,11 @@ def join(cgroups: list[int]) -> None:
     """Moves this process into control groups. @param cgroups: open cgroup.procs files."""
     for descriptor in cgroups:
         os.write(descriptor, b"0")
+
+
+def inodes(size: int) -> int:
+    """How many files may be on a file system of this size. The size counts what is in them; each costs the kernel about a KiB besides."""
+    return max(INODES_MIN, size // 1024)
 
 
 def bind_read_only(source: str, target: str) -> None:
