@@ -35,6 +35,9 @@ libc = ctypes.CDLL(None, use_errno=True)
 def call(number, *arguments):
     result = libc.syscall(ctypes.c_long(number), *(ctypes.c_long(a) if isinstance(a, int) else a for a in arguments))
     return result if result >= 0 else errno.errorcode[ctypes.get_errno()]
+def asked(name, *arguments):
+    """The same by a function of the C library."""
+    return 'done' if getattr(libc, name)(*arguments) == 0 else errno.errorcode[ctypes.get_errno()]
 def refused(act, *arguments):
     """None when it worked, else the error's name."""
     try:

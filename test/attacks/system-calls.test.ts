@@ -22,10 +22,10 @@ describe('a program in a forked sandbox that asks the kernel for what it may not
     const calls = here.map(({ number, whenArgumentHas = 0 }) => [number, whenArgumentHas]);
     // All bits of the condition, and each alone. The other arguments would be wrong for every call, if it were let through.
     const answers = await scene.report(`
-def asked(number, bits):
+def answers(number, bits):
     flags = [bits] + [1 << i for i in range(32) if bits >> i & 1]
     return sorted({str(call(number, flag, -1, -1, -1, -1, -1)) for flag in flags})
-print(json.dumps([asked(*each) for each in ${JSON.stringify(calls)}]))
+print(json.dumps([answers(*each) for each in ${JSON.stringify(calls)}]))
 `);
     expect(answers).toEqual(here.map(({ answer }) => [answer]));
   });
