@@ -213,6 +213,7 @@ class BubblewrapProvider implements SandboxProvider {
       cgroups: found.cgroups?.directories ?? [],
       rlimits: { memory: memory.by === 'rlimit', processes: processes.by === 'rlimit' },
       covered: found.covered,
+      clock: this.#clock,
     };
     return { ...found, wardens: new Wardens(ground, this.#options.log ?? (() => {})) };
   }

@@ -1,6 +1,7 @@
 import { mkdir, open } from 'node:fs/promises';
 import path from 'node:path';
 import { untilAborted } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
@@ -29,6 +30,7 @@ export interface WardenGround {
   /** Limits to set for each process, for want of a control group. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean };
   readonly covered: DescriptorCover;
+  readonly clock: Clock;
 }
 
 /** A template that brings what sandboxes can be forked from. */
@@ -148,7 +150,7 @@ export class Wardens implements AsyncDisposable {
         groups.map(({ fd }) => fd),
       );
       process.stdin.write(`${JSON.stringify({ type: 'open', ...this.#settings(template, groups.length) })}\n`);
-      return new Warden(process, gate);
+      return new Warden(process, gate, this.#ground.clock);
     } finally {
       for (const group of groups) await group.close();
     }
