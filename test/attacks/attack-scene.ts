@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxExit, SandboxProvider } from '../../src/pool/sandbox.ts';
-import type { Mount, SandboxLimits, SandboxTemplate, Zygote } from '../../src/pool/template.ts';
+import type { Isolation, Mount, SandboxLimits, SandboxTemplate, Zygote } from '../../src/pool/template.ts';
 import { exchange, NEVER } from '../contract/sandbox-scene.ts';
 import { BubblewrapGround, type GroundOptions } from '../support/bubblewrap-ground.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
@@ -120,4 +120,10 @@ export class Neighbour {
   async answers(): Promise<void> {
     await exchange(this.sandbox, `still there? ${(this.#questions += 1)}\n`);
   }
+}
+
+/** What holds the limits of forked sandboxes on this machine. */
+export async function limitsHere(): Promise<Isolation['limits']> {
+  await using scene = await AttackScene.open();
+  return (await scene.provider.describe(scene.template(ECHO))).limits;
 }

@@ -1,15 +1,10 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
 import type { Sandbox } from '../../src/pool/sandbox.ts';
-import type { LimitEnforcement, LimitName } from '../../src/pool/template.ts';
 import { exchange, firstLine } from '../contract/sandbox-scene.ts';
-import { AttackScene, Neighbour } from './attack-scene.ts';
+import { AttackScene, limitsHere, Neighbour } from './attack-scene.ts';
 
 const MEBIBYTE = 2 ** 20;
-const { limits }: { readonly limits: Readonly<Record<LimitName, LimitEnforcement>> } = await probeCapabilities({
-  bwrapPath: 'bwrap',
-  cgroups: 'detect',
-});
+const limits = await limitsHere();
 const holdsMemory = limits.memory.scope === 'tree';
 const holdsProcesses = limits.processes.scope === 'tree';
 
