@@ -72,7 +72,7 @@ class Confinement:
 
 
 def forget_the_past() -> None:
-    """What the image did and knew is not this program's: its signals, its descriptors, its random numbers."""
+    """What the image did and knew is not this program's: its signals, its descriptors, its random numbers and keys."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
@@ -84,6 +84,9 @@ def forget_the_past() -> None:
         numpy.random.seed()
     if (torch := sys.modules.get("torch")) is not None:
         torch.seed()
+    if (multiprocessing := sys.modules.get("multiprocessing")) is not None:
+        # By this key processes trust each other, over the network too, which sandboxes may share.
+        multiprocessing.current_process().authkey = os.urandom(32)
 
 
 def run(command: tuple[str, ...]) -> NoReturn:
