@@ -1,5 +1,6 @@
 import type { EpisodeIndex, EvaluationId } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
+import type { SandboxUsage } from '../pool/sandbox.ts';
 import type { Ownership } from './ownership.ts';
 import type { CacheKey } from './result-cache.ts';
 
@@ -14,6 +15,8 @@ export interface StoredEpisode {
   readonly seconds: number;
   /** What the environment and the policy printed, shortened. */
   readonly log?: string;
+  /** What its sandbox had used since it was made, as of the end of this episode or a little before; left out where nobody counts. */
+  readonly usage?: SandboxUsage;
 }
 
 /** The episodes of one checkpoint in an evaluation. */

@@ -93,6 +93,11 @@ export class Arm {
     return this.#differing;
   }
 
+  /** Whether anything is kept of an episode beside what it counts for. */
+  get isKept(): boolean {
+    return this.#held !== undefined || this.#journal !== undefined;
+  }
+
   /** How many episodes could be dispatched now. */
   available(sandboxes: number): number {
     return this.isOver ? 0 : this.#dispatcher.available(this.#horizon(sandboxes));
@@ -241,8 +246,8 @@ export class Arm {
 }
 
 function storedEpisode({ played, planned, outcome }: SettledEpisode): StoredEpisode {
-  const { index, seconds, log } = played;
-  return { index, task: planned.task, outcome, seconds, ...(log === undefined ? {} : { log }) };
+  const { index, seconds, log, usage } = played;
+  return { index, task: planned.task, outcome, seconds, ...(log === undefined ? {} : { log }), ...(usage && { usage }) };
 }
 
 /** The fold counts outcomes; their details, which can be long, need not wait with them. */

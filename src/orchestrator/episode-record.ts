@@ -1,5 +1,6 @@
 import type { Digest, EpisodeIndex } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
+import type { SandboxUsage } from '../pool/sandbox.ts';
 
 /** All that is kept of one episode: a line of `episodes.ndjson`. */
 export interface EpisodeRecord {
@@ -16,6 +17,8 @@ export interface EpisodeRecord {
   readonly seconds: number;
   /** What the environment and the policy printed, shortened. */
   readonly log?: string;
+  /** What its sandbox had used since it was made, as of the end of this episode or a little before; left out where nobody counts. */
+  readonly usage?: SandboxUsage;
 }
 
 /** Where episodes are kept. Official ones arrive in index order, surplus ones at the end. */

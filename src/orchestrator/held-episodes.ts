@@ -41,6 +41,7 @@ export class HeldEpisodes {
       part: 'official',
       seconds: episode.seconds,
       ...(log === undefined ? {} : { log }),
+      ...(episode.usage && { usage: episode.usage }),
     });
   }
 

@@ -10,6 +10,7 @@ import type { Sharing } from '../pool/shared-content.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
 import type { RunnerSession } from '../runner/session.ts';
 import type { Arm } from './arm.ts';
+import { UsageMeter } from './usage-meter.ts';
 import type { Waiters } from './waiters.ts';
 
 /** What a shift needs of the run that it works for. */
@@ -39,6 +40,7 @@ export class Shift {
   readonly #lease: Lease<RunnerSession>;
   readonly #session: RunnerSession;
   readonly #context: ShiftContext;
+  readonly #meter: UsageMeter;
   /** The run is over, or the lease is lost. */
   readonly #stop: AbortSignal;
 
@@ -46,6 +48,7 @@ export class Shift {
     this.#lease = lease;
     this.#session = lease.occupant;
     this.#context = context;
+    this.#meter = new UsageMeter(lease.sandbox, context.clock, context.log);
     this.#stop = AbortSignal.any([context.over, lease.signal]);
   }
 
@@ -144,13 +147,20 @@ export class Shift {
           'a runner ended',
         );
       }
-      await this.#context.record(played);
+      await this.#context.record(await this.#withUsage(played, closed !== undefined));
       // The end of a runner is the pool's to notice and to count, before the lease is given back.
       if (closed) await whenAborted(this.#stop);
       if (closed && outcomes === 0) throw new InfrastructureError('sandbox.lost', closed.reason);
       if (closed) return;
       this.#count(played.length);
     }
+  }
+
+  /** Nobody is asked what it has used when nobody keeps it. */
+  async #withUsage(played: readonly PlayedEpisode[], isOver: boolean): Promise<readonly PlayedEpisode[]> {
+    if (played.length === 0 || !this.#context.arm.isKept) return played;
+    const usage = await this.#meter.read(this.#context.sandboxes(), isOver);
+    return usage ? played.map((episode) => ({ ...episode, usage })) : played;
   }
 
   /** A lease that was lost meanwhile has nothing to count; the session's end, which follows, says the rest. */

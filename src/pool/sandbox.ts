@@ -27,8 +27,23 @@ export interface Sandbox {
    * @throws InputError when the path would leave the inbox; InfrastructureError when the sandbox is gone or storage fails.
    */
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string>;
+  /**
+   * What it has used since it was made; after its end, altogether. Left out by providers that do not count.
+   *
+   * @throws InfrastructureError when it cannot be found out.
+   */
+  usage?(): Promise<SandboxUsage>;
   /** Kills every process, removes every trace. Idempotent, also while another call is under way; resolves when all is gone. */
   destroy(): Promise<void>;
+}
+
+/** Of all processes in a sandbox together, those included that have ended; without what the provider does not count. */
+export interface SandboxUsage {
+  readonly cpuSeconds?: number;
+  /** What it wrote to its own directories included; without what it shares with other sandboxes. */
+  readonly peakMemoryBytes?: number;
+  /** Most at a time, threads and what holds the walls included; where only the present number is known, that. */
+  readonly processes?: number;
 }
 
 /** A host file is shared without a copy where the provider can; it must not change afterwards. */

@@ -1,5 +1,6 @@
 import type { EpisodeIndex } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
+import type { SandboxUsage } from '../pool/sandbox.ts';
 import type { EpisodeFrame } from './frames.ts';
 import type { PlannedEpisode } from './playlist.ts';
 
@@ -13,6 +14,8 @@ export interface PlayedEpisode {
   readonly killed: boolean;
   /** What the environment and the policy printed, shortened. */
   readonly log?: string;
+  /** By its sandbox since that was made, as of the end of this episode or a little before. */
+  readonly usage?: SandboxUsage;
 }
 
 export interface Collected {

@@ -9,11 +9,13 @@ import { sandboxProviderContract } from './sandbox-provider.ts';
 const { executable, mounts } = pythonInterpreter();
 const { limits } = await probeCapabilities({ bwrapPath: 'bwrap', cgroups: 'detect' });
 
+const USAGE = 'what a sandbox has used is told, while it runs and after its end';
+
 /** What depends on the machine: without control groups that this user may make, some limits do not hold for a whole tree. */
 const SKIPS: Readonly<Record<LimitName, readonly string[]>> = {
-  memory: ['a memory bomb is ended as out of memory, and the host unaffected', 'the memory of the whole tree counts'],
-  processes: ['a fork bomb is bounded, and the host unaffected', 'the template’s number of processes is what the program gets'],
-  cpu: ['the processor time of the whole tree is limited'],
+  memory: [USAGE, 'a memory bomb is ended as out of memory, and the host unaffected', 'the memory of the whole tree counts'],
+  processes: [USAGE, 'a fork bomb is bounded, and the host unaffected', 'the template’s number of processes is what the program gets'],
+  cpu: [USAGE, 'the processor time of the whole tree is limited'],
   disk: [],
   lifetime: [],
 };

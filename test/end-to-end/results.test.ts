@@ -5,6 +5,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { summariesSchema } from '../../src/orchestrator/summaries.ts';
+import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
 import { summarySchema } from '../../src/orchestrator/summary.ts';
 import type { MusterResult } from './muster-command.ts';
 import { ANYTHING, CARTPOLE, LATE, REPOSITORY, seedOf, Stage } from './stage.ts';
@@ -15,7 +16,15 @@ const TINY_TEMPLATE = {
   mounts: [{ source: TINY_RUNNER, target: '/tiny' }],
 };
 
-const episodeSchema = z.object({ index: z.int(), part: z.string(), outcome: z.object({ return: z.number() }) });
+const { limits } = await probeCapabilities({ bwrapPath: 'bwrap', cgroups: 'detect' });
+const episodeSchema = z.object({
+  index: z.int(),
+  part: z.string(),
+  outcome: z.object({ return: z.number() }),
+  usage: z
+    .strictObject({ cpuSeconds: z.number().positive(), peakMemoryBytes: z.int().positive(), processes: z.int().positive() })
+    .optional(),
+});
 
 function officialOf(result: MusterResult): string {
   expect(result.exitCode).toBe(0);
@@ -59,6 +68,7 @@ describe('the output', () => {
     const lines = (await readFile(path.join(out, 'episodes.ndjson'), 'utf8')).trimEnd().split('\n');
     const episodes = lines.map((line) => episodeSchema.parse(JSON.parse(line)));
     expect(episodes.map(({ index, part }) => [index, part])).toEqual(Array.from({ length: 30 }, (_, index) => [index, 'official']));
+    if (limits.memory.by !== 'rlimit') expect(episodes.every(({ usage }) => usage !== undefined)).toBe(true);
     const mean = episodes.reduce((sum, { outcome }) => sum + outcome.return, 0) / 30;
     expect(summary.official.mean).toBeCloseTo(mean, 9);
     expect(await json(path.join(out, 'config.json'))).toMatchObject({

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { InputError } from '../../../src/kernel/errors.ts';
 import { LIMIT_NAMES } from '../../../src/pool/template.ts';
 import type { Scenario } from '../sandbox-provider.ts';
-import { firstLine, NEVER } from '../sandbox-scene.ts';
+import { exchange, firstLine, NEVER } from '../sandbox-scene.ts';
 
 const MEBIBYTE = 2 ** 20;
 
@@ -151,6 +151,35 @@ input()
     expect(share).toBeGreaterThan(0);
     expect(share).toBeLessThan(0.5);
     await sandbox.destroy();
+  },
+
+  'what a sandbox has used is told, while it runs and after its end': async (scene) => {
+    const neighbour = await scene.create(scene.commands.echo());
+    const sandbox = await scene.create(
+      scene.commands.python(`
+import os, signal, time
+for _ in range(3):
+    if os.fork() == 0: signal.pause()
+x = bytearray(b'x') * (32 * 2**20)
+while time.process_time() < 0.3: pass
+print('used', flush=True)
+input()
+`),
+    );
+    await exchange(neighbour, 'up\n');
+    expect(await firstLine(sandbox)).toBe('used\n');
+    const during = await sandbox.usage?.();
+    expect(during).toEqual({ cpuSeconds: expect.any(Number), peakMemoryBytes: expect.any(Number), processes: expect.any(Number) });
+    expect(during?.cpuSeconds).toBeGreaterThanOrEqual(0.3);
+    expect(during?.peakMemoryBytes).toBeGreaterThan(32 * MEBIBYTE);
+    expect(during?.processes).toBeGreaterThanOrEqual(4);
+    expect((await neighbour.usage?.())?.peakMemoryBytes).toBeLessThan(during?.peakMemoryBytes ?? 0);
+    expect((await neighbour.usage?.())?.cpuSeconds).toBeLessThan(during?.cpuSeconds ?? 0);
+    sandbox.stdin.end('\n');
+    expect(await sandbox.exit).toEqual({ kind: 'exited', code: 0 });
+    const after = await sandbox.usage?.();
+    expect(after?.cpuSeconds).toBeGreaterThanOrEqual(during?.cpuSeconds ?? Infinity);
+    expect(after?.peakMemoryBytes).toBeGreaterThanOrEqual(during?.peakMemoryBytes ?? Infinity);
   },
 
   'a template with an impossible limit is refused before anything is made': async (scene) => {

@@ -23,6 +23,15 @@ export const episodes: Readonly<Record<string, Case>> = {
     expect(await store.episodes.page(owned.evaluation, 0, 0, 100)).toEqual(played);
   },
 
+  async 'what its sandbox had used comes back, as much of it as was counted'({ open }) {
+    await using store = await open();
+    const owned = await running(store);
+    const usages = [{}, { cpuSeconds: 0.125, peakMemoryBytes: 2 ** 40, processes: 3 }, { cpuSeconds: 0 }, { processes: 1 }];
+    const played = usages.map((usage, index) => completed(index, { usage }));
+    await store.episodes.append(owned, LEG, played);
+    expect(await store.episodes.page(owned.evaluation, 0, 0, 100)).toEqual(played);
+  },
+
   async 'an index that is stored stays as it is'({ open }) {
     await using store = await open();
     const owned = await running(store);

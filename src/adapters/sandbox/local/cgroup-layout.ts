@@ -11,6 +11,8 @@ export interface CgroupLayout {
   readonly version: 'cgroup-v1' | 'cgroup-v2';
   /** For each limit that can be enforced, the directory that holds Muster's groups: one for all in v2, one each in v1. */
   readonly bases: ReadonlyMap<CgroupLimit, string>;
+  /** In v1, the directory of a hierarchy that counts processor time, where there is one; in v2 every group counts it. */
+  readonly accounting?: string;
 }
 
 export interface CgroupDetection {
@@ -135,7 +137,15 @@ async function detectV1(surroundings: CgroupSurroundings, obstacles: string[]): 
     if (!own) obstacles.push(`no version 1 hierarchy has the controller ${controller}`);
     else if (await probeV1(surroundings.files, own, file, obstacles)) bases.set(limit, path.join(own, BASE));
   }
-  return bases.size > 0 ? { version: 'cgroup-v1', bases } : undefined;
+  const accounting = bases.size > 0 ? await detectAccounting(surroundings, mounts) : undefined;
+  return bases.size > 0 ? { version: 'cgroup-v1', bases, ...(accounting === undefined ? {} : { accounting }) } : undefined;
+}
+
+/** Nothing fails for want of it. */
+async function detectAccounting(surroundings: CgroupSurroundings, mounts: readonly CgroupMount[]): Promise<string | undefined> {
+  const mount = mounts.find(({ version, controllers }) => version === 1 && controllers.includes('cpuacct'));
+  const own = mount && ownGroup(surroundings, mount, 'cpuacct');
+  return own !== undefined && (await probeV1(surroundings.files, own, 'cpuacct.usage', [])) ? path.join(own, BASE) : undefined;
 }
 
 /** A base that another user's Muster has made is there and yet of no use: only making a group in it tells. */

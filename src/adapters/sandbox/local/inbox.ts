@@ -46,6 +46,12 @@ export class Inbox {
     }
   }
 
+  /** Takes what was received under a path away again: whoever has it open keeps it. */
+  async remove(target: string): Promise<void> {
+    checkUploadPath(target);
+    await rm(path.join(this.#directory, target), { recursive: true, force: true });
+  }
+
   /** Ends the uploads that are under way and takes no more. Resolves when none of them touches a file any longer. */
   async close(): Promise<void> {
     this.#closed.abort(new InfrastructureError('sandbox.gone', 'the sandbox has ended'));

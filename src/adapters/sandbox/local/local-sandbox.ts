@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { type Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
+import type { Sandbox, SandboxExit, SandboxUsage, UploadContent } from '../../../pool/sandbox.ts';
 import type { Isolation } from '../../../pool/template.ts';
 import type { Inbox } from './inbox.ts';
 import type { ProgramInput } from './program-input.ts';
@@ -24,6 +24,14 @@ export interface SandboxParts {
   readonly onGone: () => void;
 }
 
+interface Ended {
+  /** Why Muster ended it, if it did. */
+  readonly verdict: SandboxExit | undefined;
+  readonly end: ProgramEnd;
+  /** How many processes the memory limit has ended. */
+  readonly memoryKills: number;
+}
+
 /**
  * A program on this machine and what belongs to it.
  *
@@ -40,9 +48,13 @@ export class LocalSandbox implements Sandbox {
   readonly exit: Promise<SandboxExit>;
   readonly #parts: SandboxParts;
   readonly #lifetime: Disposable;
+  /** Resolves when the program has ended, with what its control group had to say: nobody asks it afterwards. */
+  readonly #ended: Promise<Ended>;
   /** Why Muster ended it, if it did. */
   #verdict: SandboxExit | undefined;
   #hasEnded = false;
+  /** Once it is over. */
+  #used: SandboxUsage | undefined;
   #released: Promise<void> | undefined;
 
   constructor(parts: SandboxParts) {
@@ -55,6 +67,7 @@ export class LocalSandbox implements Sandbox {
     this.stdout = program.stdout;
     this.stderr = program.stderr;
     this.#lifetime = clock.after(lifetimeSeconds * 1000, () => this.#kill({ kind: 'lifetime' }));
+    this.#ended = this.#account();
     this.exit = this.#finish();
   }
 
@@ -62,19 +75,30 @@ export class LocalSandbox implements Sandbox {
     return this.#parts.inbox.receive(path, content, signal);
   }
 
+  async usage(): Promise<SandboxUsage> {
+    return this.#used ?? (await this.#counted());
+  }
+
   async destroy(): Promise<void> {
     this.#kill({ kind: 'destroyed' });
-    await this.#parts.program.ended;
+    await this.#ended;
     await this.#release();
   }
 
-  /** Never rejects: what goes wrong with the removal is told to the caller of `destroy`, and a later sweep tries again. */
-  async #finish(): Promise<SandboxExit> {
+  async #account(): Promise<Ended> {
     const end = await this.#parts.program.ended;
     this.#hasEnded = true;
     const verdict = this.#verdict;
     this.#lifetime[Symbol.dispose]();
-    const memoryKills = await this.#memoryKills();
+    const { cgroup } = this.#parts;
+    const memoryKills = (await cgroup?.memoryKills().catch(() => 0)) ?? 0;
+    this.#used = { ...end.usage, ...(await this.#counted().catch(() => ({}))) };
+    return { verdict, end, memoryKills };
+  }
+
+  /** Never rejects: what goes wrong with the removal is told to the caller of `destroy`, and a later sweep tries again. */
+  async #finish(): Promise<SandboxExit> {
+    const { verdict, end, memoryKills } = await this.#ended;
     await this.#release().catch(() => {});
     this.stdout.drain();
     this.stderr.drain();
@@ -82,8 +106,8 @@ export class LocalSandbox implements Sandbox {
     return verdict ?? exitOf(end, memoryKills);
   }
 
-  async #memoryKills(): Promise<number> {
-    return (await this.#parts.cgroup?.memoryKills().catch(() => 0)) ?? 0;
+  async #counted(): Promise<SandboxUsage> {
+    return (await this.#parts.cgroup?.usage()) ?? {};
   }
 
   #kill(verdict: SandboxExit): void {

@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { SandboxLimits } from '../../../pool/template.ts';
+import { CgroupAccounts } from './cgroup-accounts.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
 import { type CgroupLayout, delegateControllers, makeGroup, removeUnused } from './cgroup-layout.ts';
 import { hasErrno } from './errno.ts';
@@ -16,12 +17,17 @@ export class OwnerCgroups {
   readonly directories: readonly string[];
   readonly #files: CgroupFiles;
   readonly #clock: Clock;
+  readonly #accounts: CgroupAccounts;
 
   constructor(layout: CgroupLayout, owner: OwnerId, files: CgroupFiles, clock: Clock) {
     this.layout = layout;
-    this.directories = [...new Set(layout.bases.values())].map((base) => path.join(base, owner));
+    const { bases, accounting } = layout;
+    this.directories = [...new Set([...bases.values(), ...(accounting === undefined ? [] : [accounting])])].map((base) =>
+      path.join(base, owner),
+    );
     this.#files = files;
     this.#clock = clock;
+    this.#accounts = new CgroupAccounts(files, this.directories);
   }
 
   async open(): Promise<void> {
@@ -45,7 +51,7 @@ export class OwnerCgroups {
   /** Makes a sandbox's group with its limits set, which count all that is in it. A failure leaves nothing behind. */
   async create(id: SandboxId, limits: SandboxLimits): Promise<SandboxCgroup> {
     const directories = this.directories.map((directory) => path.join(directory, id));
-    const cgroup = new SandboxCgroup(this.#files, directories);
+    const cgroup = new SandboxCgroup(this.#files, directories, this.#accounts);
     try {
       for (const directory of directories) await this.#files.makeDirectory(directory);
       await cgroup.setLimits(this.layout, limits);

@@ -1,7 +1,9 @@
 import path from 'node:path';
 import { type Clock, sleep } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
+import type { SandboxUsage } from '../../../pool/sandbox.ts';
 import type { SandboxLimits } from '../../../pool/template.ts';
+import type { CgroupAccounts } from './cgroup-accounts.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
 import type { CgroupLayout } from './cgroup-layout.ts';
 import { hasErrno } from './errno.ts';
@@ -21,10 +23,12 @@ const REMOVAL_PAUSE_MS = [1, 64] as const;
 export class SandboxCgroup {
   readonly #files: CgroupFiles;
   readonly #directories: readonly string[];
+  readonly #accounts: CgroupAccounts;
 
-  constructor(files: CgroupFiles, directories: readonly string[]) {
+  constructor(files: CgroupFiles, directories: readonly string[], accounts: CgroupAccounts) {
     this.#files = files;
     this.#directories = directories;
+    this.#accounts = accounts;
   }
 
   /** A process that writes its id into each of these is in the group, with all that it starts from then on. */
@@ -54,6 +58,11 @@ export class SandboxCgroup {
       }
     }
     return 0;
+  }
+
+  /** What the kernel has counted so far. */
+  usage(): Promise<SandboxUsage> {
+    return this.#accounts.usage(this.#directories);
   }
 
   async kill(): Promise<void> {

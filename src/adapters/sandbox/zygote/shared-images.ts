@@ -1,3 +1,4 @@
+import { messageOf } from '../../../kernel/errors.ts';
 import type { SharedContent } from '../../../pool/shared-content.ts';
 import type { Warden } from './warden.ts';
 import { BASE_IMAGE, type ImageContent } from './warden-messages.ts';
@@ -30,7 +31,8 @@ const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set() };
  * more policies than are wanted stays in use: it costs nothing. Code that is not wanted any more could get in the way of other code.
  */
 export class SharedImages {
-  readonly #wanted = new Map<string, { readonly placed: PlacedContent; wishes: number }>();
+  /** By digest, once for each who wants it: each has put it somewhere else, and takes it away again. */
+  readonly #wanted = new Map<string, PlacedContent[]>();
   /** Digests of what could not be loaded. */
   readonly #unfit = new Set<string>();
   readonly #onProblem: (message: string) => void;
@@ -44,16 +46,15 @@ export class SharedImages {
 
   want(placed: PlacedContent): void {
     const { digest } = placed.content;
-    const known = this.#wanted.get(digest);
-    if (known) known.wishes += 1;
-    else this.#wanted.set(digest, { placed, wishes: 1 });
+    this.#wanted.set(digest, [...(this.#wanted.get(digest) ?? []), placed]);
   }
 
-  unwant(digest: string): void {
-    const known = this.#wanted.get(digest);
-    if (!known) return;
-    known.wishes -= 1;
-    if (known.wishes === 0) this.#wanted.delete(digest);
+  /** @param placed as it was wanted. */
+  unwant(placed: PlacedContent): void {
+    const { digest } = placed.content;
+    const others = (this.#wanted.get(digest) ?? []).filter((each) => each !== placed);
+    if (others.length > 0) this.#wanted.set(digest, others);
+    else this.#wanted.delete(digest);
   }
 
   isUnfit(digest: string): boolean {
@@ -62,7 +63,9 @@ export class SharedImages {
 
   /** Orders a new image when there is none that will do. */
   choose(warden: Warden): ImageChoice {
-    const wanted = [...this.#wanted.values()].map(({ placed }) => placed).filter(({ content }) => !this.#unfit.has(content.digest));
+    const wanted = [...this.#wanted.values()]
+      .flatMap((placed) => placed.slice(0, 1))
+      .filter(({ content }) => !this.#unfit.has(content.digest));
     const present = this.#usable(warden);
     const missing = wanted.filter(({ content }) => !present?.shares.has(content.digest));
     if (missing.length === 0) return present ?? NOTHING;
@@ -93,15 +96,16 @@ export class SharedImages {
     return image;
   }
 
-  /** Whoever wants it loads it in a sandbox, and learns there what is wrong with it. */
+  /**
+   * Whoever wants it loads it in a sandbox, and learns there what is wrong with it. What somebody has taken away while it was being loaded is
+   * not to blame.
+   */
   #failed(image: Image, content: readonly PlacedContent[], error: unknown): void {
     if (image.warden.hasEnded) return;
     if (this.#present === image) this.#present = undefined;
-    for (const {
-      content: { digest },
-    } of content)
-      this.#unfit.add(digest);
-    this.#onProblem(error instanceof Error ? error.message : String(error));
+    const there = content.filter((placed) => this.#wanted.get(placed.content.digest)?.includes(placed) === true);
+    for (const placed of there) this.#unfit.add(placed.content.digest);
+    if (there.length > 0) this.#onProblem(messageOf(error));
   }
 }
 

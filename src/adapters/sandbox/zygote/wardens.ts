@@ -2,7 +2,9 @@ import { mkdir, open } from 'node:fs/promises';
 import path from 'node:path';
 import { untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
+import { messageOf } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
+import type { Sandbox } from '../../../pool/sandbox.ts';
 import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import { wardenArguments, environmentArguments, writableSizes } from '../bubblewrap/command-line.ts';
@@ -12,7 +14,7 @@ import { INSIDE_UID } from '../local/inside-identity.ts';
 import type { DescriptorCover } from '../local/inherited-descriptors.ts';
 import { filterOfThisMachine } from '../local/system-call-filter.ts';
 import type { ForkedProgram } from './forked-program.ts';
-import { SharedImages } from './shared-images.ts';
+import { type PlacedContent, SharedImages } from './shared-images.ts';
 import { StreamGate } from './stream-gate.ts';
 import { Warden } from './warden.ts';
 import type { WardenSettings } from './warden-messages.ts';
@@ -56,6 +58,8 @@ export class Wardens implements AsyncDisposable {
   readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox }>;
   readonly #wardens = new Map<string, Entry>();
   readonly #images = new Map<string, SharedImages>();
+  /** Directories in the inbox that were given to who shares something. */
+  #places = 0;
 
   /** @param log is told what goes wrong without anything failing for it. */
   constructor(ground: WardenGround, log: (message: string) => void) {
@@ -80,8 +84,8 @@ export class Wardens implements AsyncDisposable {
   /** See `SandboxProvider.share`. */
   async share(template: ForkableTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing> {
     const { inbox } = await untilAborted(this.#opened, signal);
-    const target = { upload: inbox.receive.bind(inbox) };
-    const placed = await Promise.all(content.map(async (each) => ({ content: each, path: await each.deliver(target, signal) })));
+    const place = `${(this.#places += 1)}`;
+    const placed = await this.#place(content, inbox, place, signal);
     const images = this.#imagesOf(template);
     for (const each of placed) images.want(each);
     // Loading begins before the first sandbox asks for it, if there is a warden.
@@ -90,9 +94,10 @@ export class Wardens implements AsyncDisposable {
       () => undefined,
     );
     const digests = content.map(({ digest }) => digest);
-    const held = [...digests];
+    const held = [...placed];
     const release = (): void => {
-      for (const digest of held.splice(0)) images.unwant(digest);
+      for (const each of held.splice(0)) images.unwant(each);
+      this.#remove(inbox, place);
     };
     return {
       digests,
@@ -101,6 +106,21 @@ export class Wardens implements AsyncDisposable {
       },
       [Symbol.dispose]: release,
     };
+  }
+
+  async #place(content: readonly SharedContent[], inbox: Inbox, place: string, signal: AbortSignal): Promise<readonly PlacedContent[]> {
+    const target: Pick<Sandbox, 'upload'> = { upload: (file, source, until) => inbox.receive(`${place}/${file}`, source, until) };
+    try {
+      return await Promise.all(content.map(async (each) => ({ content: each, path: await each.deliver(target, signal) })));
+    } catch (error) {
+      this.#remove(inbox, place);
+      throw error;
+    }
+  }
+
+  /** What images have mapped or open they keep. */
+  #remove(inbox: Inbox, place: string): void {
+    inbox.remove(place).catch((error: unknown) => this.#log(`what sandboxes shared could not be removed: ${messageOf(error)}`));
   }
 
   #imagesOf(template: ForkableTemplate): SharedImages {

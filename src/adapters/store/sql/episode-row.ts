@@ -3,29 +3,46 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseEpisodeIndex } from '../../../kernel/ids.ts';
 import { FAILURE_CAUSES, type FailureCause, type Outcome } from '../../../kernel/outcome.ts';
 import { numberOf, optional, textOf } from './columns.ts';
+import type { SandboxUsage } from '../../../pool/sandbox.ts';
 import type { Row } from './database.ts';
 import type { Value } from './statement.ts';
 
-/** What few episodes have. As JSON, which can hold any text: what a sandbox printed may be no Unicode, or U+0000. */
+/** What not every episode has. As JSON, which can hold any text: what a sandbox printed may be no Unicode, or U+0000. */
 interface Extra {
   readonly metrics?: Readonly<Record<string, number>>;
   readonly detail?: string;
   readonly log?: string;
+  /** Seconds, bytes, processes: many have the same, and it is short. */
+  readonly used?: Used;
+}
+
+type Used = readonly [number | null, number | null, number | null];
+
+function usedOf({ cpuSeconds, peakMemoryBytes, processes }: SandboxUsage): Used {
+  return [cpuSeconds ?? null, peakMemoryBytes ?? null, processes ?? null];
+}
+
+function usageOf([cpuSeconds, peakMemoryBytes, processes]: Used): SandboxUsage {
+  return {
+    ...(cpuSeconds === null ? {} : { cpuSeconds }),
+    ...(peakMemoryBytes === null ? {} : { peakMemoryBytes }),
+    ...(processes === null ? {} : { processes }),
+  };
 }
 
 /** The columns episode, task, outcome, result, length, seconds, extra. An outcome is `completed`, `lost` or the cause of a failure. */
-export function rowOfEpisode({ index, task, outcome, seconds, log }: StoredEpisode): readonly Value[] {
-  const printed = log === undefined ? {} : { log };
+export function rowOfEpisode({ index, task, outcome, seconds, log, usage }: StoredEpisode): readonly Value[] {
+  const beside = { ...(log === undefined ? {} : { log }), ...(usage && { used: usedOf(usage) }) };
   switch (outcome.kind) {
     case 'completed': {
       const { metrics } = outcome;
-      const extra = isEmpty(metrics) ? printed : { metrics, ...printed };
+      const extra = isEmpty(metrics) ? beside : { metrics, ...beside };
       return [index, task, 'completed', outcome.return, outcome.length, seconds, textOfExtra(extra)];
     }
     case 'failed':
-      return [index, task, outcome.cause, null, null, seconds, textOfExtra({ detail: outcome.detail, ...printed })];
+      return [index, task, outcome.cause, null, null, seconds, textOfExtra({ detail: outcome.detail, ...beside })];
     case 'lost':
-      return [index, task, 'lost', null, null, seconds, textOfExtra({ detail: outcome.detail, ...printed })];
+      return [index, task, 'lost', null, null, seconds, textOfExtra({ detail: outcome.detail, ...beside })];
   }
 }
 
@@ -38,6 +55,7 @@ export function episodeOfRow(row: Row): StoredEpisode {
     outcome: outcomeOf(row, extra),
     seconds: numberOf(row, 'seconds'),
     ...(extra.log === undefined ? {} : { log: extra.log }),
+    ...(extra.used && { usage: usageOf(extra.used) }),
   };
 }
 

@@ -1,0 +1,39 @@
+import type { Clock } from '../kernel/clock.ts';
+import { messageOf } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
+import type { Sandbox, SandboxUsage } from '../pool/sandbox.ts';
+
+/**
+ * Milliseconds between two looks at a sandbox for each sandbox that there is: a hundred looks a second over all of them, which cost the
+ * main thread some per cent at most, however quick episodes are.
+ */
+const PAUSE_PER_SANDBOX = 10;
+
+/** What one sandbox has used so far, as of the last look. */
+export class UsageMeter {
+  readonly #sandbox: Pick<Sandbox, 'id' | 'usage'>;
+  readonly #clock: Clock;
+  readonly #log: Pick<Log, 'warn'>;
+  #latest: SandboxUsage | undefined;
+  #lookedAt = -Infinity;
+
+  constructor(sandbox: Pick<Sandbox, 'id' | 'usage'>, clock: Clock, log: Pick<Log, 'warn'>) {
+    this.#sandbox = sandbox;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** @param isOver the sandbox's program has ended, or is about to: what is known now is final. @returns undefined where nobody counts. */
+  async read(sandboxes: number, isOver: boolean): Promise<SandboxUsage | undefined> {
+    const now = this.#clock.now();
+    if (!isOver && now - this.#lookedAt < PAUSE_PER_SANDBOX * sandboxes) return this.#latest;
+    this.#lookedAt = now;
+    try {
+      const usage = await this.#sandbox.usage?.();
+      if (usage && Object.keys(usage).length > 0) this.#latest = usage;
+    } catch (error) {
+      this.#log.warn({ sandbox: this.#sandbox.id, reason: messageOf(error) }, 'what a sandbox has used cannot be found out');
+    }
+    return this.#latest;
+  }
+}
