@@ -5,6 +5,7 @@ import type { Summary } from '../../src/orchestrator/summary.ts';
 import { Muster } from '../../src/main.ts';
 import { seededRandom } from '../aggregation/seeded-random.ts';
 import { eventually } from '../support/eventually.ts';
+import { zygoteProcesses } from '../support/zygote-processes.ts';
 import { type RunnerInside, runnersInside } from './inside.ts';
 import { ANYTHING, seedOf, Stage } from './stage.ts';
 
@@ -33,11 +34,11 @@ class Scene implements AsyncDisposable {
     return this.#progress?.outcomes ?? 0;
   }
 
-  /** Resolves when the pool knows of the runner's end: only then may the other one finish the evaluation. */
-  async untilMissed(): Promise<void> {
+  /** Resolves when the pool knows of the runners’ ends: only then may others finish the evaluation. */
+  async untilMissed(count = 1): Promise<void> {
     await eventually('the runner’s death is known', () => {
       const totals = this.#progress?.pool.totals;
-      return totals !== undefined && totals.died + totals.failed === 1;
+      return totals !== undefined && totals.died + totals.failed === count;
     });
   }
 
@@ -79,11 +80,15 @@ class Scene implements AsyncDisposable {
   }
 }
 
+async function undisturbedResult(): Promise<string> {
+  await using scene = await Scene.open();
+  return JSON.stringify((await scene.evaluate()).official);
+}
+
 describe('a runner that is killed', () => {
   let undisturbed = '';
   beforeAll(async () => {
-    await using scene = await Scene.open();
-    undisturbed = JSON.stringify((await scene.evaluate()).official);
+    undisturbed = await undisturbedResult();
   });
 
   it('while it starts is replaced', async () => {
@@ -172,5 +177,38 @@ describe('a runner that is killed', () => {
     const { official, run } = await evaluation;
     expect(JSON.stringify(official)).toBe(undisturbed);
     expect(run.pool.died).toBe(points.length + 1);
+  });
+});
+
+describe('a zygote that is killed', () => {
+  let undisturbed = '';
+  beforeAll(async () => {
+    undisturbed = await undisturbedResult();
+  });
+
+  it('while its sandboxes play is replaced with them, and their episodes are played again, not scored', async () => {
+    await using scene = await Scene.open();
+    await scene.stage.closeGates('playing');
+    const evaluation = scene.evaluate();
+    await eventually('both sandboxes play', async () => (await scene.stage.countAt('playing')) === 2);
+    process.kill((await zygoteProcesses(scene.stage.stateDir)).warden, 'SIGKILL');
+    await scene.untilMissed(2);
+    await scene.stage.openGates('playing');
+    const { official, run } = await evaluation;
+    expect(JSON.stringify(official)).toBe(undisturbed);
+    expect({ died: run.pool.died, retried: run.retried }).toEqual({ died: 2, retried: 2 });
+  });
+
+  it('again and again, changes nothing', async () => {
+    await using scene = await Scene.open();
+    const gates = [3, 9, 15].map((index) => `playing-${seedOf(index)}`);
+    await scene.stage.closeGates(...gates);
+    const evaluation = scene.evaluate();
+    for (const gate of gates) {
+      await eventually(`a sandbox is at ${gate}`, async () => (await scene.stage.countAt(gate)) === 1);
+      process.kill((await zygoteProcesses(scene.stage.stateDir)).warden, 'SIGKILL');
+      await scene.stage.openGates(gate);
+    }
+    expect(JSON.stringify((await evaluation).official)).toBe(undisturbed);
   });
 });
