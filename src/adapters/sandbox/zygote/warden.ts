@@ -1,4 +1,3 @@
-import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { untilAborted } from '../../../kernel/abort.ts';
@@ -20,7 +19,11 @@ import {
 
 /** A warden's process, as it was spawned. */
 export interface WardenProcess {
-  readonly process: ChildProcess;
+  readonly process: {
+    kill(signal: 'SIGKILL'): boolean;
+    /** After `close` all that it has said has been read. */
+    once(event: 'close', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
+  };
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
@@ -72,7 +75,6 @@ export class Warden implements AsyncDisposable {
     createInterface({ input: process.stdout, crlfDelay: Infinity }).on('line', (line) => this.#hear(line));
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#gone = promise;
-    // After `close` all that it has said has been read.
     process.process.once('close', (code, signal) => {
       this.#lost(`the zygote ended (${signal ?? `exit code ${code ?? 'unknown'}`})`);
       resolve();
