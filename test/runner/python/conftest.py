@@ -1,11 +1,15 @@
 """Fixtures: a runner for each test, and a simple checkpoint for the tests in which the policy does not matter."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from checkpoints import constant_layer, write_mlp
-from runner_process import RunnerProcess
+from runner_process import RUNNER, RunnerProcess
+
+# What has no process of its own is imported from there.
+sys.path.append(str(RUNNER))
 
 
 @pytest.fixture
