@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from muster_runner.json_fields import Object, as_choice, as_list, as_text
-from muster_zygote.envelope import Message, Outbox, receive
+from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
 from muster_zygote.image import Image, import_all, wake_on_child
 from muster_zygote.linux import Namespace, enter, unshare
 from muster_zygote.orders import Orders
@@ -116,6 +116,9 @@ class Warden:
     def _build(self, order: Object) -> None:
         name, image, token = (as_text(order[field], field) for field in ("sandbox", "image", "token"))
         command = [as_text(word, "command") for word in as_list(order["command"], "command")]
+        if not fits(fork_message(name, command)):
+            self._orders.tell({"type": "failed", "sandbox": name, "message": f"its command is too long: {MAX_BYTES} bytes are the limit"})
+            return
         descriptors: list[int] = []
         try:
             for stream in STREAMS:
@@ -164,7 +167,7 @@ class Warden:
         sandbox.state = "forked"
         sandbox.occupied = True
         descriptors, sandbox.descriptors = sandbox.descriptors, []
-        image.outbox.put({"type": "fork", "sandbox": sandbox.name, "command": sandbox.command}, [os.dup(sandbox.pidfd), *descriptors])
+        image.outbox.put(fork_message(sandbox.name, sandbox.command), [os.dup(sandbox.pidfd), *descriptors])
         self._flush(sandbox.image, image)
 
     def _flush(self, key: str, image: ImageLink) -> None:
@@ -287,6 +290,10 @@ class Warden:
         if image is not None:
             image.sandboxes -= 1
             self._drop_if_idle(sandbox.image, image)
+
+
+def fork_message(sandbox: str, command: list[str]) -> Message:
+    return {"type": "fork", "sandbox": sandbox, "command": command}
 
 
 def connect(token: str, stream: str) -> int:

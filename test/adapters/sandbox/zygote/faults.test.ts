@@ -162,6 +162,16 @@ describe('a zygote that cannot import what it should', () => {
   });
 });
 
+describe('a command that is longer than a zygote takes', () => {
+  it('fails its own creation, and no other', async () => {
+    const [neighbour] = await three();
+    const creation = scene.create(['sh', '-c', `: ${'x'.repeat(100_000)}`]);
+    await expect(creation).rejects.toMatchObject({ code: 'sandbox.start', message: expect.stringContaining('its command is too long') });
+    if (neighbour) await new Neighbour(neighbour).answers();
+    await aNewOneWorks();
+  });
+});
+
 describe('creations that are aborted', () => {
   it('leave no descriptor and no socket, in Muster as in the zygote, whenever it happens', async () => {
     const [neighbour] = await three();
