@@ -55,6 +55,7 @@ except OSError:
     expect(forked).toBe(31);
     const threads = await whileHolding(`
 import threading
+threading.stack_size(2**16)
 held, stay = 0, threading.Event()
 try:
     while held < 1000:
