@@ -1,6 +1,5 @@
 """Turns a load request into policies and environments that are ready to play."""
 
-import gc
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,9 +89,6 @@ def load(request: Load) -> Loaded:
     except BaseException as error:
         loaded.unload()
         raise PolicyRefusal(f"{path.name} cannot be loaded: {describe(error)}") from error
-    # What is here now stays: the collector need not walk through it again and again.
-    gc.collect()
-    gc.freeze()
     return loaded
 
 

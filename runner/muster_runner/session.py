@@ -22,6 +22,8 @@ class Session:
     channel: Channel
     prints: EpisodePrints
     _loaded: Loaded | None = None
+    """What was there before the first load is shared with other processes, and the collector kept away from it."""
+    _is_forked: bool = field(default_factory=lambda: gc.get_freeze_count() > 0)
     _waiting: deque[Load | Play] = field(default_factory=deque)
 
     def run(self) -> None:
@@ -50,11 +52,7 @@ class Session:
                 self._waiting.append(frame)
 
     def _load(self, request: Load) -> None:
-        # What the former load left behind goes first: both at once might not fit into the sandbox's memory.
-        gc.unfreeze()
-        if self._loaded is not None:
-            self._loaded.unload()
-            self._loaded = None
+        self._unload()
         try:
             self._loaded = load(request)
         except Refusal as refusal:
@@ -64,6 +62,20 @@ class Session:
             self.channel.send({"type": "loaded", "load": request.load, "digest": self._loaded.digest})
         # What was printed while loading belongs to no episode; the error output has it.
         self.prints.take()
+        gc.collect()
+        if not self._is_forked:
+            # What is here now stays: the collector need not walk through it again and again.
+            gc.freeze()
+
+    def _unload(self) -> None:
+        """What the former load left behind goes first: both at once might not fit into the sandbox's memory."""
+        if self._loaded is None:
+            return
+        if not self._is_forked:
+            gc.unfreeze()
+        self._loaded.unload()
+        self._loaded = None
+        gc.collect()
 
     def _play(self, request: Play) -> None:
         loaded = self._loaded

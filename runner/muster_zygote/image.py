@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from muster_zygote.envelope import Message, receive, send
 from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams
-from muster_zygote.program import Confinement, forget_the_past, run
+from muster_zygote.program import Confinement, forget_the_past, prepare, run
 from muster_zygote.settings import Settings
 
 # A sandbox has a share of one processor, and threads do not survive a fork. The libraries read these when they are imported.
@@ -76,6 +76,7 @@ class Image:
 
     def _fork(self, sandbox: str, command: list[str], descriptors: list[int]) -> None:
         walls, *rest = descriptors
+        prepare(tuple(command))
         try:
             pid = self._fork_behind(walls)
         except OSError as error:
@@ -140,6 +141,10 @@ def import_all(modules: tuple[str, ...]) -> None:
         os.environ.setdefault(variable, "1")
     for module in modules:
         importlib.import_module(module)
+    if "muster_runner.session" in modules:
+        from muster_runner.rehearsal import rehearse
+
+        rehearse()
 
 
 def preload(policies: list[Message], code: list[Message]) -> None:

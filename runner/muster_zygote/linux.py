@@ -45,36 +45,37 @@ _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
 _PR_SET_NO_NEW_PRIVS = 38
 _PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_RAISE = 2
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
-_CAPABILITY_VERSION_3 = 0x2008_0522
+# The header of capset(2): the version, and this process; then effective, permitted and inheritable ones, twice 32 bits each.
+_OWN_CAPABILITIES, _NONE = struct.pack("Ii", 0x2008_0522, 0), bytes(24)
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP_AND_RUNNING = 0x41
 
 
-def _checked(result: int, what: str) -> int:
+def _checked(result: int, *what: object) -> None:
     if result < 0:
         code = ctypes.get_errno()
-        raise OSError(code, f"{what}: {os.strerror(code)}")
-    return result
+        raise OSError(code, f"{' '.join(map(str, what))}: {os.strerror(code)}")
 
 
 def unshare(namespaces: Namespace) -> None:
-    _checked(_libc.unshare(int(namespaces)), f"unshare {namespaces!r}")
+    _checked(_libc.unshare(int(namespaces)), "unshare", namespaces)
 
 
 def enter(descriptor: int, namespaces: Namespace) -> None:
     """@param descriptor: of a process (pidfd) or of a namespace."""
-    _checked(_libc.setns(descriptor, int(namespaces)), f"setns {namespaces!r}")
+    _checked(_libc.setns(descriptor, int(namespaces)), "setns", namespaces)
 
 
 def mount(source: str | None, target: str, kind: str | None, flags: MountFlag, options: str = "") -> None:
     arguments = (_text(source), _text(target), _text(kind), ctypes.c_ulong(int(flags)), _text(options))
-    _checked(_libc.mount(*arguments), f"mount {target}")
+    _checked(_libc.mount(*arguments), "mount", target)
 
 
 def unmount(target: str) -> None:
     """Takes it out of sight at once, whoever still uses it."""
-    _checked(_libc.umount2(_text(target), _MNT_DETACH), f"umount {target}")
+    _checked(_libc.umount2(_text(target), _MNT_DETACH), "umount", target)
 
 
 def _text(value: str | None) -> bytes | None:
@@ -90,15 +91,25 @@ def last_capability() -> int:
     return int(Path("/proc/sys/kernel/cap_last_cap").read_text())
 
 
-def drop_capabilities(last: int) -> None:
+def drop_capabilities(last: int, kept: int | None = None) -> None:
     """All of them, for good: out of the bounding set, so that no program can bring them back.
 
     @param last: the highest capability that the kernel knows.
+    @param kept: one that this process has to keep, whatever it executes.
     """
+    prctl = _libc.prctl
     for capability in range(last + 1):
-        _checked(_libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0), f"drop capability {capability}")
-    _checked(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "clear the ambient capabilities")
-    _checked(_libc.capset(struct.pack("Ii", _CAPABILITY_VERSION_3, 0), bytes(24)), "capset")
+        # What is out of the bounding set cannot be handed on to what is executed.
+        if capability != kept:
+            _checked(prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0), "drop a capability")
+    _checked(prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "clear the ambient capabilities")
+    if kept is None:
+        _checked(_libc.capset(_OWN_CAPABILITIES, _NONE), "capset")
+        return
+    word, bit = divmod(kept, 32)
+    halves = struct.pack("3I", *(1 << bit,) * 3), bytes(12)
+    _checked(_libc.capset(_OWN_CAPABILITIES, halves[word] + halves[1 - word]), "capset")
+    _checked(prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, kept, 0, 0), "keep a capability")
 
 
 def forbid_new_privileges() -> None:

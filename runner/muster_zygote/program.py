@@ -1,14 +1,15 @@
 """The program of a sandbox, in the process that was forked for it."""
 
 import atexit
+import contextlib
 import os
 import random
 import resource
-import runpy
 import signal
 import sys
 import threading
 import types
+from functools import cache
 from typing import NoReturn
 
 from muster_zygote.linux import (
@@ -81,7 +82,8 @@ def forget_the_past() -> None:
     close_from(3)
     random.seed()
     if (numpy := sys.modules.get("numpy")) is not None:
-        numpy.random.seed()
+        # Of one number: without any, NumPy takes ten times as long over it, and memory with it.
+        numpy.random.seed(int.from_bytes(os.urandom(4)))
     if (torch := sys.modules.get("torch")) is not None:
         torch.seed()
     if (multiprocessing := sys.modules.get("multiprocessing")) is not None:
@@ -101,6 +103,13 @@ def run(command: tuple[str, ...]) -> NoReturn:
     os._exit(_exit_code(own))
 
 
+def prepare(command: tuple[str, ...]) -> None:
+    """Does in the image what need not be done in every program that is forked from it."""
+    own = _own_program(command)
+    if own is not None:
+        own.prepare()
+
+
 def _own_program(command: tuple[str, ...]) -> "OwnProgram | None":
     if len(command) < 3 or command[0] != sys.executable or command[1] != "-I":
         return None
@@ -117,14 +126,35 @@ class OwnProgram:
         self._source = source
         self._arguments = arguments
 
+    def prepare(self) -> None:
+        """What is wrong with the program's file, the program itself will say."""
+        if self._path is not None:
+            with contextlib.suppress(OSError, SyntaxError):
+                main_of(self._path)
+
     def __call__(self) -> None:
         sys.argv = list(self._arguments)
-        if self._path is not None:
-            runpy.run_path(self._path, run_name="__main__")
-            return
         module = types.ModuleType("__main__")
         sys.modules["__main__"] = module
-        exec(compile(self._source, "<string>", "exec"), module.__dict__)
+        if self._path is None:
+            exec(compile(self._source, "<string>", "exec"), module.__dict__)
+            return
+        file, code = main_of(self._path)
+        if file != self._path:
+            sys.path.insert(0, self._path)
+        module.__file__ = file
+        exec(code, module.__dict__)
+
+
+@cache
+def main_of(path: str) -> tuple[str, types.CodeType]:
+    """The file that `python PATH` runs, and what it says. An image has it compiled before the first program is forked.
+
+    @raises OSError, SyntaxError
+    """
+    file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path  # noqa: PTH112, PTH118 -- pathlib costs memory in every sandbox
+    with open(file, "rb") as source:  # noqa: PTH123
+        return file, compile(source.read(), file, "exec")
 
 
 def _replace(command: tuple[str, ...]) -> NoReturn:

@@ -4,6 +4,7 @@ It is a child of the warden, which is small: namespaces cost little to a process
 elsewhere, from an image, and enters what stands here. When this process ends the kernel ends all others of its pid namespace.
 """
 
+import contextlib
 import os
 import signal
 import socket
@@ -29,6 +30,10 @@ from muster_zygote.settings import Settings
 SITES = "/tmp/muster-sites"
 INBOX = "/muster/inbox"
 HOSTNAME = "sandbox"
+# Does nothing for 68 years.
+HOLDER = ("/bin/sleep", str(2**31 - 1))
+# Good for nothing in a user namespace of its own; but who has none may not look into a process that has one.
+CAP_WAKE_ALARM = 35
 # Shows of the processes those that the reader may trace: all of its sandbox but the first.
 PROC_OPTIONS = "hidepid=4"
 INODES_MIN = 64
@@ -57,6 +62,9 @@ class Walls:
             os.write(report, f"{sandbox} {type(error).__name__}: {error}\n".encode()[:1024])
             os._exit(1)
         close_from(0)
+        # All that it has to do from here on is to be there: what it knows, and two megabytes of its own, it need not keep.
+        with contextlib.suppress(OSError):
+            os.execve(HOLDER[0], HOLDER, {})
         while True:
             signal.pause()
 
@@ -103,7 +111,7 @@ class Walls:
         # Orphans of the sandbox become children of this process: the kernel then buries them by itself.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         os.setsid()
-        drop_capabilities(self._last_capability)
+        drop_capabilities(self._last_capability, kept=CAP_WAKE_ALARM)
         forbid_new_privileges()
         self._filter.install()
 

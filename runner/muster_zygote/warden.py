@@ -7,6 +7,7 @@ told how the program ended, nothing is left: the end is told to Muster, and the 
 """
 
 import contextlib
+import gc
 import os
 import selectors
 import signal
@@ -77,6 +78,9 @@ class Warden:
     def run(self) -> None:
         """Returns when Muster has closed the input."""
         self._fork_base_image()
+        # The collector would write on pages that every sandbox's first process has a copy of, and make copies of them.
+        gc.collect()
+        gc.freeze()
         woken = wake_on_child()
         self._selector.register(self._orders.descriptor, selectors.EVENT_READ, lambda: self._obey_all(self._orders.arrived()))
         self._selector.register(self._reports, selectors.EVENT_READ, self._hear_walls)

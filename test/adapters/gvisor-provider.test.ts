@@ -91,6 +91,19 @@ describe('a machine that cannot make sandboxes under gVisor', () => {
     expect(runsc).toEqual({ path: runscPath, platform: 'ptrace', hasGoferNetwork: false });
   });
 
+  it('whose runsc has made one sandbox and makes no other tells what it said, and leaves nothing', async () => {
+    const stateDir = await temporaryDirectory();
+    const script = `${FLAGS} *) case "$*" in *${stateDir}*) echo "out of luck" >&2; exit 128;; *) printf +;; esac;; esac`;
+    const runscPath = await fakeRunsc(script);
+    const provider = createGvisorProvider({ stateDir, owner: parseOwnerId('o'), clock: new SkippableClock(), runscPath, cgroups: 'none' });
+    onTestFinished(() => provider[Symbol.asyncDispose]());
+    await expect(create(provider, template(IDLE))).rejects.toMatchObject({
+      code: 'sandbox.start',
+      message: 'runsc did not start the program (exit code 128): out of luck',
+    });
+    expect((await readdir(path.join(stateDir, 'sandboxes', 'o'))).toSorted()).toEqual(['_etc', 'owner.json']);
+  });
+
   it('for the length of its state directory’s path says so', () => {
     checkSocketPath(`/state/sandboxes/owner/${'x'.repeat(40)}`);
     expect(() => checkSocketPath(`/state/sandboxes/owner/${'x'.repeat(80)}`)).toThrow(/22 bytes too long; set stateDir/);
@@ -158,11 +171,16 @@ describe.runIf(isHere)(`gVisor without control groups${where}`, () => {
     for (const processes of [0, 1, 2, 3]) {
       const abort = new AbortController();
       const creation = create(provider, template(IDLE), abort.signal);
-      const settled = creation.then((sandbox) => sandbox.destroy()).catch((error: unknown) => error);
+      // One that is made before anybody has looked stays until somebody has.
+      const settled = creation.then(
+        (sandbox) => sandbox,
+        (error: unknown) => error,
+      );
       await eventually(`${processes} processes`, async () => (await ground.traces()).length >= processes);
       abort.abort();
       const end = await settled;
-      expect([undefined, 'AbortError']).toContain(end instanceof Error ? end.name : undefined);
+      if (end instanceof Error) expect(end.name).toBe('AbortError');
+      else await (await creation).destroy();
       expect(await ground.traces()).toEqual([]);
     }
   });
@@ -250,6 +268,13 @@ print(subprocess.run(['unshare', '--user', 'true'], stderr=subprocess.DEVNULL).r
     const creation = create(provider, template(IDLE, { mounts: [{ source: '/no/such/place', target: '/data' }] }));
     await expect(creation).rejects.toThrow('/no/such/place does not exist');
     expect(await ground.traces()).toEqual([]);
+  });
+
+  it('that has to be forked is refused', async () => {
+    const { provider } = await open();
+    const zygote = { python: '/usr/bin/python3', program: '/runner/zygote.py', imports: [], isRequired: true };
+    await expect(provider.describe(template(IDLE, { zygote }))).rejects.toThrow(/"test" is to be forked.*set its start to auto or plain/);
+    await provider.describe(template(IDLE, { zygote: { ...zygote, isRequired: false } }));
   });
 
   it('whose memory is less than gVisor needs is refused', async () => {

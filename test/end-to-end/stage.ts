@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { parse } from 'yaml';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
-import { detectHere } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
+import { detectHere } from '../../src/adapters/sandbox/local/cgroups-here.ts';
 import { kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroup-files.ts';
 import { listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
 import { systemClock } from '../../src/kernel/clock.ts';

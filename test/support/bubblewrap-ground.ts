@@ -6,7 +6,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
-import { detectHere } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
+import { detectHere } from '../../src/adapters/sandbox/local/cgroups-here.ts';
 import { kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroup-files.ts';
 import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';

@@ -5,6 +5,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# The runner is not installed: it is mounted into sandboxes.
+sys.path.insert(0, str(Path(__file__).parents[3] / "runner"))
+
 from checkpoints import constant_layer, write_mlp
 from runner_process import RUNNER, RunnerProcess
 

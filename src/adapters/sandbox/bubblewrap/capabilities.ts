@@ -1,16 +1,14 @@
-import { execFile } from 'node:child_process';
-import { access, constants, readFile } from 'node:fs/promises';
-import path from 'node:path';
-import type { LimitEnforcement, LimitName } from '../../../pool/template.ts';
+import { readFile } from 'node:fs/promises';
+import type { LimitEnforcement } from '../../../pool/template.ts';
 import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroup-files.ts';
-import { type CgroupDetection, type CgroupLayout, detectCgroups } from '../local/cgroup-layout.ts';
+import type { CgroupLayout } from '../local/cgroup-layout.ts';
+import { cgroupFinding, detectWanted } from '../local/cgroups-here.ts';
+import { enforcedByGroup, enforcedLimits, type EnforcedLimits } from '../local/enforced-limits.ts';
+import { findProgram } from '../local/find-program.ts';
+import type { Finding } from '../local/finding.ts';
+import { systemView } from '../local/system-view.ts';
+import { runTrial } from '../local/trial.ts';
 import { systemArguments, wardenTrialArguments } from './command-line.ts';
-import { hasErrno } from '../local/errno.ts';
-
-/** Something that sandboxes need or profit from. */
-export type Finding =
-  | { readonly state: 'available'; readonly detail: string }
-  | { readonly state: 'missing'; readonly detail: string; readonly remedy: string };
 
 /** What this machine can do for local sandboxes, and what to do about the rest. */
 export interface Capabilities {
@@ -23,7 +21,7 @@ export interface Capabilities {
   /** Whether the limits of a whole process tree can be enforced. */
   readonly cgroups: Finding;
   readonly layout: CgroupLayout | undefined;
-  readonly limits: Readonly<Record<LimitName, LimitEnforcement>>;
+  readonly limits: EnforcedLimits;
 }
 
 export interface ProbeOptions {
@@ -36,8 +34,6 @@ export interface ProbeOptions {
 
 /** First version with `--disable-userns`; `--size` came before it. */
 const VERSION_MIN = [0, 8] as const;
-/** A sandbox of `true` takes milliseconds; a machine that needs longer is not working. */
-const PROBE_TIMEOUT_MS = 20_000;
 /** First kernel that counts processes by user namespace, so that one sandbox does not use up another's. */
 const KERNEL_COUNTS_BY_NAMESPACE = [5, 14] as const;
 
@@ -47,39 +43,16 @@ export async function probeCapabilities(options: ProbeOptions): Promise<Capabili
   const bubblewrap = await probeVersion(options.bwrapPath);
   const namespaces = bubblewrap.state === 'available' ? await probeNamespaces(options.bwrapPath) : bubblewrap;
   const forking = namespaces.state === 'available' ? await probeForking(options.bwrapPath) : namespaces;
-  const detection = options.cgroups === 'none' ? NOT_WANTED : await detectHere(options.files ?? kernelCgroupFiles);
-  const limits = await enforceableLimits(detection.layout);
-  return { bubblewrap, namespaces, forking, cgroups: cgroupFinding(detection), layout: detection.layout, limits };
+  const detection = await detectWanted(options.cgroups, options.files ?? kernelCgroupFiles);
+  const { layout } = detection;
+  const limits = enforcedLimits(layout, enforcedByGroup(layout, 'processes') ?? (await processesByUser()));
+  return { bubblewrap, namespaces, forking, cgroups: cgroupFinding(detection), layout, limits };
 }
-
-const NOT_WANTED: CgroupDetection = { layout: undefined, obstacles: ['switched off'] };
-
-/** The control groups that this process may make. */
-export async function detectHere(files: CgroupFiles): Promise<CgroupDetection> {
-  const [membership, mounts] = await Promise.all([readFile('/proc/self/cgroup', 'utf8'), readFile('/proc/self/mountinfo', 'utf8')]);
-  return detectCgroups({ files, membership, mounts });
-}
-
-/** The program's path, for a launcher that has another PATH than Muster. */
-export async function findBubblewrap(bwrapPath: string): Promise<string | undefined> {
-  const places = bwrapPath.includes('/') ? [path.resolve(bwrapPath)] : searchPath().map((directory) => path.join(directory, bwrapPath));
-  for (const place of places) {
-    try {
-      await access(place, constants.X_OK);
-      return place;
-    } catch (error) {
-      if (!hasErrno(error, 'ENOENT', 'EACCES', 'ENOTDIR')) throw error;
-    }
-  }
-  return undefined;
-}
-
-const searchPath = (): readonly string[] => (process.env['PATH'] ?? '/usr/bin:/bin').split(':').filter((directory) => directory !== '');
 
 async function probeVersion(bwrapPath: string): Promise<Finding> {
-  const found = await findBubblewrap(bwrapPath);
+  const found = await findProgram(bwrapPath);
   if (!found) return { state: 'missing', detail: `${bwrapPath} is not installed`, remedy: INSTALL };
-  const { output } = await run(found, ['--version']);
+  const { output } = await runTrial(found, ['--version']);
   const version = /(\d+)\.(\d+)(\.\d+)*/.exec(output);
   if (version && atLeast([Number(version[1]), Number(version[2])], VERSION_MIN))
     return { state: 'available', detail: `${found} ${version[0]}` };
@@ -87,10 +60,10 @@ async function probeVersion(bwrapPath: string): Promise<Finding> {
 }
 
 async function probeNamespaces(bwrapPath: string): Promise<Finding> {
-  const found = (await findBubblewrap(bwrapPath)) ?? bwrapPath;
+  const found = (await findProgram(bwrapPath)) ?? bwrapPath;
   const isolation = ['--unshare-all', '--unshare-user', '--disable-userns', '--uid', '1000', '--gid', '1000', '--cap-drop', 'ALL'];
-  const view = [...(await systemArguments()), '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/proc'];
-  const { code, output } = await run(found, [...isolation, ...view, '--', '/bin/sh', '-c', ':']);
+  const view = [...systemArguments(await systemView()), '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/proc'];
+  const { code, output } = await runTrial(found, [...isolation, ...view, '--', '/bin/sh', '-c', ':']);
   if (code === 0) return { state: 'available', detail: 'a sandbox could be made' };
   const detail = `a trial sandbox failed (exit code ${code}): ${output.trim().slice(0, 500)}`;
   return { state: 'missing', detail, remedy: await namespaceRemedy() };
@@ -100,8 +73,14 @@ async function probeNamespaces(bwrapPath: string): Promise<Finding> {
 const FORKING_TRIAL = 'exec unshare --mount --ipc --uts --net --cgroup --pid --fork --mount-proc mount -t tmpfs tmpfs /tmp';
 
 async function probeForking(bwrapPath: string): Promise<Finding> {
-  const found = (await findBubblewrap(bwrapPath)) ?? bwrapPath;
-  const { code, output } = await run(found, [...wardenTrialArguments(await systemArguments()), '--', '/bin/sh', '-c', FORKING_TRIAL]);
+  const found = (await findProgram(bwrapPath)) ?? bwrapPath;
+  const { code, output } = await runTrial(found, [
+    ...wardenTrialArguments(systemArguments(await systemView())),
+    '--',
+    '/bin/sh',
+    '-c',
+    FORKING_TRIAL,
+  ]);
   if (code === 0) return { state: 'available', detail: 'a sandbox could be made from within another' };
   const detail = `a sandbox could not be made from within another (exit code ${code}): ${output.trim().slice(0, 500)}`;
   const remedy = `sandboxes start plainly, each with a Python of its own; to fork them, ${await namespaceRemedy()}`;
@@ -125,26 +104,9 @@ async function namespaceRemedy(): Promise<string> {
   return 'allow user namespaces and mounts of /proc; in a container, run it with --privileged or with a seccomp profile that allows them';
 }
 
-function cgroupFinding({ layout, obstacles }: CgroupDetection): Finding {
-  const enforced = layout ? [...layout.bases.keys()].join(', ') : 'none';
-  if (layout && obstacles.length === 0) return { state: 'available', detail: `${layout.version}: ${enforced}` };
-  const detail = `${layout?.version ?? 'no control groups'}: ${enforced} enforced for the whole tree; ${obstacles.slice(0, 3).join('; ')}`;
-  const remedy =
-    'start Muster in a delegated group: systemd-run --user --scope -p Delegate=yes …, or as root where control groups are writable';
-  return { state: 'missing', detail, remedy };
-}
-
-async function enforceableLimits(layout: CgroupLayout | undefined): Promise<Capabilities['limits']> {
-  const none: LimitEnforcement = { scope: 'none', by: 'none' };
-  const byGroup = layout && ({ scope: 'tree', by: layout.version } as const);
-  const has = (limit: 'memory' | 'processes' | 'cpu'): LimitEnforcement | undefined => (layout?.bases.has(limit) ? byGroup : undefined);
-  return {
-    memory: has('memory') ?? { scope: 'process', by: 'rlimit' },
-    processes: has('processes') ?? ((await countsProcesses()) ? { scope: 'tree', by: 'rlimit' } : none),
-    cpu: has('cpu') ?? none,
-    disk: { scope: 'tree', by: 'tmpfs' },
-    lifetime: { scope: 'tree', by: 'timer' },
-  };
+/** For want of a control group: the count of a user's processes, where the kernel keeps one for each sandbox. */
+async function processesByUser(): Promise<LimitEnforcement> {
+  return (await countsProcesses()) ? { scope: 'tree', by: 'rlimit' } : { scope: 'none', by: 'none' };
 }
 
 /** The kernel does not hold root to RLIMIT_NPROC, also not inside of a user namespace that root has made. */
@@ -155,13 +117,4 @@ async function countsProcesses(): Promise<boolean> {
 
 function atLeast([major, minor]: readonly [number, number], [wantedMajor, wantedMinor]: readonly [number, number]): boolean {
   return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
-}
-
-function run(file: string, argv: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
-  const { promise, resolve } = Promise.withResolvers<{ code: number; output: string }>();
-  execFile(file, [...argv], { timeout: PROBE_TIMEOUT_MS, killSignal: 'SIGKILL', env: {} }, (error, stdout, stderr) => {
-    const code = error ? (typeof error.code === 'number' ? error.code : -1) : 0;
-    resolve({ code, output: `${stdout}${stderr}` || (error?.message ?? '') });
-  });
-  return promise;
 }

@@ -1,21 +1,12 @@
-import { lstat, readlink } from 'node:fs/promises';
 import type { SandboxLimits, SandboxTemplate } from '../../../pool/template.ts';
 import { INBOX } from '../upload-path.ts';
-import { hasErrno } from '../local/errno.ts';
-import { INSIDE_UID, SYNTHESISED_FILES } from '../local/inside-identity.ts';
+import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../local/inside-identity.ts';
+import { systemFiles, type SystemView } from '../local/system-view.ts';
+import { writableSizes } from '../local/writable-space.ts';
 
-const PAGE_BYTES = 4096;
-/** Least that leaves a page for each of the two file systems: tmpfs takes 0 for "as much as you like". */
-export const DISK_MIN_BYTES = 2 * PAGE_BYTES;
-
-export const SYSTEM_DIRECTORIES = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
-/** What the dynamic linker and the C library read, and nothing that tells of the host's users or services. */
-export const SYSTEM_FILES = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives', '/etc/localtime'];
-export const NETWORK_FILES = ['/etc/resolv.conf', '/etc/ssl/certs', '/etc/ca-certificates', '/etc/pki/tls/certs', '/etc/services'];
 const NAMESPACES = ['--unshare-all', '--unshare-user', '--uid', `${INSIDE_UID}`, '--gid', `${INSIDE_UID}`, '--hostname', 'sandbox'];
 /** `--new-session` keeps the program from typing into a terminal that Muster has. */
 const PRIVILEGES = ['--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--disable-userns'];
-export const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
 const WARDEN_NAMESPACES = [
   '--unshare-user',
   '--unshare-pid',
@@ -36,18 +27,12 @@ const SITES = '/tmp/muster-sites';
  */
 const SEALS = ['--remount-ro', '/dev', '--remount-ro', '/'];
 
-/** The host's system directories as mounts: links where the host has links. Does not change while the machine runs. */
-export async function systemArguments(): Promise<readonly string[]> {
-  const found = ['--ro-bind', '/usr', '/usr'];
-  for (const directory of SYSTEM_DIRECTORIES) {
-    try {
-      const isLink = (await lstat(directory)).isSymbolicLink();
-      found.push(...(isLink ? ['--symlink', await readlink(directory), directory] : ['--ro-bind', directory, directory]));
-    } catch (error) {
-      if (!hasErrno(error, 'ENOENT')) throw error;
-    }
-  }
-  return found;
+/** The host's system directories as mounts: links where the host has links. */
+export function systemArguments({ mounts, links }: SystemView): readonly string[] {
+  return [
+    ...mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
+    ...links.flatMap(({ at, to }) => ['--symlink', to, at]),
+  ];
 }
 
 export interface SandboxView {
@@ -131,7 +116,7 @@ function fileArguments(template: SandboxTemplate, view: SandboxView): readonly s
     '--dev',
     '/dev',
     ...writableArguments(template.limits),
-    ...readable('--ro-bind-try', template.network === 'host' ? [...SYSTEM_FILES, ...NETWORK_FILES] : SYSTEM_FILES),
+    ...readable('--ro-bind-try', systemFiles(template.network)),
     ...Object.keys(SYNTHESISED_FILES).flatMap((name) => ['--ro-bind', `${view.etc}/${name}`, `/etc/${name}`]),
   ];
 }
@@ -143,16 +128,6 @@ function mountArguments({ mounts }: SandboxTemplate): readonly string[] {
 /** Further arguments, which are kept from the process table: variables hold keys and passwords. */
 export function environmentArguments(environment: SandboxTemplate['environment']): readonly string[] {
   return ['--clearenv', ...Object.entries({ ...ENVIRONMENT, ...environment }).flatMap(([name, value]) => ['--setenv', name, value])];
-}
-
-/**
- * A quarter of the disk limit is shared memory, the rest /tmp; both in whole pages, so that the sum stays within the limit.
- * Files there are memory to the kernel, so they count towards the memory limit too.
- */
-export function writableSizes({ diskBytes }: SandboxLimits): { readonly tmpBytes: number; readonly sharedBytes: number } {
-  const pages = Math.floor(diskBytes / PAGE_BYTES);
-  const shared = Math.max(1, Math.floor(pages / 4));
-  return { tmpBytes: (pages - shared) * PAGE_BYTES, sharedBytes: shared * PAGE_BYTES };
 }
 
 function writableArguments(limits: SandboxLimits): readonly string[] {

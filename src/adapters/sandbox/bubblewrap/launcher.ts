@@ -1,27 +1,21 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import type { Readable, Writable } from 'node:stream';
-import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import type { Duplex, Writable } from 'node:stream';
 import type { SandboxLimits } from '../../../pool/template.ts';
 import type { DescriptorCover } from '../local/inherited-descriptors.ts';
-import { FILTER_DESCRIPTOR } from './command-line.ts';
-
-/** Shown in the process table until the launcher has become bubblewrap. */
-const LAUNCHER_NAME = 'muster-launch';
-
-/** The launcher and bubblewrap get nothing of Muster's environment: a sandbox can read that of its first process. */
-const OUTSIDE_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
-
-/** Open files of one process. */
-export const OPEN_FILES = 4096;
+import { ENTER_GROUPS, type Launcher, pipeOf, startLauncher } from '../local/launcher.ts';
+import type { LaunchedProcess } from '../local/launched-program.ts';
+import { OPEN_FILES } from '../local/open-files.ts';
+import { ARGUMENTS_DESCRIPTOR, FILTER_DESCRIPTOR } from './command-line.ts';
 
 /**
  * Opens the filter, enters the control groups, then becomes bubblewrap: whatever bubblewrap forks is in them from its first instruction.
  * Arguments: the filter's file, files to write the process id to, `--`, the command.
  */
-const LAUNCH = `exec ${FILTER_DESCRIPTOR}<"$1" || exit 125; shift; while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift; exec "$@"`;
+const LAUNCH = `exec ${FILTER_DESCRIPTOR}<"$1" || exit 125; shift; ${ENTER_GROUPS}; exec "$@"`;
 
-/** Inside: tells on fd 3 that the sandbox stands, then becomes the program. A program that is not found is exit code 127, as in a shell. */
-const START = 'echo started >&3; exec 3>&-; exec "$@"';
+/** Where the program's start is told. */
+const STARTED_DESCRIPTOR = 3;
+/** Inside: tells that the sandbox stands, then becomes the program. A program that is not found is exit code 127, as in a shell. */
+const START = `echo started >&${STARTED_DESCRIPTOR}; exec ${STARTED_DESCRIPTOR}>&-; exec "$@"`;
 
 export interface Launch {
   /** bubblewrap with its arguments, up to the program. */
@@ -40,44 +34,14 @@ export interface Launch {
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean };
 }
 
-export interface LaunchedProcess {
-  readonly process: ChildProcess;
-  readonly pid: number;
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
-  /** Has data when the program is about to start, and ends without any when it will not. */
-  readonly started: Readable;
-}
-
 /** @throws InfrastructureError when the machine is out of processes or file descriptors. */
 export async function launch(plan: Launch): Promise<LaunchedProcess> {
-  const outside = [
-    '-c',
-    `${outsideLimits(plan.limits)}; ulimit -n ${OPEN_FILES} 2>/dev/null || :; ${LAUNCH}`,
-    LAUNCHER_NAME,
-    plan.filter,
-    ...plan.memberFiles,
-    '--',
-    ...plan.bubblewrap,
-  ];
+  const script = `${outsideLimits(plan.limits)}; ulimit -n ${OPEN_FILES} 2>/dev/null || :; ${LAUNCH}`;
+  const outside = [plan.filter, ...plan.memberFiles, '--', ...plan.bubblewrap];
   const inside = ['/bin/sh', '-c', `${insideLimits(plan)}${START}`, 'muster-start', ...plan.program];
-  const child = start([...outside, ...inside], ['pipe', 'pipe', ...plan.covered.stdio]);
-  const { pid, stdin, stdout, stderr } = child;
-  const { 3: started, 4: unlisted } = child.stdio;
-  if (pid === undefined || !stdin || !stdout || !stderr || !started || !('read' in started) || !unlisted || !('write' in unlisted)) {
-    throw await spawnFailure(child);
-  }
-  handOver(plan.unlisted, unlisted);
-  return { process: child, pid, stdin, stdout, stderr, started };
-}
-
-/** A process that Muster launches to hold sandboxes. */
-export interface LaunchedHolder {
-  readonly process: ChildProcess;
-  readonly stdin: Writable;
-  readonly stdout: Readable;
-  readonly stderr: Readable;
+  const launcher = await startLauncher(script, [...outside, ...inside], ['pipe', 'pipe', ...plan.covered.stdio]);
+  handOver(plan.unlisted, pipeOf(launcher, ARGUMENTS_DESCRIPTOR));
+  return { ...launcher, started: hasData(pipeOf(launcher, STARTED_DESCRIPTOR)) };
 }
 
 /**
@@ -89,29 +53,11 @@ export interface LaunchedHolder {
 export async function launchHolder(
   plan: Pick<Launch, 'bubblewrap' | 'unlisted' | 'program' | 'limits' | 'covered'>,
   descriptors: readonly number[],
-): Promise<LaunchedHolder> {
-  const outside = ['-c', `${outsideLimits(plan.limits)}; exec "$@"`, LAUNCHER_NAME, ...plan.bubblewrap, ...plan.program];
-  const child = start(outside, ['ignore', 'pipe', ...descriptors, ...plan.covered.stdio.slice(descriptors.length)]);
-  const { pid, stdin, stdout, stderr } = child;
-  const { 4: unlisted } = child.stdio;
-  if (pid === undefined || !stdin || !stdout || !stderr || !unlisted || !('write' in unlisted)) throw await spawnFailure(child);
-  handOver(plan.unlisted, unlisted);
-  return { process: child, stdin, stdout, stderr };
-}
-
-/** @param beyond what it has at descriptors 3, 4 and so on. */
-function start(argv: readonly string[], beyond: readonly (number | 'pipe' | 'ignore')[]): ChildProcess {
-  try {
-    // In a session of its own: Ctrl-C on Muster's terminal is for Muster, which ends its sandboxes when it has what it wants of them.
-    return spawn('/bin/sh', argv, {
-      detached: true,
-      stdio: ['pipe', 'pipe', 'pipe', ...beyond],
-      env: OUTSIDE_ENVIRONMENT,
-      cwd: '/',
-    });
-  } catch (error) {
-    throw spawnError(error);
-  }
+): Promise<Launcher> {
+  const beyond = ['ignore', 'pipe', ...descriptors, ...plan.covered.stdio.slice(descriptors.length)] as const;
+  const launcher = await startLauncher(`${outsideLimits(plan.limits)}; exec "$@"`, [...plan.bubblewrap, ...plan.program], beyond);
+  handOver(plan.unlisted, pipeOf(launcher, ARGUMENTS_DESCRIPTOR));
+  return launcher;
 }
 
 function handOver(words: readonly string[], pipe: Writable): void {
@@ -120,15 +66,15 @@ function handOver(words: readonly string[], pipe: Writable): void {
   pipe.end(words.map((word) => `${word}\0`).join(''), () => pipe.destroy());
 }
 
-async function spawnFailure(child: ChildProcess): Promise<InfrastructureError> {
-  const { promise, resolve } = Promise.withResolvers<unknown>();
-  child.once('error', resolve);
-  return spawnError(await promise);
-}
-
-function spawnError(cause: unknown): InfrastructureError {
-  const remedy = 'raise the limits on processes and open files (ulimit -u, ulimit -n), or lower the number of sandboxes';
-  return new InfrastructureError('sandbox.spawn', `a sandbox process could not be started: ${messageOf(cause)}; ${remedy}`, { cause });
+/** Whether the pipe has data before it ends. It is closed then. */
+async function hasData(pipe: Duplex): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  pipe.once('data', () => resolve(true));
+  pipe.once('close', () => resolve(false));
+  pipe.on('error', () => resolve(false));
+  const has = await promise;
+  pipe.destroy();
+  return has;
 }
 
 /** A limit that is lower already cannot be raised, and need not be. */

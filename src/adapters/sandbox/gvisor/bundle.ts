@@ -1,27 +1,14 @@
-import { lstat, mkdir, readlink, stat, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { Mount, SandboxLimits, SandboxTemplate } from '../../../pool/template.ts';
-import { ENVIRONMENT, NETWORK_FILES, SYSTEM_DIRECTORIES, SYSTEM_FILES } from '../bubblewrap/command-line.ts';
 import { hasErrno } from '../local/errno.ts';
-import { INSIDE_UID, SYNTHESISED_FILES } from '../local/inside-identity.ts';
+import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../local/inside-identity.ts';
+import { OPEN_FILES } from '../local/open-files.ts';
+import { systemFiles, type SystemView } from '../local/system-view.ts';
+import { writableSizes } from '../local/writable-space.ts';
 import { INBOX } from '../upload-path.ts';
 import { FILTER } from './nested-namespaces.ts';
-
-/** Open files of one process. */
-const OPEN_FILES = 4096;
-const PAGE_BYTES = 4096;
-
-/** The host's system directories: those that are links here are links inside. */
-export interface SystemView {
-  readonly mounts: readonly Mount[];
-  readonly links: readonly Link[];
-}
-
-interface Link {
-  readonly at: string;
-  readonly to: string;
-}
 
 export interface BundlePlan {
   readonly template: SandboxTemplate;
@@ -34,18 +21,6 @@ export interface BundlePlan {
 
 /** Inside: one byte tells that the sandbox stands, then the shell becomes the program. A program that is not found is exit code 127. */
 const START = 'printf +; exec "$@"';
-
-/** Does not change while the machine runs. */
-export async function systemView(): Promise<SystemView> {
-  const mounts: Mount[] = [{ source: '/usr', target: '/usr' }];
-  const links: Link[] = [];
-  for (const directory of SYSTEM_DIRECTORIES) {
-    const found = await unlessMissing(lstat(directory));
-    if (found?.isSymbolicLink() === true) links.push({ at: directory, to: await readlink(directory) });
-    else if (found) mounts.push({ source: directory, target: directory });
-  }
-  return { mounts, links };
-}
 
 /** Writes an OCI bundle (https://github.com/opencontainers/runtime-spec/blob/main/bundle.md) into a directory that nobody else can read. */
 export async function writeBundle(directory: string, plan: BundlePlan): Promise<void> {
@@ -61,9 +36,8 @@ export async function writeBundle(directory: string, plan: BundlePlan): Promise<
 }
 
 async function hostMounts({ template, system, inbox }: BundlePlan): Promise<readonly Mount[]> {
-  const optional = template.network === 'host' ? [...SYSTEM_FILES, ...NETWORK_FILES] : SYSTEM_FILES;
   const found: Mount[] = [];
-  for (const file of optional) if (await unlessMissing(stat(file))) found.push({ source: file, target: file });
+  for (const file of systemFiles(template.network)) if (await unlessMissing(stat(file))) found.push({ source: file, target: file });
   return [...system.mounts, ...found, { source: inbox, target: INBOX }, ...template.mounts];
 }
 
@@ -124,17 +98,16 @@ function rlimits(limits: SandboxLimits, memoryByProcess: boolean): readonly obje
 /**
  * All of them are gVisor's, none is the host's. It mounts its own /sys where none is asked for, which tells of the host's
  * processors: an empty one takes its place. /dev belongs to root inside, which nobody is; were it read-only, older versions
- * would not let a shell write to /dev/null. A quarter of the disk limit is shared memory, the rest /tmp, in whole pages.
+ * would not let a shell write to /dev/null.
  */
-function kernelMounts({ diskBytes }: SandboxLimits): readonly object[] {
-  const pages = Math.floor(diskBytes / PAGE_BYTES);
-  const shared = Math.max(1, Math.floor(pages / 4));
+function kernelMounts(limits: SandboxLimits): readonly object[] {
+  const { tmpBytes, sharedBytes } = writableSizes(limits);
   return [
     { destination: '/proc', type: 'proc', source: 'proc', options: ['ro'] },
-    tmpfs('/sys', 'ro', 'mode=0555', `size=${PAGE_BYTES}`),
+    tmpfs('/sys', 'ro', 'mode=0555', 'size=4096'),
     tmpfs('/dev', 'mode=0755'),
-    tmpfs('/dev/shm', 'mode=1777', `size=${shared * PAGE_BYTES}`),
-    tmpfs('/tmp', 'mode=1777', `size=${(pages - shared) * PAGE_BYTES}`),
+    tmpfs('/dev/shm', 'mode=1777', `size=${sharedBytes}`),
+    tmpfs('/tmp', 'mode=1777', `size=${tmpBytes}`),
   ];
 }
 

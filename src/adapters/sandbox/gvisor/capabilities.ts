@@ -1,13 +1,17 @@
-import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { messageOf } from '../../../kernel/errors.ts';
-import type { LimitEnforcement, LimitName, SandboxTemplate } from '../../../pool/template.ts';
-import { detectHere, type Finding, findBubblewrap } from '../bubblewrap/capabilities.ts';
+import type { LimitEnforcement, SandboxTemplate } from '../../../pool/template.ts';
 import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroup-files.ts';
-import type { CgroupDetection, CgroupLayout } from '../local/cgroup-layout.ts';
-import { systemView, writeBundle } from './bundle.ts';
+import type { CgroupLayout } from '../local/cgroup-layout.ts';
+import { cgroupFinding, detectWanted } from '../local/cgroups-here.ts';
+import { enforcedLimits, type EnforcedLimits } from '../local/enforced-limits.ts';
+import { findProgram } from '../local/find-program.ts';
+import type { Finding } from '../local/finding.ts';
+import { systemView } from '../local/system-view.ts';
+import { runTrial } from '../local/trial.ts';
+import { writeBundle } from './bundle.ts';
 import { PLATFORMS, type Runsc, runscCommand } from './command-line.ts';
 
 /** What this machine can do for sandboxes under gVisor. */
@@ -17,9 +21,9 @@ export interface GvisorCapabilities {
   /** How to start it; undefined when it cannot. */
   readonly runsc: Runsc | undefined;
   readonly layout: CgroupLayout | undefined;
-  /** Why control groups do not enforce all limits; empty when they do. */
-  readonly obstacles: readonly string[];
-  readonly limits: Readonly<Record<LimitName, LimitEnforcement>>;
+  /** Whether the limits of a whole process tree can be enforced. */
+  readonly cgroups: Finding;
+  readonly limits: EnforcedLimits;
 }
 
 export interface GvisorProbeOptions {
@@ -32,26 +36,26 @@ export interface GvisorProbeOptions {
 
 /** Options without which it could not be kept as it has to be: the first version that has all of them is of 2022. */
 const NEEDED_OPTIONS = ['rootless', 'ignore-cgroups', 'oci-seccomp', 'overlay2', 'platform'];
-/** A sandbox of `true` takes half a second; a platform that this machine does not have can hang. */
-const PROBE_TIMEOUT_MS = 20_000;
+
+/** gVisor counts the processes inside itself, on any machine. */
+const COUNTED_INSIDE: LimitEnforcement = { scope: 'tree', by: 'rlimit' };
 
 const INSTALL =
   'install gVisor (Debian 12 and newer: apt install runsc; others: https://gvisor.dev/docs/user_guide/install/), or set the provider of the template to bubblewrap';
 
-const NOT_WANTED: CgroupDetection = { layout: undefined, obstacles: ['switched off'] };
-
 export async function probeGvisor({ runscPath, cgroups, files = kernelCgroupFiles }: GvisorProbeOptions): Promise<GvisorCapabilities> {
-  const { layout, obstacles } = cgroups === 'none' ? NOT_WANTED : await detectHere(files);
+  const detection = await detectWanted(cgroups, files);
+  const { layout } = detection;
   const found = await findRunsc(runscPath);
   const runsc = 'path' in found ? found : undefined;
   const gvisor: Finding = 'state' in found ? found : { state: 'available', detail: `${found.path} on the platform ${found.platform}` };
-  return { gvisor, runsc, layout, obstacles, limits: enforceableLimits(layout) };
+  return { gvisor, runsc, cgroups: cgroupFinding(detection), layout, limits: enforcedLimits(layout, COUNTED_INSIDE) };
 }
 
 async function findRunsc(runscPath: string): Promise<Runsc | Finding> {
-  const found = await findBubblewrap(runscPath);
+  const found = await findProgram(runscPath);
   if (!found) return { state: 'missing', detail: `gVisor's ${runscPath} is not installed`, remedy: INSTALL };
-  const { output } = await run(found, ['flags']);
+  const { output } = await runTrial(found, ['flags']);
   const has = (option: string): boolean => new RegExp(`^\\s+-${option}\\b`, 'm').test(output);
   const lacking = NEEDED_OPTIONS.filter((option) => !has(option));
   if (lacking.length > 0) {
@@ -93,34 +97,11 @@ async function trial(runsc: Runsc): Promise<string | undefined> {
     const inbox = path.join(directory, 'inbox');
     await mkdir(inbox);
     await writeBundle(directory, { template: TRIAL, system: await systemView(), inbox, memoryByProcess: false });
-    const { code, output } = await run('setpriv', ['--pdeathsig', 'KILL', '--', ...runscCommand(runsc, 'none', directory)]);
+    const { code, output } = await runTrial('setpriv', ['--pdeathsig', 'KILL', '--', ...runscCommand(runsc, 'none', directory)]);
     return code === 0 && output === '+' ? undefined : `exit code ${code}: ${output.trim().slice(0, 500)}`;
   } catch (error) {
     return messageOf(error);
   } finally {
     await rm(directory, { recursive: true, force: true });
   }
-}
-
-/** gVisor counts the processes inside itself, and has tmpfs and RLIMIT_AS of its own: these hold on any machine. */
-function enforceableLimits(layout: CgroupLayout | undefined): GvisorCapabilities['limits'] {
-  const byGroup = layout && ({ scope: 'tree', by: layout.version } as const);
-  const has = (limit: 'memory' | 'cpu'): LimitEnforcement | undefined => (layout?.bases.has(limit) === true ? byGroup : undefined);
-  return {
-    memory: has('memory') ?? { scope: 'process', by: 'rlimit' },
-    processes: { scope: 'tree', by: 'rlimit' },
-    cpu: has('cpu') ?? { scope: 'none', by: 'none' },
-    disk: { scope: 'tree', by: 'tmpfs' },
-    lifetime: { scope: 'tree', by: 'timer' },
-  };
-}
-
-function run(file: string, argv: readonly string[]): Promise<{ readonly code: number; readonly output: string }> {
-  const { promise, resolve } = Promise.withResolvers<{ code: number; output: string }>();
-  const env = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
-  execFile(file, [...argv], { timeout: PROBE_TIMEOUT_MS, killSignal: 'SIGKILL', env }, (error, stdout, stderr) => {
-    const code = error ? (typeof error.code === 'number' ? error.code : -1) : 0;
-    resolve({ code, output: `${stdout}${stderr}` || (error?.message ?? '') });
-  });
-  return promise;
 }

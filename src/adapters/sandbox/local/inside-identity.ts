@@ -8,3 +8,6 @@ export const SYNTHESISED_FILES: Readonly<Record<string, string>> = {
   hosts: '127.0.0.1 localhost sandbox\n::1 localhost sandbox\n',
   'nsswitch.conf': 'passwd: files\ngroup: files\nhosts: files dns\n',
 };
+
+/** What is in its environment besides the template's, which has the last word. */
+export const ENVIRONMENT = { PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin', HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };

@@ -1,0 +1,98 @@
+"""Plays a little for nobody, in a process that sandboxes are about to be forked from.
+
+What the interpreter and the libraries work out the first time, and keep, is then worked out once and shared; otherwise every sandbox
+would do it for itself, in memory of its own.
+"""
+
+import json
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+from safetensors.numpy import save_file
+
+from muster_runner.channel import Channel
+from muster_runner.digest import digest_of
+from muster_runner.frames import Outgoing, encode
+from muster_runner.policies.mlp import FORMAT
+from muster_runner.prints import EpisodePrints
+from muster_runner.session import Session
+
+NAME = "MusterRehearsal-v0"
+INPUTS, OUTPUTS, STEPS = 4, 2, 3
+# Often enough for the interpreter to settle on how it runs each instruction.
+EPISODES = 16
+
+
+class Corridor(gymnasium.Env[Any, Any]):
+    """Ends after three steps, whatever is done."""
+
+    observation_space = gymnasium.spaces.Box(-1.0, 1.0, (INPUTS,), np.float32)
+    action_space = gymnasium.spaces.Discrete(OUTPUTS)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:  # noqa: ARG002
+        super().reset(seed=seed)
+        self._left = STEPS
+        return self.np_random.uniform(-1.0, 1.0, INPUTS).astype(np.float32), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:  # noqa: ARG002
+        self._left -= 1
+        return np.zeros(INPUTS, np.float32), 1.0, self._left == 0, False, {}
+
+
+@dataclass
+class Prompter(Channel):
+    """Gives the cues, and hears what is answered."""
+
+    cues: list[bytes] = field(default_factory=list)
+    answers: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """It has no descriptors to look after."""
+
+    def send(self, frame: Outgoing) -> None:
+        encode(frame)
+        if frame["type"] == "refused":
+            raise RuntimeError(f"the rehearsal was refused: {frame['message']}")
+        self.answers.append(frame["type"])
+
+    def arrived(self) -> list[bytes]:
+        return []
+
+    def wait(self) -> list[bytes]:
+        cues, self.cues = self.cues, []
+        self.ended = not cues
+        return cues
+
+
+def rehearse() -> None:
+    """All that a session goes through, from its first frame to its last. @raises RuntimeError when it does not go as it should."""
+    gymnasium.register(NAME, entry_point=f"{__name__}:{Corridor.__name__}", max_episode_steps=2 * STEPS)
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            prompter = Prompter(-1, -1, cues=_cues(_checkpoint(Path(directory))))
+            Session(prompter, EpisodePrints()).run()
+    finally:
+        gymnasium.registry.pop(NAME, None)
+    expected = ["ready", "loaded", "begin", *["completed"] * EPISODES]
+    if prompter.answers != expected:
+        raise RuntimeError(f"the runner answered {prompter.answers[:4]} where {expected[:4]} was expected")
+
+
+def _checkpoint(directory: Path) -> Path:
+    path = directory / "rehearsal.safetensors"
+    layers = {"out.weight": np.eye(OUTPUTS, INPUTS, dtype=np.float32), "out.bias": np.zeros(OUTPUTS, np.float32)}
+    network = {"format": FORMAT, "layers": ["out"], "activation": "tanh", "action": {"kind": "discrete"}, "normalise": False}
+    save_file(layers, path, {"muster": json.dumps(network)})
+    return path
+
+
+def _cues(checkpoint: Path) -> list[bytes]:
+    policy = {"path": str(checkpoint), "digest": digest_of(checkpoint)}
+    tasks = [{"name": "task", "environment": {"entry": f"gymnasium:{NAME}", "kwargs": {}, "wrappers": []}}]
+    load = {"load": 1, "policy": policy, "code": None, "tasks": tasks, "actions": "deterministic", "metrics": []}
+    play = {"range": 1, "episodes": [[index, 0, index, index] for index in range(EPISODES)]}
+    return [json.dumps({"type": "load", **load}).encode(), json.dumps({"type": "play", **play}).encode()]

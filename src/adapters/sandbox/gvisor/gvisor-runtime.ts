@@ -1,0 +1,71 @@
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+import { kernelCgroupFiles } from '../local/cgroup-files.ts';
+import type { CgroupLayout } from '../local/cgroup-layout.ts';
+import { LaunchedProgram } from '../local/launched-program.ts';
+import type { LocalGround, LocalRuntime, OpenRuntime, RuntimeOptions, SandboxSite, StartedProgram } from '../local/local-runtime.ts';
+import { systemView } from '../local/system-view.ts';
+import { writeBundle } from './bundle.ts';
+import { type GvisorCapabilities, probeGvisor } from './capabilities.ts';
+import { checkSocketPath, runscCommand } from './command-line.ts';
+import { isolationFor } from './isolation.ts';
+import { launch } from './launcher.ts';
+import { RunscProcesses } from './runsc-processes.ts';
+
+export interface GvisorSettings extends RuntimeOptions {
+  /** Looked up in PATH unless it is a path. */
+  readonly runscPath?: string;
+}
+
+/** A kernel of its own for each sandbox. */
+export class GvisorRuntime implements LocalRuntime {
+  readonly name = 'gvisor';
+  readonly #settings: GvisorSettings;
+  #capabilities: Promise<GvisorCapabilities> | undefined;
+
+  constructor(settings: GvisorSettings) {
+    this.#settings = settings;
+  }
+
+  async describe(template: SandboxTemplate): Promise<Isolation> {
+    return isolationFor(template, await this.#probe());
+  }
+
+  async cgroupLayout(): Promise<CgroupLayout | undefined> {
+    return (await this.#probe()).layout;
+  }
+
+  async open({ covered }: LocalGround): Promise<OpenRuntime> {
+    const { clock } = this.#settings;
+    const [{ runsc, limits }, system] = await Promise.all([this.#probe(), systemView()]);
+    if (!runsc) throw new InfrastructureError('sandbox.unavailable', 'runsc makes no sandboxes on this machine; see muster doctor');
+    return {
+      hostProcesses,
+      async start({ directory, inbox, cgroup }: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram> {
+        checkSocketPath(directory);
+        await writeBundle(directory, { template, system, inbox, memoryByProcess: limits.memory.by === 'rlimit' });
+        const command = runscCommand(runsc, template.network, directory);
+        const launched = await launch({ command, covered, memberFiles: cgroup?.memberFiles ?? [] });
+        const program = new LaunchedProgram('runsc', launched, new RunscProcesses(directory, clock));
+        await program.begin(cgroup !== undefined, signal);
+        return { program };
+      },
+      // Nothing outlives the sandbox that it was started for.
+      [Symbol.asyncDispose]: async () => {},
+    };
+  }
+
+  #probe(): Promise<GvisorCapabilities> {
+    const { runscPath = 'runsc', cgroups = 'detect', cgroupFiles = kernelCgroupFiles } = this.#settings;
+    this.#capabilities ??= probeGvisor({ runscPath, cgroups, files: cgroupFiles });
+    return this.#capabilities;
+  }
+}
+
+/**
+ * The control group's count is a second line behind gVisor's own, which holds the program to the template's number: gVisor
+ * needs up to six threads of the host for a process inside, some more for itself, and does not survive being refused one.
+ */
+function hostProcesses({ limits }: SandboxTemplate): number {
+  return 8 * limits.processes + 128;
+}

@@ -1,0 +1,67 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { Duplex, type Readable, type Writable } from 'node:stream';
+import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+
+/** Shown in the process table until the launcher has become what holds the sandbox. */
+const LAUNCHER_NAME = 'muster-launch';
+
+/** What holds a sandbox gets nothing of Muster's environment: a sandbox may be able to read that of its first process. */
+export const OUTSIDE_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
+
+/**
+ * Enters the control groups: whatever the shell becomes or starts from then on is in them. Arguments: files to write the process id
+ * to, `--`, the rest, which is what is left of the arguments.
+ */
+export const ENTER_GROUPS = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift';
+
+export interface Launcher {
+  readonly process: ChildProcess;
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
+
+/**
+ * Starts a shell with a script that is to become something else.
+ *
+ * @param beyond what it has at descriptors 3, 4 and so on.
+ * @throws InfrastructureError `sandbox.spawn` when the machine is out of processes or file descriptors.
+ */
+export async function startLauncher(
+  script: string,
+  argv: readonly string[],
+  beyond: readonly (number | 'pipe' | 'ignore')[],
+): Promise<Launcher> {
+  const child = start(['-c', script, LAUNCHER_NAME, ...argv], beyond);
+  const { pid, stdin, stdout, stderr } = child;
+  if (pid === undefined || !stdin || !stdout || !stderr) throw await spawnFailure(child);
+  return { process: child, pid, stdin, stdout, stderr };
+}
+
+/** Muster's end of the pipe at a descriptor from 3 on. */
+export function pipeOf({ process }: Launcher, descriptor: 3 | 4): Duplex {
+  const pipe = process.stdio[descriptor];
+  if (pipe instanceof Duplex) return pipe;
+  throw new InfrastructureError('sandbox.spawn', `a sandbox process was started without a pipe at descriptor ${descriptor}`);
+}
+
+function start(argv: readonly string[], beyond: readonly (number | 'pipe' | 'ignore')[]): ChildProcess {
+  try {
+    // In a session of its own: Ctrl-C on Muster's terminal is for Muster, which ends its sandboxes when it has what it wants of them.
+    return spawn('/bin/sh', argv, { detached: true, stdio: ['pipe', 'pipe', 'pipe', ...beyond], env: OUTSIDE_ENVIRONMENT, cwd: '/' });
+  } catch (error) {
+    throw spawnError(error);
+  }
+}
+
+async function spawnFailure(child: ChildProcess): Promise<InfrastructureError> {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  child.once('error', resolve);
+  return spawnError(await promise);
+}
+
+function spawnError(cause: unknown): InfrastructureError {
+  const remedy = 'raise the limits on processes and open files (ulimit -u, ulimit -n), or lower the number of sandboxes';
+  return new InfrastructureError('sandbox.spawn', `a sandbox process could not be started: ${messageOf(cause)}; ${remedy}`, { cause });
+}

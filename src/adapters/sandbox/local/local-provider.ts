@@ -1,0 +1,223 @@
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { abortError } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError, messageOf, MusterError } from '../../../kernel/errors.ts';
+import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
+import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+import { type CgroupFiles, kernelCgroupFiles } from './cgroup-files.ts';
+import { Inbox } from './inbox.ts';
+import { coverDescriptors, type DescriptorCover } from './inherited-descriptors.ts';
+import type { LocalRuntime, OpenRuntime, RuntimeOptions } from './local-runtime.ts';
+import { LocalSandbox } from './local-sandbox.ts';
+import { OwnerCgroups } from './owner-cgroups.ts';
+import { etcDirectory, filterFile, openOwnerDirectory, ownerDirectory } from './owner-record.ts';
+import type { SandboxCgroup } from './sandbox-cgroup.ts';
+import { sweepOwners } from './sweep.ts';
+
+export interface LocalOptions extends RuntimeOptions {
+  /** Where sandboxes have their inboxes and owners their records. Musters that share it can sweep after each other. */
+  readonly stateDir: string;
+  readonly owner: OwnerId;
+}
+
+/** What all sandboxes of one provider stand on. */
+interface Ground {
+  readonly cgroups: OwnerCgroups | undefined;
+  readonly covered: DescriptorCover;
+  readonly runtime: OpenRuntime;
+}
+
+/** A sandbox that is being made: removed piece by piece when it fails. */
+interface Site {
+  readonly id: SandboxId;
+  readonly directory: string;
+  readonly inbox: Inbox;
+  cgroup?: SandboxCgroup;
+}
+
+const NOTHING: ReadonlySet<string> = new Set();
+const NOT_SHARED: Sharing = { digests: [], isOn: false, [Symbol.dispose]: () => {} };
+
+/**
+ * Sandboxes on this machine: each is one program behind a runtime's walls, with a directory of its own and its processes in a control
+ * group where there are any. Whatever it makes is beneath the owner's directory and groups, where a sweep finds it.
+ */
+export class LocalProvider implements SandboxProvider {
+  readonly owner: OwnerId;
+  readonly #runtime: LocalRuntime;
+  readonly #clock: Clock;
+  readonly #stateDir: string;
+  readonly #files: CgroupFiles;
+  readonly #sandboxes = new Map<SandboxId, LocalSandbox>();
+  readonly #creations = new Set<Promise<unknown>>();
+  readonly #closing = new AbortController();
+  #ground: Promise<Ground> | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(runtime: LocalRuntime, { stateDir, owner, clock, cgroupFiles = kernelCgroupFiles }: LocalOptions) {
+    this.owner = owner;
+    this.#runtime = runtime;
+    this.#clock = clock;
+    this.#stateDir = path.resolve(stateDir);
+    this.#files = cgroupFiles;
+  }
+
+  get name(): string {
+    return this.#runtime.name;
+  }
+
+  async describe(template: SandboxTemplate): Promise<Isolation> {
+    return this.#runtime.describe(template);
+  }
+
+  async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    if (either.aborted) throw abortError(either);
+    const creation = this.#create(spec, either);
+    this.#creations.add(creation);
+    try {
+      return await creation;
+    } finally {
+      this.#creations.delete(creation);
+    }
+  }
+
+  async share(template: SandboxTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing> {
+    const { runtime } = await this.#prepare();
+    return (await runtime.share?.(template, content, signal)) ?? NOT_SHARED;
+  }
+
+  async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
+    return sweepOwners({ stateDir: this.#stateDir, owner: this.owner, files: this.#files, clock: this.#clock }, signal);
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  get #directory(): string {
+    return ownerDirectory(this.#stateDir, this.owner);
+  }
+
+  #prepare(): Promise<Ground> {
+    this.#ground ??= this.#open().catch((error: unknown) => {
+      this.#ground = undefined;
+      throw creationError(error, this.#directory);
+    });
+    return this.#ground;
+  }
+
+  async #open(): Promise<Ground> {
+    const layout = await this.#runtime.cgroupLayout();
+    const cgroups = layout && new OwnerCgroups(layout, this.owner, this.#files, this.#clock);
+    // The record stands before there is anything that a sweep would have to find.
+    await openOwnerDirectory(this.#stateDir, this.owner, cgroups?.directories ?? []);
+    let covered: DescriptorCover | undefined;
+    try {
+      await cgroups?.open();
+      covered = await coverDescriptors();
+      return { cgroups, covered, runtime: await this.#openRuntime(cgroups, covered) };
+    } catch (error) {
+      // The next attempt starts from nothing, and fails, if it must, for its own reason.
+      await this.#clear(cgroups, covered);
+      throw error;
+    }
+  }
+
+  #openRuntime(cgroups: OwnerCgroups | undefined, covered: DescriptorCover): Promise<OpenRuntime> {
+    return this.#runtime.open({
+      directory: this.#directory,
+      etc: etcDirectory(this.#stateDir, this.owner),
+      filter: filterFile(this.#stateDir, this.owner),
+      cgroups: cgroups?.directories ?? [],
+      covered,
+    });
+  }
+
+  async #create({ id, template }: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    const isolation = await this.describe(template);
+    const ground = await this.#prepare();
+    const directory = path.join(this.#directory, id);
+    await makeSite(directory, id);
+    const site: Site = { id, directory, inbox: new Inbox(directory) };
+    try {
+      return await this.#build(site, template, isolation, ground, signal);
+    } catch (error) {
+      const memoryKills = (await site.cgroup?.memoryKills().catch(() => 0)) ?? 0;
+      await this.#abandon(site);
+      if (signal.aborted) throw abortError(signal);
+      throw memoryKills > 0 ? outOfMemory(error, template) : creationError(error, directory);
+    }
+  }
+
+  async #build(site: Site, template: SandboxTemplate, isolation: Isolation, ground: Ground, signal: AbortSignal): Promise<Sandbox> {
+    const { id, directory, inbox } = site;
+    const { limits } = template;
+    await inbox.open();
+    const cgroup = await ground.cgroups?.create(id, { ...limits, processes: ground.runtime.hostProcesses(template) });
+    if (cgroup) site.cgroup = cgroup;
+    if (signal.aborted) throw abortError(signal);
+    const { program, shares = NOTHING } = await ground.runtime.start({ id, directory, inbox: inbox.directory, cgroup }, template, signal);
+    const sandbox = new LocalSandbox({
+      id,
+      isolation,
+      directory,
+      inbox,
+      cgroup,
+      program,
+      shares,
+      clock: this.#clock,
+      lifetimeSeconds: limits.lifetimeSeconds,
+      onGone: () => this.#sandboxes.delete(id),
+    });
+    this.#sandboxes.set(id, sandbox);
+    return sandbox;
+  }
+
+  async #abandon({ cgroup, directory }: Site): Promise<void> {
+    await cgroup?.remove(this.#clock);
+    await rm(directory, { recursive: true, force: true });
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
+    await Promise.allSettled(this.#creations);
+    const ground = await this.#ground?.catch(() => undefined);
+    const destructions = [...this.#sandboxes.values()].map((sandbox) => sandbox.destroy());
+    // Sandboxes that the runtime holds are gone at once with it; each still tidies up after itself.
+    const ends = await Promise.allSettled([ground?.runtime[Symbol.asyncDispose](), ...destructions]);
+    const failure = ends.find((end) => end.status === 'rejected');
+    if (failure) throw creationError(failure.reason, this.#directory);
+    if (ground) await this.#clear(ground.cgroups, ground.covered);
+  }
+
+  /** The record goes last, so that a sweep finds what could not be removed. */
+  async #clear(cgroups: OwnerCgroups | undefined, covered: DescriptorCover | undefined): Promise<void> {
+    await cgroups?.close();
+    await covered?.close();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+}
+
+/** Records the intent: from here on a sweep finds the sandbox, whatever has been made of it. */
+async function makeSite(directory: string, id: SandboxId): Promise<void> {
+  try {
+    await mkdir(directory);
+  } catch (error) {
+    throw creationError(error, `${directory}: sandbox "${id}"`);
+  }
+}
+
+function outOfMemory(cause: unknown, { limits }: SandboxTemplate): InfrastructureError {
+  const detail = `the memory limit of ${limits.memoryBytes} bytes ended what was to start it; raise limits.memoryBytes`;
+  return new InfrastructureError('sandbox.start', `${messageOf(cause)}; ${detail}`, { cause });
+}
+
+function creationError(error: unknown, subject: string): MusterError {
+  if (error instanceof MusterError) return error;
+  return new InfrastructureError('sandbox.create', `${subject}: ${messageOf(error)}`, { cause: error });
+}

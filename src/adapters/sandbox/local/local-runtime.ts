@@ -1,0 +1,73 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import type { SandboxId } from '../../../kernel/ids.ts';
+import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+import type { CgroupFiles } from './cgroup-files.ts';
+import type { CgroupLayout } from './cgroup-layout.ts';
+import type { DescriptorCover } from './inherited-descriptors.ts';
+import type { SandboxCgroup } from './sandbox-cgroup.ts';
+import type { SandboxedProgram } from './sandboxed-program.ts';
+
+export interface RuntimeOptions {
+  readonly clock: Clock;
+  /** `none` does without control groups where there are some. */
+  readonly cgroups?: 'detect' | 'none';
+  /** The control-group file system. */
+  readonly cgroupFiles?: CgroupFiles;
+}
+
+/** One way to put walls around programs on this machine. All else about local sandboxes is `LocalProvider`'s. */
+export interface LocalRuntime {
+  readonly name: string;
+  /** See `SandboxProvider.describe`. */
+  describe(template: SandboxTemplate): Promise<Isolation>;
+  /** Where control groups can be made; undefined where sandboxes do without. */
+  cgroupLayout(): Promise<CgroupLayout | undefined>;
+  /** Called before the first sandbox is made, and again by the next when it has failed. A failure leaves nothing open. */
+  open(ground: LocalGround): Promise<OpenRuntime>;
+}
+
+/** What all sandboxes of one provider stand on. */
+export interface LocalGround {
+  /** Of the owner: has a directory for each sandbox. */
+  readonly directory: string;
+  /** Holds the synthesised files. */
+  readonly etc: string;
+  /** The file with the system-call filter. */
+  readonly filter: string;
+  /** Of the owner, in each hierarchy: have a group for each sandbox. Empty where there are none. */
+  readonly cgroups: readonly string[];
+  /** Makes up for descriptors of Muster's that a child would inherit. */
+  readonly covered: DescriptorCover;
+}
+
+/** Where a sandbox is being made. */
+export interface SandboxSite {
+  readonly id: SandboxId;
+  /** Its own, in the owner's. What is in it is removed with it. */
+  readonly directory: string;
+  /** Host directory that is its inbox. */
+  readonly inbox: string;
+  /** Has its limits; what is in it is killed when the sandbox ends. */
+  readonly cgroup: SandboxCgroup | undefined;
+}
+
+export interface StartedProgram {
+  readonly program: SandboxedProgram;
+  /** See `Sandbox.shares`. */
+  readonly shares?: ReadonlySet<string>;
+}
+
+export interface OpenRuntime extends AsyncDisposable {
+  /** How many processes of the host a control group must allow for the template's program to get its number. */
+  hostProcesses(template: SandboxTemplate): number;
+  /**
+   * Resolves when the program is about to begin. One that has not begun leaves nothing behind but, perhaps, processes in its control
+   * group and files in its directory.
+   *
+   * @throws InfrastructureError `sandbox.start` with what was said about it.
+   */
+  start(site: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram>;
+  /** See `SandboxProvider.share`. @returns undefined where sandboxes of this template load everything by themselves; left out where all do. */
+  share?(template: SandboxTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing | undefined>;
+}
