@@ -22,11 +22,11 @@ class Scene implements AsyncDisposable {
     this.#muster = muster;
   }
 
-  static async open(): Promise<Scene> {
+  static async open(template: object = {}): Promise<Scene> {
     const stage = await Stage.open();
     // However often a test kills, no episode is ever given up; nothing is duplicated, so that a kill hits what it was aimed at.
     const evaluation = { maxAttempts: 100, infrastructureRetries: 100, retryMilliseconds: 1, stragglerMilliseconds: 3_600_000 };
-    const file = await stage.config({ evaluation, pool: { max: 2 } });
+    const file = await stage.config({ evaluation, pool: { max: 2 }, template });
     return new Scene(stage, await Muster.open(loadConfig({ file, environment: { HOME: '/' } })));
   }
 
@@ -92,7 +92,8 @@ describe('a runner that is killed', () => {
   });
 
   it('while it starts is replaced', async () => {
-    await using scene = await Scene.open();
+    // A forked one has started before anybody can see it.
+    await using scene = await Scene.open({ start: 'plain' });
     await scene.stage.closeGates('loading');
     const evaluation = scene.evaluate();
     await scene.killOne('that has not loaded anything', async (runner) => !(await runner.isAt('loading')));
