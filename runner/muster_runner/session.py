@@ -11,6 +11,7 @@ from muster_runner.frames import PROTOCOL_VERSION, Episode, Load, Outgoing, Ping
 from muster_runner.loading import Loaded, LoadedTask, load
 from muster_runner.prints import EpisodePrints
 from muster_runner.refusal import Refusal
+from muster_runner.shared_memory import is_memory_shared
 
 RUNNER_NAME = "muster-python/1.0"
 
@@ -23,7 +24,7 @@ class Session:
     prints: EpisodePrints
     _loaded: Loaded | None = None
     """What was there before the first load is shared with other processes, and the collector kept away from it."""
-    _is_forked: bool = field(default_factory=lambda: gc.get_freeze_count() > 0)
+    _is_forked: bool = field(default_factory=is_memory_shared)
     _waiting: deque[Load | Play] = field(default_factory=deque)
 
     def run(self) -> None:

@@ -1,7 +1,6 @@
 """A zygote: a process that holds what has been imported and loaded, and forks programs that have it, too."""
 
 import contextlib
-import gc
 import importlib
 import os
 import selectors
@@ -13,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
+from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import Message, receive, send
 from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams
 from muster_zygote.program import Confinement, forget_the_past, prepare, run
@@ -46,9 +46,7 @@ class Image:
         self._own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
         self._programs: dict[int, str] = {}
         woken = wake_on_child()
-        # What is here now stays: the collector need not write on pages that all programs share.
-        gc.collect()
-        gc.freeze()
+        share_memory()
         selector = selectors.DefaultSelector()
         selector.register(self.channel, selectors.EVENT_READ)
         selector.register(woken, selectors.EVENT_READ)

@@ -49,6 +49,7 @@ _PR_CAP_AMBIENT_RAISE = 2
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
 # The header of capset(2): the version, and this process; then effective, permitted and inheritable ones, twice 32 bits each.
 _OWN_CAPABILITIES, _NONE = struct.pack("Ii", 0x2008_0522, 0), bytes(24)
+_CAP_WAKE_ALARM = 35
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP_AND_RUNNING = 0x41
 
@@ -91,25 +92,27 @@ def last_capability() -> int:
     return int(Path("/proc/sys/kernel/cap_last_cap").read_text())
 
 
-def drop_capabilities(last: int, kept: int | None = None) -> None:
+def drop_capabilities(last: int) -> None:
     """All of them, for good: out of the bounding set, so that no program can bring them back.
 
     @param last: the highest capability that the kernel knows.
-    @param kept: one that this process has to keep, whatever it executes.
     """
     prctl = _libc.prctl
     for capability in range(last + 1):
-        # What is out of the bounding set cannot be handed on to what is executed.
-        if capability != kept:
-            _checked(prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0), "drop a capability")
+        _checked(prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0), "drop a capability")
     _checked(prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "clear the ambient capabilities")
-    if kept is None:
-        _checked(_libc.capset(_OWN_CAPABILITIES, _NONE), "capset")
-        return
-    word, bit = divmod(kept, 32)
+    _checked(_libc.capset(_OWN_CAPABILITIES, _NONE), "capset")
+
+
+def keep_one_capability() -> None:
+    """All others are gone, and this one stays with whatever this process executes: CAP_WAKE_ALARM, good for nothing in a user namespace.
+
+    Who has no capability may not look into a process that has one (ptrace(2)).
+    """
+    word, bit = divmod(_CAP_WAKE_ALARM, 32)
     halves = struct.pack("3I", *(1 << bit,) * 3), bytes(12)
     _checked(_libc.capset(_OWN_CAPABILITIES, halves[word] + halves[1 - word]), "capset")
-    _checked(prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, kept, 0, 0), "keep a capability")
+    _checked(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_WAKE_ALARM, 0, 0), "keep a capability")
 
 
 def forbid_new_privileges() -> None:

@@ -16,10 +16,9 @@ from muster_zygote.linux import (
     MountFlag,
     Namespace,
     close_from,
-    drop_capabilities,
     forbid_new_privileges,
     hide_memory,
-    last_capability,
+    keep_one_capability,
     mount,
     raise_loopback,
     unmount,
@@ -32,8 +31,6 @@ INBOX = "/muster/inbox"
 HOSTNAME = "sandbox"
 # Does nothing for 68 years.
 HOLDER = ("/bin/sleep", str(2**31 - 1))
-# Good for nothing in a user namespace of its own; but who has none may not look into a process that has one.
-CAP_WAKE_ALARM = 35
 # Shows of the processes those that the reader may trace: all of its sandbox but the first.
 PROC_OPTIONS = "hidepid=4"
 INODES_MIN = 64
@@ -46,7 +43,6 @@ class Walls:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._filter = Filter(settings.filter)
-        self._last_capability = last_capability()
 
     def stand(self, sandbox: str, cgroups: list[int], report: int) -> NoReturn:
         """Never returns. Tells once, on the descriptor `report`, that the walls stand, or why they do not.
@@ -111,7 +107,7 @@ class Walls:
         # Orphans of the sandbox become children of this process: the kernel then buries them by itself.
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
         os.setsid()
-        drop_capabilities(self._last_capability, kept=CAP_WAKE_ALARM)
+        keep_one_capability()
         forbid_new_privileges()
         self._filter.install()
 

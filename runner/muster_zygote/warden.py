@@ -7,7 +7,6 @@ told how the program ended, nothing is left: the end is told to Muster, and the 
 """
 
 import contextlib
-import gc
 import os
 import selectors
 import signal
@@ -17,6 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import Literal
 
 from muster_runner.json_fields import Object, as_choice, as_list, as_text
+from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
 from muster_zygote.image import Image, import_all, wake_on_child
 from muster_zygote.linux import Namespace, enter, unshare
@@ -79,8 +79,7 @@ class Warden:
         """Returns when Muster has closed the input."""
         self._fork_base_image()
         # The collector would write on pages that every sandbox's first process has a copy of, and make copies of them.
-        gc.collect()
-        gc.freeze()
+        share_memory()
         woken = wake_on_child()
         self._selector.register(self._orders.descriptor, selectors.EVENT_READ, lambda: self._obey_all(self._orders.arrived()))
         self._selector.register(self._reports, selectors.EVENT_READ, self._hear_walls)

@@ -77,11 +77,11 @@ describe('control groups of version 2, imitated', () => {
     await owner.open();
     const group = await owner.create(parseSandboxId('one'), LIMITS);
     const place = 'user/app/muster/owner/one';
-    expect(files.writes).toEqual([
+    expect(files.writes.toSorted()).toEqual([
+      `${place}/cpu.max: 50000 100000`,
       `${place}/memory.max: 64000000`,
       `${place}/memory.swap.max: 0`,
       `${place}/pids.max: 8`,
-      `${place}/cpu.max: 50000 100000`,
     ]);
     expect(group.memberFiles).toEqual([path.join(root, place, 'cgroup.procs')]);
     await writeFile(path.join(root, place, 'memory.events'), 'oom 3\noom_kill 2\n');

@@ -16,6 +16,7 @@ export class OwnerCgroups {
   readonly layout: CgroupLayout;
   readonly directories: readonly string[];
   readonly #files: CgroupFiles;
+  readonly #owner: OwnerId;
   readonly #clock: Clock;
   readonly #accounts: CgroupAccounts;
 
@@ -26,6 +27,7 @@ export class OwnerCgroups {
       path.join(base, owner),
     );
     this.#files = files;
+    this.#owner = owner;
     this.#clock = clock;
     this.#accounts = new CgroupAccounts(files, this.directories);
   }
@@ -50,11 +52,15 @@ export class OwnerCgroups {
 
   /** Makes a sandbox's group with its limits set, which count all that is in it. A failure leaves nothing behind. */
   async create(id: SandboxId, limits: SandboxLimits): Promise<SandboxCgroup> {
-    const directories = this.directories.map((directory) => path.join(directory, id));
-    const cgroup = new SandboxCgroup(this.#files, directories, this.#accounts);
+    const { version, bases } = this.layout;
+    const place = {
+      version,
+      directories: this.directories.map((directory) => path.join(directory, id)),
+      of: new Map([...bases].map(([limit, base]) => [limit, path.join(base, this.#owner, id)])),
+    };
+    const cgroup = new SandboxCgroup(this.#files, place, this.#accounts);
     try {
-      for (const directory of directories) await this.#files.makeDirectory(directory);
-      await cgroup.setLimits(this.layout, limits);
+      await cgroup.make(limits);
       return cgroup;
     } catch (error) {
       await cgroup.remove(this.#clock);

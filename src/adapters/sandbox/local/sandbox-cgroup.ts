@@ -5,7 +5,7 @@ import type { SandboxUsage } from '../../../pool/sandbox.ts';
 import type { SandboxLimits } from '../../../pool/template.ts';
 import type { CgroupAccounts } from './cgroup-accounts.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
-import type { CgroupLayout } from './cgroup-layout.ts';
+import type { CgroupLayout, CgroupLimit } from './cgroup-layout.ts';
 import { hasErrno } from './errno.ts';
 import { killProcess } from './process-table.ts';
 
@@ -19,89 +19,108 @@ const REMOVAL_DEADLINE_MS = 10_000;
 /** First pause between two attempts, doubled up to the second: processes are mostly gone within a millisecond. */
 const REMOVAL_PAUSE_MS = [1, 64] as const;
 
+/** Where a sandbox's control group is. */
+export interface CgroupPlace {
+  readonly version: CgroupLayout['version'];
+  readonly directories: readonly string[];
+  /** The directory in which a limit is set. */
+  readonly of: ReadonlyMap<CgroupLimit, string>;
+}
+
 /** The control group of one sandbox: one directory in v2, one for each limit in v1. */
 export class SandboxCgroup {
   readonly #files: CgroupFiles;
-  readonly #directories: readonly string[];
+  readonly #place: CgroupPlace;
   readonly #accounts: CgroupAccounts;
 
-  constructor(files: CgroupFiles, directories: readonly string[], accounts: CgroupAccounts) {
+  constructor(files: CgroupFiles, place: CgroupPlace, accounts: CgroupAccounts) {
     this.#files = files;
-    this.#directories = directories;
+    this.#place = place;
     this.#accounts = accounts;
   }
 
   /** A process that writes its id into each of these is in the group, with all that it starts from then on. */
   get memberFiles(): readonly string[] {
-    return this.#directories.map((directory) => path.join(directory, 'cgroup.procs'));
+    return this.#place.directories.map((directory) => path.join(directory, 'cgroup.procs'));
   }
 
-  async setLimits(layout: CgroupLayout, limits: SandboxLimits): Promise<void> {
-    for (const { file, value, optional } of settings(layout, limits)) {
-      for (const directory of this.#directories) {
-        const target = path.join(directory, file);
-        const written = (await this.#files.read(target)) !== undefined && (await this.#files.write(target, value));
-        if (written) break;
-        if (directory === this.#directories.at(-1) && !optional) {
-          throw new InfrastructureError('sandbox.cgroup', `${target}: the control file is missing`);
-        }
+  /** Makes it, with its limits set, which count all that is in it. */
+  async make(limits: SandboxLimits): Promise<void> {
+    await all(this.#place.directories.map((directory) => this.#files.makeDirectory(directory)));
+    await all(settings(this.#place.version, limits).map((each) => this.#set(each)));
+  }
+
+  /** One after the other: memory alone cannot have more than memory and swap together. */
+  async #set({ limit, files }: Setting): Promise<void> {
+    const directory = this.#place.of.get(limit);
+    if (directory === undefined) return;
+    for (const { file, value, optional } of files) {
+      const target = path.join(directory, file);
+      if (!(await this.#files.write(target, value)) && optional !== true) {
+        throw new InfrastructureError('sandbox.cgroup', `${target}: the control file is missing`);
       }
     }
   }
 
   /** How many processes the memory limit has ended. */
   async memoryKills(): Promise<number> {
-    for (const directory of this.#directories) {
-      for (const file of ['memory.events', 'memory.oom_control']) {
-        const count = /^oom_kill (\d+)$/m.exec((await this.#files.read(path.join(directory, file))) ?? '')?.[1];
-        if (count !== undefined) return Number(count);
-      }
-    }
-    return 0;
+    const { of, version } = this.#place;
+    const directory = of.get('memory');
+    if (directory === undefined) return 0;
+    const file = version === 'cgroup-v2' ? 'memory.events' : 'memory.oom_control';
+    const count = /^oom_kill (\d+)$/m.exec((await this.#files.read(path.join(directory, file))) ?? '')?.[1];
+    return Number(count ?? 0);
   }
 
   /** What the kernel has counted so far. */
   usage(): Promise<SandboxUsage> {
-    return this.#accounts.usage(this.#directories);
+    return this.#accounts.usage(this.#place.directories);
   }
 
   async kill(): Promise<void> {
-    for (const directory of this.#directories) await killMembers(this.#files, directory);
+    await Promise.all(this.#place.directories.map((directory) => killMembers(this.#files, directory)));
   }
 
   /** Kills what is left in it and removes it. @throws InfrastructureError when that takes longer than ten seconds. */
   async remove(clock: Clock): Promise<void> {
-    for (const directory of this.#directories) await removeGroup(this.#files, directory, clock);
+    await all(this.#place.directories.map((directory) => removeGroup(this.#files, directory, clock)));
   }
 }
 
+/** What is written for a limit, in this order. */
 interface Setting {
-  readonly file: string;
-  readonly value: string;
-  /** Not every kernel has it: swap accounting. */
-  readonly optional?: true;
+  readonly limit: CgroupLimit;
+  /** `optional`: not every kernel has it. */
+  readonly files: readonly { readonly file: string; readonly value: string; readonly optional?: true }[];
 }
 
 /** Swap is closed as a way around the memory limit: memory and swap together in v1, no swap at all in v2. */
-function settings({ version, bases }: CgroupLayout, limits: SandboxLimits): readonly Setting[] {
+function settings(version: CgroupLayout['version'], limits: SandboxLimits): readonly Setting[] {
   const memory = String(limits.memoryBytes);
-  const processes = String(limits.processes);
+  const processes: Setting = { limit: 'processes', files: [{ file: 'pids.max', value: String(limits.processes) }] };
   const quota = Math.max(CPU_QUOTA_MIN_US, Math.round(limits.cpus * CPU_PERIOD_US));
-  const all: Record<CgroupLayout['version'], readonly (readonly ['memory' | 'processes' | 'cpu', Setting])[]> = {
-    'cgroup-v1': [
-      ['memory', { file: 'memory.limit_in_bytes', value: memory }],
-      ['memory', { file: 'memory.memsw.limit_in_bytes', value: memory, optional: true }],
-      ['processes', { file: 'pids.max', value: processes }],
-      ['cpu', { file: 'cpu.cfs_quota_us', value: String(quota) }],
-    ],
-    'cgroup-v2': [
-      ['memory', { file: 'memory.max', value: memory }],
-      ['memory', { file: 'memory.swap.max', value: '0', optional: true }],
-      ['processes', { file: 'pids.max', value: processes }],
-      ['cpu', { file: 'cpu.max', value: `${quota} ${CPU_PERIOD_US}` }],
-    ],
-  };
-  return all[version].filter(([limit]) => bases.has(limit)).map(([, setting]) => setting);
+  switch (version) {
+    case 'cgroup-v1': {
+      const both = { file: 'memory.memsw.limit_in_bytes', value: memory, optional: true } as const;
+      const cpu = { file: 'cpu.cfs_quota_us', value: String(quota) };
+      return [
+        { limit: 'memory', files: [{ file: 'memory.limit_in_bytes', value: memory }, both] },
+        processes,
+        { limit: 'cpu', files: [cpu] },
+      ];
+    }
+    case 'cgroup-v2': {
+      const swap = { file: 'memory.swap.max', value: '0', optional: true } as const;
+      const cpu = { file: 'cpu.max', value: `${quota} ${CPU_PERIOD_US}` };
+      return [{ limit: 'memory', files: [{ file: 'memory.max', value: memory }, swap] }, processes, { limit: 'cpu', files: [cpu] }];
+    }
+  }
+}
+
+/** Like Promise.all, but nothing is under way any more when it rejects. */
+async function all(works: readonly Promise<void>[]): Promise<void> {
+  const failure = (await Promise.allSettled(works)).find((end) => end.status === 'rejected');
+  if (failure) throw failure.reason;
 }
 
 async function killMembers(files: CgroupFiles, directory: string): Promise<void> {

@@ -1,10 +1,11 @@
 import { readdir } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { listProcesses } from '../../../../src/adapters/sandbox/local/process-table.ts';
 import { InfrastructureError } from '../../../../src/kernel/errors.ts';
 import type { Sandbox } from '../../../../src/pool/sandbox.ts';
-import { AttackScene, ECHO, Neighbour } from '../../../attacks/attack-scene.ts';
+import { AttackScene, ECHO, Neighbour, PYTHON } from '../../../attacks/attack-scene.ts';
 import { OwnModules } from '../../../attacks/own-modules.ts';
 import { NEVER } from '../../../contract/sandbox-scene.ts';
 import { eventually } from '../../../support/eventually.ts';
@@ -169,6 +170,23 @@ describe('a command that is longer than a zygote takes', () => {
     await expect(creation).rejects.toMatchObject({ code: 'sandbox.start', message: expect.stringContaining('its command is too long') });
     if (neighbour) await new Neighbour(neighbour).answers();
     await aNewOneWorks();
+  });
+});
+
+describe('a program that cannot be compiled', () => {
+  it.each([
+    ['no Python', 'def', 'SyntaxError'],
+    ['no text', '\0', 'null bytes'],
+    ['not what it says', '# -*- coding: nonsense -*-', 'SyntaxError'],
+  ])('because it is %s fails in its own sandbox, as it would anywhere', async (_, source, error) => {
+    const [neighbour] = await three();
+    await using modules = await OwnModules.open();
+    const { mounts } = await modules.importing(source);
+    const sandbox = await scene.create([PYTHON, '-I', '/runner/own.py'], { mounts });
+    const [said, exit] = await Promise.all([text(sandbox.stderr), sandbox.exit]);
+    expect(exit).toEqual({ kind: 'exited', code: 1 });
+    expect(said).toContain(error);
+    if (neighbour) await new Neighbour(neighbour).answers();
   });
 });
 
