@@ -65,3 +65,11 @@ class Outbox:
             for descriptor in descriptors:
                 os.close(descriptor)
         return True
+
+    def close(self) -> None:
+        """Closes the channel, and the descriptors of what was not sent."""
+        self.channel.close()
+        while self._waiting:
+            _message, descriptors = self._waiting.popleft()
+            for descriptor in descriptors:
+                os.close(descriptor)

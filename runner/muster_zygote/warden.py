@@ -222,7 +222,7 @@ class Warden:
         """Its programs run on, but nobody will learn how they end: they end with it."""
         image = self._images.pop(key)
         self._selector.unregister(image.outbox.channel)
-        image.outbox.channel.close()
+        image.outbox.close()
         self._orders.tell({"type": "image-lost", "image": key, "message": problem})
         for sandbox in list(self._sandboxes.values()):
             if sandbox.image == key:

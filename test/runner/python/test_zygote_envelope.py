@@ -95,3 +95,17 @@ def test_what_fits_arrives_whole(channel: Pair) -> None:
     assert not fits({"text": message["text"] + "x"})
     send(ours, message)
     assert receive(theirs) == (message, [])
+
+
+def test_an_outbox_that_is_closed_keeps_no_descriptor_of_what_was_not_sent(channel: Pair) -> None:
+    ours, theirs = channel
+    outbox = Outbox(ours)
+    while outbox.flush():
+        outbox.put({"much": "x" * 10_000}, [])
+    waiting = pipe_with(b"never sent")
+    outbox.put({"type": "fork"}, [waiting])
+    assert not outbox.flush()
+    outbox.close()
+    assert not is_open(waiting)
+    while receive(theirs) is not None:
+        pass
