@@ -48,6 +48,8 @@ signal.pause()
       expect(Number(await firstLine(bomb))).toBeLessThanOrEqual(15);
       expect((await scene.markedProcesses()).length).toBeLessThanOrEqual(15);
       await bomb.destroy();
+      // Until then it ran: being refused a process ends no sandbox.
+      expect(await bomb.exit).toEqual({ kind: 'destroyed' });
     }),
 
   'the template’s number of processes is what the program gets': async (scene) => {

@@ -64,8 +64,9 @@ export class GvisorRuntime implements LocalRuntime {
 
 /**
  * The control group's count is a second line behind gVisor's own, which holds the program to the template's number: gVisor
- * needs up to six threads of the host for a process inside, some more for itself, and does not survive being refused one.
+ * needs up to 24 threads of the host for a process inside when all of them fork (on ptrace, with 128 of them), some more for
+ * itself, and does not survive being refused one.
  */
 function hostProcesses({ limits }: SandboxTemplate): number {
-  return 8 * limits.processes + 128;
+  return 32 * limits.processes + 256;
 }
