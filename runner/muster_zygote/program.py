@@ -22,7 +22,7 @@ from muster_zygote.linux import (
     last_capability,
 )
 from muster_zygote.settings import Settings
-from muster_zygote.walls import PRIVATE_NAMESPACES, join
+from muster_zygote.walls import PRIVATE_NAMESPACES
 
 # What a shell says of a program that it does not find, and of one that it may not run.
 EXIT_NOT_FOUND = 127
@@ -41,9 +41,11 @@ class Confinement:
         """What has been opened before is not to be had any more afterwards, but for descriptors 0, 1 and 2.
 
         @param walls: a pidfd of the sandbox's first process.
+        @param cgroups: open cgroup.procs files, one in each hierarchy. Only the program is in them: what holds the walls does nothing.
         @raises OSError
         """
-        join(cgroups)
+        for descriptor in cgroups:
+            os.write(descriptor, b"0")
         network = Namespace(0) if self._settings.host_network else Namespace.NETWORK
         enter(walls, PRIVATE_NAMESPACES | network)
         os.chdir("/tmp")

@@ -13,6 +13,8 @@ class Settings:
     """Sizes of /tmp and /dev/shm, in bytes."""
     tmp_bytes: int
     shm_bytes: int
+    """Targets of the template's mounts that lie in /tmp or /dev/shm; an outer one comes before those in it."""
+    mounts_within: tuple[str, ...]
     """The user and group that programs have inside."""
     uid: int
     """Whether programs share the host's network."""
@@ -34,6 +36,7 @@ def parse_settings(value: Object) -> Settings:
         imports=_texts(value, "imports"),
         tmp_bytes=as_count(required(limits, "tmp_bytes", "limits"), "limits.tmp_bytes"),
         shm_bytes=as_count(required(limits, "shm_bytes", "limits"), "limits.shm_bytes"),
+        mounts_within=_texts(value, "mounts_within"),
         uid=as_count(required(value, "uid", "open"), "uid"),
         host_network=as_flag(required(value, "host_network", "open"), "host_network"),
         memory_bytes=_limit(limits, "memory_bytes"),

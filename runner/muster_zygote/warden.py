@@ -126,9 +126,8 @@ class Warden:
         try:
             for stream in STREAMS:
                 descriptors.append(connect(token, stream))
-            cgroups = [open_group(directory, name) for directory in self._settings.cgroups]
-            descriptors += cgroups
-            pid = self._fork_walls(name, cgroups)
+            descriptors += [open_group(directory, name) for directory in self._settings.cgroups]
+            pid = self._fork_walls(name)
         except OSError as error:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -139,13 +138,13 @@ class Warden:
         self._sandboxes[name] = Sandbox(name, image, command, pid, os.pidfd_open(pid), descriptors)
         self._by_pid[pid] = name
 
-    def _fork_walls(self, name: str, cgroups: list[int]) -> int:
+    def _fork_walls(self, name: str) -> int:
         """Forks the first process of a new pid namespace."""
         unshare(Namespace.PID)
         try:
             pid = os.fork()
             if pid == 0:
-                self._walls.stand(name, cgroups, self._report)
+                self._walls.stand(name, self._report)
             return pid
         finally:
             enter(self._own_processes, Namespace.PID)

@@ -19,6 +19,7 @@ OPEN: dict[str, Any] = {
     "host_network": False,
     "filter": base64.b64encode(FILTER).decode(),
     "cgroups": [5, 6],
+    "mounts_within": ["/tmp/python"],
 }
 
 

@@ -1,7 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { type Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import type { Sandbox, SandboxExit, SandboxUsage, UploadContent } from '../../../pool/sandbox.ts';
+import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
+import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { Isolation } from '../../../pool/template.ts';
 import type { Inbox } from './inbox.ts';
 import type { ProgramInput } from './program-input.ts';

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { type Clock, sleep } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import type { SandboxUsage } from '../../../pool/sandbox.ts';
+import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { SandboxLimits } from '../../../pool/template.ts';
 import type { CgroupAccounts } from './cgroup-accounts.ts';
 import type { CgroupFiles } from './cgroup-files.ts';

@@ -18,6 +18,8 @@ export interface WardenSettings {
     readonly processes: number | null;
     readonly open_files: number;
   };
+  /** Targets of mounts that lie in /tmp or /dev/shm; an outer one comes before those in it. */
+  readonly mounts_within: readonly string[];
   readonly uid: number;
   readonly host_network: boolean;
   readonly filter: string;

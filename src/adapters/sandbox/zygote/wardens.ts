@@ -178,7 +178,7 @@ export class Wardens implements AsyncDisposable {
     }
   }
 
-  #settings({ zygote, limits, network }: ForkableTemplate, groups: number): WardenSettings {
+  #settings({ zygote, limits, network, mounts }: ForkableTemplate, groups: number): WardenSettings {
     const { tmpBytes, sharedBytes } = writableSizes(limits);
     const { rlimits } = this.#ground;
     return {
@@ -191,6 +191,7 @@ export class Wardens implements AsyncDisposable {
         processes: rlimits.processes ? limits.processes + 1 : null,
         open_files: OPEN_FILES,
       },
+      mounts_within: mountsWithin(mounts),
       uid: INSIDE_UID,
       host_network: network === 'host',
       filter: Buffer.from(filterOfThisMachine()).toString('base64'),
@@ -210,6 +211,12 @@ async function openPlaces(directory: string): Promise<{ gate: StreamGate; inbox:
   const inbox = new Inbox(images);
   await inbox.open();
   return { gate: await StreamGate.open(directory), inbox };
+}
+
+/** Those that each sandbox's own /tmp and /dev/shm would hide. */
+function mountsWithin(mounts: SandboxTemplate['mounts']): readonly string[] {
+  const targets = mounts.map(({ target }) => target);
+  return targets.filter((target) => ['/tmp/', '/dev/shm/'].some((own) => target.startsWith(own))).toSorted();
 }
 
 function interpreterEnvironment(environment: SandboxTemplate['environment']): Readonly<Record<string, string>> {
