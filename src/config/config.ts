@@ -28,7 +28,7 @@ export function workedOut(written: WrittenConfig, machine: Machine): Config {
     pool: {
       ...written.pool,
       max: max === 'auto' ? Math.max(machine.processors, written.pool.min, 1) : max,
-      creationConcurrency: creationConcurrency === 'auto' ? 8 * machine.processors : creationConcurrency,
+      creationConcurrency: creationConcurrency === 'auto' ? 32 * machine.processors : creationConcurrency,
     },
   };
 }

@@ -23,8 +23,8 @@ const poolSchema = z
     min: z.int().min(0).max(MAX_SANDBOXES).describe('sandboxes kept even when nobody needs them'),
     max: autoOr(MAX_SANDBOXES, 'one for each processor').describe('sandboxes that exist at most; "auto": one for each processor'),
     warm: z.int().min(0).max(MAX_SANDBOXES).describe('idle sandboxes kept ready beyond those in use'),
-    creationConcurrency: autoOr(10_000, 'eight for each processor').describe(
-      'sandboxes being created at once; "auto": eight for each processor',
+    creationConcurrency: autoOr(10_000, 'thirty-two for each processor').describe(
+      'sandboxes being created at once; "auto": thirty-two for each processor',
     ),
     creationsPerSecond: z.number().positive().max(10_000),
     readySeconds: seconds.describe('from the start of a creation to a runner that answers'),

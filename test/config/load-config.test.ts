@@ -27,7 +27,7 @@ describe('the defaults', () => {
   it('run as they are, sized to the machine', () => {
     const config = load();
     expect(config.stateDir).toBe('/home/someone/.local/state/muster');
-    expect(config.pool).toMatchObject({ min: 0, max: 8, warm: 0, creationConcurrency: 64 });
+    expect(config.pool).toMatchObject({ min: 0, max: 8, warm: 0, creationConcurrency: 256 });
     expect(config.templates['local']).toMatchObject({ provider: 'bubblewrap', python: 'auto', network: 'none' });
     expect(config.templates['local']?.limits.memoryBytes).toBe(2 * 2 ** 30);
   });
