@@ -20,6 +20,7 @@ from muster_zygote.linux import (
     enter,
     forbid_new_privileges,
     last_capability,
+    unshare,
 )
 from muster_zygote.settings import Settings
 from muster_zygote.walls import PRIVATE_NAMESPACES
@@ -46,6 +47,8 @@ class Confinement:
         """
         for descriptor in cgroups:
             os.write(descriptor, b"0")
+        # From the groups that it is in now; so it does not see what they are called.
+        unshare(Namespace.CGROUP)
         network = Namespace(0) if self._settings.host_network else Namespace.NETWORK
         enter(walls, PRIVATE_NAMESPACES | network)
         os.chdir("/tmp")

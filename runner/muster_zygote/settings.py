@@ -7,6 +7,23 @@ from muster_runner.json_fields import Object, as_count, as_flag, as_list, as_obj
 
 
 @dataclass(frozen=True)
+class LimitFile:
+    """A control file, and what is written in it; not every kernel has those that are optional."""
+
+    name: str
+    value: str
+    is_optional: bool
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Descriptor of the directory that holds the groups, and what is written in each of them, in this order."""
+
+    directory: int
+    files: tuple[LimitFile, ...]
+
+
+@dataclass(frozen=True)
 class Settings:
     """Modules that are imported before the first fork."""
     imports: tuple[str, ...]
@@ -25,8 +42,8 @@ class Settings:
     open_files: int
     """A compiled seccomp filter, as struct sock_filter instructions."""
     filter: bytes
-    """Descriptors of the directories beneath which every sandbox has a control group of its name."""
-    cgroups: tuple[int, ...]
+    """Where every sandbox has a control group of its name, in each hierarchy."""
+    cgroups: tuple[Hierarchy, ...]
 
 
 def parse_settings(value: Object) -> Settings:
@@ -43,7 +60,23 @@ def parse_settings(value: Object) -> Settings:
         processes=_limit(limits, "processes"),
         open_files=as_count(required(limits, "open_files", "limits"), "limits.open_files"),
         filter=base64.b64decode(as_text(required(value, "filter", "open"), "filter"), validate=True),
-        cgroups=tuple(as_count(number, "cgroups") for number in as_list(required(value, "cgroups", "open"), "cgroups")),
+        cgroups=tuple(_hierarchy(as_object(each, "cgroups")) for each in as_list(required(value, "cgroups", "open"), "cgroups")),
+    )
+
+
+def _hierarchy(value: Object) -> Hierarchy:
+    files = as_list(required(value, "files", "cgroups"), "cgroups.files")
+    return Hierarchy(
+        directory=as_count(required(value, "directory", "cgroups"), "cgroups.directory"),
+        files=tuple(_limit_file(as_object(file, "cgroups.files")) for file in files),
+    )
+
+
+def _limit_file(value: Object) -> LimitFile:
+    return LimitFile(
+        name=as_text(required(value, "file", "cgroups.files"), "cgroups.files.file"),
+        value=as_text(required(value, "value", "cgroups.files"), "cgroups.files.value"),
+        is_optional=as_flag(required(value, "optional", "cgroups.files"), "cgroups.files.optional"),
     )
 
 

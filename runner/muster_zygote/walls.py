@@ -35,7 +35,7 @@ HOLDER = ("/bin/sleep", str(2**31 - 1))
 # Shows of the processes those that the reader may trace: all of its sandbox but the first.
 PROC_OPTIONS = "hidepid=4"
 INODES_MIN = 64
-PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME | Namespace.CGROUP
+PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME
 
 
 class Walls:

@@ -21,7 +21,7 @@ from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
 from muster_zygote.image import Image, import_all, wake_on_child
 from muster_zygote.linux import Namespace, enter, unshare
 from muster_zygote.orders import Orders
-from muster_zygote.settings import Settings
+from muster_zygote.settings import Hierarchy, Settings
 from muster_zygote.walls import SITES, Walls
 
 STREAMS = ("stdin", "stdout", "stderr")
@@ -126,7 +126,7 @@ class Warden:
         try:
             for stream in STREAMS:
                 descriptors.append(connect(token, stream))
-            descriptors += [open_group(directory, name) for directory in self._settings.cgroups]
+            descriptors += [make_group(hierarchy, name) for hierarchy in self._settings.cgroups]
             pid = self._fork_walls(name)
         except OSError as error:
             for descriptor in descriptors:
@@ -319,5 +319,21 @@ def is_exiting(pid: int) -> bool:
     return bool(int(stat[stat.rindex(")") + 2 :].split()[6]) & EXITING)
 
 
-def open_group(directory: int, name: str) -> int:
-    return os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=directory)
+def make_group(hierarchy: Hierarchy, name: str) -> int:
+    """A control group with its limits. @returns its open cgroup.procs file."""
+    os.mkdir(name, dir_fd=hierarchy.directory)
+    for file in hierarchy.files:
+        try:
+            write_control(hierarchy.directory, f"{name}/{file.name}", file.value)
+        except FileNotFoundError:
+            if not file.is_optional:
+                raise
+    return os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=hierarchy.directory)
+
+
+def write_control(directory: int, path: str, value: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        os.write(descriptor, value.encode())
+    finally:
+        os.close(descriptor)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from muster_runner.json_fields import FieldError
-from muster_zygote.settings import parse_settings
+from muster_zygote.settings import Hierarchy, LimitFile, parse_settings
 from muster_zygote.walls import inodes
 
 FILTER = bytes(range(16))
@@ -18,7 +18,10 @@ OPEN: dict[str, Any] = {
     "uid": 1000,
     "host_network": False,
     "filter": base64.b64encode(FILTER).decode(),
-    "cgroups": [5, 6],
+    "cgroups": [
+        {"directory": 5, "files": [{"file": "pids.max", "value": "8", "optional": False}]},
+        {"directory": 6, "files": [{"file": "memory.memsw.limit_in_bytes", "value": "4096", "optional": True}]},
+    ],
     "mounts_within": ["/tmp/python"],
 }
 
@@ -41,7 +44,11 @@ def test_every_setting_arrives() -> None:
     assert settings.imports == ("json", "gymnasium")
     assert (settings.tmp_bytes, settings.shm_bytes, settings.open_files) == (4096, 8192, 64)
     assert (settings.memory_bytes, settings.processes) == (None, 17)
-    assert (settings.uid, settings.host_network, settings.cgroups) == (1000, False, (5, 6))
+    assert (settings.uid, settings.host_network, settings.mounts_within) == (1000, False, ("/tmp/python",))
+    assert settings.cgroups == (
+        Hierarchy(5, (LimitFile("pids.max", "8", is_optional=False),)),
+        Hierarchy(6, (LimitFile("memory.memsw.limit_in_bytes", "4096", is_optional=True),)),
+    )
     assert settings.filter == FILTER
 
 
@@ -65,7 +72,10 @@ def test_a_setting_that_is_missing_is_named(path: str) -> None:
         ("uid", "root"),
         ("host_network", "no"),
         ("filter", 7),
-        ("cgroups", [-1]),
+        ("cgroups", [5]),
+        ("cgroups", [{"directory": -1, "files": []}]),
+        ("cgroups", [{"directory": 5, "files": [7]}]),
+        ("mounts_within", "/tmp/python"),
     ],
 )
 def test_a_setting_that_makes_no_sense_is_named(path: str, value: object) -> None:

@@ -75,6 +75,10 @@ class OpenBubblewrap implements OpenRuntime {
     this.#wardens = new Wardens({ ...ground, clock }, log);
   }
 
+  makesCgroup(template: SandboxTemplate): boolean {
+    return isForked(template, this.#ground.capabilities);
+  }
+
   hostProcesses(template: SandboxTemplate): number {
     return template.limits.processes + (isForked(template, this.#ground.capabilities) ? 0 : BUBBLEWRAP_PROCESSES);
   }

@@ -23,7 +23,12 @@ export interface WardenSettings {
   readonly uid: number;
   readonly host_network: boolean;
   readonly filter: string;
-  readonly cgroups: readonly number[];
+  /** Where a sandbox's control group is made, in each hierarchy, and what is written in it. */
+  readonly cgroups: readonly {
+    /** Number of an open descriptor. */
+    readonly directory: number;
+    readonly files: readonly { readonly file: string; readonly value: string; readonly optional: boolean }[];
+  }[];
 }
 
 /** What an image loads, by paths as the warden sees them. */

@@ -13,6 +13,7 @@ import { Inbox } from '../local/inbox.ts';
 import { INSIDE_UID } from '../local/inside-identity.ts';
 import type { DescriptorCover } from '../local/inherited-descriptors.ts';
 import { OPEN_FILES } from '../local/open-files.ts';
+import type { HierarchyLimits, OwnerCgroups } from '../local/owner-cgroups.ts';
 import { filterOfThisMachine } from '../local/system-call-filter.ts';
 import { writableSizes } from '../local/writable-space.ts';
 import type { ForkedProgram } from './forked-program.ts';
@@ -29,8 +30,8 @@ export interface WardenGround {
   readonly etc: string;
   /** Of the owner: has a directory for each sandbox. */
   readonly directory: string;
-  /** Of the owner, in each hierarchy: have a group for each sandbox. */
-  readonly cgroups: readonly string[];
+  /** Of the owner: have a group for each sandbox. Undefined where there are none. */
+  readonly cgroups: Pick<OwnerCgroups, 'limitFiles'> | undefined;
   /** Limits to set for each process, for want of a control group. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean };
   readonly covered: DescriptorCover;
@@ -158,7 +159,8 @@ export class Wardens implements AsyncDisposable {
   async #start(template: ForkableTemplate): Promise<Warden> {
     const { bwrap, system, etc, directory, covered } = this.#ground;
     const { gate, inbox } = await this.#opened;
-    const groups = await Promise.all(this.#ground.cgroups.map((group) => open(group, 'r')));
+    const hierarchies = this.#ground.cgroups?.limitFiles(template.limits) ?? [];
+    const groups = await Promise.all(hierarchies.map(({ directory: group }) => open(group, 'r')));
     try {
       const { python, program } = template.zygote;
       const process = await launchHolder(
@@ -171,14 +173,14 @@ export class Wardens implements AsyncDisposable {
         },
         groups.map(({ fd }) => fd),
       );
-      process.stdin.write(`${JSON.stringify({ type: 'open', ...this.#settings(template, groups.length) })}\n`);
+      process.stdin.write(`${JSON.stringify({ type: 'open', ...this.#settings(template, hierarchies) })}\n`);
       return new Warden(process, gate, this.#ground.clock);
     } finally {
       for (const group of groups) await group.close();
     }
   }
 
-  #settings({ zygote, limits, network, mounts }: ForkableTemplate, groups: number): WardenSettings {
+  #settings({ zygote, limits, network, mounts }: ForkableTemplate, hierarchies: readonly HierarchyLimits[]): WardenSettings {
     const { tmpBytes, sharedBytes } = writableSizes(limits);
     const { rlimits } = this.#ground;
     return {
@@ -195,7 +197,10 @@ export class Wardens implements AsyncDisposable {
       uid: INSIDE_UID,
       host_network: network === 'host',
       filter: Buffer.from(filterOfThisMachine()).toString('base64'),
-      cgroups: Array.from({ length: groups }, (_, i) => FIRST_GROUP_DESCRIPTOR + i),
+      cgroups: hierarchies.map(({ files }, i) => ({
+        directory: FIRST_GROUP_DESCRIPTOR + i,
+        files: files.map(({ file, value, optional = false }) => ({ file, value, optional })),
+      })),
     };
   }
 }
