@@ -74,7 +74,15 @@ export class InMemoryCatalogue implements EvaluationCatalogue {
       summary: undefined,
       failure: undefined,
     };
-    return { key: this.#memory.nextNumber(), evaluation, events: [], legs: new Map(), donates: new Map(), ownership: undefined };
+    return {
+      key: this.#memory.nextNumber(),
+      evaluation,
+      events: [],
+      legs: new Map(),
+      donates: new Map(),
+      played: [],
+      ownership: undefined,
+    };
   }
 }
 
