@@ -9,6 +9,7 @@ import { contentToShare, type Played } from './content-to-share.ts';
 import { keptConfig } from './config/kept-config.ts';
 import { loadConfig } from './config/load-config.ts';
 import { systemClock } from './kernel/clock.ts';
+import { InfrastructureError } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
 import { kept } from './kept-results.ts';
 import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
@@ -100,6 +101,7 @@ export class Muster implements AsyncDisposable {
   async evaluateLoaded(suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions = {}): Promise<Summary> {
     const signal = this.#either(options.signal);
     const checkpoint = await this.#store.add(filesystemSource, resolve(input.checkpoint), signal, input.labels);
+    await using _held = await this.#held([checkpoint, suite.files]);
     await using results = await this.#results(options.out, { suite: suite.definition, checkpoint: identity(checkpoint) });
     const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
     const play = async (): Promise<Summary> => {
@@ -127,6 +129,11 @@ export class Muster implements AsyncDisposable {
     const candidates: NamedCheckpoint[] = [];
     for (const uri of input.candidates)
       candidates.push({ uri, checkpoint: await this.#store.add(filesystemSource, resolve(uri), signal, undefined) });
+    await using _held = await this.#held([
+      ...(baseline.kind === 'played' ? [baseline.checkpoint] : []),
+      ...candidates.map(({ checkpoint }) => checkpoint),
+      suiteFiles,
+    ]);
     const compared = {
       baseline: baseline.kind === 'played' ? identity(baseline.checkpoint) : { digest: baseline.digest, recorded: input.baseline },
       candidates: candidates.map(({ checkpoint }) => identity(checkpoint)),
@@ -164,6 +171,19 @@ export class Muster implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
     await this.#pools[Symbol.asyncDispose]();
+  }
+
+  /** Until it is disposed, nobody removes them to make room. */
+  async #held(checkpoints: readonly (StoredCheckpoint | undefined)[]): Promise<AsyncDisposable> {
+    await using stack = new AsyncDisposableStack();
+    for (const checkpoint of checkpoints) {
+      if (!checkpoint) continue;
+      const held = await this.#store.hold(checkpoint.digest);
+      if (!held)
+        throw new InfrastructureError('store.removed', `store: ${checkpoint.digest} was removed before it was played; start again`);
+      stack.use(held);
+    }
+    return stack.move();
   }
 
   #either(signal: AbortSignal | undefined): AbortSignal {

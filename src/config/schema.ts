@@ -133,7 +133,7 @@ export const configSchema = z
         keptBytes: z
           .union([z.literal('unlimited'), byteSizeSchema], { error: 'expected "unlimited", or a number of bytes such as "500GiB"' })
           .describe('for all checkpoints together: a server removes those that were least recently used, never one in use'),
-        unfinishedHours: z.number().positive().max(8760).describe('an upload that nobody goes on with is kept this long'),
+        unfinishedHours: z.number().min(1).max(8760).describe('an upload that nobody goes on with is kept this long'),
       })
       .describe('bounds of checkpoints'),
     store: storeSchema,
