@@ -35,7 +35,10 @@ export class OwnershipLostError extends InfrastructureError {
   }
 }
 
-/** Who plays which evaluation. Times are those of the Muster's clock: fencing is safe whatever they are, only the take-over may be late or early. */
+/**
+ * Who plays which evaluation. Times are those of the Muster's clock: fencing is safe whatever they are, only the take-over may be late or early. Where no
+ * two processes can have a store open, nobody owns anything when it is opened.
+ */
 export interface Ownerships {
   /**
    * Evaluations that are not over and have no owner, or one whose time has passed. Principals take turns: the first of each, then the second
