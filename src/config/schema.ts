@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
 import { byteSizeSchema } from './byte-size.ts';
+import { serverSchema, storeSchema } from './serve-schema.ts';
 
 /**
  * The configuration's only definition: what may be written, what it means, and the types that come of it. It holds no default
@@ -126,6 +127,8 @@ export const configSchema = z
     templates: z.record(templateName, templateSchema),
     evaluation: evaluationSchema,
     checkpoints: z.strictObject({ maxBytes: byteSizeSchema, maxFiles: count(1_000_000) }).describe('bounds for one checkpoint'),
+    store: storeSchema,
+    server: serverSchema,
   })
   .describe('Muster configuration');
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../kernel/clock.ts';
-import { InputError } from '../kernel/errors.ts';
+import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import {
   assertCheckpointPath,
   checkpointDigest,
@@ -76,6 +76,26 @@ export class CheckpointStore {
     const listing = await source.list(uri, options);
     if (listing.kind === 'directory') return this.#keep(source, uri, options, listing, {});
     throw new InputError('checkpoint.not-a-directory', `${uri} is a file; expected a directory of Python modules`);
+  }
+
+  /**
+   * One that was added before, of which only the names of its contents were kept.
+   *
+   * @throws InfrastructureError `store.content-missing` when a file of it is no longer there, or not whole.
+   */
+  async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
+    const stored: StoredFile[] = [];
+    for (const file of files) {
+      const object = await this.#content.find(file.digest, file.size);
+      if (!object) {
+        throw new InfrastructureError(
+          'store.content-missing',
+          `${file.path} of the checkpoint ${digest} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Ask for the evaluation again`,
+        );
+      }
+      stored.push({ path: file.path, ...object });
+    }
+    return { digest, kind, files: stored, labels };
   }
 
   async #keep(

@@ -56,9 +56,19 @@ export class ContentStore {
     }
   }
 
+  /** What is kept under a name; undefined when it is not, or not whole. */
+  async find(digest: Digest, size: number): Promise<StoredObject | undefined> {
+    const hostPath = this.#pathOf(digest);
+    return guarded(hostPath, async () => ((await sizeOf(hostPath)) === size ? { digest, size, hostPath } : undefined));
+  }
+
+  #pathOf(digest: Digest): string {
+    return join(this.#objects, digest.slice('sha256:'.length));
+  }
+
   /** A file of another size under the final name is damaged: the verified one takes its place. */
   async #keep(handle: FileHandle, incoming: string, digest: Digest, size: number): Promise<StoredObject> {
-    const hostPath = join(this.#objects, digest.slice('sha256:'.length));
+    const hostPath = this.#pathOf(digest);
     if ((await sizeOf(hostPath)) !== size) {
       await chmod(incoming, 0o444);
       await handle.sync();

@@ -3,6 +3,7 @@ import { episodesFrom, type StoredEpisode } from '../evaluation-store/episode-lo
 import type { StoredEvent } from '../evaluation-store/event-log.ts';
 import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
 import { OwnershipLostError } from '../evaluation-store/ownership.ts';
+import { InfrastructureError } from '../kernel/errors.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
 import { Conductor, type ConductorConfig, type ConductorOptions } from './conductor.ts';
 import { isOver } from './is-over.ts';
@@ -35,6 +36,7 @@ export class EvaluationService {
   readonly #conductor: Conductor;
   readonly #retention: Retention;
   readonly #closing = new AbortController();
+  #isDraining = false;
 
   constructor(options: ServiceOptions) {
     this.#options = options;
@@ -48,7 +50,7 @@ export class EvaluationService {
   }
 
   get isDraining(): boolean {
-    return this.#closing.signal.aborted;
+    return this.#isDraining;
   }
 
   /** Aborted when the service is to end: what waits for news has waited long enough. */
@@ -65,10 +67,15 @@ export class EvaluationService {
   /**
    * Durable once it resolves.
    *
-   * @throws InputError when something of it is wrong.
+   * @throws InputError when something of it is wrong; InfrastructureError `service.draining` when this process is about to end.
    */
   async submit(submission: Submission, principal: string, signal: AbortSignal, idempotency?: Idempotency): Promise<Acceptance> {
     const { library, newId, store } = this.#options;
+    if (this.#isDraining)
+      throw new InfrastructureError(
+        'service.draining',
+        'this Muster is about to end and accepts nothing more; ask again, another one or the next start answers',
+      );
     const earlier = idempotency && (await store.evaluations.earlier(principal, idempotency));
     if (earlier) return earlier;
     const evaluation = await ordered(submission, principal, newId(), library, signal);
@@ -118,6 +125,11 @@ export class EvaluationService {
     }
   }
 
+  /** Whether no event is known after this one. */
+  async hasNoMore(id: EvaluationId, after: number): Promise<boolean> {
+    return (await this.#options.store.events.after(id, after, 1)).length === 0;
+  }
+
   /** The evaluation when it is over, or as it is when the time has passed, the signal is aborted or the service ends. */
   async whenOver(id: EvaluationId, milliseconds: number, signal: AbortSignal): Promise<StoredEvaluation | undefined> {
     const { store, clock } = this.#options;
@@ -137,8 +149,9 @@ export class EvaluationService {
     return episodesFrom(this.#options.store.episodes, id, arm, from);
   }
 
-  /** Accepts no more work to play, and waits for what is played; what is not over in time is given back. */
+  /** Begins nothing more, and waits for what is played; what is not over in time is given back. */
   async drain(milliseconds: number): Promise<void> {
+    this.#isDraining = true;
     await this.#conductor.drain(milliseconds);
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
     await this.#retention.close();

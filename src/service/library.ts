@@ -1,4 +1,5 @@
 import type { Digest } from '../kernel/ids.ts';
+import type { StopOverride } from '../orchestrator/suite-definition.ts';
 import type { OrderedContent } from './evaluation-order.ts';
 
 /** A checkpoint that a caller names: by where it is, or by what it contains. */
@@ -20,7 +21,7 @@ export interface OrderedSuite {
 /** Brings what callers name to where it is kept under the name of its content. */
 export interface Library {
   /** @param stop a stopping rule in place of the suite's own. @throws InputError `suite.…` */
-  suite(reference: SuiteReference, stop: object | undefined, signal: AbortSignal): Promise<OrderedSuite>;
+  suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite>;
 
   /** @param principal who names it, and has to be allowed to. @throws InputError `checkpoint.…` */
   checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent>;

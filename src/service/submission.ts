@@ -1,5 +1,6 @@
 import type { NewEvaluation } from '../evaluation-store/evaluation-record.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
+import type { StopOverride } from '../orchestrator/suite-definition.ts';
 import type { EvaluationOrder } from './evaluation-order.ts';
 import type { CheckpointReference, Library, SuiteReference } from './library.ts';
 
@@ -7,7 +8,7 @@ import type { CheckpointReference, Library, SuiteReference } from './library.ts'
 export interface Submission {
   readonly suite: SuiteReference;
   /** In place of the suite's own rule. */
-  readonly stop?: object | undefined;
+  readonly stop?: StopOverride | undefined;
   readonly question:
     | { readonly kind: 'evaluation'; readonly checkpoint: CheckpointReference }
     | {
