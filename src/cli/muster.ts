@@ -11,6 +11,8 @@ import { evalCommand } from './eval-command.ts';
 import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
 import { heedOutputErrors, print } from './output.ts';
 import { planCommand } from './plan-command.ts';
+import { serve } from '../serve.ts';
+import { serveCommand } from './serve-command.ts';
 import { evaluatorOf } from './suite-evaluator.ts';
 import { tokenCommand } from './token-command.ts';
 
@@ -31,6 +33,7 @@ program.addCommand(compareCommand(({ config, sandboxes }) => Muster.open(configu
 program.addCommand(
   planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)).copyInheritedSettings(program),
 );
+program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));
 const tokens = tokenCommand((file) => openTokenOffice(configuration(file))).copyInheritedSettings(program);
 for (const command of tokens.commands) command.copyInheritedSettings(tokens);

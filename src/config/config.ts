@@ -19,6 +19,7 @@ export interface Config {
   /** By principal; "default" is for those that are not named. */
   readonly quotas: WrittenConfig['quotas'];
   readonly sources: WrittenConfig['sources'];
+  readonly server: Omit<WrittenConfig['server'], 'concurrentEvaluations'> & { readonly concurrentEvaluations: number };
 }
 
 export interface Machine {
@@ -28,15 +29,21 @@ export interface Machine {
 
 /** @throws InputError `config.state-dir` when there is no home directory to put the default in. */
 export function workedOut(written: WrittenConfig, machine: Machine): Config {
-  const { max, creationConcurrency } = written.pool;
+  const { creationConcurrency } = written.pool;
+  const max = written.pool.max === 'auto' ? Math.max(machine.processors, written.pool.min, 1) : written.pool.max;
   const stateDir = stateDirectory(written.stateDir, machine.environment);
+  const { concurrentEvaluations } = written.server;
   return {
     ...written,
     stateDir,
     store: { url: storeUrl(written.store.url, stateDir, machine.environment) },
+    server: {
+      ...written.server,
+      concurrentEvaluations: concurrentEvaluations === 'auto' ? Math.max(8, 2 * max) : concurrentEvaluations,
+    },
     pool: {
       ...written.pool,
-      max: max === 'auto' ? Math.max(machine.processors, written.pool.min, 1) : max,
+      max,
       creationConcurrency: creationConcurrency === 'auto' ? 8 * machine.processors : creationConcurrency,
     },
   };

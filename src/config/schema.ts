@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
 import { byteSizeSchema } from './byte-size.ts';
+import { serverSchema } from './serve-schema.ts';
 import { quotasSchema, sourcesSchema, storeSchema } from './server-schema.ts';
 
 /**
@@ -139,6 +140,7 @@ export const configSchema = z
     store: storeSchema,
     quotas: quotasSchema,
     sources: sourcesSchema,
+    server: serverSchema,
   })
   .describe('Muster configuration');
 

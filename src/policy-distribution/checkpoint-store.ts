@@ -87,6 +87,26 @@ export class CheckpointStore {
     throw new InputError('checkpoint.not-a-directory', `${uri} is a file; expected a directory of Python modules`);
   }
 
+  /**
+   * One that was added before, of which only the names of its contents were kept.
+   *
+   * @throws InfrastructureError `store.content-missing` when a file of it is no longer there, or not whole.
+   */
+  async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
+    const stored: StoredFile[] = [];
+    for (const file of files) {
+      const object = await this.#content.find(file.digest);
+      if (object?.size !== file.size) {
+        throw new InfrastructureError(
+          'store.content-missing',
+          `${file.path} of the checkpoint ${digest} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Ask for the evaluation again`,
+        );
+      }
+      stored.push({ path: file.path, ...object });
+    }
+    return { digest, kind, files: stored, labels };
+  }
+
   async #keep(
     source: CheckpointSource,
     uri: string,
