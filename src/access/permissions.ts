@@ -34,6 +34,24 @@ export const NEEDS = {
 
 export type Call = keyof typeof NEEDS;
 
+/**
+ * The call that a route of the server is, for its table of routes to be held against this one.
+ *
+ * @param route as fastify writes it: `/v1/evaluations/:id`.
+ * @returns undefined when there is no such call: then nobody may make it.
+ */
+export function callOf(method: string, route: string): Call | undefined {
+  const path = /^\/docs(\/|$)/.test(route) ? '/docs' : route.replace(/:(\w+)/g, '{$1}');
+  const call = `${method} ${path}`;
+  if (isCall(call)) return call;
+  // What may be read may be asked for without its body.
+  return method === 'HEAD' ? callOf('GET', route) : undefined;
+}
+
+function isCall(text: string): text is Call {
+  return Object.hasOwn(NEEDS, text);
+}
+
 export type Permission =
   | { readonly kind: 'allowed' }
   /** Nobody knows who is speaking. */

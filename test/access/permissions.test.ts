@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Caller } from '../../src/access/caller.ts';
-import { NEEDS, permission, type Call } from '../../src/access/permissions.ts';
+import { callOf, NEEDS, permission, type Call } from '../../src/access/permissions.ts';
 import { ROLES, type Role } from '../../src/evaluation-store/tokens.ts';
 
 type Answer = '-' | 'no' | 'yes' | 'own';
@@ -48,6 +48,29 @@ describe('permissions', () => {
 
   it('take a thing for somebody else’s unless it is said whose it is', () => {
     expect(permission('DELETE /v1/evaluations/{id}', callerOf('submitter'))).toEqual({ kind: 'forbidden', needed: 'operator' });
+  });
+});
+
+describe('a route', () => {
+  it.each([
+    ['GET', '/v1/evaluations/:id', 'GET /v1/evaluations/{id}'],
+    ['HEAD', '/v1/evaluations/:id', 'GET /v1/evaluations/{id}'],
+    ['HEAD', '/v1/checkpoints/:sha256', 'HEAD /v1/checkpoints/{sha256}'],
+    ['GET', '/docs/static/*', 'GET /docs'],
+    ['GET', '/docs', 'GET /docs'],
+  ])('%s %s is the call %s', (method, route, call) => {
+    expect(callOf(method, route)).toBe(call);
+  });
+
+  it.each([
+    ['GET', '/v1/checkpoints/:sha256'],
+    ['POST', '/v1/evaluations/:id'],
+    ['GET', '/docsx'],
+    ['PUT', '/docs'],
+    ['GET', '/constructor'],
+    ['', ''],
+  ])('%s %s is none', (method, route) => {
+    expect(callOf(method, route)).toBeUndefined();
   });
 });
 
