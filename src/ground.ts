@@ -90,7 +90,7 @@ export class Ground implements AsyncDisposable {
       sharing: await this.pools.share(template, content, signal),
       pool: await this.pools.of(template, signal),
       provider: settings.provider,
-      maxSandboxes: this.config.pool.max,
+      maxSandboxes: this.pools.sizeOf(template).max,
       costPerSandboxHour: settings.costPerSandboxHour,
       distributor: this.#distributor,
       clock: systemClock,

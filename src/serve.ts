@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import type { Config } from './config/config.ts';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { FinalState } from './evaluation-store/evaluation-record.ts';
 import type { EvaluationStore } from './evaluation-store/evaluation-store.ts';
 import { Ground } from './ground.ts';
 import { systemClock } from './kernel/clock.ts';
@@ -8,10 +10,12 @@ import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from './kernel/ids.ts';
 import { OrderLibrary, type CheckpointDoor } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
+import { endedCounter, figureRoutes, measure } from './server/figures.ts';
 import { createHttpServer } from './server/http-server.ts';
 import type { Reason } from './server/operation-routes.ts';
+import { poolRoutes } from './server/pool-routes.ts';
 import { EvaluationService } from './service/evaluation-service.ts';
-import { Places } from './service/places.ts';
+import { PoolDesk } from './service/pool-desk.ts';
 import { openEvaluationStore } from './stores.ts';
 
 /** The composition root of `muster serve`. */
@@ -34,7 +38,11 @@ export async function serve(config: Config): Promise<RunningServer> {
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openEvaluationStore(config, systemClock));
   const ground = opening.use(await Ground.open(config));
-  const service = createService(config, store, ground);
+  const desk = new PoolDesk(ground.pools, store.audit, systemClock);
+  const registry = new Registry();
+  const service = createService(config, store, ground, desk, endedCounter(registry));
+  measure(registry, service, desk);
+  collectDefaultMetrics({ register: registry });
   const app = await createHttpServer({
     service,
     clock: systemClock,
@@ -43,6 +51,7 @@ export async function serve(config: Config): Promise<RunningServer> {
     maxBodyBytes: config.server.maxBodyBytes,
     maxWaitSeconds: config.server.maxWaitSeconds,
     readiness: () => readiness(service, store),
+    more: [(routes) => poolRoutes(routes, desk), (routes) => figureRoutes(routes, registry)],
   });
   opening.defer(() => app.close());
   service.open();
@@ -52,8 +61,13 @@ export async function serve(config: Config): Promise<RunningServer> {
   return { url, close: () => opened.disposeAsync() };
 }
 
-function createService({ server, pool }: Config, store: EvaluationStore, ground: Ground): EvaluationService {
-  const places = new Map<string, Places>();
+function createService(
+  { server }: Config,
+  store: EvaluationStore,
+  ground: Ground,
+  desk: PoolDesk,
+  onConcluded: (state: FinalState) => void,
+): EvaluationService {
   return new EvaluationService({
     store,
     player: new OrderPlayer(ground),
@@ -62,11 +76,8 @@ function createService({ server, pool }: Config, store: EvaluationStore, ground:
     clock: systemClock,
     log: ground.log,
     newId,
-    placesOf: (template) => {
-      const known = places.get(template) ?? new Places(pool.max, systemClock);
-      places.set(template, known);
-      return known;
-    },
+    placesOf: (template) => desk.placesOf(template),
+    onConcluded,
     config: {
       slots: server.concurrentEvaluations,
       ownershipMilliseconds: server.ownershipSeconds * 1000,

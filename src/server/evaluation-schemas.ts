@@ -191,6 +191,8 @@ export const episodeSchema = z
 
 export type EpisodeLine = z.infer<typeof episodeSchema>;
 
+export const textSchema = z.string();
+
 /** A stream of text: it is not checked while it flows. */
 export const textStreamSchema = z.custom<Readable>().meta({ type: 'string' });
 

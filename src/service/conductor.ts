@@ -1,3 +1,4 @@
+import type { FinalState } from '../evaluation-store/evaluation-record.ts';
 import type { Claimable } from '../evaluation-store/ownership.ts';
 import type { EvaluationStore } from '../evaluation-store/evaluation-store.ts';
 import { within } from '../kernel/deadline.ts';
@@ -28,6 +29,7 @@ export interface ConductorOptions {
   readonly log: Log;
   readonly news: News;
   readonly config: ConductorConfig;
+  readonly onConcluded?: ((state: FinalState) => void) | undefined;
   /** The sandboxes of a template, shared out between evaluations. */
   readonly placesOf: (template: string) => Places;
 }
@@ -123,7 +125,7 @@ export class Conductor {
   }
 
   #play(claimed: Claimable, begin: (options: ConstructorParameters<typeof Performance>[1]) => Performance): void {
-    const { store, player, clock, log, config, news, placesOf } = this.#options;
+    const { store, player, clock, log, config, news, placesOf, onConcluded } = this.#options;
     const shares = new DisposableStack();
     const performance = begin({
       store,
@@ -131,6 +133,7 @@ export class Conductor {
       clock,
       log,
       ...config,
+      onConcluded,
       onNews: () => news.announce(claimed.id),
       share: (template) => shares.use(placesOf(template).join(claimed)),
     });

@@ -1,5 +1,5 @@
 import type { Conclusion } from '../evaluation-store/evaluation-course.ts';
-import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
+import type { FinalState, StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
 import type { EvaluationStore } from '../evaluation-store/evaluation-store.ts';
 import { OwnershipLostError, type Ownership } from '../evaluation-store/ownership.ts';
 import { cacheKey } from '../evaluation-store/result-cache.ts';
@@ -25,6 +25,8 @@ export interface PerformanceOptions {
   readonly log: Log;
   readonly ownershipMilliseconds: number;
   readonly reportMilliseconds: number;
+  /** It has come to its end, and that is durable. */
+  readonly onConcluded?: ((state: FinalState) => void) | undefined;
   /** Something happened to the evaluation that others may be waiting for. */
   readonly onNews: () => void;
   /** What it may have of the sandboxes of a template. */
@@ -59,8 +61,12 @@ export class Performance {
     const { evaluation } = this.#ownership;
     try {
       const conclusion = await this.#perform();
-      if (conclusion) await store.course.conclude(this.#ownership, conclusion);
-      else if (this.#stop.reason !== 'lost') await store.ownerships.release(this.#ownership);
+      if (conclusion) {
+        await store.course.conclude(this.#ownership, conclusion);
+        this.#options.onConcluded?.(conclusion.state);
+      } else if (this.#stop.reason !== 'lost') {
+        await store.ownerships.release(this.#ownership);
+      }
     } catch (error) {
       const isLost = error instanceof OwnershipLostError;
       log.warn({ evaluation, error: messageOf(error) }, isLost ? 'another Muster took the evaluation over' : 'the evaluation was left');
