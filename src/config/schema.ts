@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
 import { byteSizeSchema } from './byte-size.ts';
+import { serverSchema } from './serve-schema.ts';
+import { quotasSchema, sourcesSchema, storeSchema } from './server-schema.ts';
 
 /**
  * The configuration's only definition: what may be written, what it means, and the types that come of it. It holds no default
@@ -125,7 +127,20 @@ export const configSchema = z
     pool: poolSchema,
     templates: z.record(templateName, templateSchema),
     evaluation: evaluationSchema,
-    checkpoints: z.strictObject({ maxBytes: byteSizeSchema, maxFiles: count(1_000_000) }).describe('bounds for one checkpoint'),
+    checkpoints: z
+      .strictObject({
+        maxBytes: byteSizeSchema.describe('for one checkpoint'),
+        maxFiles: count(1_000_000).describe('in one checkpoint'),
+        keptBytes: z
+          .union([z.literal('unlimited'), byteSizeSchema], { error: 'expected "unlimited", or a number of bytes such as "500GiB"' })
+          .describe('for all checkpoints together: a server removes those that were least recently used, never one in use'),
+        unfinishedHours: z.number().min(1).max(8760).describe('an upload that nobody goes on with is kept this long'),
+      })
+      .describe('bounds of checkpoints'),
+    store: storeSchema,
+    quotas: quotasSchema,
+    sources: sourcesSchema,
+    server: serverSchema,
   })
   .describe('Muster configuration');
 
