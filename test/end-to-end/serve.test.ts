@@ -73,7 +73,7 @@ describe('muster serve', () => {
     const next = await MusterServer.start(stage, config);
     await next.command.until('the webhook arrives', () => receiver.received.length > 1);
     const { headers, body } = receiver.received.at(-1) ?? {};
-    const signed = `${headers?.['webhook-id']}.${headers?.['webhook-timestamp']}.${body}`;
+    const signed = [headers?.['webhook-id'], headers?.['webhook-timestamp'], body].join('.');
     expect(headers?.['webhook-signature']).toBe(`v1,${createHmac('sha256', secret).update(signed).digest('base64')}`);
     expect(JSON.parse(body ?? '')).toMatchObject({
       type: 'evaluation.ended',

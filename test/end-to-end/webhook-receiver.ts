@@ -23,10 +23,10 @@ export class WebhookReceiver implements AsyncDisposable {
     const { port } = z.object({ port: z.int() }).parse(server.address());
     const receiver = new WebhookReceiver(server, port);
     server.on('request', (request, response) => {
-      void text(request).then((body) => {
-        receiver.received.push({ headers: request.headers, body });
+      void (async () => {
+        receiver.received.push({ headers: request.headers, body: await text(request) });
         response.writeHead(receiver.status).end();
-      });
+      })();
     });
     return receiver;
   }
