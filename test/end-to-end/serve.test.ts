@@ -115,3 +115,25 @@ describe('muster serve', () => {
     expect(await server.command.ended).toMatchObject({ exitCode: 0 });
   });
 });
+
+describe('the commands that speak to a server', () => {
+  it('submit, watch, list and cancel evaluations, and scale pools', async () => {
+    await using stage = await Stage.open();
+    const server = await MusterServer.start(stage, await configOf(stage));
+    const at = ['--server', server.url];
+    const submitted = await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '7', ...at]);
+    expect(submitted).toMatchObject({ exitCode: 0, stderr: '' });
+    const id = submitted.stdout.trim();
+    const watched = await stage.run(['watch', id, ...at]);
+    expect(watched.exitCode).toBe(0);
+    expect(watched.stdout).toContain('50, as many as the stopping rule asked for');
+    expect((await stage.run(['list', '--run', 'r', ...at])).stdout).toMatch(new RegExp(`^${id} .* finished +cartpole +r@7 `));
+    expect((await stage.run(['cancel', id, ...at])).stdout).toContain('finished');
+    expect((await stage.run(['pool', 'scale', 'local', '--max', '3', ...at])).stdout).toContain('max 3');
+    const refused = await stage.run(['submit', 'no-such-suite', '-c', LATE, ...at]);
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(refused.stderr).toContain('the server has no suite "no-such-suite"');
+    server.command.signal('SIGTERM');
+    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
+  });
+});
