@@ -74,10 +74,15 @@ export class Ground implements AsyncDisposable {
     return this.keepSuite(await readSuite(input), outer);
   }
 
+  /** Brings a directory of Python modules into the store. */
+  addModules(directory: string, outer?: AbortSignal): Promise<StoredCheckpoint> {
+    return this.checkpoints.addDirectory(filesystemSource, directory, this.either(outer));
+  }
+
   /** Brings the files of a suite that was read into the store. */
   async keepSuite({ parsed, directory }: ReadSuite, outer?: AbortSignal): Promise<LoadedSuite> {
     if (directory === undefined) return { definition: defineSuite(parsed, undefined), files: undefined };
-    const files = await this.checkpoints.addDirectory(filesystemSource, directory, this.either(outer));
+    const files = await this.addModules(directory, outer);
     return { definition: defineSuite(parsed, files.digest), files };
   }
 

@@ -1,5 +1,6 @@
 import type { Ground } from './ground.ts';
 import { canonicalJson, digestOf } from './kernel/canonical-json.ts';
+import { InfrastructureError } from './kernel/errors.ts';
 import type { Digest } from './kernel/ids.ts';
 import type { EpisodeJournal } from './evaluation-store/episode-journal.ts';
 import { compare } from './orchestrator/compare.ts';
@@ -34,8 +35,8 @@ export class OrderPlayer implements Player {
 
   async #evaluate(order: OrderOf<'evaluation'>, course: PlayCourse): Promise<Answer> {
     const suite = orderedSuite(order);
-    const suiteFiles = order.suiteFiles && (await this.#restored(order.suiteFiles));
-    const checkpoint = await this.#restored(order.checkpoint);
+    const suiteFiles = order.suiteFiles && (await this.#suiteFiles(order.suiteFiles, course.signal));
+    const checkpoint = await this.#checkpoint(order.checkpoint, course.signal);
     const context = await this.#context({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
     using _sharing = context.sharing;
     const journal = this.#journal(course, suite, drawOf(suite), 0, checkpoint.digest);
@@ -50,10 +51,11 @@ export class OrderPlayer implements Player {
 
   async #compare(order: OrderOf<'comparison'>, course: PlayCourse): Promise<Answer> {
     const suite = orderedSuite(order);
-    const suiteFiles = order.suiteFiles && (await this.#restored(order.suiteFiles));
-    const baseline = await this.#restored(order.baseline);
+    const suiteFiles = order.suiteFiles && (await this.#suiteFiles(order.suiteFiles, course.signal));
+    const baseline = await this.#checkpoint(order.baseline, course.signal);
     const candidates = [];
-    for (const content of order.candidates) candidates.push({ checkpoint: await this.#restored(content), uri: content.uri });
+    for (const content of order.candidates)
+      candidates.push({ checkpoint: await this.#checkpoint(content, course.signal), uri: content.uri });
     const checkpoints = [baseline, ...candidates.map(({ checkpoint }) => checkpoint)];
     const context = await this.#context({ suite, suiteFiles, checkpoints }, course);
     using _sharing = context.sharing;
@@ -73,8 +75,24 @@ export class OrderPlayer implements Player {
     });
   }
 
-  #restored({ digest, kind, files, labels }: OrderedContent): Promise<StoredCheckpoint> {
-    return this.#ground.checkpoints.restore({ digest, kind, files, labels });
+  #checkpoint(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
+    return this.#restored(content, () => this.#ground.addCheckpoint(content.uri, this.#ground.either(signal), content.labels));
+  }
+
+  #suiteFiles(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
+    return this.#restored(content, () => this.#ground.addModules(content.uri, signal));
+  }
+
+  /** Another machine may have accepted the order: what it kept is read again from where it was, and has to be the same. */
+  async #restored({ digest, kind, files, labels }: OrderedContent, read: () => Promise<StoredCheckpoint>): Promise<StoredCheckpoint> {
+    try {
+      return await this.#ground.checkpoints.restore({ digest, kind, files, labels });
+    } catch (error) {
+      if (!(error instanceof InfrastructureError) || error.code !== 'store.content-missing') throw error;
+      const again = await read().catch(() => undefined);
+      if (again?.digest !== digest) throw error;
+      return again;
+    }
   }
 
   async #context(played: Parameters<Ground['context']>[0], course: PlayCourse): Promise<EvaluateContext> {

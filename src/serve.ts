@@ -16,6 +16,7 @@ import type { Reason } from './server/operation-routes.ts';
 import { poolRoutes } from './server/pool-routes.ts';
 import { EvaluationService } from './service/evaluation-service.ts';
 import { PoolDesk } from './service/pool-desk.ts';
+import { WebhookDeliverer, type WebhookSender } from './service/webhook-deliverer.ts';
 import { openEvaluationStore } from './stores.ts';
 
 /** The composition root of `muster serve`. */
@@ -40,7 +41,12 @@ export async function serve(config: Config): Promise<RunningServer> {
   const ground = opening.use(await Ground.open(config));
   const desk = new PoolDesk(ground.pools, store.audit, systemClock);
   const registry = new Registry();
-  const service = createService(config, store, ground, desk, endedCounter(registry));
+  const webhooks = createDeliverer(config, store, ground);
+  const countEnded = endedCounter(registry);
+  const service = createService(config, store, ground, desk, (state) => {
+    countEnded(state);
+    webhooks.look();
+  });
   measure(registry, service, desk);
   collectDefaultMetrics({ register: registry });
   const app = await createHttpServer({
@@ -53,7 +59,9 @@ export async function serve(config: Config): Promise<RunningServer> {
     readiness: () => readiness(service, store),
     more: [(routes) => poolRoutes(routes, desk), (routes) => figureRoutes(routes, registry)],
   });
-  opening.defer(() => app.close());
+  opening.defer(() => closed(app));
+  webhooks.open();
+  opening.defer(() => webhooks.close());
   service.open();
   opening.defer(() => service.drain(config.server.drainSeconds * 1000));
   const url = await listen(config, (host, port) => app.listen({ host, port }));
@@ -85,9 +93,32 @@ function createService(
       reportMilliseconds: server.reportSeconds * 1000,
       retentionMilliseconds: server.retentionDays * 86_400_000,
       staleness: server.staleness,
+      deliversWebhooks: server.webhookSecret !== '',
     },
   });
 }
+
+/** Answers on their way have a moment to be taken. */
+const CLOSING_MILLISECONDS = 5000;
+
+async function closed(app: Awaited<ReturnType<typeof createHttpServer>>): Promise<void> {
+  using _late = systemClock.after(CLOSING_MILLISECONDS, () => app.server.closeAllConnections());
+  await app.close();
+}
+
+function createDeliverer({ server: { webhookSecret } }: Config, store: EvaluationStore, { log }: Ground): WebhookDeliverer {
+  const secret = webhookSecret === '' ? undefined : webhookSecret;
+  return new WebhookDeliverer({ outbox: store.webhooks, sender: FETCH_SENDER, secret, clock: systemClock, log });
+}
+
+const FETCH_SENDER: WebhookSender = {
+  post: async (url, headers, body, signal) => {
+    const answer = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' });
+    // What it says is of no interest, but it holds the connection.
+    await answer.body?.cancel();
+    return answer.status;
+  },
+};
 
 /** On the loopback interface every file that this user can read may be named, as on the command line. */
 const OPEN_DOOR: CheckpointDoor = {

@@ -12,7 +12,11 @@ import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
 import { heedOutputErrors, print } from './output.ts';
 import { planCommand } from './plan-command.ts';
 import { serve } from '../serve.ts';
+import { clientFor, suiteToSend } from '../server-client.ts';
+import { cancelCommand, listCommand, poolCommand } from './server-commands.ts';
 import { serveCommand } from './serve-command.ts';
+import { submitCommand } from './submit-command.ts';
+import { watchCommand } from './watch-command.ts';
 import { evaluatorOf } from './suite-evaluator.ts';
 import { tokenCommand } from './token-command.ts';
 
@@ -34,6 +38,9 @@ program.addCommand(
   planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)).copyInheritedSettings(program),
 );
 program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
+for (const command of [submitCommand(clientFor, suiteToSend), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
+  program.addCommand(command.copyInheritedSettings(program));
+program.addCommand(poolCommand(clientFor).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));
 const tokens = tokenCommand((file) => openTokenOffice(configuration(file))).copyInheritedSettings(program);
 for (const command of tokens.commands) command.copyInheritedSettings(tokens);

@@ -27,6 +27,11 @@ export const serverSchema = z
       .enum(['keep', 'cancel-waiting'])
       .describe('what becomes of waiting evaluations when a newer version of their run is submitted'),
     maxWaitSeconds: z.number().min(0).max(3600).describe('longest ?wait that a caller may ask for'),
+    webhookSecret: z
+      .string()
+      .max(1024)
+      .refine((secret) => secret === '' || secret.length >= 24, 'expected nothing, or 24 characters at least')
+      .describe('that webhooks are signed with; without one none are accepted'),
     maxBodyBytes: byteSizeSchema.describe('of a request, checkpoints excepted'),
   })
   .describe('`muster serve`');

@@ -81,10 +81,10 @@ export const stoppingSchema = z
 /** A rule in place of a suite's own, whose confidence it keeps unless it says another. */
 export const stopOverrideSchema = z
   .discriminatedUnion('rule', [
-    stoppingSchema.options[0].extend({ confidence: confidence.unwrap().exactOptional() }),
-    stoppingSchema.options[1].extend({ confidence: confidence.unwrap().exactOptional() }),
-    stoppingSchema.options[2].extend({ confidence: confidence.unwrap().exactOptional() }),
-    stoppingSchema.options[3].extend({ confidence: confidence.unwrap().exactOptional() }),
+    stoppingSchema.options[0].extend({ confidence: confidence.unwrap().optional() }),
+    stoppingSchema.options[1].extend({ confidence: confidence.unwrap().optional() }),
+    stoppingSchema.options[2].extend({ confidence: confidence.unwrap().optional() }),
+    stoppingSchema.options[3].extend({ confidence: confidence.unwrap().optional() }),
   ])
   .describe("a stopping rule in place of the suite's own, whose confidence it keeps unless it says another");
 

@@ -49,11 +49,15 @@ export function eventRoutes(instance: FastifyInstance, { service, clock }: Strea
       // Browsers come back when a stream ends, unless they are told that there is no more.
       if (isOver(evaluation) && (await service.hasNoMore(evaluation.id, after))) return reply.code(204).send(undefined);
       const events = service.follow(evaluation.id, after, goneSignal(request));
-      return reply
-        .header('content-type', 'text/event-stream; charset=utf-8')
-        .header('cache-control', 'no-store')
-        .header('x-accel-buffering', 'no')
-        .send(textStream(eventStream(events, clock)));
+      return (
+        reply
+          .header('content-type', 'text/event-stream; charset=utf-8')
+          .header('cache-control', 'no-store')
+          // It is the connection's only use; kept alive it would hold up the server's end.
+          .header('connection', 'close')
+          .header('x-accel-buffering', 'no')
+          .send(textStream(eventStream(events, clock)))
+      );
     },
   );
 }

@@ -3,9 +3,11 @@ import { episodesFrom, type StoredEpisode } from '../evaluation-store/episode-lo
 import type { StoredEvent } from '../evaluation-store/event-log.ts';
 import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
 import { OwnershipLostError } from '../evaluation-store/ownership.ts';
-import { InfrastructureError } from '../kernel/errors.ts';
+import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
+import { concluded } from './concluded.ts';
 import { Conductor, type ConductorConfig, type ConductorOptions } from './conductor.ts';
+import { orderSchema } from './evaluation-order.ts';
 import { isOver } from './is-over.ts';
 import type { Library } from './library.ts';
 import { News } from './news.ts';
@@ -15,6 +17,8 @@ import { ordered, type Submission } from './submission.ts';
 export interface ServiceConfig extends ConductorConfig, RetentionConfig {
   /** `cancel-waiting`: a newer version of a run cancels those of older ones that have not begun. */
   readonly staleness: 'keep' | 'cancel-waiting';
+  /** Without it, whoever asks for a webhook is told so in place of waiting for it in vain. */
+  readonly deliversWebhooks: boolean;
 }
 
 export interface ServiceOptions extends Omit<ConductorOptions, 'news' | 'config'> {
@@ -78,6 +82,11 @@ export class EvaluationService {
       );
     const earlier = idempotency && (await store.evaluations.earlier(principal, idempotency));
     if (earlier) return earlier;
+    if (submission.webhook && !this.#options.config.deliversWebhooks)
+      throw new InputError(
+        'webhook.disabled',
+        'webhook: the server signs none, as server.webhookSecret is not set; set it, or follow the events',
+      );
     const evaluation = await ordered(submission, principal, newId(), library, signal);
     const acceptance = await store.evaluations.accept(evaluation, idempotency);
     if (acceptance.kind === 'accepted') {
@@ -101,7 +110,7 @@ export class EvaluationService {
     const asked = await store.evaluations.requestCancel(id);
     this.#conductor.cancel(id);
     if (asked?.state !== 'waiting') return asked;
-    await this.#endWaiting(id);
+    await this.#endWaiting(asked);
     return store.evaluations.find(id);
   }
 
@@ -171,12 +180,13 @@ export class EvaluationService {
   }
 
   /** Nothing happens when somebody plays it by now: they have been told. */
-  async #endWaiting(id: EvaluationId): Promise<void> {
-    const { store, owner, config } = this.#options;
+  async #endWaiting({ id, request }: StoredEvaluation): Promise<void> {
+    const { store, owner, config, onConcluded } = this.#options;
     const ownership = await store.ownerships.claim(id, owner, config.ownershipMilliseconds);
     if (!ownership) return;
     try {
-      await store.course.conclude(ownership, { state: 'cancelled', webhooks: [] });
+      await store.course.conclude(ownership, concluded(id, orderSchema.safeParse(request).data, { state: 'cancelled' }));
+      onConcluded?.('cancelled');
     } catch (error) {
       if (!(error instanceof OwnershipLostError)) throw error;
     }

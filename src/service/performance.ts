@@ -11,7 +11,7 @@ import { ComparisonFailedError } from '../orchestrator/compare.ts';
 import { EvaluationFailedError } from '../orchestrator/evaluate.ts';
 import type { PlaceShare } from '../orchestrator/place-share.ts';
 import { RunFailedError } from '../orchestrator/run-failed-error.ts';
-import { concludedBody } from './concluded-body.ts';
+import { concluded } from './concluded.ts';
 import { orderOf, type EvaluationOrder } from './evaluation-order.ts';
 import { keepOwned } from './keep-owned.ts';
 import type { Answer, PlayCourse, Player } from './player.ts';
@@ -174,9 +174,7 @@ export class Performance {
   }
 
   #concluded(order: EvaluationOrder, end: Omit<Conclusion, 'webhooks'>): Conclusion {
-    const { evaluation } = this.#ownership;
-    const webhooks = order.webhook ? [{ url: order.webhook.url, body: concludedBody(evaluation, end) }] : [];
-    return { ...end, webhooks };
+    return concluded(this.#ownership.evaluation, order, end);
   }
 }
 

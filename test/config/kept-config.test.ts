@@ -6,6 +6,7 @@ it('what is kept of the configuration has the names of environment variables and
   const environment = {
     HOME: '/home/someone',
     MUSTER_TEMPLATES__LOCAL__ENVIRONMENT__API_KEY: 'hush',
+    MUSTER_SERVER__WEBHOOK_SECRET: 'hush-hush-hush-hush-hush-hush',
     MUSTER_STORE__URL: 'postgresql://muster:hush@db/muster',
   };
   const config = loadConfig({ processors: 8, environment });
@@ -16,6 +17,7 @@ it('what is kept of the configuration has the names of environment variables and
   expect(kept).toEqual({
     ...config,
     store: { url: '(not kept)' },
+    server: { ...config.server, webhookSecret: '(not kept)' },
     templates: { local: { ...config.templates['local'], environment: { API_KEY: '(not kept)' } } },
   });
 });

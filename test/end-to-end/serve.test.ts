@@ -1,8 +1,10 @@
+import { createHmac } from 'node:crypto';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { summarySchema } from '../../src/orchestrator/summary.ts';
 import { MusterServer, suiteOf } from './muster-server.ts';
 import { CARTPOLE, LATE, Stage } from './stage.ts';
+import { WebhookReceiver } from './webhook-receiver.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
@@ -43,13 +45,44 @@ describe('muster serve', () => {
     const config = await stage.write('drain.json', { server: { port: 0, drainSeconds: 0 }, pool: { max: 2 } });
     const first = await MusterServer.start(stage, config);
     const { id } = await first.submit({ suite: await suiteOf(CARTPOLE), checkpoint: { uri: LATE }, stop: STOP });
+    const events = await fetch(`${first.url}/v1/evaluations/${id}/events`);
     await first.command.until('episodes are stored', async () => (await first.indices(id)).length >= 20);
     first.command.signal('SIGTERM');
+    // Whoever follows is let go, and keeps nobody from ending.
+    expect(await events.text()).toContain('"state":"running"');
     expect(await first.command.ended).toMatchObject({ exitCode: 0 });
     const second = await MusterServer.start(stage, config);
     expect(await second.untilOver(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: EPISODES } } });
     second.command.signal('SIGTERM');
     await second.command.ended;
+  });
+
+  it('tells a webhook of the end, signed, and sends it again after a restart when nobody took it', async () => {
+    await using stage = await Stage.open();
+    const secret = 'shared with the receiver';
+    await using receiver = await WebhookReceiver.start();
+    const config = await stage.write('hooks.json', { server: { port: 0, webhookSecret: secret }, pool: { max: 2 } });
+    const server = await MusterServer.start(stage, config);
+    receiver.status = 500;
+    const stop = { rule: 'fixed', episodes: 10 };
+    const { id } = await server.submit({ suite: await suiteOf(CARTPOLE), checkpoint: { uri: LATE }, stop, webhook: { url: receiver.url } });
+    await server.command.until('the webhook was refused', () => receiver.received.length > 0);
+    server.command.signal('SIGTERM');
+    await server.command.ended;
+    receiver.status = 204;
+    const next = await MusterServer.start(stage, config);
+    await next.command.until('the webhook arrives', () => receiver.received.length > 1);
+    const { headers, body } = receiver.received.at(-1) ?? {};
+    const signed = [headers?.['webhook-id'], headers?.['webhook-timestamp'], body].join('.');
+    expect(headers?.['webhook-signature']).toBe(`v1,${createHmac('sha256', secret).update(signed).digest('base64')}`);
+    expect(JSON.parse(body ?? '')).toMatchObject({
+      type: 'evaluation.ended',
+      evaluation: id,
+      state: 'finished',
+      summary: { partial: false },
+    });
+    next.command.signal('SIGTERM');
+    expect(await next.command.ended).toMatchObject({ exitCode: 0 });
   });
 
   it('says so when another has its state open', async () => {
@@ -78,6 +111,28 @@ describe('muster serve', () => {
     const early = LATE.replace('late', 'early');
     const verdict = await server.submit({ suite: 'cartpole', checkpoint: { uri: early }, baseline: { uri: LATE } }, '?wait=30');
     expect(verdict).toMatchObject({ kind: 'comparison', state: 'finished', summary: { verdict: 'regress' } });
+    server.command.signal('SIGTERM');
+    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('the commands that speak to a server', () => {
+  it('submit, watch, list and cancel evaluations, and scale pools', async () => {
+    await using stage = await Stage.open();
+    const server = await MusterServer.start(stage, await configOf(stage));
+    const at = ['--server', server.url];
+    const submitted = await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '7', ...at]);
+    expect(submitted).toMatchObject({ exitCode: 0, stderr: '' });
+    const id = submitted.stdout.trim();
+    const watched = await stage.run(['watch', id, ...at]);
+    expect(watched.exitCode).toBe(0);
+    expect(watched.stdout).toContain('50, as many as the stopping rule asked for');
+    expect((await stage.run(['list', '--run', 'r', ...at])).stdout).toMatch(new RegExp(`^${id} .* finished +cartpole +r@7 `));
+    expect((await stage.run(['cancel', id, ...at])).stdout).toContain('finished');
+    expect((await stage.run(['pool', 'scale', 'local', '--max', '3', ...at])).stdout).toContain('max 3');
+    const refused = await stage.run(['submit', 'no-such-suite', '-c', LATE, ...at]);
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(refused.stderr).toContain('the server has no suite "no-such-suite"');
     server.command.signal('SIGTERM');
     expect(await server.command.ended).toMatchObject({ exitCode: 0 });
   });

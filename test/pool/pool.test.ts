@@ -473,7 +473,7 @@ describe('the end', () => {
 });
 
 describe('a pool that is resized', () => {
-  it('serves who waits when it grows, and lets go of what is idle when it shrinks', async () => {
+  test('serves who waits when it grows, and lets go of what is idle when it shrinks', async () => {
     await using scene = await fakePool({ config: { max: 1, idleSeconds: 10 } });
     const { pool, clock, provider } = scene;
     const first = await scene.lease();

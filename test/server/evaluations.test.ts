@@ -96,6 +96,12 @@ describe('asking for an evaluation', () => {
     expect(answer.json).toMatchObject({ status: 400, code: 'request.invalid', errors: [{ field, detail: expect.any(String) }] });
   });
 
+  it('with a webhook is refused where none can be signed', async () => {
+    await using server = await ServerScene.open({ deliversWebhooks: false });
+    const body = { ...ASKED, webhook: { url: 'https://example.org/hook' } };
+    expect(await server.send('POST', '/v1/evaluations', { body })).toMatchObject({ status: 422, json: { code: 'webhook.disabled' } });
+  });
+
   it('with a suite that does not exist is refused with what there is', async () => {
     await using server = await ServerScene.open();
     const answer = await server.send('POST', '/v1/evaluations', { body: { ...ASKED, suite: 'unknown' } });

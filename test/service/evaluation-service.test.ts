@@ -105,8 +105,9 @@ describe('an evaluation that nobody wants any more', () => {
   it('is over at once when it has not begun', async () => {
     const scene = new ServiceScene();
     const service = scene.service();
-    const id = await submitted(service, submission(10));
+    const id = await submitted(service, submission(10, { webhook: { url: 'https://example.org/hook' } }));
     expect(await service.cancel(id)).toMatchObject({ state: 'cancelled', summary: undefined });
+    expect(await scene.store.webhooks.take(10, 1000)).toMatchObject([{ body: { evaluation: id, state: 'cancelled' } }]);
     service.open();
     await scene.clock.advance(2000);
     expect(scene.player.played).toEqual([]);

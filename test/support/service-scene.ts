@@ -141,6 +141,7 @@ export class ServiceScene {
         pollMilliseconds: 1000,
         retentionMilliseconds: 86_400_000,
         staleness: 'keep',
+        deliversWebhooks: true,
         ...config,
       },
     });
