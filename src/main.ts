@@ -1,32 +1,27 @@
-import { join, resolve } from 'node:path';
-import { pino } from 'pino';
+import { resolve } from 'node:path';
 import type { RunningComparison } from './aggregation/paired-fold.ts';
-import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import { openRecordedEvaluation } from './adapters/results/recorded-evaluation.ts';
 import { ResultsDirectory } from './adapters/results/results-directory.ts';
 import type { Config } from './config/config.ts';
-import { contentToShare, type Played } from './content-to-share.ts';
 import { keptConfig } from './config/kept-config.ts';
 import { loadConfig } from './config/load-config.ts';
-import { systemClock } from './kernel/clock.ts';
-import type { Log } from './kernel/log.ts';
+import { Ground, type LoadedSuite } from './ground.ts';
 import { kept } from './kept-results.ts';
-import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import { compare as compareOn, ComparisonFailedError, type ComparisonTermsInput, type NamedCheckpoint } from './orchestrator/compare.ts';
 import type { ComparisonSummary } from './orchestrator/comparison-summary.ts';
 import type { Baseline } from './orchestrator/comparison.ts';
 import { evaluate as evaluateOn, EvaluationFailedError } from './orchestrator/evaluate.ts';
 import type { Progress } from './orchestrator/progress.ts';
 import { recordedBaseline } from './orchestrator/recorded-baseline.ts';
-import { defineSuite, type SuiteDefinition } from './orchestrator/suite-definition.ts';
+import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import type { Summary } from './orchestrator/summary.ts';
-import { CheckpointStore, type StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
-import { Distributor } from './policy-distribution/distributor.ts';
-import { Pools } from './pools.ts';
-import { readSuite, type SuiteInput } from './suite-input.ts';
+import type { StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
+import type { SuiteInput } from './suite-input.ts';
+
+export type { LoadedSuite } from './ground.ts';
 
 /**
- * The composition root, with pools.ts: where the domain meets its adapters. Everything that is opened here is closed with the Muster
+ * The composition root, with ground.ts, pools.ts and serve.ts: where the domain meets its adapters. Everything that is opened here is closed with the Muster
  * that it belongs to.
  */
 
@@ -37,12 +32,6 @@ export interface CheckpointInput {
 }
 
 export interface EvaluationInput extends SuiteInput, CheckpointInput {}
-
-/** A suite with its files as they were when it was read: what happens to them afterwards changes nothing. */
-export interface LoadedSuite {
-  readonly definition: SuiteDefinition;
-  readonly files: StoredCheckpoint | undefined;
-}
 
 export interface EvaluationOptions {
   readonly signal?: AbortSignal;
@@ -67,25 +56,15 @@ export interface ComparisonOptions {
 }
 
 export class Muster implements AsyncDisposable {
-  readonly #config: Config;
-  readonly #log: Log;
-  readonly #store: CheckpointStore;
-  readonly #pools: Pools;
-  readonly #distributor = new Distributor();
-  readonly #closing = new AbortController();
+  readonly #ground: Ground;
 
-  private constructor(config: Config, log: Log, store: CheckpointStore) {
-    this.#config = config;
-    this.#log = log;
-    this.#store = store;
-    this.#pools = new Pools(config, systemClock, log);
+  private constructor(ground: Ground) {
+    this.#ground = ground;
   }
 
   /** @throws InfrastructureError when the state directory cannot be used. */
   static async open(config: Config): Promise<Muster> {
-    const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
-    const store = await CheckpointStore.open({ directory: join(config.stateDir, 'store'), limits: config.checkpoints, clock: systemClock });
-    return new Muster(config, log, store);
+    return new Muster(await Ground.open(config));
   }
 
   /**
@@ -98,12 +77,13 @@ export class Muster implements AsyncDisposable {
 
   /** For several checkpoints on the same suite. @throws as `evaluate` does. */
   async evaluateLoaded(suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions = {}): Promise<Summary> {
-    const signal = this.#either(options.signal);
-    const checkpoint = await this.#store.add(filesystemSource, resolve(input.checkpoint), signal, input.labels);
+    const signal = this.#ground.either(options.signal);
+    const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal, input.labels);
+    await using _held = await this.#ground.hold([checkpoint, suite.files]);
     await using results = await this.#results(options.out, { suite: suite.definition, checkpoint: identity(checkpoint) });
     const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
     const play = async (): Promise<Summary> => {
-      const context = await this.#context({ ...request, checkpoints: [checkpoint] }, signal);
+      const context = await this.#ground.context({ ...request, checkpoints: [checkpoint] }, signal);
       using _sharing = context.sharing;
       return await evaluateOn(context, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
@@ -121,12 +101,16 @@ export class Muster implements AsyncDisposable {
    * as `ComparisonFailedError` with the partial summary once episodes have been played.
    */
   async compare(input: ComparisonInput, options: ComparisonOptions = {}): Promise<ComparisonSummary> {
-    const signal = this.#either(options.signal);
+    const signal = this.#ground.either(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
     const baseline = await this.#baseline(input.baseline, suite, signal);
     const candidates: NamedCheckpoint[] = [];
-    for (const uri of input.candidates)
-      candidates.push({ uri, checkpoint: await this.#store.add(filesystemSource, resolve(uri), signal, undefined) });
+    for (const uri of input.candidates) candidates.push({ uri, checkpoint: await this.#ground.addCheckpoint(uri, signal) });
+    await using _held = await this.#ground.hold([
+      ...(baseline.kind === 'played' ? [baseline.checkpoint] : []),
+      ...candidates.map(({ checkpoint }) => checkpoint),
+      suiteFiles,
+    ]);
     const compared = {
       baseline: baseline.kind === 'played' ? identity(baseline.checkpoint) : { digest: baseline.digest, recorded: input.baseline },
       candidates: candidates.map(({ checkpoint }) => identity(checkpoint)),
@@ -135,7 +119,7 @@ export class Muster implements AsyncDisposable {
     const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
     const play = async (): Promise<ComparisonSummary> => {
       const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
-      const context = await this.#context({ suite, suiteFiles, checkpoints: played }, signal);
+      const context = await this.#ground.context({ suite, suiteFiles, checkpoints: played }, signal);
       using _sharing = context.sharing;
       return await compareOn(context, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
@@ -150,45 +134,20 @@ export class Muster implements AsyncDisposable {
   async #baseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
     const recorded = await openRecordedEvaluation(resolve(path));
     if (recorded) return { kind: 'recorded', ...(await recordedBaseline(recorded, suite)) };
-    return { kind: 'played', checkpoint: await this.#store.add(filesystemSource, resolve(path), signal, undefined) };
+    return { kind: 'played', checkpoint: await this.#ground.addCheckpoint(path, signal) };
   }
 
   /** Reads and checks a suite, with its files. @throws InputError when it is wrong. */
-  async loadSuite(input: SuiteInput, outer?: AbortSignal): Promise<LoadedSuite> {
-    const { parsed, directory } = await readSuite(input);
-    if (directory === undefined) return { definition: defineSuite(parsed, undefined), files: undefined };
-    const files = await this.#store.addDirectory(filesystemSource, directory, this.#either(outer));
-    return { definition: defineSuite(parsed, files.digest), files };
+  loadSuite(input: SuiteInput, signal?: AbortSignal): Promise<LoadedSuite> {
+    return this.#ground.loadSuite(input, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
-    await this.#pools[Symbol.asyncDispose]();
-  }
-
-  #either(signal: AbortSignal | undefined): AbortSignal {
-    return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
+    await this.#ground[Symbol.asyncDispose]();
   }
 
   async #results(out: string | undefined, facts: object): Promise<ResultsDirectory | undefined> {
-    return out === undefined ? undefined : ResultsDirectory.create(out, { config: keptConfig(this.#config), ...facts });
-  }
-
-  async #context(played: Played, signal: AbortSignal): Promise<EvaluateContext> {
-    const { template } = played.suite;
-    const settings = this.#pools.settings(template);
-    const content = contentToShare(played, settings, this.#distributor);
-    return {
-      sharing: await this.#pools.share(template, content, signal),
-      pool: await this.#pools.of(template, signal),
-      provider: settings.provider,
-      maxSandboxes: this.#config.pool.max,
-      costPerSandboxHour: settings.costPerSandboxHour,
-      distributor: this.#distributor,
-      clock: systemClock,
-      log: this.#log,
-      config: { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 },
-    };
+    return out === undefined ? undefined : ResultsDirectory.create(out, { config: keptConfig(this.#ground.config), ...facts });
   }
 }
 

@@ -12,6 +12,8 @@ import { InputError } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
 import { parseOwnerId, parseSandboxId, type OwnerId } from './kernel/ids.ts';
 import { createPool, type Pool } from './pool/pool.ts';
+import type { PoolSize } from './pool/pool-config.ts';
+import type { PoolState } from './pool/pool-state.ts';
 import type { SandboxProvider } from './pool/sandbox.ts';
 import type { SharedContent, Sharing } from './pool/shared-content.ts';
 import type { SandboxTemplate } from './pool/template.ts';
@@ -51,6 +53,9 @@ export class Pools implements AsyncDisposable {
   readonly #owner = parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`);
   readonly #providers = new Map<TemplateConfig['provider'], SandboxProvider>();
   readonly #pools = new Map<string, Promise<OpenPool>>();
+  /** Pools that are open. */
+  readonly #open = new Map<string, Pool<RunnerSession>>();
+  readonly #sizes = new Map<string, PoolSize>();
   readonly #closing = new AbortController();
   #sandboxes = 0;
 
@@ -69,6 +74,26 @@ export class Pools implements AsyncDisposable {
     throw new InputError('template.unknown', `the suite's template "${template}" is not in the configuration; it has ${known}`);
   }
 
+  get templates(): readonly string[] {
+    return Object.keys(this.#config.templates);
+  }
+
+  /** How large the template's pool is to be. */
+  sizeOf(template: string): PoolSize {
+    return this.#sizes.get(template) ?? this.#config.pool;
+  }
+
+  /** Until the end of this process. */
+  resize(template: string, size: PoolSize): void {
+    this.#sizes.set(template, size);
+    this.#open.get(template)?.resize(size);
+  }
+
+  /** Undefined while nobody has needed the pool. */
+  stateOf(template: string): PoolState | undefined {
+    return this.#open.get(template)?.state();
+  }
+
   /** The template's pool. */
   async of(template: string, signal: AbortSignal): Promise<Pool<RunnerSession>> {
     return (await this.#opened(template, signal)).pool;
@@ -85,7 +110,7 @@ export class Pools implements AsyncDisposable {
   async #opened(template: string, signal: AbortSignal): Promise<OpenPool> {
     let opening = this.#pools.get(template);
     if (!opening) {
-      opening = this.#open(template, this.#closing.signal);
+      opening = this.#start(template, this.#closing.signal);
       opening.catch(() => this.#pools.delete(template));
       this.#pools.set(template, opening);
     }
@@ -99,19 +124,22 @@ export class Pools implements AsyncDisposable {
     for (const provider of this.#providers.values()) await provider[Symbol.asyncDispose]();
   }
 
-  async #open(name: string, signal: AbortSignal): Promise<OpenPool> {
+  async #start(name: string, signal: AbortSignal): Promise<OpenPool> {
     const settings = this.settings(name);
     const made = await PROVIDERS[settings.provider].template(name, settings, PROJECT_DIRECTORY, signal);
     const pool = createPool({
       provider: this.#provider(settings.provider),
       template: made,
-      config: this.#config.pool,
+      config: { ...this.#config.pool, ...this.sizeOf(name) },
       clock: this.#clock,
       warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, this.#clock, abandoned),
       newSandboxId: () => parseSandboxId(`s${(this.#sandboxes += 1)}`),
     });
     try {
       await pool.started();
+      // It may have been told otherwise meanwhile.
+      pool.resize(this.sizeOf(name));
+      this.#open.set(name, pool);
       return { pool, made };
     } catch (error) {
       await pool[Symbol.asyncDispose]();

@@ -31,7 +31,8 @@ def preload_policy(path: Path, digest: str, trusted: bool) -> None:
     verified(path, digest)
     if not trusted and not _is_data(path):
         raise PolicyRefusal(f"{path.name} is not held as data alone: it is loaded in each sandbox by itself")
-    if path.is_dir():
+    if trusted and path.is_dir():
+        # Where no code is trusted, the libraries that are imported to read the data must not be found in it.
         visit(path)
     _preloaded[digest] = read_checkpoint(path)
 

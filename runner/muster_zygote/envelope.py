@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+from array import array
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -23,8 +24,16 @@ def receive(channel: socket.socket) -> tuple[Message, list[int]] | None:
     return message, descriptors
 
 
-def send(channel: socket.socket, message: Message, descriptors: Sequence[int] = ()) -> None:
-    socket.send_fds(channel, [json.dumps(message).encode()], descriptors)
+def send(channel: socket.socket, message: Message, descriptors: Sequence[int] = (), flags: int = 0) -> None:
+    """@param flags: the MSG_… flags of send(2)."""
+    # Not socket.send_fds, which takes flags and, in Python 3.11, leaves them out.
+    rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array("i", descriptors))] if descriptors else []
+    channel.sendmsg([json.dumps(message).encode()], rights, flags)
+
+
+def fits(message: Message) -> bool:
+    """Whether the other side takes it as a whole."""
+    return len(json.dumps(message).encode()) <= MAX_BYTES
 
 
 @dataclass
@@ -49,10 +58,18 @@ class Outbox:
         while self._waiting:
             message, descriptors = self._waiting[0]
             try:
-                socket.send_fds(self.channel, [json.dumps(message).encode()], descriptors, socket.MSG_DONTWAIT)
+                send(self.channel, message, descriptors, socket.MSG_DONTWAIT)
             except BlockingIOError:
                 return False
             self._waiting.popleft()
             for descriptor in descriptors:
                 os.close(descriptor)
         return True
+
+    def close(self) -> None:
+        """Closes the channel, and the descriptors of what was not sent."""
+        self.channel.close()
+        while self._waiting:
+            _message, descriptors = self._waiting.popleft()
+            for descriptor in descriptors:
+                os.close(descriptor)

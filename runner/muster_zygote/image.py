@@ -6,6 +6,7 @@ import os
 import selectors
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import NoReturn
 
 from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import Message, receive, send
-from muster_zygote.linux import Namespace, close_from, enter
+from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams
 from muster_zygote.program import Confinement, forget_the_past, prepare, run
 from muster_zygote.settings import Settings
 
@@ -33,6 +34,7 @@ class Image:
         keep_only(self.channel.fileno())
         try:
             work()
+            flush_prints()
         except BaseException as error:
             send(self.channel, {"type": "unfit", "message": f"{type(error).__name__}: {error}"[:4096]})
             os._exit(1)
@@ -151,6 +153,14 @@ def preload(policies: list[Message], code: list[Message]) -> None:
         preload_code(Path(suite["path"]), suite["modules"])
     for policy in policies:
         preload_policy(Path(policy["path"]), policy["digest"], policy["trusted"])
+
+
+def flush_prints() -> None:
+    """What modules have printed and is not written yet would come out of every program, among what that one has to say."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    flush_c_streams()
 
 
 def keep_only(descriptor: int) -> None:

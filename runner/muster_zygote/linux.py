@@ -138,6 +138,11 @@ class Filter:
         _checked(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(self._program), 0, 0), "seccomp")
 
 
+def flush_c_streams() -> None:
+    """Those of the C library, which Python's own know nothing of."""
+    _checked(_libc.fflush(None), "fflush")
+
+
 def close_from(lowest: int) -> None:
     """Closes every descriptor from `lowest` on, known or not."""
     os.closerange(lowest, resource.getrlimit(resource.RLIMIT_NOFILE)[1])

@@ -20,9 +20,10 @@ from muster_zygote.linux import (
     enter,
     forbid_new_privileges,
     last_capability,
+    unshare,
 )
 from muster_zygote.settings import Settings
-from muster_zygote.walls import PRIVATE_NAMESPACES, join
+from muster_zygote.walls import PRIVATE_NAMESPACES
 
 # What a shell says of a program that it does not find, and of one that it may not run.
 EXIT_NOT_FOUND = 127
@@ -41,9 +42,13 @@ class Confinement:
         """What has been opened before is not to be had any more afterwards, but for descriptors 0, 1 and 2.
 
         @param walls: a pidfd of the sandbox's first process.
+        @param cgroups: open cgroup.procs files, one in each hierarchy. Only the program is in them: what holds the walls does nothing.
         @raises OSError
         """
-        join(cgroups)
+        for descriptor in cgroups:
+            os.write(descriptor, b"0")
+        # From the groups that it is in now; so it does not see what they are called.
+        unshare(Namespace.CGROUP)
         network = Namespace(0) if self._settings.host_network else Namespace.NETWORK
         enter(walls, PRIVATE_NAMESPACES | network)
         os.chdir("/tmp")
@@ -73,7 +78,7 @@ class Confinement:
 
 
 def forget_the_past() -> None:
-    """What the image did and knew is not this program's: its signals, its descriptors, its random numbers."""
+    """What the image did and knew is not this program's: its signals, its descriptors, its random numbers and keys."""
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
@@ -86,6 +91,9 @@ def forget_the_past() -> None:
         numpy.random.seed(int.from_bytes(os.urandom(4)))
     if (torch := sys.modules.get("torch")) is not None:
         torch.seed()
+    if (multiprocessing := sys.modules.get("multiprocessing")) is not None:
+        # By this key processes trust each other, over the network too, which sandboxes may share.
+        multiprocessing.current_process().authkey = os.urandom(32)
 
 
 def run(command: tuple[str, ...]) -> NoReturn:

@@ -7,12 +7,31 @@ from muster_runner.json_fields import Object, as_count, as_flag, as_list, as_obj
 
 
 @dataclass(frozen=True)
+class LimitFile:
+    """A control file, and what is written in it; not every kernel has those that are optional."""
+
+    name: str
+    value: str
+    is_optional: bool
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """Descriptor of the directory that holds the groups, and what is written in each of them, in this order."""
+
+    directory: int
+    files: tuple[LimitFile, ...]
+
+
+@dataclass(frozen=True)
 class Settings:
     """Modules that are imported before the first fork."""
     imports: tuple[str, ...]
     """Sizes of /tmp and /dev/shm, in bytes."""
     tmp_bytes: int
     shm_bytes: int
+    """Targets of the template's mounts that lie in /tmp or /dev/shm; an outer one comes before those in it."""
+    mounts_within: tuple[str, ...]
     """The user and group that programs have inside."""
     uid: int
     """Whether programs share the host's network."""
@@ -23,8 +42,8 @@ class Settings:
     open_files: int
     """A compiled seccomp filter, as struct sock_filter instructions."""
     filter: bytes
-    """Descriptors of the directories beneath which every sandbox has a control group of its name."""
-    cgroups: tuple[int, ...]
+    """Where every sandbox has a control group of its name, in each hierarchy."""
+    cgroups: tuple[Hierarchy, ...]
 
 
 def parse_settings(value: Object) -> Settings:
@@ -34,13 +53,30 @@ def parse_settings(value: Object) -> Settings:
         imports=_texts(value, "imports"),
         tmp_bytes=as_count(required(limits, "tmp_bytes", "limits"), "limits.tmp_bytes"),
         shm_bytes=as_count(required(limits, "shm_bytes", "limits"), "limits.shm_bytes"),
+        mounts_within=_texts(value, "mounts_within"),
         uid=as_count(required(value, "uid", "open"), "uid"),
         host_network=as_flag(required(value, "host_network", "open"), "host_network"),
         memory_bytes=_limit(limits, "memory_bytes"),
         processes=_limit(limits, "processes"),
         open_files=as_count(required(limits, "open_files", "limits"), "limits.open_files"),
         filter=base64.b64decode(as_text(required(value, "filter", "open"), "filter"), validate=True),
-        cgroups=tuple(as_count(number, "cgroups") for number in as_list(required(value, "cgroups", "open"), "cgroups")),
+        cgroups=tuple(_hierarchy(as_object(each, "cgroups")) for each in as_list(required(value, "cgroups", "open"), "cgroups")),
+    )
+
+
+def _hierarchy(value: Object) -> Hierarchy:
+    files = as_list(required(value, "files", "cgroups"), "cgroups.files")
+    return Hierarchy(
+        directory=as_count(required(value, "directory", "cgroups"), "cgroups.directory"),
+        files=tuple(_limit_file(as_object(file, "cgroups.files")) for file in files),
+    )
+
+
+def _limit_file(value: Object) -> LimitFile:
+    return LimitFile(
+        name=as_text(required(value, "file", "cgroups.files"), "cgroups.files.file"),
+        value=as_text(required(value, "value", "cgroups.files"), "cgroups.files.value"),
+        is_optional=as_flag(required(value, "optional", "cgroups.files"), "cgroups.files.optional"),
     )
 
 

@@ -8,6 +8,7 @@ import contextlib
 import os
 import signal
 import socket
+import stat
 from pathlib import PurePosixPath
 from typing import NoReturn
 
@@ -33,7 +34,8 @@ HOSTNAME = "sandbox"
 HOLDER = ("/bin/sleep", str(2**31 - 1))
 # Shows of the processes those that the reader may trace: all of its sandbox but the first.
 PROC_OPTIONS = "hidepid=4"
-PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME | Namespace.CGROUP
+INODES_MIN = 64
+PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME
 
 
 class Walls:
@@ -43,13 +45,10 @@ class Walls:
         self._settings = settings
         self._filter = Filter(settings.filter)
 
-    def stand(self, sandbox: str, cgroups: list[int], report: int) -> NoReturn:
+    def stand(self, sandbox: str, report: int) -> NoReturn:
         """Never returns. Tells once, on the descriptor `report`, that the walls stand, or why they do not.
-
-        @param cgroups: open cgroup.procs files, one in each hierarchy.
         """
         try:
-            join(cgroups)
             self._build(sandbox)
             self._confine()
             os.write(report, f"{sandbox}\n".encode())
@@ -71,8 +70,11 @@ class Walls:
         unmount(SITES)
         sizes = self._settings
         writable = MountFlag.NO_SUID | MountFlag.NO_DEVICES
-        mount("tmpfs", "/tmp", "tmpfs", writable, f"size={sizes.tmp_bytes},mode=1777")
-        mount("tmpfs", "/dev/shm", "tmpfs", writable, f"size={sizes.shm_bytes},mode=1777")
+        within = [(target, os.open(target, os.O_PATH | os.O_CLOEXEC)) for target in sizes.mounts_within]
+        for target, size in (("/tmp", sizes.tmp_bytes), ("/dev/shm", sizes.shm_bytes)):
+            mount("tmpfs", target, "tmpfs", writable, f"size={size},nr_inodes={inodes(size)},mode=1777")
+        for target, descriptor in within:
+            mount_again(descriptor, target)
         mount("devpts", "/dev/pts", "devpts", MountFlag.NO_SUID | MountFlag.NO_EXEC, "newinstance,ptmxmode=0666,mode=620")
         if not self._settings.host_network:
             unshare(Namespace.NETWORK)
@@ -111,10 +113,23 @@ class Walls:
         self._filter.install()
 
 
-def join(cgroups: list[int]) -> None:
-    """Moves this process into control groups. @param cgroups: open cgroup.procs files."""
-    for descriptor in cgroups:
-        os.write(descriptor, b"0")
+def inodes(size: int) -> int:
+    """How many files may be on a file system of this size. The size counts what is in them; each costs the kernel about a KiB besides."""
+    return max(INODES_MIN, size // 1024)
+
+
+def mount_again(descriptor: int, target: str) -> None:
+    """Mounts what a descriptor has open, read-only as it was, where something else has been mounted over it. Closes the descriptor."""
+    make_place(target, is_directory=stat.S_ISDIR(os.fstat(descriptor).st_mode))
+    mount(f"/proc/self/fd/{descriptor}", target, None, MountFlag.BIND | MountFlag.RECURSIVE)
+    os.close(descriptor)
+
+
+def make_place(target: str, *, is_directory: bool) -> None:
+    """Something to mount on."""
+    os.makedirs(target if is_directory else str(PurePosixPath(target).parent), exist_ok=True)  # noqa: PTH103 -- as the rest of this file
+    if not is_directory:
+        os.close(os.open(target, os.O_CREAT | os.O_CLOEXEC, 0o444))
 
 
 def bind_read_only(source: str, target: str) -> None:

@@ -17,11 +17,11 @@ from typing import Literal
 
 from muster_runner.json_fields import Object, as_choice, as_list, as_text
 from muster_runner.shared_memory import share_memory
-from muster_zygote.envelope import Message, Outbox, receive
+from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
 from muster_zygote.image import Image, import_all, wake_on_child
 from muster_zygote.linux import Namespace, enter, unshare
 from muster_zygote.orders import Orders
-from muster_zygote.settings import Settings
+from muster_zygote.settings import Hierarchy, Settings
 from muster_zygote.walls import SITES, Walls
 
 STREAMS = ("stdin", "stdout", "stderr")
@@ -119,13 +119,15 @@ class Warden:
     def _build(self, order: Object) -> None:
         name, image, token = (as_text(order[field], field) for field in ("sandbox", "image", "token"))
         command = [as_text(word, "command") for word in as_list(order["command"], "command")]
+        if not fits(fork_message(name, command)):
+            self._orders.tell({"type": "failed", "sandbox": name, "message": f"its command is too long: {MAX_BYTES} bytes are the limit"})
+            return
         descriptors: list[int] = []
         try:
             for stream in STREAMS:
                 descriptors.append(connect(token, stream))
-            cgroups = [open_group(directory, name) for directory in self._settings.cgroups]
-            descriptors += cgroups
-            pid = self._fork_walls(name, cgroups)
+            descriptors += [make_group(hierarchy, name) for hierarchy in self._settings.cgroups]
+            pid = self._fork_walls(name)
         except OSError as error:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -136,13 +138,13 @@ class Warden:
         self._sandboxes[name] = Sandbox(name, image, command, pid, os.pidfd_open(pid), descriptors)
         self._by_pid[pid] = name
 
-    def _fork_walls(self, name: str, cgroups: list[int]) -> int:
+    def _fork_walls(self, name: str) -> int:
         """Forks the first process of a new pid namespace."""
         unshare(Namespace.PID)
         try:
             pid = os.fork()
             if pid == 0:
-                self._walls.stand(name, cgroups, self._report)
+                self._walls.stand(name, self._report)
             return pid
         finally:
             enter(self._own_processes, Namespace.PID)
@@ -167,7 +169,7 @@ class Warden:
         sandbox.state = "forked"
         sandbox.occupied = True
         descriptors, sandbox.descriptors = sandbox.descriptors, []
-        image.outbox.put({"type": "fork", "sandbox": sandbox.name, "command": sandbox.command}, [os.dup(sandbox.pidfd), *descriptors])
+        image.outbox.put(fork_message(sandbox.name, sandbox.command), [os.dup(sandbox.pidfd), *descriptors])
         self._flush(sandbox.image, image)
 
     def _flush(self, key: str, image: ImageLink) -> None:
@@ -219,7 +221,7 @@ class Warden:
         """Its programs run on, but nobody will learn how they end: they end with it."""
         image = self._images.pop(key)
         self._selector.unregister(image.outbox.channel)
-        image.outbox.channel.close()
+        image.outbox.close()
         self._orders.tell({"type": "image-lost", "image": key, "message": problem})
         for sandbox in list(self._sandboxes.values()):
             if sandbox.image == key:
@@ -292,6 +294,10 @@ class Warden:
             self._drop_if_idle(sandbox.image, image)
 
 
+def fork_message(sandbox: str, command: list[str]) -> Message:
+    return {"type": "fork", "sandbox": sandbox, "command": command}
+
+
 def connect(token: str, stream: str) -> int:
     """A connection to Muster that becomes one of a program's streams. The token is told here, out of the program's sight."""
     connection = socket.socket(socket.AF_UNIX)
@@ -313,5 +319,21 @@ def is_exiting(pid: int) -> bool:
     return bool(int(stat[stat.rindex(")") + 2 :].split()[6]) & EXITING)
 
 
-def open_group(directory: int, name: str) -> int:
-    return os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=directory)
+def make_group(hierarchy: Hierarchy, name: str) -> int:
+    """A control group with its limits. @returns its open cgroup.procs file."""
+    os.mkdir(name, dir_fd=hierarchy.directory)
+    for file in hierarchy.files:
+        try:
+            write_control(hierarchy.directory, f"{name}/{file.name}", file.value)
+        except FileNotFoundError:
+            if not file.is_optional:
+                raise
+    return os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=hierarchy.directory)
+
+
+def write_control(directory: int, path: str, value: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        os.write(descriptor, value.encode())
+    finally:
+        os.close(descriptor)

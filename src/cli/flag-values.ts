@@ -22,3 +22,18 @@ export function probability(text: string): number {
   if (value > 0.5 && value < 1) return value;
   throw new InvalidArgumentError('expected a number between 0.5 and 1.');
 }
+
+const UNIT_MS = new Map([
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
+const LONGEST_MS = 100 * 365 * 86_400_000;
+
+/** `90d`, `12h` or `30m`, as milliseconds. */
+export function lifetime(text: string): number {
+  const { amount, unit } = /^(?<amount>\d{1,9})(?<unit>[mhd])$/.exec(text)?.groups ?? {};
+  const milliseconds = Number(amount) * (UNIT_MS.get(unit ?? '') ?? Number.NaN);
+  if (milliseconds > 0 && milliseconds <= LONGEST_MS) return milliseconds;
+  throw new InvalidArgumentError('expected a number with its unit, such as 90d, 12h or 30m, of a hundred years at most.');
+}

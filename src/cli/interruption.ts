@@ -16,11 +16,12 @@ interface Streams {
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 
-export function interruption({ stdout, stderr }: Streams): Interruption {
+/** @param meaning what the first signal does, for the person who sent it. */
+export function interruption({ stdout, stderr }: Streams, meaning = 'finishing with what there is (again to quit at once)'): Interruption {
   const controller = new AbortController();
   const onSignal = (name: NodeJS.Signals): void => {
     if (controller.signal.aborted) process.exit(EXIT_CODES.interrupted);
-    stderr.write(`\nmuster: ${name}: finishing with what there is (again to quit at once)\n`);
+    stderr.write(`\nmuster: ${name}: ${meaning}\n`);
     controller.abort(new DOMException(`interrupted by ${name}`, 'AbortError'));
   };
   const onUnread = (): void => controller.abort(new DOMException('nobody reads stdout any more', 'AbortError'));

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { doctorChecks } from '../doctor-checks.ts';
 import { configuration, Muster } from '../main.ts';
 import { plan } from '../plan.ts';
+import { openTokenOffice } from '../token-access.ts';
 import { compareCommand } from './compare-command.ts';
 import { doctorCommand } from './doctor-command.ts';
 import { errorReport } from './error-report.ts';
@@ -10,7 +11,14 @@ import { evalCommand } from './eval-command.ts';
 import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
 import { heedOutputErrors, print } from './output.ts';
 import { planCommand } from './plan-command.ts';
+import { serve } from '../serve.ts';
+import { clientFor, suiteToSend } from '../server-client.ts';
+import { cancelCommand, listCommand, poolCommand } from './server-commands.ts';
+import { serveCommand } from './serve-command.ts';
+import { submitCommand } from './submit-command.ts';
+import { watchCommand } from './watch-command.ts';
 import { evaluatorOf } from './suite-evaluator.ts';
+import { tokenCommand } from './token-command.ts';
 
 /** The `muster` command: parses, runs, and turns whatever goes wrong into a message and an exit code. */
 heedOutputErrors(process);
@@ -29,7 +37,14 @@ program.addCommand(compareCommand(({ config, sandboxes }) => Muster.open(configu
 program.addCommand(
   planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)).copyInheritedSettings(program),
 );
+program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
+for (const command of [submitCommand(clientFor, suiteToSend), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
+  program.addCommand(command.copyInheritedSettings(program));
+program.addCommand(poolCommand(clientFor).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));
+const tokens = tokenCommand((file) => openTokenOffice(configuration(file))).copyInheritedSettings(program);
+for (const command of tokens.commands) command.copyInheritedSettings(tokens);
+program.addCommand(tokens);
 
 try {
   await program.parseAsync();

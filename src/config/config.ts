@@ -12,6 +12,14 @@ export interface Config {
   readonly templates: Readonly<Record<string, TemplateConfig>>;
   readonly evaluation: WrittenConfig['evaluation'];
   readonly checkpoints: WrittenConfig['checkpoints'];
+  readonly store: {
+    /** Absolute path of a file, or a PostgreSQL URL, perhaps with a password in it. */
+    readonly url: string;
+  };
+  /** By principal; "default" is for those that are not named. */
+  readonly quotas: WrittenConfig['quotas'];
+  readonly sources: WrittenConfig['sources'];
+  readonly server: Omit<WrittenConfig['server'], 'concurrentEvaluations'> & { readonly concurrentEvaluations: number };
 }
 
 export interface Machine {
@@ -21,14 +29,22 @@ export interface Machine {
 
 /** @throws InputError `config.state-dir` when there is no home directory to put the default in. */
 export function workedOut(written: WrittenConfig, machine: Machine): Config {
-  const { max, creationConcurrency } = written.pool;
+  const { creationConcurrency } = written.pool;
+  const max = written.pool.max === 'auto' ? Math.max(machine.processors, written.pool.min, 1) : written.pool.max;
+  const stateDir = stateDirectory(written.stateDir, machine.environment);
+  const { concurrentEvaluations } = written.server;
   return {
     ...written,
-    stateDir: stateDirectory(written.stateDir, machine.environment),
+    stateDir,
+    store: { url: storeUrl(written.store.url, stateDir, machine.environment) },
+    server: {
+      ...written.server,
+      concurrentEvaluations: concurrentEvaluations === 'auto' ? Math.max(8, 2 * max) : concurrentEvaluations,
+    },
     pool: {
       ...written.pool,
-      max: max === 'auto' ? Math.max(machine.processors, written.pool.min, 1) : max,
-      creationConcurrency: creationConcurrency === 'auto' ? 8 * machine.processors : creationConcurrency,
+      max,
+      creationConcurrency: creationConcurrency === 'auto' ? 32 * machine.processors : creationConcurrency,
     },
   };
 }
@@ -40,8 +56,16 @@ function stateDirectory(written: string, environment: Machine['environment']): s
     if (stateHome !== undefined && isAbsolute(stateHome)) return join(stateHome, 'muster');
     return join(homeDirectory(home), '.local', 'state', 'muster');
   }
-  if (written === '~' || written.startsWith('~/')) return join(homeDirectory(home), written.slice(1));
-  return resolve(written);
+  return absolute(written, home);
+}
+
+function storeUrl(written: string, stateDir: string, { HOME: home }: Machine['environment']): string {
+  if (written === 'auto') return join(stateDir, 'muster.db');
+  return /^[a-z]+:/.test(written) ? written : absolute(written, home);
+}
+
+function absolute(path: string, home: string | undefined): string {
+  return path === '~' || path.startsWith('~/') ? join(homeDirectory(home), path.slice(1)) : resolve(path);
 }
 
 function homeDirectory(home: string | undefined): string {

@@ -2,11 +2,15 @@ import type { Config } from './config.ts';
 
 const NOT_KEPT = '(not kept)';
 
-/** The configuration for the record, without the values of templates' environment variables: they may be keys and passwords. */
+/**
+ * The configuration for the record, without what may hold keys and passwords: the values of templates' environment variables, where the store is, and what webhooks are
+ * signed with.
+ */
 export function keptConfig(config: Config): Config {
   const templates = Object.entries(config.templates).map(([name, template]) => {
     const environment = Object.fromEntries(Object.keys(template.environment).map((variable) => [variable, NOT_KEPT]));
     return [name, { ...template, environment }] as const;
   });
-  return { ...config, templates: Object.fromEntries(templates) };
+  const server = { ...config.server, webhookSecret: NOT_KEPT };
+  return { ...config, store: { url: NOT_KEPT }, server, templates: Object.fromEntries(templates) };
 }

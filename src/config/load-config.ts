@@ -68,12 +68,16 @@ function linesOfLayer(layer: Layer): readonly string[] {
     .map((problem) => problemLine(layer.whereIs(problem.path), problem));
 }
 
-/** What a template leaves out it takes from "local". */
+/** What a template leaves out it takes from "local", a quota from "default". */
 function withInheritance(merged: unknown): unknown {
-  const templates = valueAt(merged, ['templates']);
-  if (!isMapping(merged) || !isMapping(templates)) return merged;
-  const inherited = Object.entries(templates).map(([name, template]) => [name, overlaid(templates['local'], template)]);
-  return { ...merged, templates: Object.fromEntries(inherited) };
+  return inheriting(inheriting(merged, 'templates', 'local'), 'quotas', 'default');
+}
+
+function inheriting(merged: unknown, setting: string, from: string): unknown {
+  const members = valueAt(merged, [setting]);
+  if (!isMapping(merged) || !isMapping(members)) return merged;
+  const inherited = Object.entries(members).map(([name, member]) => [name, overlaid(members[from], member)]);
+  return { ...merged, [setting]: Object.fromEntries(inherited) };
 }
 
 function validated(merged: unknown, layers: readonly Layer[]): WrittenConfig {

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
 import { byteSizeSchema } from './byte-size.ts';
+import { serverSchema } from './serve-schema.ts';
+import { quotasSchema, sourcesSchema, storeSchema } from './server-schema.ts';
 
 /**
  * The configuration's only definition: what may be written, what it means, and the types that come of it. It holds no default
@@ -23,8 +25,8 @@ const poolSchema = z
     min: z.int().min(0).max(MAX_SANDBOXES).describe('sandboxes kept even when nobody needs them'),
     max: autoOr(MAX_SANDBOXES, 'one for each processor').describe('sandboxes that exist at most; "auto": one for each processor'),
     warm: z.int().min(0).max(MAX_SANDBOXES).describe('idle sandboxes kept ready beyond those in use'),
-    creationConcurrency: autoOr(10_000, 'eight for each processor').describe(
-      'sandboxes being created at once; "auto": eight for each processor',
+    creationConcurrency: autoOr(10_000, 'thirty-two for each processor').describe(
+      'sandboxes being created at once; "auto": thirty-two for each processor',
     ),
     creationsPerSecond: z.number().positive().max(10_000),
     readySeconds: seconds.describe('from the start of a creation to a runner that answers'),
@@ -125,7 +127,20 @@ export const configSchema = z
     pool: poolSchema,
     templates: z.record(templateName, templateSchema),
     evaluation: evaluationSchema,
-    checkpoints: z.strictObject({ maxBytes: byteSizeSchema, maxFiles: count(1_000_000) }).describe('bounds for one checkpoint'),
+    checkpoints: z
+      .strictObject({
+        maxBytes: byteSizeSchema.describe('for one checkpoint'),
+        maxFiles: count(1_000_000).describe('in one checkpoint'),
+        keptBytes: z
+          .union([z.literal('unlimited'), byteSizeSchema], { error: 'expected "unlimited", or a number of bytes such as "500GiB"' })
+          .describe('for all checkpoints together: a server removes those that were least recently used, never one in use'),
+        unfinishedHours: z.number().min(1).max(8760).describe('an upload that nobody goes on with is kept this long'),
+      })
+      .describe('bounds of checkpoints'),
+    store: storeSchema,
+    quotas: quotasSchema,
+    sources: sourcesSchema,
+    server: serverSchema,
   })
   .describe('Muster configuration');
 

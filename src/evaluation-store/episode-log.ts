@@ -1,6 +1,6 @@
 import type { EpisodeIndex, EvaluationId } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
-import type { SandboxUsage } from '../pool/sandbox.ts';
+import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import type { Ownership } from './ownership.ts';
 import type { CacheKey } from './result-cache.ts';
 

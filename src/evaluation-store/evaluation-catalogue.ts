@@ -18,6 +18,9 @@ export type Acceptance =
   /** The key belongs to another request. */
   | { readonly kind: 'conflict'; readonly evaluation: StoredEvaluation };
 
+/** What became of a request whose key was there already. */
+export type EarlierAcceptance = Exclude<Acceptance, { readonly kind: 'accepted' }>;
+
 /** Every part that is given must hold. */
 export interface EvaluationFilter {
   readonly principal?: string | undefined;
@@ -35,6 +38,9 @@ export interface EvaluationFilter {
 export interface EvaluationCatalogue {
   /** Durable once it resolves; of two requests with one key, one is accepted. */
   accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance>;
+
+  /** What `accept` would say of a request with this key, without accepting it; undefined when it would be accepted. */
+  earlier(principal: string, idempotency: Idempotency): Promise<EarlierAcceptance | undefined>;
 
   find(id: EvaluationId): Promise<StoredEvaluation | undefined>;
 

@@ -5,6 +5,8 @@ import type { EvaluationCourse } from './evaluation-course.ts';
 import type { EventLog } from './event-log.ts';
 import type { Ownerships } from './ownership.ts';
 import type { ResultCache } from './result-cache.ts';
+import type { Tokens } from './tokens.ts';
+import type { UsageLedger } from './usage-ledger.ts';
 import type { WebhookOutbox } from './webhook-outbox.ts';
 
 /**
@@ -20,4 +22,6 @@ export interface EvaluationStore extends AsyncDisposable {
   readonly events: EventLog;
   readonly webhooks: WebhookOutbox;
   readonly audit: AuditTrail;
+  readonly tokens: Tokens;
+  readonly usage: UsageLedger;
 }

@@ -14,6 +14,12 @@ export interface Ownership {
   readonly fence: number;
 }
 
+export interface Claimable {
+  readonly id: EvaluationId;
+  readonly principal: string;
+  readonly priority: number;
+}
+
 export interface Renewal {
   /** Somebody wants it cancelled: its owner is to do so. */
   readonly cancelRequested: boolean;
@@ -29,10 +35,17 @@ export class OwnershipLostError extends InfrastructureError {
   }
 }
 
-/** Who plays which evaluation. Times are those of the Muster's clock: fencing is safe whatever they are, only the take-over may be late or early. */
+/**
+ * Who plays which evaluation. Times are those of the Muster's clock: fencing is safe whatever they are, only the take-over may be late or early. Where no
+ * two processes can have a store open, nobody owns anything when it is opened.
+ */
 export interface Ownerships {
-  /** Evaluations that are not over and have no owner, or one whose time has passed: by falling priority, then by age. */
-  claimable(limit: number): Promise<readonly EvaluationId[]>;
+  /**
+   * Evaluations that are not over and have no owner, or one whose time has passed. Principals take turns: the first of each, then the second
+   * of each, …; those of one principal come by falling priority, then by age. So whoever has something to claim is seen, however much
+   * others have.
+   */
+  claimable(limit: number): Promise<readonly Claimable[]>;
 
   /** @returns undefined when another has it, or it is over. */
   claim(evaluation: EvaluationId, owner: OwnerId, milliseconds: number): Promise<Ownership | undefined>;

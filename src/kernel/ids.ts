@@ -15,6 +15,8 @@ export type SandboxId = Branded<string, 'SandboxId'>;
 export type LeaseId = Branded<string, 'LeaseId'>;
 /** One evaluation or comparison that was accepted, for as long as it is kept. */
 export type EvaluationId = Branded<string, 'EvaluationId'>;
+/** One bearer token; it is no secret, and part of the token's text. */
+export type TokenId = Branded<string, 'TokenId'>;
 
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const NAME = /^[a-z0-9][a-z0-9-]{0,62}$/;
@@ -55,6 +57,10 @@ function isEvaluationId(text: string): text is EvaluationId {
   return NAME.test(text);
 }
 
+function isTokenId(text: string): text is TokenId {
+  return NAME.test(text);
+}
+
 /** @throws RangeError when `text` is not 1 to 63 lower-case letters, digits and "-". */
 export function parseOwnerId(text: string): OwnerId {
   if (isOwnerId(text)) return text;
@@ -77,6 +83,12 @@ export function parseLeaseId(text: string): LeaseId {
 export function parseEvaluationId(text: string): EvaluationId {
   if (isEvaluationId(text)) return text;
   throw nameError('evaluation id', text);
+}
+
+/** @throws RangeError as `parseOwnerId` does. */
+export function parseTokenId(text: string): TokenId {
+  if (isTokenId(text)) return text;
+  throw nameError('token id', text);
 }
 
 function nameError(kind: string, text: string): RangeError {

@@ -1,6 +1,6 @@
 import type { Digest, EpisodeIndex } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
-import type { SandboxUsage } from '../pool/sandbox.ts';
+import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 
 /** All that is kept of one episode: a line of `episodes.ndjson`. */
 export interface EpisodeRecord {

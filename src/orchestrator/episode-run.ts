@@ -19,6 +19,8 @@ export interface RunOptions<Running extends RunningFigures> {
   /** Aborting it ends the run with what there is. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress<Running>) => void;
+  /** Takes in what the journals know, plays nothing and ends as interrupted: for what is left of a run that nobody wants to go on. */
+  readonly recallOnly?: boolean;
 }
 
 export interface RunResult {
@@ -46,6 +48,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   readonly #idle = new Waiters();
   readonly #over = new AbortController();
   readonly #caller: AbortSignal | undefined;
+  readonly #recallOnly: boolean;
   readonly #poolBefore: PoolTotals;
   readonly #sandboxTime = new SandboxTime();
   /** Shifts of each arm. */
@@ -59,6 +62,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     this.#context = context;
     this.#study = study;
     this.#caller = options.signal;
+    this.#recallOnly = options.recallOnly ?? false;
     this.#progress = new ProgressReporter(context.clock, study, () => context.pool.state(), this.#guarded(options.onProgress));
     this.#poolBefore = context.pool.state().totals;
     this.#queue = new PQueue({ concurrency: context.maxSandboxes });
@@ -72,6 +76,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     if (this.#caller?.aborted) onAbort();
     this.#caller?.addEventListener('abort', onAbort, { once: true });
     await this.#recall().catch((error: unknown) => this.#fail(toError(error)));
+    if (this.#recallOnly) this.#end('interrupted');
     if (!this.#over.signal.aborted) this.#staff();
     await this.#queue.onIdle();
     this.#caller?.removeEventListener('abort', onAbort);
@@ -193,7 +198,8 @@ export class EpisodeRun<Running extends RunningFigures> {
    * @throws InfrastructureError when nothing came of it that an episode can be held to account for.
    */
   async #shift(): Promise<void> {
-    const { pool, clock, config } = this.#context;
+    const { pool, clock, config, share } = this.#context;
+    using place = await share?.take(this.#over.signal);
     await using lease = await pool.acquire(this.#over.signal);
     using _renewal = keepRenewed(lease, clock, config.renewMilliseconds);
     const startedAt = clock.now();
@@ -206,6 +212,7 @@ export class EpisodeRun<Running extends RunningFigures> {
         arm,
         idle: this.#idle,
         over: this.#over.signal,
+        recalled: place?.recalled,
         sandboxes: () => this.#sandboxesOf(arm),
         isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.available(1) > 0),
         record: (played) => this.#record(arm, played),

@@ -5,6 +5,7 @@ import type { Pool } from '../pool/pool.ts';
 import type { Sharing } from '../pool/shared-content.ts';
 import type { RunnerSession } from '../runner/session.ts';
 import type { ArmConfig } from './arm.ts';
+import type { PlaceShare } from './place-share.ts';
 
 /** What a study is played with. */
 export interface EvaluateContext {
@@ -13,6 +14,8 @@ export interface EvaluateContext {
   readonly provider: string;
   /** Most sandboxes that the pool may have: no more leases are asked for. */
   readonly maxSandboxes: number;
+  /** What the study may have of them while others play, too. */
+  readonly share?: PlaceShare | undefined;
   /** In the currency that budgets are written in; undefined when the template has no price. */
   readonly costPerSandboxHour?: number | undefined;
   readonly distributor: Distributor;

@@ -25,6 +25,8 @@ export interface ShiftContext {
   readonly idle: Waiters;
   /** Aborted when the run needs no more episodes. */
   readonly over: AbortSignal;
+  /** Aborted when another study is to have the sandbox. */
+  readonly recalled: AbortSignal | undefined;
   /** How many sandboxes share the arm's episodes, those on their way included. */
   sandboxes(): number;
   /** Whether another arm has work that this sandbox could do. */
@@ -43,6 +45,8 @@ export class Shift {
   readonly #meter: UsageMeter;
   /** The run is over, or the lease is lost. */
   readonly #stop: AbortSignal;
+  /** It is stopped, or is to come to an end once what is under way has been played. */
+  readonly #leave: AbortSignal;
 
   constructor(lease: Lease<RunnerSession>, context: ShiftContext) {
     this.#lease = lease;
@@ -50,10 +54,11 @@ export class Shift {
     this.#context = context;
     this.#meter = new UsageMeter(lease.sandbox, context.clock, context.log);
     this.#stop = AbortSignal.any([context.over, lease.signal]);
+    this.#leave = context.recalled ? AbortSignal.any([this.#stop, context.recalled]) : this.#stop;
   }
 
   /**
-   * Resolves when the run or the arm is over, the sandbox is wanted elsewhere, has played its share, or came to an end in the course of its
+   * Resolves when the run or the arm is over, the sandbox is wanted elsewhere or recalled, has played its share, or came to an end in the course of its
    * work.
    *
    * @throws InputError when the runner refuses the policy; InfrastructureError when nothing came of the shift that an
@@ -132,9 +137,9 @@ export class Shift {
   async #play(): Promise<void> {
     let outcomes = 0;
     while (!this.#context.over.aborted) {
-      if (!this.#lease.signal.aborted) this.#sendWork();
+      if (!this.#leave.aborted) this.#sendWork();
       if (!this.#session.isBusy && !this.#lease.signal.aborted) {
-        if (this.#lease.episodesLeft === 0 || this.#context.arm.isOver || this.#context.isWantedElsewhere()) return;
+        if (this.#leave.aborted || this.#lease.episodesLeft === 0 || this.#context.arm.isOver || this.#context.isWantedElsewhere()) return;
         await this.#awaitWork();
         continue;
       }
@@ -193,7 +198,7 @@ export class Shift {
       stragglesAt === undefined || stragglesAt === Number.POSITIVE_INFINITY
         ? undefined
         : clock.after(Math.max(1, stragglesAt - clock.now()), () => this.#context.idle.wake(1));
-    await this.#context.idle.wait(this.#stop);
+    await this.#context.idle.wait(this.#leave);
   }
 }
 

@@ -13,7 +13,8 @@ const entrySchema = z
   .regex(/^[A-Za-z_][\w.]*:[\w./-]+$/, 'expected "gymnasium:ENVIRONMENT-ID" or "module:factory"')
   .describe('"gymnasium:CartPole-v1" for a registered environment, "module:factory" for one from the suite\'s files');
 
-const jsonValue = z.json();
+/** Anything that JSON can say. */
+export const jsonValue = z.json();
 const kwargsSchema = z.record(z.string(), jsonValue).default({}).describe('keyword arguments');
 
 const wrapperSchema = z
@@ -76,6 +77,16 @@ export const stoppingSchema = z
   .describe(
     'when to stop: after a fixed number of episodes, or as soon as a certified, approximate or asymptotic interval is narrow enough',
   );
+
+/** A rule in place of a suite's own, whose confidence it keeps unless it says another. */
+export const stopOverrideSchema = z
+  .discriminatedUnion('rule', [
+    stoppingSchema.options[0].extend({ confidence: confidence.unwrap().optional() }),
+    stoppingSchema.options[1].extend({ confidence: confidence.unwrap().optional() }),
+    stoppingSchema.options[2].extend({ confidence: confidence.unwrap().optional() }),
+    stoppingSchema.options[3].extend({ confidence: confidence.unwrap().optional() }),
+  ])
+  .describe("a stopping rule in place of the suite's own, whose confidence it keeps unless it says another");
 
 const successSchema = z
   .strictObject({

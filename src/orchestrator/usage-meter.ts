@@ -1,7 +1,8 @@
 import type { Clock } from '../kernel/clock.ts';
 import { messageOf } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
-import type { Sandbox, SandboxUsage } from '../pool/sandbox.ts';
+import type { Sandbox } from '../pool/sandbox.ts';
+import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 
 /**
  * Milliseconds between two looks at a sandbox for each sandbox that there is: a hundred looks a second over all of them, which cost the

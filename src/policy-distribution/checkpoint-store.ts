@@ -1,22 +1,15 @@
 import type { Clock } from '../kernel/clock.ts';
-import { InputError } from '../kernel/errors.ts';
-import {
-  assertCheckpointPath,
-  checkpointDigest,
-  sortedByPath,
-  type Checkpoint,
-  type CheckpointFile,
-  type CheckpointLabels,
-} from './checkpoint.ts';
-import {
-  CheckpointChangedError,
-  type CheckpointListing,
-  type CheckpointSource,
-  type ListedFile,
-  type ListOptions,
-} from './checkpoint-source.ts';
+import { InfrastructureError, InputError } from '../kernel/errors.ts';
+import type { Digest } from '../kernel/ids.ts';
+import { assertAcceptable, assertFileName, inspect, type CheckpointLimits } from './checkpoint-checks.ts';
+import { CheckpointRecords, type Hold, type RecordedCheckpoint } from './checkpoint-records.ts';
+import type { CheckpointListing, CheckpointSource, ListedFile, ListOptions } from './checkpoint-source.ts';
+import { checkpointDigest, sortedByPath, type Checkpoint, type CheckpointFile, type CheckpointLabels } from './checkpoint.ts';
 import { ContentStore, type StoredObject } from './content-store.ts';
-import { readSafetensorsHeader } from './safetensors.ts';
+import { IncomingNames } from './incoming-names.ts';
+import { assertSameListing, wholeFile } from './listed-files.ts';
+import { incomplete, readManifest } from './manifest.ts';
+import { toForget } from './retention.ts';
 
 /** A checkpoint of which every file lies on this machine, verified. */
 export interface StoredCheckpoint extends Checkpoint {
@@ -28,11 +21,25 @@ export interface StoredFile extends CheckpointFile {
   readonly hostPath: string;
 }
 
-export interface CheckpointLimits {
-  /** For all files of one checkpoint together. */
-  readonly maxBytes: number;
-  readonly maxFiles: number;
+export interface CheckpointStoreOptions {
+  readonly directory: string;
+  readonly limits: CheckpointLimits;
+  readonly clock: Clock;
 }
+
+export interface Retention {
+  /** For the files of all checkpoints together; undefined for no bound. */
+  readonly maxBytes: number | undefined;
+  /** Those that somebody will want though nobody holds them: of evaluations that wait, say. */
+  readonly isNeeded: (digest: Digest) => boolean;
+}
+
+export interface HeldCheckpoint extends Hold {
+  readonly checkpoint: StoredCheckpoint;
+}
+
+/** Whoever has brought a checkpoint, or has looked whether it is there, has so long to hold it before it may be removed. */
+const RECENT_MS = 60 * 60 * 1000;
 
 /**
  * Brings checkpoints onto this machine, each byte once, and names them. Nothing that is incomplete, changing or malformed gets a
@@ -40,20 +47,22 @@ export interface CheckpointLimits {
  */
 export class CheckpointStore {
   readonly #content: ContentStore;
+  readonly #records: CheckpointRecords;
   readonly #limits: CheckpointLimits;
+  readonly #clock: Clock;
 
-  private constructor(content: ContentStore, limits: CheckpointLimits) {
+  private constructor(content: ContentStore, records: CheckpointRecords, limits: CheckpointLimits, clock: Clock) {
     this.#content = content;
+    this.#records = records;
     this.#limits = limits;
+    this.#clock = clock;
   }
 
   /** @throws InfrastructureError `store.unusable` */
-  static async open(options: {
-    readonly directory: string;
-    readonly limits: CheckpointLimits;
-    readonly clock: Clock;
-  }): Promise<CheckpointStore> {
-    return new CheckpointStore(await ContentStore.open(options.directory, options.clock), options.limits);
+  static async open({ directory, limits, clock }: CheckpointStoreOptions): Promise<CheckpointStore> {
+    const names = await IncomingNames.forThisProcess(clock);
+    const content = await ContentStore.open(directory, names, clock);
+    return new CheckpointStore(content, await CheckpointRecords.open(directory, names, clock), limits, clock);
   }
 
   /**
@@ -78,6 +87,26 @@ export class CheckpointStore {
     throw new InputError('checkpoint.not-a-directory', `${uri} is a file; expected a directory of Python modules`);
   }
 
+  /**
+   * One that was added before, of which only the names of its contents were kept.
+   *
+   * @throws InfrastructureError `store.content-missing` when a file of it is no longer there, or not whole.
+   */
+  async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
+    const stored: StoredFile[] = [];
+    for (const file of files) {
+      const object = await this.#content.find(file.digest);
+      if (object?.size !== file.size) {
+        throw new InfrastructureError(
+          'store.content-missing',
+          `${file.path} of the checkpoint ${digest} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Ask for the evaluation again`,
+        );
+      }
+      stored.push({ path: file.path, ...object });
+    }
+    return { digest, kind, files: stored, labels };
+  }
+
   async #keep(
     source: CheckpointSource,
     uri: string,
@@ -85,60 +114,140 @@ export class CheckpointStore {
     listing: CheckpointListing,
     labels: CheckpointLabels,
   ): Promise<StoredCheckpoint> {
-    this.#assertAcceptable(uri, listing);
+    assertAcceptable(uri, listing.files, this.#limits);
     const files: StoredFile[] = [];
     for (const file of sortedByPath(listing.files)) files.push({ path: file.path, ...(await this.#addFile(source, file, options.signal)) });
     if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
-    return { digest: checkpointDigest(listing.kind, files), kind: listing.kind, files, labels };
+    return this.#recorded({ digest: checkpointDigest(listing.kind, files), kind: listing.kind, files, labels });
+  }
+
+  /**
+   * A file that was brought here by other means, under a name that says what it is; it is no longer where it was then. Nothing of it is kept
+   * unless it is what it should be.
+   *
+   * @param path of the file, which nobody else writes any more.
+   * @param name of the checkpoint's one file.
+   * @throws InputError `checkpoint.digest`, `checkpoint.path`, `checkpoint.too-large`, `checkpoint.safetensors`; InfrastructureError
+   * `store.full`, `store.unusable`.
+   */
+  async adopt(path: string, name: string, expected: Digest, signal: AbortSignal): Promise<StoredCheckpoint> {
+    assertFileName(name);
+    const object = await this.#content.adopt(path, expected, signal, (readAt, size) => inspect(name, name, size, readAt));
+    return this.#recorded({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
+  }
+
+  /**
+   * A directory of files that are all here already, by the text that its digest is the SHA-256 of: `<sha256 hex>  <path>` a line, sorted by
+   * path in byte order.
+   *
+   * @throws InputError `checkpoint.manifest`, `checkpoint.digest`, `checkpoint.incomplete` (with the first digests that are missing), and as
+   * `adopt` does.
+   */
+  async assemble(manifest: string, expected: Digest): Promise<StoredCheckpoint> {
+    const entries = readManifest(manifest);
+    const files: StoredFile[] = [];
+    const missing: Digest[] = [];
+    for (const { path, digest } of entries) {
+      const object = await this.#content.find(digest);
+      if (object) files.push({ path, ...object });
+      else missing.push(digest);
+    }
+    if (missing.length > 0) throw incomplete(expected, missing, entries.length);
+    assertAcceptable(expected, files, this.#limits);
+    const digest = checkpointDigest('directory', files);
+    if (digest !== expected)
+      throw new InputError('checkpoint.digest', `checkpoint: the manifest has the digest ${digest}; expected ${expected}`);
+    for (const file of files) await this.#content.inspect(file, (readAt, size) => inspect(file.path, file.path, size, readAt));
+    return this.#recorded({ digest, kind: 'directory', files, labels: {} });
+  }
+
+  /**
+   * A checkpoint that is here, whole. It counts as used. Hold it to keep it for longer than an hour.
+   *
+   * @param name that the one file of a checkpoint is to have, when another was brought under the same digest.
+   * @returns undefined when it is not here, or not all of it.
+   */
+  async find(digest: Digest, name?: string): Promise<StoredCheckpoint | undefined> {
+    const record = await this.#records.read(digest);
+    const found = record && (await this.#withObjects(record));
+    if (!found) return undefined;
+    await this.#records.touch(digest);
+    const [first] = found.files;
+    if (name === undefined || found.kind !== 'file' || first === undefined) return found;
+    assertFileName(name);
+    return { ...found, files: [{ ...first, path: name }] };
+  }
+
+  /** As `find`, and until it is disposed the checkpoint stays. */
+  async hold(digest: Digest, name?: string): Promise<HeldCheckpoint | undefined> {
+    const hold = await this.#records.hold(digest);
+    try {
+      const checkpoint = await this.find(digest, name);
+      if (checkpoint) return { checkpoint, [Symbol.asyncDispose]: () => hold[Symbol.asyncDispose]() };
+    } catch (error) {
+      await hold[Symbol.asyncDispose]();
+      throw error;
+    }
+    await hold[Symbol.asyncDispose]();
+    return undefined;
+  }
+
+  /**
+   * Removes what was least recently used until the rest fits, and files that belong to no checkpoint. Nothing that is held, by whatever
+   * process, needed, or was used within the last hour.
+   *
+   * @returns the checkpoints that are gone, and the bytes that are free now.
+   */
+  async retain({ maxBytes = Infinity, isNeeded }: Retention): Promise<{ readonly forgotten: readonly Digest[]; readonly bytes: number }> {
+    const unusedSinceMs = this.#clock.date().getTime() - RECENT_MS;
+    const held = await this.#records.held();
+    const kept = (await this.#all()).map(({ record: { digest, files }, usedMs }) => ({
+      digest,
+      files,
+      usedMs,
+      isNeeded: held.has(digest) || usedMs >= unusedSinceMs || isNeeded(digest),
+    }));
+    const forgotten: Digest[] = [];
+    for (const digest of toForget(kept, maxBytes)) if (await this.#records.forget(digest, unusedSinceMs)) forgotten.push(digest);
+    const used = new Set((await this.#all()).flatMap(({ record }) => record.files.map(({ digest }) => digest)));
+    let bytes = 0;
+    for (const digest of await this.#content.digests()) if (!used.has(digest)) bytes += await this.#content.remove(digest, unusedSinceMs);
+    return { forgotten, bytes };
+  }
+
+  async #all(): Promise<readonly { readonly record: RecordedCheckpoint; readonly usedMs: number }[]> {
+    const all: { record: RecordedCheckpoint; usedMs: number }[] = [];
+    for (const digest of await this.#records.digests()) {
+      const [record, usedMs] = [await this.#records.read(digest), await this.#records.usedMs(digest)];
+      if (record && usedMs !== undefined) all.push({ record, usedMs });
+    }
+    return all;
+  }
+
+  /** @throws InfrastructureError `store.removed` when a file was removed before it was recorded as this checkpoint's. */
+  async #recorded(stored: StoredCheckpoint): Promise<StoredCheckpoint> {
+    await this.#records.write(stored);
+    if (await this.#withObjects(stored)) return stored;
+    throw new InfrastructureError('store.removed', `store: files of ${stored.digest} were removed while it was brought; bring it again`);
+  }
+
+  async #withObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
+    const found: StoredFile[] = [];
+    for (const { path, digest: ofFile, size } of files) {
+      const object = await this.#content.find(ofFile);
+      if (object?.size !== size) return undefined;
+      found.push({ path, ...object });
+    }
+    return { digest, kind, files: found, labels: {} };
   }
 
   async #addFile(source: CheckpointSource, file: ListedFile, signal: AbortSignal): Promise<StoredObject> {
-    return this.#content.write(wholeFile(file, source.read(file, signal)), async (readAt) => {
-      if (file.path.endsWith('.safetensors')) await readSafetensorsHeader(file.address, file.size, readAt);
-    });
-  }
-
-  #assertAcceptable(uri: string, { files }: CheckpointListing): void {
-    if (files.length === 0)
-      throw new InputError('checkpoint.empty', `checkpoint: ${uri} has no files in it; expected the policy's weights`);
-    const { maxBytes } = this.#limits;
-    const total = files.reduce((sum, { size }) => sum + size, 0);
-    if (total > maxBytes) {
-      const message = `checkpoint: ${uri} has ${total} bytes, more than the ${maxBytes} allowed; raise checkpoints.maxBytes to accept it`;
-      throw new InputError('checkpoint.too-large', message);
-    }
-    const paths = new Set<string>();
-    for (const { path } of files) {
-      assertCheckpointPath(path);
-      if (paths.has(path)) throw new InputError('checkpoint.path', `checkpoint: ${uri} has two files at ${path}; expected one`);
-      paths.add(path);
-    }
+    return this.#content.write(wholeFile(file, source.read(file, signal)), (readAt, size) =>
+      inspect(file.path, file.address, size, readAt),
+    );
   }
 }
 
 function isPythonCache(path: string): boolean {
   return path.endsWith('.pyc') || path === '__pycache__' || path.endsWith('/__pycache__');
-}
-
-/** Passes the file on, and on no account more or less of it than was listed. */
-async function* wholeFile(file: ListedFile, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let read = 0;
-  for await (const chunk of bytes) {
-    read += chunk.length;
-    if (read > file.size) throw new CheckpointChangedError(file.address, `more bytes came than the ${file.size} that were listed`);
-    yield chunk;
-  }
-  if (read !== file.size) throw new CheckpointChangedError(file.address, `${read} bytes came, ${file.size} were listed`);
-}
-
-/** Files that were each whole may still be of two versions: the first read before a writer came by, the last after. */
-function assertSameListing(uri: string, before: CheckpointListing, after: CheckpointListing): void {
-  const left = new Map(after.files.map((file) => [file.path, file]));
-  for (const { path, address, revision } of before.files) {
-    const now = left.get(path);
-    if (now === undefined) throw new CheckpointChangedError(address, 'it is gone');
-    if (now.revision !== revision) throw new CheckpointChangedError(address, `was ${revision}, is ${now.revision}`);
-    left.delete(path);
-  }
-  for (const { address } of left.values()) throw new CheckpointChangedError(address, `it is new in ${uri}`);
 }

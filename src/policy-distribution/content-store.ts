@@ -1,26 +1,40 @@
 import { createHash } from 'node:crypto';
-import { chmod, mkdir, open, readdir, rename, rm, stat, type FileHandle } from 'node:fs/promises';
+import { chmod, mkdir, open, readdir, rename, rm, utimes, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../kernel/clock.ts';
-import { InfrastructureError, messageOf, MusterError } from '../kernel/errors.ts';
-import { parseDigest, type Digest } from '../kernel/ids.ts';
+import { InputError } from '../kernel/errors.ts';
+import { isDigest, parseDigest, type Digest } from '../kernel/ids.ts';
+import { digestHex } from './checkpoint.ts';
 import { IncomingNames } from './incoming-names.ts';
 import type { ReadAt } from './safetensors.ts';
+import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing, writeAll } from './store-files.ts';
+
+/** Sees a whole file of `size` bytes, and may refuse it. */
+export type Inspect = (readAt: ReadAt, size: number) => Promise<void>;
+
+/** Large enough that the disk is the limit, small enough that hashing one chunk keeps no other work waiting. */
+const CHUNK_BYTES = 256 * 1024;
+/** How many chunks are hashed before the file is touched, so that whoever looks sees that somebody is at it: some seconds' work. */
+const CHUNKS_BETWEEN_TOUCHES = 4096;
 
 /**
  * Files kept under the sha256 of their content, each once: `objects/<hex>`, read-only. A file grows under a name of its own in
  * `incoming/`, is synced to disk, and only then takes its final name in one step: whatever stands under `objects/` is whole,
  * also after a crash, and any number of processes may share the directory without locks.
+ *
+ * The time of an object's last write is that of the last time that somebody brought it, whether it was there or not.
  */
 export class ContentStore {
   readonly #objects: string;
   readonly #incoming: string;
   readonly #names: IncomingNames;
+  readonly #clock: Clock;
 
-  private constructor(directory: string, names: IncomingNames) {
+  private constructor(directory: string, names: IncomingNames, clock: Clock) {
     this.#objects = join(directory, 'objects');
     this.#incoming = join(directory, 'incoming');
     this.#names = names;
+    this.#clock = clock;
   }
 
   /**
@@ -28,8 +42,8 @@ export class ContentStore {
    *
    * @throws InfrastructureError `store.unusable`
    */
-  static async open(directory: string, clock: Clock): Promise<ContentStore> {
-    const store = new ContentStore(directory, await IncomingNames.forThisProcess(clock));
+  static async open(directory: string, names: IncomingNames, clock: Clock): Promise<ContentStore> {
+    const store = new ContentStore(directory, names, clock);
     await guarded(directory, async () => {
       await mkdir(store.#objects, { recursive: true });
       await mkdir(store.#incoming, { recursive: true });
@@ -44,36 +58,130 @@ export class ContentStore {
    * @param inspect sees the whole file before it gets its final name, and may refuse it.
    * @throws InfrastructureError `store.full`, `store.unusable`
    */
-  async write(bytes: AsyncIterable<Uint8Array>, inspect: (readAt: ReadAt) => Promise<void>): Promise<StoredObject> {
-    const incoming = join(this.#incoming, this.#names.next());
+  async write(bytes: AsyncIterable<Uint8Array>, inspect: Inspect): Promise<StoredObject> {
+    const incoming = this.#incomingPath();
     try {
       await using handle = await guarded(incoming, () => open(incoming, 'wx+', 0o600));
       const { digest, size } = await copyInto(handle, incoming, bytes);
-      await inspect((position, length) => guarded(incoming, () => readAt(handle, position, length)));
+      await inspect((position, length) => guarded(incoming, () => readAt(handle, position, length)), size);
       return await guarded(incoming, () => this.#keep(handle, incoming, digest, size));
     } finally {
       await rm(incoming, { force: true });
     }
   }
 
+  /**
+   * Keeps a file that is on this disk already, when it is what it should be. What is hashed is what lies on the disk, and no copy of it is
+   * made. Unless it is kept it stays where it is.
+   *
+   * @param path of a file that nobody else writes any more.
+   * @throws InputError `checkpoint.digest` when it is something else; and as `write` does.
+   */
+  async adopt(path: string, expected: Digest, signal: AbortSignal, inspect: Inspect): Promise<StoredObject> {
+    await using handle = await guarded(path, () => open(path, 'r+'));
+    const { digest, size } = await this.#hashed(handle, path, signal);
+    if (digest !== expected) {
+      throw new InputError(
+        'checkpoint.digest',
+        `checkpoint: ${size} bytes came with the digest ${digest}; expected ${expected}. Was the file changed while it was sent? Send it anew`,
+      );
+    }
+    await inspect((position, length) => guarded(path, () => readAt(handle, position, length)), size);
+    const kept = await guarded(path, () => this.#keep(handle, path, digest, size));
+    await rm(path, { force: true });
+    return kept;
+  }
+
+  /** Undefined when it is not there. */
+  async find(digest: Digest): Promise<StoredObject | undefined> {
+    const hostPath = this.#pathOf(digest);
+    const facts = await guarded(hostPath, () => factsOf(hostPath));
+    return facts && { digest, size: facts.size, hostPath };
+  }
+
+  /** Errors of `inspect` pass through. */
+  async inspect({ hostPath, size }: StoredObject, inspect: Inspect): Promise<void> {
+    await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
+    await inspect((position, length) => guarded(hostPath, () => readAt(handle, position, length)), size);
+  }
+
+  /** All that is kept. */
+  async digests(): Promise<readonly Digest[]> {
+    const names = await guarded(this.#objects, () => readdir(this.#objects));
+    return names.map((name) => `sha256:${name}`).filter(isDigest);
+  }
+
+  /**
+   * Removes an object unless somebody has brought it since, or a sandbox has it.
+   *
+   * @param untouchedSinceMs milliseconds since 1970.
+   * @returns the bytes that were freed: 0 when it stays.
+   */
+  async remove(digest: Digest, untouchedSinceMs: number): Promise<number> {
+    const hostPath = this.#pathOf(digest);
+    const isFree = async (path: string): Promise<number | undefined> => {
+      const facts = await factsOf(path);
+      return facts && !facts.isLinked && facts.touchedMs < untouchedSinceMs ? facts.size : undefined;
+    };
+    return guarded(hostPath, async () => {
+      if ((await isFree(hostPath)) === undefined) return 0;
+      // Out of reach first: whoever brings it from now on finds none, and keeps his own. Whoever found it before has touched it.
+      const removed = this.#incomingPath();
+      await rename(hostPath, removed);
+      const size = await isFree(removed);
+      if (size === undefined) await rename(removed, hostPath);
+      else await rm(removed, { force: true });
+      return size ?? 0;
+    });
+  }
+
   /** A file of another size under the final name is damaged: the verified one takes its place. */
   async #keep(handle: FileHandle, incoming: string, digest: Digest, size: number): Promise<StoredObject> {
-    const hostPath = join(this.#objects, digest.slice('sha256:'.length));
-    if ((await sizeOf(hostPath)) !== size) {
+    const hostPath = this.#pathOf(digest);
+    if ((await factsOf(hostPath))?.size !== size || !(await this.#touch(hostPath))) {
       await chmod(incoming, 0o444);
       await handle.sync();
       await rename(incoming, hostPath);
       await syncDirectory(this.#objects);
+      await this.#touch(hostPath);
     }
     return { digest, size, hostPath };
+  }
+
+  /** @returns whether it is there. */
+  async #touch(path: string): Promise<boolean> {
+    const now = this.#clock.date();
+    const touched = await utimes(path, now, now).then(() => true, undefinedWhenMissing);
+    return touched === true;
+  }
+
+  async #hashed(handle: FileHandle, path: string, signal: AbortSignal): Promise<{ readonly digest: Digest; readonly size: number }> {
+    const hash = createHash('sha256');
+    let size = 0;
+    for (let chunks = 0; ; chunks += 1) {
+      signal.throwIfAborted();
+      if (chunks % CHUNKS_BETWEEN_TOUCHES === 0) await guarded(path, () => this.#touch(path));
+      const chunk = await guarded(path, () => readAt(handle, size, CHUNK_BYTES));
+      hash.update(chunk);
+      size += chunk.length;
+      if (chunk.length < CHUNK_BYTES) return { digest: parseDigest(`sha256:${hash.digest('hex')}`), size };
+    }
   }
 
   async #sweep(): Promise<void> {
     for (const name of await readdir(this.#incoming)) {
       const path = join(this.#incoming, name);
-      const stats = await stat(path).catch(undefinedWhenMissing);
-      if (stats !== undefined && (await this.#names.isAbandoned(name, stats.mtimeMs))) await rm(path, { force: true });
+      const facts = await factsOf(path);
+      if (facts && (await this.#names.isAbandoned(name, facts.touchedMs))) await rm(path, { force: true });
     }
+  }
+
+  #pathOf(digest: Digest): string {
+    return join(this.#objects, digestHex(digest));
+  }
+
+  #incomingPath(): string {
+    return join(this.#incoming, this.#names.next());
   }
 }
 
@@ -81,7 +189,7 @@ export interface StoredObject {
   readonly digest: Digest;
   /** Bytes. */
   readonly size: number;
-  /** Absolute; read-only, never changed and never removed while Muster runs, so it may be linked or mounted anywhere. */
+  /** Absolute; read-only and never changed, so it may be linked or mounted anywhere. It stays for as long as its checkpoint is held. */
   readonly hostPath: string;
 }
 
@@ -94,51 +202,4 @@ async function copyInto(handle: FileHandle, path: string, bytes: AsyncIterable<U
     size += chunk.length;
   }
   return { digest: parseDigest(`sha256:${hash.digest('hex')}`), size };
-}
-
-async function writeAll(handle: FileHandle, chunk: Uint8Array): Promise<void> {
-  for (let written = 0; written < chunk.length;) written += (await handle.write(chunk, written)).bytesWritten;
-}
-
-async function readAt(handle: FileHandle, position: number, length: number): Promise<Uint8Array> {
-  const buffer = Buffer.allocUnsafe(length);
-  let filled = 0;
-  while (filled < length) {
-    const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled);
-    if (bytesRead === 0) break;
-    filled += bytesRead;
-  }
-  return buffer.subarray(0, filled);
-}
-
-async function sizeOf(path: string): Promise<number | undefined> {
-  return (await stat(path).catch(undefinedWhenMissing))?.size;
-}
-
-/** Without it, a power cut could take back the new name although the file itself is on disk. */
-async function syncDirectory(path: string): Promise<void> {
-  await using directory = await open(path, 'r');
-  await directory.sync();
-}
-
-function undefinedWhenMissing(error: unknown): undefined {
-  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
-  throw error;
-}
-
-const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
-
-async function guarded<Value>(path: string, operation: () => Promise<Value>): Promise<Value> {
-  try {
-    return await operation();
-  } catch (error) {
-    if (error instanceof MusterError) throw error;
-    if (error instanceof Error && 'code' in error && FULL.has(error.code)) {
-      throw new InfrastructureError('store.full', `store: no space left for ${path}; free some, or set stateDir to a larger disk`, {
-        cause: error,
-      });
-    }
-    const remedy = 'set stateDir to a directory that this user may write';
-    throw new InfrastructureError('store.unusable', `store: ${path}: ${messageOf(error)}; ${remedy}`, { cause: error });
-  }
 }

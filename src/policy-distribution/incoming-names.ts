@@ -28,17 +28,25 @@ export class IncomingNames {
     return `${this.#prefix}.${randomUUID()}`;
   }
 
-  /** @param writtenMs when the file was last written, in milliseconds since 1970. */
-  async isAbandoned(name: string, writtenMs: number): Promise<boolean> {
+  /** Whether it is one of this process. */
+  isOwn(name: string): boolean {
+    return name.startsWith(`${this.#prefix}.`);
+  }
+
+  /**
+   * @param writtenMs when the file was last written, in milliseconds since 1970.
+   * @param elsewhereKeptMs a writer that cannot be seen from here (another container, another machine) counts as gone after so long without a
+   * write.
+   */
+  async isAbandoned(name: string, writtenMs: number, elsewhereKeptMs: number = ELSEWHERE_KEPT_MS): Promise<boolean> {
     const { place, pid, start } = WRITER.exec(name)?.groups ?? {};
-    if (place !== this.#place) return this.#clock.date().getTime() - writtenMs > ELSEWHERE_KEPT_MS;
+    if (place !== this.#place) return this.#clock.date().getTime() - writtenMs > elsewhereKeptMs;
     return (await startOf(Number(pid))) !== start;
   }
 }
 
 const WRITER = /^(?<place>[0-9a-f]{16})\.(?<pid>\d+)\.(?<start>\d+)\./;
 
-/** A writer that cannot be seen from here (another container, another machine) counts as gone after a day without a write. */
 const ELSEWHERE_KEPT_MS = 24 * 60 * 60 * 1000;
 
 /** Start time in clock ticks since boot, field 22 of /proc/<pid>/stat; undefined when there is no such process. */

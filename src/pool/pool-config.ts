@@ -1,11 +1,15 @@
-/** How large a pool is and how long things in it may take. The configuration's schema has the same names and checks the values. */
-export interface PoolConfig {
+/** How large a pool is. */
+export interface PoolSize {
   /** Sandboxes that are kept even when nobody needs them. */
   readonly min: number;
   /** Sandboxes that exist at most, those being created and destroyed included. */
   readonly max: number;
   /** Idle sandboxes that are kept ready beyond those in use, as far as `max` allows. */
   readonly warm: number;
+}
+
+/** How large a pool is and how long things in it may take. The configuration's schema has the same names and checks the values. */
+export interface PoolConfig extends PoolSize {
   /** Sandboxes between the call that creates them and being ready, at most. */
   readonly creationConcurrency: number;
   /** Creations a second in the long run; at most one second's worth, and no more than `creationConcurrency`, starts at once. */

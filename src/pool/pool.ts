@@ -9,7 +9,7 @@ import { LeaseOffice } from './lease-office.ts';
 import type { Occupant } from './occupant.ts';
 import { Pacer } from './pacer.ts';
 import { creationRate, isWornOut, plan, type DestroyReason, type PoolAction, type PoolPhase } from './plan.ts';
-import type { PoolConfig } from './pool-config.ts';
+import type { PoolConfig, PoolSize } from './pool-config.ts';
 import type { PoolState } from './pool-state.ts';
 import { prepare, type Preparation } from './preparation.ts';
 import { Roster, type Member } from './roster.ts';
@@ -53,11 +53,13 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   readonly #closing = new AbortController();
   readonly #started: Promise<void>;
   #phase: PoolPhase = 'starting';
+  #config: PoolConfig;
   #preparation: Preparation | undefined;
 
   constructor(options: PoolOptions<Resident>) {
     const { config, clock } = options;
     this.#options = options;
+    this.#config = config;
     const intervalMs = (): number => Math.floor(this.#roster.size / SANDBOXES_PER_MS_BETWEEN_PLANS);
     this.#pacer = new Pacer(clock, intervalMs, () => this.#run());
     this.#office = new LeaseOffice(this.#roster, clock, config, {
@@ -90,6 +92,12 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const lease = this.#line.join(this.#options.clock.now(), signal);
     this.#pacer.soon();
     return lease;
+  }
+
+  /** From now on it is so large. What is leased stays until it is given back; what is idle beyond it ends in its time. */
+  resize({ min, max, warm }: PoolSize): void {
+    this.#config = { ...this.#config, min, max, warm };
+    this.#pacer.soon();
   }
 
   state(): PoolState {
@@ -156,9 +164,9 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   }
 
   #run(): void {
-    const { config, clock } = this.#options;
+    const { clock } = this.#options;
     const observation = {
-      config,
+      config: this.#config,
       phase: this.#phase,
       sandboxes: this.#roster.values(),
       waiting: this.#line,
@@ -221,8 +229,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const now = this.#options.clock.now();
     this.#roster.move(member, { kind: 'idle', since: now, heardAt: now, pingedAt: undefined });
     const waiter = this.#line.first();
-    const { config } = this.#options;
-    if (this.#phase !== 'open' || waiter === undefined || isWornOut(member, config)) return this.#pacer.soon();
+    if (this.#phase !== 'open' || waiter === undefined || isWornOut(member, this.#config)) return this.#pacer.soon();
     this.#grant(waiter, member.id);
   }
 }

@@ -1,5 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import type { OwnerId, SandboxId } from '../kernel/ids.ts';
+import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import type { SharedContent, Sharing } from './shared-content.ts';
 import type { Isolation, SandboxTemplate } from './template.ts';
 
@@ -35,15 +36,6 @@ export interface Sandbox {
   usage?(): Promise<SandboxUsage>;
   /** Kills every process, removes every trace. Idempotent, also while another call is under way; resolves when all is gone. */
   destroy(): Promise<void>;
-}
-
-/** Of all processes in a sandbox together, those included that have ended; without what the provider does not count. */
-export interface SandboxUsage {
-  readonly cpuSeconds?: number;
-  /** What it wrote to its own directories included; without what it shares with other sandboxes. */
-  readonly peakMemoryBytes?: number;
-  /** Most at a time, threads and what holds the walls included; where only the present number is known, that. */
-  readonly processes?: number;
 }
 
 /** A host file is shared without a copy where the provider can; it must not change afterwards. */

@@ -1,6 +1,6 @@
 import type { EpisodeIndex } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
-import type { SandboxUsage } from '../pool/sandbox.ts';
+import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import type { EpisodeFrame } from './frames.ts';
 import type { PlannedEpisode } from './playlist.ts';
 

@@ -2,11 +2,22 @@ import { expect, it } from 'vitest';
 import { keptConfig } from '../../src/config/kept-config.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 
-it('what is kept of the configuration has the names of environment variables and not their values', () => {
-  const environment = { HOME: '/home/someone', MUSTER_TEMPLATES__LOCAL__ENVIRONMENT__API_KEY: 'hush' };
+it('what is kept of the configuration has the names of environment variables and not their values, and no URL of a store', () => {
+  const environment = {
+    HOME: '/home/someone',
+    MUSTER_TEMPLATES__LOCAL__ENVIRONMENT__API_KEY: 'hush',
+    MUSTER_SERVER__WEBHOOK_SECRET: 'hush-hush-hush-hush-hush-hush',
+    MUSTER_STORE__URL: 'postgresql://muster:hush@db/muster',
+  };
   const config = loadConfig({ processors: 8, environment });
   const kept = keptConfig(config);
   expect(kept.templates['local']?.environment).toEqual({ API_KEY: '(not kept)' });
   expect(JSON.stringify(kept)).not.toContain('hush');
-  expect(kept).toEqual({ ...config, templates: { local: { ...config.templates['local'], environment: { API_KEY: '(not kept)' } } } });
+  expect(config.store.url).toBe('postgresql://muster:hush@db/muster');
+  expect(kept).toEqual({
+    ...config,
+    store: { url: '(not kept)' },
+    server: { ...config.server, webhookSecret: '(not kept)' },
+    templates: { local: { ...config.templates['local'], environment: { API_KEY: '(not kept)' } } },
+  });
 });

@@ -27,7 +27,7 @@ describe('the defaults', () => {
   it('run as they are, sized to the machine', () => {
     const config = load();
     expect(config.stateDir).toBe('/home/someone/.local/state/muster');
-    expect(config.pool).toMatchObject({ min: 0, max: 8, warm: 0, creationConcurrency: 64 });
+    expect(config.pool).toMatchObject({ min: 0, max: 8, warm: 0, creationConcurrency: 256 });
     expect(config.templates['local']).toMatchObject({ provider: 'bubblewrap', python: 'auto', network: 'none' });
     expect(config.templates['local']?.limits.memoryBytes).toBe(2 * 2 ** 30);
   });
@@ -118,6 +118,32 @@ describe('templates', () => {
   });
 });
 
+describe('what callers share', () => {
+  it.each([
+    ['auto', '/home/someone/.local/state/muster/muster.db'],
+    ['~/evaluations.db', '/home/someone/evaluations.db'],
+    ['/data/evaluations.db', '/data/evaluations.db'],
+    ['postgresql://muster:p%40ss@db/muster', 'postgresql://muster:p%40ss@db/muster'],
+  ])('is kept, with store.url %s, in %s', (url, expected) => {
+    expect(load({ environment: { MUSTER_STORE__URL: url } }).store.url).toBe(expected);
+  });
+
+  it('is bounded for a principal by "default" where its own quota says nothing', () => {
+    const { quotas } = load({ file: file('quotas: { default: { episodesPerDay: 7 }, sweep: { checkpointBytes: 1GiB } }') });
+    expect(quotas['sweep']).toEqual({ ...quotas['default'], episodesPerDay: 7, checkpointBytes: 2 ** 30 });
+  });
+
+  it('is fetched from public hosts over https alone, unless more is said', () => {
+    expect(load().sources).toEqual({ roots: [], hosts: ['*'], networks: [], plainHttp: false });
+    const inFile = 'sources: { hosts: [models.example.com, "*.s3.amazonaws.com"], networks: [10.1.0.0/16, "fd00::/8"], roots: [/data] }';
+    expect(load({ file: file(inFile) }).sources).toMatchObject({
+      networks: ['10.1.0.0/16', 'fd00::/8'],
+      roots: ['/data'],
+      plainHttp: false,
+    });
+  });
+});
+
 describe('what is wrong is named with its source, its path and what was expected', () => {
   it.each([
     ['an unknown key', 'log: { level: info }\npool:\n  maxx: 3', ':3: pool.maxx: unknown key; did you mean "max"?'],
@@ -157,6 +183,16 @@ describe('what is wrong is named with its source, its path and what was expected
     ['a key that stands twice', 'pool:\n  min: 1\n  min: 2', ':3: '],
     ['no YAML', 'pool: [1', ':'],
     ['no mapping', '- pool', 'expected a mapping of settings'],
+    ['a root that is relative', 'sources: { roots: [checkpoints] }', 'sources.roots[0]: expected an absolute path'],
+    ['a host with its scheme', 'sources: { hosts: ["https://example.com"] }', 'sources.hosts[0]: expected a host in lower case'],
+    ['a host with a star within', 'sources: { hosts: ["a.*.com"] }', 'sources.hosts[0]: expected a host in lower case'],
+    ['no network', 'sources: { networks: [10.0.0.1] }', 'sources.networks[0]: expected a network such as 10.1.0.0/16'],
+    [
+      'no bound',
+      'quotas: { default: { waitingEvaluations: many } }',
+      'waitingEvaluations: expected "unlimited" or a whole number from 0 on',
+    ],
+    ['the name of a principal', 'quotas: { Pipeline: {} }', 'quotas.Pipeline: expected the name of a principal'],
     ['a contradiction', 'pool:\n  min: 9\n  max: 5', ':2: pool.min: expected no more than pool.max, which is 5, got 9'],
   ])('%s in a file', (_, text, expected) => {
     const path = file(text);

@@ -7,6 +7,7 @@ import { course } from './stored/course.ts';
 import { durability } from './stored/durability.ts';
 import { episodes } from './stored/episodes.ts';
 import { ownership } from './stored/ownership.ts';
+import { tokensAndUsage } from './stored/tokens-and-usage.ts';
 import { webhooksAndAudit } from './stored/webhooks-and-audit.ts';
 
 /** What a store's adapter brings to be judged: an empty place of its own. */
@@ -27,6 +28,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Case>>>> = {
   episodes,
   'results that others have': cachedResults,
   'webhooks and audit': webhooksAndAudit,
+  'tokens and usage': tokensAndUsage,
   durability,
 };
 

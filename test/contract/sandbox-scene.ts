@@ -1,5 +1,6 @@
 /* oxlint-disable vitest/no-standalone-expect -- the tests are made of these scenarios by sandboxProviderContract */
 import { readFile, readdir } from 'node:fs/promises';
+import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
@@ -115,7 +116,14 @@ export async function firstLine(sandbox: Sandbox): Promise<string> {
     const chunk: unknown = sandbox.stdout.read();
     if (Buffer.isBuffer(chunk)) line += chunk.toString();
     else if (sandbox.stdout.readableEnded) return line;
-    else await new Promise<void>((resolve) => sandbox.stdout.once('readable', resolve).once('end', resolve));
+    else await moreToRead(sandbox.stdout);
   }
   return line;
+}
+
+async function moreToRead(output: Readable): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  output.once('readable', resolve).once('end', resolve);
+  await promise;
+  output.off('readable', resolve).off('end', resolve);
 }

@@ -1,6 +1,10 @@
 import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { openSqliteStore } from '../../src/adapters/store/sqlite/open-sqlite-store.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
+import { BOB, claimed, running } from '../support/store-scene.ts';
 import { evaluationStoreContract } from './evaluation-store.ts';
 import { subjectAt } from './stored/opened-stores.ts';
 
@@ -9,4 +13,16 @@ failOnLeftoverProcesses();
 evaluationStoreContract('SQLite', async () => {
   const directory = await ScratchDirectory.make();
   return subjectAt(join(directory.path, 'state', 'muster.db'), () => directory[Symbol.asyncDispose]());
+});
+
+it('what a process owned that is gone can be claimed at once: no other can have the file open', async () => {
+  await using directory = await ScratchDirectory.make();
+  const path = join(directory.path, 'muster.db');
+  const clock = new ManualClock();
+  const dead = await openSqliteStore(path, clock);
+  const ownership = await running(dead);
+  await dead[Symbol.asyncDispose]();
+  await using store = await openSqliteStore(path, clock);
+  const taken = await claimed(store, ownership.evaluation, BOB);
+  expect(taken.fence).toBeGreaterThan(ownership.fence);
 });

@@ -1,4 +1,4 @@
-import { access } from 'node:fs/promises';
+import { access, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { childrenOf, killProcess, listProcesses, type RunningProcess } from '../../src/adapters/sandbox/local/process-table.ts';
 import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/python-template.ts';
@@ -27,7 +27,21 @@ export async function runnersInside(stateDir: string): Promise<readonly RunnerIn
   const sandboxes = [...processes.values()].filter(({ argv }) => argv.some((word) => word.startsWith(path.join(stateDir, 'sandboxes'))));
   const below = await Promise.all(sandboxes.map(async ({ pid }) => (await childrenOf(pid)) ?? []));
   const children = below.flat().flatMap((pid) => processes.get(pid) ?? []);
-  return children.filter(isRunner).map(({ pid }) => new RunnerInside(pid));
+  const plain = children.filter(isRunner).map(({ pid }) => pid);
+  const zygotes = [...processes.values()].filter(({ argv }) => argv.some((word) => word.endsWith('/zygote.py')));
+  const forked = await Promise.all(zygotes.map(async ({ pid }) => ((await isForkedRunner(pid, stateDir)) ? [pid] : [])));
+  return [...plain, ...forked.flat()].map((pid) => new RunnerInside(pid));
+}
+
+/** A forked program has its zygote's command line, the inbox of its sandbox, and the second process id in it. */
+async function isForkedRunner(pid: number, stateDir: string): Promise<boolean> {
+  const [mounts, status] = await Promise.all(
+    ['mountinfo', 'status'].map(async (name) => readFile(`/proc/${pid}/${name}`, 'utf8').catch(() => '')),
+  );
+  // The beginning of the path is missing where it is a mount of its own.
+  const place = RegExp.escape(stateDir.split('/').slice(-2).join('/'));
+  const inbox = new RegExp(String.raw`${place}/sandboxes/[^/]+/s\d+/inbox /muster/inbox `);
+  return inbox.test(mounts ?? '') && /^NSpid:\t.*\t2$/m.test(status ?? '');
 }
 
 /** Not bubblewrap, which has the runner's command line as the end of its own. */

@@ -1,10 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { startTimeOf } from '../../src/adapters/sandbox/local/process-table.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 import type { Progress } from '../../src/orchestrator/progress.ts';
 import type { Summary } from '../../src/orchestrator/summary.ts';
 import { Muster } from '../../src/main.ts';
 import { seededRandom } from '../aggregation/seeded-random.ts';
 import { eventually } from '../support/eventually.ts';
+import { zygoteProcesses } from '../support/zygote-processes.ts';
 import { type RunnerInside, runnersInside } from './inside.ts';
 import { ANYTHING, seedOf, Stage } from './stage.ts';
 
@@ -21,11 +23,11 @@ class Scene implements AsyncDisposable {
     this.#muster = muster;
   }
 
-  static async open(): Promise<Scene> {
+  static async open(template: object = {}): Promise<Scene> {
     const stage = await Stage.open();
     // However often a test kills, no episode is ever given up; nothing is duplicated, so that a kill hits what it was aimed at.
     const evaluation = { maxAttempts: 100, infrastructureRetries: 100, retryMilliseconds: 1, stragglerMilliseconds: 3_600_000 };
-    const file = await stage.config({ evaluation, pool: { max: 2 } });
+    const file = await stage.config({ evaluation, pool: { max: 2 }, template });
     return new Scene(stage, await Muster.open(loadConfig({ file, environment: { HOME: '/' } })));
   }
 
@@ -33,11 +35,11 @@ class Scene implements AsyncDisposable {
     return this.#progress?.outcomes ?? 0;
   }
 
-  /** Resolves when the pool knows of the runner's end: only then may the other one finish the evaluation. */
-  async untilMissed(): Promise<void> {
+  /** Resolves when the pool knows of the runners’ ends: only then may others finish the evaluation. */
+  async untilMissed(count = 1): Promise<void> {
     await eventually('the runner’s death is known', () => {
       const totals = this.#progress?.pool.totals;
-      return totals !== undefined && totals.died + totals.failed === 1;
+      return totals !== undefined && totals.died + totals.failed === count;
     });
   }
 
@@ -73,21 +75,36 @@ class Scene implements AsyncDisposable {
     return found;
   }
 
+  /** Which of the gates a runner has come to. In which order is chance: what is played again may wait behind another. */
+  async reached(gates: ReadonlySet<string>): Promise<string> {
+    let found: string | undefined;
+    await eventually('a runner is at a gate', async () => {
+      for (const gate of gates) if ((await this.stage.countAt(gate)) > 0) found = gate;
+      return found !== undefined;
+    });
+    return found ?? '';
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#muster[Symbol.asyncDispose]();
     await this.stage[Symbol.asyncDispose]();
   }
 }
 
+async function undisturbedResult(): Promise<string> {
+  await using scene = await Scene.open();
+  return JSON.stringify((await scene.evaluate()).official);
+}
+
 describe('a runner that is killed', () => {
   let undisturbed = '';
   beforeAll(async () => {
-    await using scene = await Scene.open();
-    undisturbed = JSON.stringify((await scene.evaluate()).official);
+    undisturbed = await undisturbedResult();
   });
 
   it('while it starts is replaced', async () => {
-    await using scene = await Scene.open();
+    // A forked one has started before anybody can see it.
+    await using scene = await Scene.open({ start: 'plain' });
     await scene.stage.closeGates('loading');
     const evaluation = scene.evaluate();
     await scene.killOne('that has not loaded anything', async (runner) => !(await runner.isAt('loading')));
@@ -172,5 +189,42 @@ describe('a runner that is killed', () => {
     const { official, run } = await evaluation;
     expect(JSON.stringify(official)).toBe(undisturbed);
     expect(run.pool.died).toBe(points.length + 1);
+  });
+});
+
+describe('a zygote that is killed', () => {
+  let undisturbed = '';
+  beforeAll(async () => {
+    undisturbed = await undisturbedResult();
+  });
+
+  it('while its sandboxes play is replaced with them, and their episodes are played again, not scored', async () => {
+    await using scene = await Scene.open();
+    await scene.stage.closeGates('playing');
+    const evaluation = scene.evaluate();
+    await eventually('both sandboxes play', async () => (await scene.stage.countAt('playing')) === 2);
+    process.kill((await zygoteProcesses(scene.stage.stateDir)).warden, 'SIGKILL');
+    await scene.untilMissed(2);
+    await scene.stage.openGates('playing');
+    const { official, run } = await evaluation;
+    expect(JSON.stringify(official)).toBe(undisturbed);
+    expect({ died: run.pool.died, retried: run.retried }).toEqual({ died: 2, retried: 2 });
+  });
+
+  it('again and again, changes nothing', async () => {
+    await using scene = await Scene.open();
+    const gates = new Set([3, 9, 15].map((index) => `playing-${seedOf(index)}`));
+    await scene.stage.closeGates(...gates);
+    const evaluation = scene.evaluate();
+    while (gates.size > 0) {
+      const gate = await scene.reached(gates);
+      const { bubblewrap, warden } = await zygoteProcesses(scene.stage.stateDir);
+      process.kill(warden, 'SIGKILL');
+      // It is the last to go: what is at a gate from here on is of the next zygote.
+      await eventually('nothing is left of it', async () => (await startTimeOf(bubblewrap)) === undefined);
+      gates.delete(gate);
+      await scene.stage.openGates(gate);
+    }
+    expect(JSON.stringify((await evaluation).official)).toBe(undisturbed);
   });
 });

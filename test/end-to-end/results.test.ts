@@ -68,7 +68,8 @@ describe('the output', () => {
     const lines = (await readFile(path.join(out, 'episodes.ndjson'), 'utf8')).trimEnd().split('\n');
     const episodes = lines.map((line) => episodeSchema.parse(JSON.parse(line)));
     expect(episodes.map(({ index, part }) => [index, part])).toEqual(Array.from({ length: 30 }, (_, index) => [index, 'official']));
-    if (limits.memory.by !== 'rlimit') expect(episodes.every(({ usage }) => usage !== undefined)).toBe(true);
+    const isCounted = limits.memory.by !== 'rlimit';
+    expect(episodes.every(({ usage }) => (usage !== undefined) === isCounted)).toBe(true);
     const mean = episodes.reduce((sum, { outcome }) => sum + outcome.return, 0) / 30;
     expect(summary.official.mean).toBeCloseTo(mean, 9);
     expect(await json(path.join(out, 'config.json'))).toMatchObject({

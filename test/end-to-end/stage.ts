@@ -87,9 +87,9 @@ export class Stage implements AsyncDisposable {
   }
 
   /** A configuration whose sandboxes see the gates. */
-  async config(changes: { readonly pool?: object; readonly evaluation?: object } = {}): Promise<string> {
+  async config({ template = {}, ...changes }: { pool?: object; evaluation?: object; template?: object } = {}): Promise<string> {
     await this.closeGates();
-    const local = { mounts: [{ source: this.gates, target: '/gates' }] };
+    const local = { mounts: [{ source: this.gates, target: '/gates' }], ...template };
     return this.write('muster.json', { stateDir: this.stateDir, templates: { local }, ...changes });
   }
 

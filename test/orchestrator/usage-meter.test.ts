@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
 import { UsageMeter } from '../../src/orchestrator/usage-meter.ts';
-import type { SandboxUsage } from '../../src/pool/sandbox.ts';
+import type { SandboxUsage } from '../../src/kernel/sandbox-usage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 describe('the meter of a sandbox', () => {

@@ -471,3 +471,25 @@ describe('the end', () => {
     expect(fake.provider.log).toEqual(['sweep']);
   });
 });
+
+describe('a pool that is resized', () => {
+  test('serves who waits when it grows, and lets go of what is idle when it shrinks', async () => {
+    await using scene = await fakePool({ config: { max: 1, idleSeconds: 10 } });
+    const { pool, clock, provider } = scene;
+    const first = await scene.lease();
+    const second = pool.acquire(new AbortController().signal);
+    await clock.advance(10);
+    expect(provider.alive.size).toBe(1);
+    pool.resize({ min: 0, max: 2, warm: 0 });
+    await clock.advance(10);
+    const lease = await second;
+    expect(provider.alive.size).toBe(2);
+    pool.resize({ min: 0, max: 0, warm: 0 });
+    await lease[Symbol.asyncDispose]();
+    await clock.advance(10_000);
+    expect(provider.alive.size).toBe(1);
+    await first[Symbol.asyncDispose]();
+    await clock.advance(10_000);
+    expect(provider.alive.size).toBe(0);
+  });
+});

@@ -30,6 +30,8 @@ const made = order.commands.map((command, i) => {
 });
 const sandboxes = await Promise.all(made);
 process.stdout.write(`${JSON.stringify(sandboxes.map(({ id, isolation }) => ({ id, isolation })))}\n`);
+// Each pipe listens to where it leads.
+for (const output of [process.stdout, process.stderr]) output.setMaxListeners(0);
 for (const sandbox of sandboxes) {
   sandbox.stderr.pipe(process.stderr);
   sandbox.stdout.pipe(process.stdout);

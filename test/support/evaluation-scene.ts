@@ -13,6 +13,7 @@ import { Distributor } from '../../src/policy-distribution/distributor.ts';
 import type { PoolConfig } from '../../src/pool/pool-config.ts';
 import { createPool, type Pool } from '../../src/pool/pool.ts';
 import type { Sandbox } from '../../src/pool/sandbox.ts';
+import type { Sharing } from '../../src/pool/shared-content.ts';
 import type { SandboxTemplate } from '../../src/pool/template.ts';
 import { RunnerSession } from '../../src/runner/session.ts';
 
@@ -46,6 +47,10 @@ export interface SceneOptions {
   readonly sandboxes?: number;
   readonly pool?: Partial<PoolConfig>;
   readonly evaluation?: Partial<EvaluationRunConfig>;
+  /** What evaluations wish to have shared. */
+  readonly sharing?: Sharing;
+  /** What each sandbox has in memory from its beginning, by how many there were before. */
+  readonly shares?: (before: number) => ReadonlySet<string>;
 }
 
 /** A pool of in-memory sandboxes and all that `evaluate` needs, closed together. */
@@ -55,7 +60,7 @@ export class EvaluationScene implements AsyncDisposable {
   readonly #pool: Pool<RunnerSession>;
   readonly #sandboxes = new Map<SandboxId, Sandbox>();
 
-  constructor({ program, clock, sandboxes = 4, pool = {}, evaluation = {} }: SceneOptions) {
+  constructor({ program, clock, sandboxes = 4, pool = {}, evaluation = {}, sharing, shares }: SceneOptions) {
     this.#provider = createInMemoryProvider({ owner: parseOwnerId('scene'), clock, programs: { runner: program } });
     let made = 0;
     this.#pool = createPool({
@@ -64,6 +69,7 @@ export class EvaluationScene implements AsyncDisposable {
       config: { ...POOL_CONFIG, max: sandboxes, ...pool },
       clock,
       warmUp: (sandbox, signal) => {
+        if (shares) Object.assign(sandbox, { shares: shares(this.#sandboxes.size) });
         this.#sandboxes.set(sandbox.id, sandbox);
         return RunnerSession.open(sandbox, clock, signal);
       },
@@ -71,7 +77,16 @@ export class EvaluationScene implements AsyncDisposable {
     });
     const config = { ...EVALUATION_CONFIG, ...evaluation };
     const distributor = new Distributor();
-    this.context = { pool: this.#pool, provider: 'in-memory', maxSandboxes: sandboxes, distributor, clock, log: silentLog, config };
+    this.context = {
+      pool: this.#pool,
+      provider: 'in-memory',
+      maxSandboxes: sandboxes,
+      distributor,
+      sharing,
+      clock,
+      log: silentLog,
+      config,
+    };
   }
 
   evaluate(suite: SuiteDefinition, options: EvaluateOptions = {}, checkpoint = PAPER_CHECKPOINT): Promise<Summary> {

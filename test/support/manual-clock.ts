@@ -42,6 +42,20 @@ export class ManualClock implements Clock {
     this.#now = end;
   }
 
+  /** Advances in steps until it is so, for `mostMs` at most. */
+  async advanceUntil(isSo: () => boolean, mostMs: number, stepMs = 1): Promise<void> {
+    for (const end = this.#now + mostMs; !isSo() && this.#now < end;) await this.advance(stepMs);
+  }
+
+  /** Advances in steps until the promise is settled, for `mostMs` at most. */
+  async advanceFor<Value>(promise: Promise<Value>, mostMs: number, stepMs = 1): Promise<Value> {
+    const state = { isSettled: false };
+    const note = (): void => void (state.isSettled = true);
+    promise.then(note, note);
+    await this.advanceUntil(() => state.isSettled, mostMs, stepMs);
+    return await promise;
+  }
+
   /** Time passes, but no timer gets to run yet: as on a machine that was busy or asleep. */
   skip(ms: number): void {
     this.#now += ms;

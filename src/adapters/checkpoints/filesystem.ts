@@ -1,6 +1,6 @@
 import { constants, type BigIntStats } from 'node:fs';
-import { open, readdir, realpath, stat, type FileHandle } from 'node:fs/promises';
-import { basename, join, resolve, sep } from 'node:path';
+import { open, readdir, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
 import { assertCheckpointPath } from '../../policy-distribution/checkpoint.ts';
@@ -12,6 +12,8 @@ import {
   type ListOptions,
 } from '../../policy-distribution/checkpoint-source.ts';
 
+import { isInside, Roots } from './roots.ts';
+
 /** Large enough that the disk is the limit, small enough that hashing one chunk keeps no other work waiting. */
 const CHUNK_BYTES = 256 * 1024;
 
@@ -22,31 +24,50 @@ const CHUNK_BYTES = 256 * 1024;
 const MOST_DIRECTORIES = 10_000;
 
 /** Reads checkpoints from this machine's files: a path (relative ones from the working directory) or a `file:` URL. */
-export const filesystemSource: CheckpointSource = {
-  async list(uri, options) {
-    const given = pathOf(uri);
-    const root = await guarded(given, () => realpath(given));
-    const stats = await guarded(given, () => stat(root, { bigint: true }));
-    if (stats.isDirectory()) return { kind: 'directory', files: await new DirectoryWalk(root, options).run() };
-    return listSingleFile(given, root, stats);
-  },
+export const filesystemSource: CheckpointSource = sourceOf(undefined);
 
-  async *read(file, signal) {
-    signal.throwIfAborted();
-    await using handle = await openListed(file);
-    await assertUnchanged(handle, file);
-    for (;;) {
+/**
+ * The same for strangers: nothing outside of the roots is read, whatever links lead there. Of what lies outside they do not learn whether it
+ * exists.
+ *
+ * @param roots absolute paths of directories.
+ * @throws InputError `checkpoint.outside` also, from both methods of the source.
+ */
+export function filesystemSourceWithin(roots: readonly string[]): CheckpointSource {
+  return sourceOf(new Roots(roots));
+}
+
+function sourceOf(roots: Roots | undefined): CheckpointSource {
+  return {
+    async list(uri, options) {
+      const given = pathOf(uri);
+      await roots?.assertNamedInside(given);
+      const root = await guarded(given, () => realpath(given));
+      await roots?.assertInside(root, given);
+      const stats = await guarded(given, () => stat(root, { bigint: true }));
+      if (stats.isDirectory()) return { kind: 'directory', files: await new DirectoryWalk(root, options).run() };
+      return listSingleFile(given, root, stats);
+    },
+
+    async *read(file, signal) {
       signal.throwIfAborted();
-      const { bytesRead, buffer } = await guarded(file.address, () => handle.read(Buffer.allocUnsafe(CHUNK_BYTES)));
-      if (bytesRead === 0) break;
-      yield buffer.subarray(0, bytesRead);
-    }
-    await assertUnchanged(handle, file);
-  },
-};
+      await using handle = await openListed(file);
+      // Where the file really lies, as the kernel has it: a link on the way may have been turned round since it was listed.
+      await roots?.assertInside(await guarded(file.address, () => readlink(`/proc/self/fd/${handle.fd}`)), file.address);
+      await assertUnchanged(handle, file);
+      for (;;) {
+        signal.throwIfAborted();
+        const { bytesRead, buffer } = await guarded(file.address, () => handle.read(Buffer.allocUnsafe(CHUNK_BYTES)));
+        if (bytesRead === 0) break;
+        yield buffer.subarray(0, bytesRead);
+      }
+      await assertUnchanged(handle, file);
+    },
+  };
+}
 
 function pathOf(uri: string): string {
-  if (!uri.startsWith('file:')) return resolve(uri);
+  if (!/^file:/i.test(uri)) return resolve(uri);
   try {
     return fileURLToPath(uri);
   } catch (error) {
@@ -123,10 +144,6 @@ class DirectoryWalk {
     }
     this.#files.push(file);
   }
-}
-
-function isInside(root: string, path: string): boolean {
-  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
 }
 
 function listed(path: string, address: string, stats: BigIntStats): ListedFile {

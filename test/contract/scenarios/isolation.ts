@@ -1,9 +1,14 @@
 /* oxlint-disable vitest/no-standalone-expect -- the tests are made of these scenarios by sandboxProviderContract */
 import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
+import { parseSandboxId } from '../../../src/kernel/ids.ts';
 import type { Scenario } from '../sandbox-provider.ts';
-import { firstLine } from '../sandbox-scene.ts';
+import { firstLine, NEVER } from '../sandbox-scene.ts';
 
 /** Runs `act` while a host process listens; tells how many connections came. */
 async function withListener(
@@ -28,6 +33,33 @@ async function withListener(
 
 /** What a sandbox cannot see, reach or change. */
 export const isolationScenarios: Readonly<Record<string, Scenario>> = {
+  'what the template mounts in /tmp is there, and cannot be written': async (scene) => {
+    const source = await mkdtemp(path.join(tmpdir(), 'muster-mounted-'));
+    try {
+      await chmod(source, 0o755);
+      await writeFile(path.join(source, 'level'), 'one');
+      const program = scene.commands.python(`
+def refused(path):
+    try: open(path, 'w')
+    except OSError: return True
+print(open('/tmp/levels/all/level').read(), open('/tmp/levels/first').read(),
+      refused('/tmp/levels/all/level'), refused('/tmp/levels/all/two'), refused('/tmp/levels/first'), refused('/tmp/own'))
+`);
+      const mounts = [
+        { source: path.join(source, 'level'), target: '/tmp/levels/first' },
+        { source, target: '/tmp/levels/all' },
+      ];
+      const template = scene.template(program);
+      const sandbox = await scene.provider.create(
+        { id: parseSandboxId('s'), template: { ...template, mounts: [...template.mounts, ...mounts] } },
+        NEVER,
+      );
+      expect(await text(sandbox.stdout)).toBe('one one True True True None\n');
+    } finally {
+      await rm(source, { recursive: true });
+    }
+  },
+
   'two sandboxes see nothing of each other': async (scene) => {
     const { marker } = scene;
     const first = await scene.create(

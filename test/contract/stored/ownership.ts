@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import { OwnershipLostError } from '../../../src/evaluation-store/ownership.ts';
 import { accepted, ALICE, BOB, claimed, completedRange, LEG, running, SHARED_LEG, TTL } from '../../support/store-scene.ts';
+import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import type { Case } from '../evaluation-store.ts';
 
 export const ownership: Readonly<Record<string, Case>> = {
@@ -23,10 +24,21 @@ export const ownership: Readonly<Record<string, Case>> = {
     const owned = await running(store, { priority: 9 });
     const ended = await running(store);
     await store.course.conclude(ended, { state: 'finished', webhooks: [] });
-    expect(await store.ownerships.claimable(10)).toEqual([urgent.id, first.id, second.id, idle.id]);
-    expect(await store.ownerships.claimable(2)).toEqual([urgent.id, first.id]);
+    expect(await idsClaimable(store, 10)).toEqual([urgent.id, first.id, second.id, idle.id]);
+    expect(await idsClaimable(store, 2)).toEqual([urgent.id, first.id]);
     await clock.advance(TTL);
-    expect((await store.ownerships.claimable(10))[0]).toBe(owned.evaluation);
+    expect((await idsClaimable(store, 10))[0]).toBe(owned.evaluation);
+  },
+
+  async 'principals take turns in what can be claimed, however much one of them has'({ open, clock }) {
+    await using store = await open();
+    const batch: string[] = [];
+    for (let i = 0; i < 20; i += 1) batch.push((await accepted(store, { principal: 'batch', priority: 3 })).id);
+    await clock.advance(1);
+    const loop = await accepted(store, { principal: 'loop', priority: -1 });
+    const second = await accepted(store, { principal: 'loop', priority: -2 });
+    expect(await store.ownerships.claimable(1)).toEqual([{ id: batch[0], principal: 'batch', priority: 3 }]);
+    expect(await idsClaimable(store, 5)).toEqual([batch[0], loop.id, batch[1], second.id, batch[2]]);
   },
 
   async 'another takes over when the owner has not renewed in time'({ open, clock }) {
@@ -116,3 +128,8 @@ export const ownership: Readonly<Record<string, Case>> = {
     await expect(store.ownerships.renew(last, TTL)).rejects.toThrow(OwnershipLostError);
   },
 };
+
+async function idsClaimable(store: EvaluationStore, limit: number): Promise<readonly string[]> {
+  const claimable = await store.ownerships.claimable(limit);
+  return claimable.map(({ id }) => id);
+}

@@ -10,7 +10,10 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[3] / "runner"))
 
 from checkpoints import constant_layer, write_mlp
-from runner_process import RunnerProcess
+from runner_process import RUNNER, RunnerProcess
+
+# What has no process of its own is imported from there.
+sys.path.append(str(RUNNER))
 
 
 @pytest.fixture

@@ -21,10 +21,8 @@ export interface BubblewrapSettings extends RuntimeOptions {
   readonly log?: (message: string) => void;
 }
 
-/** Processes that are in a sandbox's control group beside the program and its descendants: bubblewrap's monitor and its reaper. */
+/** Processes that are in a plain sandbox's control group beside the program and its descendants: bubblewrap's monitor and its reaper. */
 const BUBBLEWRAP_PROCESSES = 2;
-/** Of a forked sandbox, the one that holds the walls. */
-const WALLS_PROCESSES = 1;
 
 /** Walls of namespaces, which bubblewrap builds, or a warden that bubblewrap has started. */
 export class BubblewrapRuntime implements LocalRuntime {
@@ -74,11 +72,15 @@ class OpenBubblewrap implements OpenRuntime {
   constructor(ground: BubblewrapGround, clock: Clock, log: (message: string) => void) {
     this.#ground = ground;
     this.#clock = clock;
-    this.#wardens = new Wardens(ground, log);
+    this.#wardens = new Wardens({ ...ground, clock }, log);
+  }
+
+  makesCgroup(template: SandboxTemplate): boolean {
+    return isForked(template, this.#ground.capabilities);
   }
 
   hostProcesses(template: SandboxTemplate): number {
-    return template.limits.processes + (isForked(template, this.#ground.capabilities) ? WALLS_PROCESSES : BUBBLEWRAP_PROCESSES);
+    return template.limits.processes + (isForked(template, this.#ground.capabilities) ? 0 : BUBBLEWRAP_PROCESSES);
   }
 
   async start(site: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram> {

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { SandboxUsage } from '../../../pool/sandbox.ts';
+import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
 
 /** A number that the kernel keeps of a group. */

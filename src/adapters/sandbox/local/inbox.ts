@@ -18,9 +18,11 @@ export class Inbox {
   readonly #staging: string;
   readonly #closed = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
+  /** Made with the first upload: a sandbox that is never sent anything does without. */
+  #staged: Promise<unknown> | undefined;
   #count = 0;
 
-  /** @param directory is made on `open`, with the inbox and a place for incomplete files beneath it. */
+  /** @param directory has to be there; the inbox is made in it, and a place for incomplete files beside that. */
   constructor(directory: string) {
     this.#directory = path.join(directory, 'inbox');
     this.#staging = path.join(directory, 'incomplete');
@@ -31,7 +33,7 @@ export class Inbox {
   }
 
   async open(): Promise<void> {
-    await Promise.all([mkdir(this.#directory), mkdir(this.#staging)]);
+    await mkdir(this.#directory);
   }
 
   /** See `Sandbox.upload`. */
@@ -64,6 +66,8 @@ export class Inbox {
     const complete = path.join(this.#directory, target);
     try {
       if (either.aborted) throw abortError(either);
+      this.#staged ??= mkdir(this.#staging, { recursive: true });
+      await this.#staged;
       if (content.kind === 'file') await shareFile(content.hostPath, incomplete, either);
       else await writeFile(content.stream, incomplete, either);
       await mkdir(path.dirname(complete), { recursive: true });

@@ -133,7 +133,7 @@ export class LocalProvider implements SandboxProvider {
       directory: this.#directory,
       etc: etcDirectory(this.#stateDir, this.owner),
       filter: filterFile(this.#stateDir, this.owner),
-      cgroups: cgroups?.directories ?? [],
+      cgroups,
       covered,
     });
   }
@@ -158,7 +158,9 @@ export class LocalProvider implements SandboxProvider {
     const { id, directory, inbox } = site;
     const { limits } = template;
     await inbox.open();
-    const cgroup = await ground.cgroups?.create(id, { ...limits, processes: ground.runtime.hostProcesses(template) });
+    const { cgroups, runtime } = ground;
+    const made = runtime.makesCgroup?.(template) !== true;
+    const cgroup = made ? await cgroups?.create(id, { ...limits, processes: runtime.hostProcesses(template) }) : cgroups?.at(id);
     if (cgroup) site.cgroup = cgroup;
     if (signal.aborted) throw abortError(signal);
     const { program, shares = NOTHING } = await ground.runtime.start({ id, directory, inbox: inbox.directory, cgroup }, template, signal);

@@ -5,6 +5,7 @@ import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
 import type { CgroupLayout } from './cgroup-layout.ts';
 import type { DescriptorCover } from './inherited-descriptors.ts';
+import type { OwnerCgroups } from './owner-cgroups.ts';
 import type { SandboxCgroup } from './sandbox-cgroup.ts';
 import type { SandboxedProgram } from './sandboxed-program.ts';
 
@@ -35,8 +36,8 @@ export interface LocalGround {
   readonly etc: string;
   /** The file with the system-call filter. */
   readonly filter: string;
-  /** Of the owner, in each hierarchy: have a group for each sandbox. Empty where there are none. */
-  readonly cgroups: readonly string[];
+  /** Of the owner: have a group for each sandbox. Undefined where there are none. */
+  readonly cgroups: Pick<OwnerCgroups, 'limitFiles'> | undefined;
   /** Makes up for descriptors of Muster's that a child would inherit. */
   readonly covered: DescriptorCover;
 }
@@ -48,7 +49,7 @@ export interface SandboxSite {
   readonly directory: string;
   /** Host directory that is its inbox. */
   readonly inbox: string;
-  /** Has its limits; what is in it is killed when the sandbox ends. */
+  /** Has its limits, unless the runtime makes it; what is in it is killed when the sandbox ends. */
   readonly cgroup: SandboxCgroup | undefined;
 }
 
@@ -59,6 +60,8 @@ export interface StartedProgram {
 }
 
 export interface OpenRuntime extends AsyncDisposable {
+  /** Whether `start` makes the sandbox's control group, too. */
+  makesCgroup?(template: SandboxTemplate): boolean;
   /** How many processes of the host a control group must allow for the template's program to get its number. */
   hostProcesses(template: SandboxTemplate): number;
   /**

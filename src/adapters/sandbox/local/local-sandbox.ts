@@ -1,7 +1,8 @@
 import { rm } from 'node:fs/promises';
 import { type Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import type { Sandbox, SandboxExit, SandboxUsage, UploadContent } from '../../../pool/sandbox.ts';
+import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
+import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { Isolation } from '../../../pool/template.ts';
 import type { Inbox } from './inbox.ts';
 import type { ProgramInput } from './program-input.ts';
@@ -90,9 +91,11 @@ export class LocalSandbox implements Sandbox {
     this.#hasEnded = true;
     const verdict = this.#verdict;
     this.#lifetime[Symbol.dispose]();
-    const { cgroup } = this.#parts;
-    const memoryKills = (await cgroup?.memoryKills().catch(() => 0)) ?? 0;
-    this.#used = { ...end.usage, ...(await this.#counted().catch(() => ({}))) };
+    this.#used = { ...end.usage };
+    // Muster knows why it ended it, and hundreds may end at a time.
+    if (verdict) return { verdict, end, memoryKills: 0 };
+    const memoryKills = (await this.#parts.cgroup?.memoryKills().catch(() => 0)) ?? 0;
+    this.#used = { ...this.#used, ...(await this.#counted().catch(() => ({}))) };
     return { verdict, end, memoryKills };
   }
 

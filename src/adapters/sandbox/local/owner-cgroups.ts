@@ -4,12 +4,20 @@ import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { SandboxLimits } from '../../../pool/template.ts';
 import { CgroupAccounts } from './cgroup-accounts.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
-import { type CgroupLayout, delegateControllers, makeGroup, removeUnused } from './cgroup-layout.ts';
+import { type CgroupLayout, type CgroupLimit, delegateControllers, makeGroup, removeUnused } from './cgroup-layout.ts';
 import { hasErrno } from './errno.ts';
-import { removeGroup, SandboxCgroup } from './sandbox-cgroup.ts';
+import { type LimitFile, limitSettings, removeGroup, SandboxCgroup } from './sandbox-cgroup.ts';
 
 /** Another Muster that ends at the same moment may remove the shared base between the two steps of making ours. */
 const OPEN_ATTEMPTS = 5;
+
+/** What limits a sandbox in one hierarchy. */
+export interface HierarchyLimits {
+  /** Holds the groups of all sandboxes. */
+  readonly directory: string;
+  /** In this order, in the group. */
+  readonly files: readonly LimitFile[];
+}
 
 /** The control groups of one Muster: `<base>/<owner>/<sandbox>` in each hierarchy. */
 export class OwnerCgroups {
@@ -50,15 +58,33 @@ export class OwnerCgroups {
     }
   }
 
-  /** Makes a sandbox's group with its limits set, which count all that is in it. A failure leaves nothing behind. */
-  async create(id: SandboxId, limits: SandboxLimits): Promise<SandboxCgroup> {
+  /** What is to be written in a sandbox's group in each hierarchy, by the directory that holds the group: for who makes it in place of `create`. */
+  limitFiles(limits: SandboxLimits): readonly HierarchyLimits[] {
+    const settings = limitSettings(this.layout.version, limits);
+    const inDirectory = (directory: string): readonly LimitFile[] =>
+      settings.flatMap(({ limit, files }) => (this.#directoryOf(limit) === directory ? files : []));
+    return this.directories.map((directory) => ({ directory, files: inDirectory(directory) }));
+  }
+
+  /** A sandbox's group, whoever makes it. */
+  at(id: SandboxId): SandboxCgroup {
     const { version, bases } = this.layout;
     const place = {
       version,
       directories: this.directories.map((directory) => path.join(directory, id)),
-      of: new Map([...bases].map(([limit, base]) => [limit, path.join(base, this.#owner, id)])),
+      of: new Map([...bases.keys()].map((limit) => [limit, path.join(this.#directoryOf(limit) ?? '', id)])),
     };
-    const cgroup = new SandboxCgroup(this.#files, place, this.#accounts);
+    return new SandboxCgroup(this.#files, place, this.#accounts);
+  }
+
+  #directoryOf(limit: CgroupLimit): string | undefined {
+    const base = this.layout.bases.get(limit);
+    return base && path.join(base, this.#owner);
+  }
+
+  /** Makes a sandbox's group with its limits set, which count all that is in it. A failure leaves nothing behind. */
+  async create(id: SandboxId, limits: SandboxLimits): Promise<SandboxCgroup> {
+    const cgroup = this.at(id);
     try {
       await cgroup.make(limits);
       return cgroup;

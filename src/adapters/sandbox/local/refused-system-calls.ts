@@ -15,6 +15,8 @@ export interface RefusedSystemCall {
 
 /** CLONE_NEWUSER, with all other namespaces: each is more kernel to attack, and none is of use without privileges. */
 const NEW_NAMESPACES = 0x7e02_0000;
+/** CLONE_PARENT. */
+const SIBLING = 0x8000;
 
 const NESTED = 'namespaces inside of namespaces: the usual first step of an attack on the kernel';
 const MOUNTS = 'the view of the file system is made once, before the program starts';
@@ -34,7 +36,14 @@ const MACHINE = 'the machine’s state is the host’s';
 export const REFUSED_SYSTEM_CALLS: readonly RefusedSystemCall[] = [
   { name: 'unshare', x64: 272, arm64: 97, answer: 'EPERM', reason: NESTED },
   { name: 'setns', x64: 308, arm64: 268, answer: 'EPERM', reason: NESTED },
-  { name: 'clone', x64: 56, arm64: 220, whenArgumentHas: NEW_NAMESPACES, answer: 'EPERM', reason: NESTED },
+  {
+    name: 'clone',
+    x64: 56,
+    arm64: 220,
+    whenArgumentHas: NEW_NAMESPACES | SIBLING,
+    answer: 'EPERM',
+    reason: `${NESTED}; and a sibling instead of a child would be the zygote's to bury, and its time nobody's`,
+  },
   {
     name: 'clone3',
     x64: 435,

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { type Clock, sleep } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import type { SandboxUsage } from '../../../pool/sandbox.ts';
+import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { SandboxLimits } from '../../../pool/template.ts';
 import type { CgroupAccounts } from './cgroup-accounts.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
@@ -47,11 +47,11 @@ export class SandboxCgroup {
   /** Makes it, with its limits set, which count all that is in it. */
   async make(limits: SandboxLimits): Promise<void> {
     await all(this.#place.directories.map((directory) => this.#files.makeDirectory(directory)));
-    await all(settings(this.#place.version, limits).map((each) => this.#set(each)));
+    await all(limitSettings(this.#place.version, limits).map((each) => this.#set(each)));
   }
 
   /** One after the other: memory alone cannot have more than memory and swap together. */
-  async #set({ limit, files }: Setting): Promise<void> {
+  async #set({ limit, files }: LimitSetting): Promise<void> {
     const directory = this.#place.of.get(limit);
     if (directory === undefined) return;
     for (const { file, value, optional } of files) {
@@ -88,16 +88,22 @@ export class SandboxCgroup {
 }
 
 /** What is written for a limit, in this order. */
-interface Setting {
+export interface LimitSetting {
   readonly limit: CgroupLimit;
-  /** `optional`: not every kernel has it. */
-  readonly files: readonly { readonly file: string; readonly value: string; readonly optional?: true }[];
+  readonly files: readonly LimitFile[];
+}
+
+export interface LimitFile {
+  readonly file: string;
+  readonly value: string;
+  /** Not every kernel has it. */
+  readonly optional?: true;
 }
 
 /** Swap is closed as a way around the memory limit: memory and swap together in v1, no swap at all in v2. */
-function settings(version: CgroupLayout['version'], limits: SandboxLimits): readonly Setting[] {
+export function limitSettings(version: CgroupLayout['version'], limits: SandboxLimits): readonly LimitSetting[] {
   const memory = String(limits.memoryBytes);
-  const processes: Setting = { limit: 'processes', files: [{ file: 'pids.max', value: String(limits.processes) }] };
+  const processes: LimitSetting = { limit: 'processes', files: [{ file: 'pids.max', value: String(limits.processes) }] };
   const quota = Math.max(CPU_QUOTA_MIN_US, Math.round(limits.cpus * CPU_PERIOD_US));
   switch (version) {
     case 'cgroup-v1': {

@@ -16,10 +16,13 @@ export interface ImageChoice {
   readonly shares: ReadonlySet<string>;
 }
 
+/** What it needs of a warden. */
+export type ImageMaker = Pick<Warden, 'hasEnded' | 'hasImage' | 'makeImage' | 'retireImage'>;
+
 interface Image extends ImageChoice {
   /** Digests of the code among it. */
   readonly code: ReadonlySet<string>;
-  readonly warden: Warden;
+  readonly warden: ImageMaker;
 }
 
 const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set() };
@@ -62,7 +65,7 @@ export class SharedImages {
   }
 
   /** Orders a new image when there is none that will do. */
-  choose(warden: Warden): ImageChoice {
+  choose(warden: ImageMaker): ImageChoice {
     const wanted = [...this.#wanted.values()]
       .flatMap((placed) => placed.slice(0, 1))
       .filter(({ content }) => !this.#unfit.has(content.digest));
@@ -72,13 +75,13 @@ export class SharedImages {
     return this.#make(warden, present, missing, wanted);
   }
 
-  #usable(warden: Warden): Image | undefined {
+  #usable(warden: ImageMaker): Image | undefined {
     const present = this.#present;
     if (present?.warden !== warden || !warden.hasImage(present.image)) return undefined;
     return [...present.code].every((digest) => this.#wanted.has(digest)) ? present : undefined;
   }
 
-  #make(warden: Warden, present: Image | undefined, missing: readonly PlacedContent[], wanted: readonly PlacedContent[]): ImageChoice {
+  #make(warden: ImageMaker, present: Image | undefined, missing: readonly PlacedContent[], wanted: readonly PlacedContent[]): ImageChoice {
     const isUseful = present !== undefined && [...present.shares].every((digest) => this.#wanted.has(digest));
     const parent = isUseful ? present : NOTHING;
     const content = isUseful ? missing : wanted;

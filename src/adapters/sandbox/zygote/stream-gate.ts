@@ -33,14 +33,20 @@ export class StreamGate implements AsyncDisposable {
   readonly #expected = new Map<string, (name: StreamName, socket: Socket) => void>();
   readonly #strangers = new Set<Socket>();
 
-  private constructor(server: Server, directory: FileHandle) {
+  readonly #strangersMax: number;
+
+  private constructor(server: Server, directory: FileHandle, strangersMax: number) {
     this.#server = server;
     this.#directory = directory;
+    this.#strangersMax = strangersMax;
     server.on('connection', (socket) => this.#ask(socket));
   }
 
-  /** @param directory of the owner; no other user may look into it. */
-  static async open(directory: string): Promise<StreamGate> {
+  /**
+   * @param directory of the owner; no other user may look into it.
+   * @param strangersMax how many connections may be silent at a time.
+   */
+  static async open(directory: string, strangersMax = STRANGERS_MAX): Promise<StreamGate> {
     // The path of a socket may have 107 bytes at most, and the owner's directory may lie deep.
     const handle = await open(directory, 'r');
     const server = createServer({ allowHalfOpen: true, pauseOnConnect: false });
@@ -53,7 +59,7 @@ export class StreamGate implements AsyncDisposable {
       await handle.close();
       throw error;
     }
-    return new StreamGate(server, handle);
+    return new StreamGate(server, handle, strangersMax);
   }
 
   expect(): Admission {
@@ -113,7 +119,7 @@ export class StreamGate implements AsyncDisposable {
 
   /** Who has waited longest gives way: honest ones have gone on long before. */
   #makeRoom(): void {
-    if (this.#strangers.size < STRANGERS_MAX) return;
+    if (this.#strangers.size < this.#strangersMax) return;
     for (const oldest of this.#strangers) {
       this.#strangers.delete(oldest);
       oldest.destroy();

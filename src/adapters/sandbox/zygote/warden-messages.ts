@@ -18,10 +18,17 @@ export interface WardenSettings {
     readonly processes: number | null;
     readonly open_files: number;
   };
+  /** Targets of mounts that lie in /tmp or /dev/shm; an outer one comes before those in it. */
+  readonly mounts_within: readonly string[];
   readonly uid: number;
   readonly host_network: boolean;
   readonly filter: string;
-  readonly cgroups: readonly number[];
+  /** Where a sandbox's control group is made, in each hierarchy, and what is written in it. */
+  readonly cgroups: readonly {
+    /** Number of an open descriptor. */
+    readonly directory: number;
+    readonly files: readonly { readonly file: string; readonly value: string; readonly optional: boolean }[];
+  }[];
 }
 
 /** What an image loads, by paths as the warden sees them. */

@@ -1,7 +1,7 @@
-import type { ChildProcess } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { untilAborted } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import { RecentText } from '../../../kernel/recent-text.ts';
@@ -19,7 +19,11 @@ import {
 
 /** A warden's process, as it was spawned. */
 export interface WardenProcess {
-  readonly process: ChildProcess;
+  readonly process: {
+    kill(signal: 'SIGKILL'): boolean;
+    /** After `close` all that it has said has been read. */
+    once(event: 'close', listener: (code: number | null, signal: NodeJS.Signals | null) => void): unknown;
+  };
   readonly stdin: Writable;
   readonly stdout: Readable;
   readonly stderr: Readable;
@@ -30,10 +34,18 @@ const REPORT_MAX_CHARACTERS = 64 * 1024;
 /** What is kept of its error output, for the message when it fails. */
 const SAID_MAX_CHARACTERS = 4096;
 
+/**
+ * How long it may take to tell the end of a sandbox that it was told to kill, which takes the kernel milliseconds. Without an end it is
+ * stuck, and whoever waits for the sandbox would be, too.
+ */
+const KILL_DEADLINE_MS = 10_000;
+
 /** What Muster awaits of one sandbox. */
 interface Awaited {
   readonly started: PromiseWithResolvers<void>;
   readonly ended: PromiseWithResolvers<ProgramEnd>;
+  /** Runs once it was told to kill it. */
+  deadline?: Disposable;
 }
 
 /**
@@ -43,7 +55,8 @@ interface Awaited {
  */
 export class Warden implements AsyncDisposable {
   readonly #process: WardenProcess;
-  readonly #gate: StreamGate;
+  readonly #gate: Pick<StreamGate, 'expect'>;
+  readonly #clock: Clock;
   readonly #sandboxes = new Map<string, Awaited>();
   /** Those that live, by whether they are ready. */
   readonly #images = new Map<string, PromiseWithResolvers<void>>();
@@ -52,16 +65,16 @@ export class Warden implements AsyncDisposable {
   #problem: string | undefined;
   #hasEnded = false;
 
-  constructor(process: WardenProcess, gate: StreamGate) {
+  constructor(process: WardenProcess, gate: Pick<StreamGate, 'expect'>, clock: Clock) {
     this.#process = process;
     this.#gate = gate;
+    this.#clock = clock;
     this.#await(BASE_IMAGE);
     process.stderr.setEncoding('utf8').on('data', (text: string) => this.#said.append(text));
     process.stdin.on('error', () => {});
     createInterface({ input: process.stdout, crlfDelay: Infinity }).on('line', (line) => this.#hear(line));
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#gone = promise;
-    // After `close` all that it has said has been read.
     process.process.once('close', (code, signal) => {
       this.#lost(`the zygote ended (${signal ?? `exit code ${code ?? 'unknown'}`})`);
       resolve();
@@ -131,7 +144,13 @@ export class Warden implements AsyncDisposable {
   }
 
   #kill(sandbox: string): void {
-    if (this.#sandboxes.has(sandbox)) this.#order({ type: 'kill', sandbox });
+    const awaited = this.#sandboxes.get(sandbox);
+    if (!awaited || awaited.deadline) return;
+    awaited.deadline = this.#clock.after(KILL_DEADLINE_MS, () => {
+      this.#problem ??= `the zygote did not end a sandbox within ${KILL_DEADLINE_MS / 1000} s`;
+      this.#process.process.kill('SIGKILL');
+    });
+    this.#order({ type: 'kill', sandbox });
   }
 
   #order(order: WardenOrder): void {
@@ -179,13 +198,14 @@ export class Warden implements AsyncDisposable {
     this.#images.delete(image);
     awaited?.reject(zygoteError(this.#withOutput(message)));
     if (image !== BASE_IMAGE) return;
-    this.#problem ??= message;
+    this.#problem ??= `the zygote is gone: ${message}`;
     this.#process.process.kill('SIGKILL');
   }
 
   #sandboxEnded(report: Exclude<SandboxReport, { readonly type: 'started' }>): void {
     const awaited = this.#sandboxes.get(report.sandbox);
     this.#sandboxes.delete(report.sandbox);
+    awaited?.deadline?.[Symbol.dispose]();
     const detail = report.type === 'ended' ? 'the program ended before it began' : report.message;
     awaited?.started.reject(new InfrastructureError('sandbox.start', `the sandbox could not be forked: ${detail}`));
     awaited?.ended.resolve(endOf(report));
@@ -194,7 +214,8 @@ export class Warden implements AsyncDisposable {
   #lost(how: string): void {
     this.#hasEnded = true;
     const detail = this.#withOutput(this.#problem ?? how);
-    for (const { started, ended } of this.#sandboxes.values()) {
+    for (const { started, ended, deadline } of this.#sandboxes.values()) {
+      deadline?.[Symbol.dispose]();
       started.reject(zygoteError(detail));
       ended.resolve({ kind: 'lost', detail, wasKilled: false });
     }

@@ -1,6 +1,7 @@
 import { mkdir, open } from 'node:fs/promises';
 import path from 'node:path';
 import { untilAborted } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox } from '../../../pool/sandbox.ts';
@@ -12,6 +13,7 @@ import { Inbox } from '../local/inbox.ts';
 import { INSIDE_UID } from '../local/inside-identity.ts';
 import type { DescriptorCover } from '../local/inherited-descriptors.ts';
 import { OPEN_FILES } from '../local/open-files.ts';
+import type { HierarchyLimits, OwnerCgroups } from '../local/owner-cgroups.ts';
 import { filterOfThisMachine } from '../local/system-call-filter.ts';
 import { writableSizes } from '../local/writable-space.ts';
 import type { ForkedProgram } from './forked-program.ts';
@@ -28,11 +30,12 @@ export interface WardenGround {
   readonly etc: string;
   /** Of the owner: has a directory for each sandbox. */
   readonly directory: string;
-  /** Of the owner, in each hierarchy: have a group for each sandbox. */
-  readonly cgroups: readonly string[];
+  /** Of the owner: have a group for each sandbox. Undefined where there are none. */
+  readonly cgroups: Pick<OwnerCgroups, 'limitFiles'> | undefined;
   /** Limits to set for each process, for want of a control group. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean };
   readonly covered: DescriptorCover;
+  readonly clock: Clock;
 }
 
 /** A template that brings what sandboxes can be forked from. */
@@ -156,7 +159,8 @@ export class Wardens implements AsyncDisposable {
   async #start(template: ForkableTemplate): Promise<Warden> {
     const { bwrap, system, etc, directory, covered } = this.#ground;
     const { gate, inbox } = await this.#opened;
-    const groups = await Promise.all(this.#ground.cgroups.map((group) => open(group, 'r')));
+    const hierarchies = this.#ground.cgroups?.limitFiles(template.limits) ?? [];
+    const groups = await Promise.all(hierarchies.map(({ directory: group }) => open(group, 'r')));
     try {
       const { python, program } = template.zygote;
       const process = await launchHolder(
@@ -169,14 +173,14 @@ export class Wardens implements AsyncDisposable {
         },
         groups.map(({ fd }) => fd),
       );
-      process.stdin.write(`${JSON.stringify({ type: 'open', ...this.#settings(template, groups.length) })}\n`);
-      return new Warden(process, gate);
+      process.stdin.write(`${JSON.stringify({ type: 'open', ...this.#settings(template, hierarchies) })}\n`);
+      return new Warden(process, gate, this.#ground.clock);
     } finally {
       for (const group of groups) await group.close();
     }
   }
 
-  #settings({ zygote, limits, network }: ForkableTemplate, groups: number): WardenSettings {
+  #settings({ zygote, limits, network, mounts }: ForkableTemplate, hierarchies: readonly HierarchyLimits[]): WardenSettings {
     const { tmpBytes, sharedBytes } = writableSizes(limits);
     const { rlimits } = this.#ground;
     return {
@@ -189,10 +193,14 @@ export class Wardens implements AsyncDisposable {
         processes: rlimits.processes ? limits.processes + 1 : null,
         open_files: OPEN_FILES,
       },
+      mounts_within: mountsWithin(mounts),
       uid: INSIDE_UID,
       host_network: network === 'host',
       filter: Buffer.from(filterOfThisMachine()).toString('base64'),
-      cgroups: Array.from({ length: groups }, (_, i) => FIRST_GROUP_DESCRIPTOR + i),
+      cgroups: hierarchies.map(({ files }, i) => ({
+        directory: FIRST_GROUP_DESCRIPTOR + i,
+        files: files.map(({ file, value, optional = false }) => ({ file, value, optional })),
+      })),
     };
   }
 }
@@ -208,6 +216,12 @@ async function openPlaces(directory: string): Promise<{ gate: StreamGate; inbox:
   const inbox = new Inbox(images);
   await inbox.open();
   return { gate: await StreamGate.open(directory), inbox };
+}
+
+/** Those that each sandbox's own /tmp and /dev/shm would hide. */
+function mountsWithin(mounts: SandboxTemplate['mounts']): readonly string[] {
+  const targets = mounts.map(({ target }) => target);
+  return targets.filter((target) => ['/tmp/', '/dev/shm/'].some((own) => target.startsWith(own))).toSorted();
 }
 
 function interpreterEnvironment(environment: SandboxTemplate['environment']): Readonly<Record<string, string>> {

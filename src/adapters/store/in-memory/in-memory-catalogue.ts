@@ -1,4 +1,10 @@
-import type { Acceptance, EvaluationCatalogue, EvaluationFilter, Idempotency } from '../../../evaluation-store/evaluation-catalogue.ts';
+import type {
+  Acceptance,
+  EarlierAcceptance,
+  EvaluationCatalogue,
+  EvaluationFilter,
+  Idempotency,
+} from '../../../evaluation-store/evaluation-catalogue.ts';
 import type { NewEvaluation, StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
 import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
@@ -12,15 +18,26 @@ export class InMemoryCatalogue implements EvaluationCatalogue {
   }
 
   async accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance> {
-    const key = idempotency && JSON.stringify([evaluation.principal, idempotency.key]);
-    const earlier = key === undefined ? undefined : this.#memory.idempotency.get(key);
-    const known = earlier && this.#memory.evaluations.get(earlier.id);
-    if (known) return { kind: earlier.fingerprint === idempotency?.fingerprint ? 'repeated' : 'conflict', evaluation: known.evaluation };
+    const earlier = idempotency && this.#earlier(evaluation.principal, idempotency);
+    if (earlier) return earlier;
     const held = this.#newlyHeld(evaluation);
     this.#memory.evaluations.set(evaluation.id, held);
-    if (key !== undefined && idempotency) this.#memory.idempotency.set(key, { fingerprint: idempotency.fingerprint, id: evaluation.id });
+    if (idempotency) {
+      const key = idempotencyKey(evaluation.principal, idempotency);
+      this.#memory.idempotency.set(key, { fingerprint: idempotency.fingerprint, id: evaluation.id });
+    }
     this.#memory.enter(held, 'waiting', {});
     return { kind: 'accepted', evaluation: held.evaluation };
+  }
+
+  async earlier(principal: string, idempotency: Idempotency): Promise<EarlierAcceptance | undefined> {
+    return this.#earlier(principal, idempotency);
+  }
+
+  #earlier(principal: string, idempotency: Idempotency): EarlierAcceptance | undefined {
+    const earlier = this.#memory.idempotency.get(idempotencyKey(principal, idempotency));
+    const known = earlier && this.#memory.evaluations.get(earlier.id);
+    return known && { kind: earlier.fingerprint === idempotency.fingerprint ? 'repeated' : 'conflict', evaluation: known.evaluation };
   }
 
   async find(id: EvaluationId): Promise<StoredEvaluation | undefined> {
@@ -74,7 +91,15 @@ export class InMemoryCatalogue implements EvaluationCatalogue {
       summary: undefined,
       failure: undefined,
     };
-    return { key: this.#memory.nextNumber(), evaluation, events: [], legs: new Map(), donates: new Map(), ownership: undefined };
+    return {
+      key: this.#memory.nextNumber(),
+      evaluation,
+      events: [],
+      legs: new Map(),
+      donates: new Map(),
+      played: [],
+      ownership: undefined,
+    };
   }
 }
 
@@ -88,4 +113,8 @@ function fits(evaluation: StoredEvaluation, { principal, suite, run, states, lab
     (from === undefined || evaluation.createdAt >= from) &&
     (before === undefined || evaluation.createdAt < before)
   );
+}
+
+function idempotencyKey(principal: string, { key }: Idempotency): string {
+  return JSON.stringify([principal, key]);
 }

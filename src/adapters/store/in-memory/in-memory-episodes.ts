@@ -14,6 +14,7 @@ export class InMemoryEpisodes implements EpisodeLog, ResultCache {
   async append(ownership: Ownership, { arm, cacheKey }: Leg, episodes: readonly StoredEpisode[]): Promise<void> {
     const held = this.#memory.owned(ownership);
     addMissing(legOf(held, arm), episodes);
+    held.played.push({ at: this.#memory.now, episodes: episodes.length });
     if (cacheKey !== undefined) held.donates.set(arm, (held.donates.get(arm) ?? new Set()).add(cacheKey));
   }
 

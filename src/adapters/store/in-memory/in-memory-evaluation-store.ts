@@ -3,6 +3,8 @@ import { InMemoryAudit } from './in-memory-audit.ts';
 import { InMemoryCatalogue } from './in-memory-catalogue.ts';
 import { InMemoryEpisodes } from './in-memory-episodes.ts';
 import { InMemoryRuns } from './in-memory-runs.ts';
+import { InMemoryTokens } from './in-memory-tokens.ts';
+import { InMemoryUsage } from './in-memory-usage.ts';
 import { InMemoryWebhooks } from './in-memory-webhooks.ts';
 import type { Memory } from './memory.ts';
 
@@ -19,6 +21,8 @@ export function inMemoryEvaluationStore(memory: Memory): EvaluationStore {
     events: runs,
     webhooks: new InMemoryWebhooks(memory),
     audit: new InMemoryAudit(memory),
+    tokens: new InMemoryTokens(memory),
+    usage: new InMemoryUsage(memory),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }

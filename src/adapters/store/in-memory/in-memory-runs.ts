@@ -1,6 +1,6 @@
 import type { EventLog, NewEvent, StoredEvent } from '../../../evaluation-store/event-log.ts';
 import type { Conclusion, EvaluationCourse } from '../../../evaluation-store/evaluation-course.ts';
-import type { Ownership, Ownerships, Renewal } from '../../../evaluation-store/ownership.ts';
+import type { Claimable, Ownership, Ownerships, Renewal } from '../../../evaluation-store/ownership.ts';
 import type { EvaluationId, OwnerId } from '../../../kernel/ids.ts';
 import { copyOf, isOpen, type Held, type Memory } from './memory.ts';
 
@@ -12,12 +12,18 @@ export class InMemoryRuns implements Ownerships, EvaluationCourse, EventLog {
     this.#memory = memory;
   }
 
-  async claimable(limit: number): Promise<readonly EvaluationId[]> {
-    const free = [...this.#memory.evaluations.values()].filter((held) => isOpen(held) && !this.#isTaken(held));
-    return free
-      .sort(byTurn)
+  async claimable(limit: number): Promise<readonly Claimable[]> {
+    const free = [...this.#memory.evaluations.values()].filter((held) => isOpen(held) && !this.#isTaken(held)).sort(byUrgency);
+    const turns = new Map<string, number>();
+    const inTurn = free.map(({ evaluation: { id, principal, priority } }) => {
+      const turn = (turns.get(principal) ?? 0) + 1;
+      turns.set(principal, turn);
+      return { turn, claimable: { id, principal, priority } };
+    });
+    return inTurn
+      .sort((a, b) => a.turn - b.turn)
       .slice(0, limit)
-      .map(({ evaluation }) => evaluation.id);
+      .map(({ claimable }) => claimable);
   }
 
   async claim(evaluation: EvaluationId, owner: OwnerId, milliseconds: number): Promise<Ownership | undefined> {
@@ -72,6 +78,6 @@ export class InMemoryRuns implements Ownerships, EvaluationCourse, EventLog {
   }
 }
 
-function byTurn({ evaluation: a }: Held, { evaluation: b }: Held): number {
+function byUrgency({ evaluation: a }: Held, { evaluation: b }: Held): number {
   return b.priority - a.priority || a.createdAt.getTime() - b.createdAt.getTime() || (a.id < b.id ? -1 : 1);
 }

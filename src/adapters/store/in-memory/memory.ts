@@ -3,9 +3,10 @@ import type { NewEvent, StoredEvent } from '../../../evaluation-store/event-log.
 import type { EvaluationState, StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
 import { OwnershipLostError, type Ownership } from '../../../evaluation-store/ownership.ts';
 import type { StoredAuditEntry } from '../../../evaluation-store/audit-trail.ts';
+import type { StoredToken } from '../../../evaluation-store/tokens.ts';
 import type { WebhookDelivery } from '../../../evaluation-store/webhook-outbox.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import type { Digest, EvaluationId } from '../../../kernel/ids.ts';
+import type { Digest, EvaluationId, TokenId } from '../../../kernel/ids.ts';
 
 /** An evaluation with all that belongs to it. */
 export interface Held {
@@ -15,6 +16,8 @@ export interface Held {
   readonly legs: Map<number, Map<number, StoredEpisode>>;
   /** Keys under which others find the episodes of an arm. */
   readonly donates: Map<number, Set<Digest>>;
+  /** Episodes that were appended, by the time of it. */
+  readonly played: { readonly at: number; readonly episodes: number }[];
   ownership: { readonly owner: string; readonly fence: number; readonly expiresAt: number } | undefined;
 }
 
@@ -30,6 +33,9 @@ export class Memory {
   readonly idempotency = new Map<string, { readonly fingerprint: Digest; readonly id: EvaluationId }>();
   readonly webhooks = new Map<number, HeldWebhook>();
   readonly audit: StoredAuditEntry[] = [];
+  readonly tokens = new Map<TokenId, StoredToken>();
+  /** Bytes, by principal and digest. */
+  readonly chargedCheckpoints = new Map<string, Map<Digest, number>>();
   readonly #clock: Clock;
   #lastNumber = 0;
 

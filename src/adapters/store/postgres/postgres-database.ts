@@ -9,6 +9,7 @@ const DIALECT: Dialect = {
   clustered: '',
   shared: ' FOR SHARE',
   skipTaken: ' FOR UPDATE SKIP LOCKED',
+  connection: 'pg_backend_pid()',
 };
 
 /** Longer than any of the store's statements takes on a server that works. */

@@ -14,6 +14,8 @@ export interface Dialect {
   readonly shared: string;
   /** After a SELECT in a statement that takes rows: those that another one is taking are passed over. */
   readonly skipTaken: string;
+  /** A number that no two transactions share at any one time: a row under it is nobody else's to wait for. */
+  readonly connection: string;
 }
 
 export interface BulkColumn {

@@ -3,7 +3,7 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseEpisodeIndex } from '../../../kernel/ids.ts';
 import { FAILURE_CAUSES, type FailureCause, type Outcome } from '../../../kernel/outcome.ts';
 import { numberOf, optional, textOf } from './columns.ts';
-import type { SandboxUsage } from '../../../pool/sandbox.ts';
+import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { Row } from './database.ts';
 import type { Value } from './statement.ts';
 

@@ -57,4 +57,21 @@ export const MIGRATIONS: readonly Migration[] = [
       'CREATE INDEX audit_by_age ON audit (at, id)',
     ],
   },
+  {
+    name: 'tokens, and what principals use',
+    statements: ({ id, clustered }) => [
+      `CREATE TABLE tokens (
+         id ${id} PRIMARY KEY, principal text NOT NULL, role text NOT NULL, secret_digest text NOT NULL, created_at bigint NOT NULL,
+         expires_at bigint, revoked_at bigint)`,
+      'CREATE INDEX tokens_by_age ON tokens (created_at, id)',
+      `CREATE INDEX evaluations_waiting ON evaluations (principal) WHERE state = 'waiting'`,
+      `CREATE TABLE episode_hours (
+         principal text NOT NULL, hour bigint NOT NULL, evaluation bigint NOT NULL REFERENCES evaluations ON DELETE CASCADE,
+         connection integer NOT NULL, episodes bigint NOT NULL, PRIMARY KEY (principal, hour, evaluation, connection))${clustered}`,
+      'CREATE INDEX episode_hours_by_evaluation ON episode_hours (evaluation)',
+      `CREATE TABLE charged_checkpoints (
+         principal text NOT NULL, digest text NOT NULL, bytes bigint NOT NULL, PRIMARY KEY (principal, digest))${clustered}`,
+      'CREATE INDEX charged_checkpoints_by_digest ON charged_checkpoints (digest)',
+    ],
+  },
 ];

@@ -1,4 +1,10 @@
-import type { Acceptance, EvaluationCatalogue, EvaluationFilter, Idempotency } from '../../../evaluation-store/evaluation-catalogue.ts';
+import type {
+  Acceptance,
+  EarlierAcceptance,
+  EvaluationCatalogue,
+  EvaluationFilter,
+  Idempotency,
+} from '../../../evaluation-store/evaluation-catalogue.ts';
 import type { NewEvaluation, StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
 import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
@@ -22,14 +28,17 @@ export class SqlCatalogue implements EvaluationCatalogue {
   async accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance> {
     const steps = acceptance(evaluation, idempotency, this.#clock.date().getTime());
     if (await this.#database.transact(steps)) return { kind: 'accepted', evaluation: await this.#existing(evaluation.id) };
+    const earlier = idempotency && (await this.earlier(evaluation.principal, idempotency));
+    // The evaluation of the key was forgotten in between: now the key is free.
+    return earlier ?? this.accept(evaluation, idempotency);
+  }
+
+  async earlier(principal: string, { key, fingerprint }: Idempotency): Promise<EarlierAcceptance | undefined> {
     const earlier = sql`
       SELECT k.fingerprint, v.* FROM idempotency_keys k JOIN evaluations v ON v.key = k.evaluation
-      WHERE k.principal = ${evaluation.principal} AND k.key = ${idempotency?.key}`;
+      WHERE k.principal = ${principal} AND k.key = ${key}`;
     const [row] = await this.#database.query(earlier);
-    // The evaluation of the key was forgotten in between: now the key is free.
-    if (row === undefined) return this.accept(evaluation, idempotency);
-    const kind = textOf(row, 'fingerprint') === idempotency?.fingerprint ? 'repeated' : 'conflict';
-    return { kind, evaluation: evaluationOfRow(row) };
+    return row && { kind: textOf(row, 'fingerprint') === fingerprint ? 'repeated' : 'conflict', evaluation: evaluationOfRow(row) };
   }
 
   async find(id: EvaluationId): Promise<StoredEvaluation | undefined> {

@@ -1,11 +1,13 @@
 import type { EpisodeLog, Leg, StoredEpisode } from '../../../evaluation-store/episode-log.ts';
 import type { Ownership } from '../../../evaluation-store/ownership.ts';
 import type { ResultCache } from '../../../evaluation-store/result-cache.ts';
+import type { Clock } from '../../../kernel/clock.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
 import { numberOf, optional } from './columns.ts';
 import { statement, type BulkColumn, type Database, type Step } from './database.ts';
 import { episodeOfRow, rowOfEpisode } from './episode-row.ts';
 import { transactOwned } from './owned.ts';
+import { countEpisodes } from './sql-usage.ts';
 import { sql } from './statement.ts';
 
 const COLUMNS: readonly BulkColumn[] = [
@@ -22,9 +24,11 @@ const COLUMNS: readonly BulkColumn[] = [
 
 export class SqlEpisodes implements EpisodeLog, ResultCache {
   readonly #database: Database;
+  readonly #clock: Clock;
 
-  constructor(database: Database) {
+  constructor(database: Database, clock: Clock) {
     this.#database = database;
+    this.#clock = clock;
   }
 
   async append(ownership: Ownership, leg: Leg, episodes: readonly StoredEpisode[]): Promise<void> {
@@ -33,6 +37,7 @@ export class SqlEpisodes implements EpisodeLog, ResultCache {
     await transactOwned(this.#database, ownership, [
       { kind: 'bulk', insert: { table: 'episodes', columns: COLUMNS, rows } },
       ...donation(ownership, leg),
+      countEpisodes(this.#database.dialect, key, rows.length, this.#clock.date().getTime()),
     ]);
   }
 

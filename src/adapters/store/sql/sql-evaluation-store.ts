@@ -8,12 +8,14 @@ import { SqlCourse } from './sql-course.ts';
 import { SqlEpisodes } from './sql-episodes.ts';
 import { SqlEvents } from './sql-events.ts';
 import { SqlOwnerships } from './sql-ownerships.ts';
+import { SqlTokens } from './sql-tokens.ts';
+import { SqlUsage } from './sql-usage.ts';
 import { SqlWebhooks } from './sql-webhooks.ts';
 
 /** A store on a database whose structure is up to date; both are closed together. */
 export async function sqlEvaluationStore(database: Database, clock: Clock): Promise<EvaluationStore> {
   await sweepEpisodes(database);
-  const episodes = new SqlEpisodes(database);
+  const episodes = new SqlEpisodes(database, clock);
   return {
     evaluations: new SqlCatalogue(database, clock),
     ownerships: new SqlOwnerships(database, clock),
@@ -23,6 +25,8 @@ export async function sqlEvaluationStore(database: Database, clock: Clock): Prom
     events: new SqlEvents(database),
     webhooks: new SqlWebhooks(database, clock),
     audit: new SqlAudit(database, clock),
+    tokens: new SqlTokens(database, clock),
+    usage: new SqlUsage(database),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
 }

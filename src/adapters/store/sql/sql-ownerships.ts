@@ -1,4 +1,4 @@
-import { OwnershipLostError, type Ownership, type Ownerships, type Renewal } from '../../../evaluation-store/ownership.ts';
+import { OwnershipLostError, type Claimable, type Ownership, type Ownerships, type Renewal } from '../../../evaluation-store/ownership.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { parseEvaluationId, type EvaluationId, type OwnerId } from '../../../kernel/ids.ts';
 import { numberOf, textOf } from './columns.ts';
@@ -14,13 +14,20 @@ export class SqlOwnerships implements Ownerships {
     this.#clock = clock;
   }
 
-  async claimable(limit: number): Promise<readonly EvaluationId[]> {
+  async claimable(limit: number): Promise<readonly Claimable[]> {
     const rows = await this.#database.query(
-      sql`SELECT v.id FROM evaluations v LEFT JOIN ownerships o ON o.evaluation = v.key
-          WHERE v.state IN ('waiting', 'running') AND (o.evaluation IS NULL OR o.expires_at <= ${this.#now()})
-          ORDER BY v.priority DESC, v.created_at, v.id LIMIT ${limit}`,
+      sql`SELECT id, principal, priority FROM
+            (SELECT v.id, v.principal, v.priority, v.created_at,
+               row_number() OVER (PARTITION BY v.principal ORDER BY v.priority DESC, v.created_at, v.id) AS turn
+             FROM evaluations v LEFT JOIN ownerships o ON o.evaluation = v.key
+             WHERE v.state IN ('waiting', 'running') AND (o.evaluation IS NULL OR o.expires_at <= ${this.#now()})) AS free
+          ORDER BY turn, priority DESC, created_at, id LIMIT ${limit}`,
     );
-    return rows.map((row) => parseEvaluationId(textOf(row, 'id')));
+    return rows.map((row) => ({
+      id: parseEvaluationId(textOf(row, 'id')),
+      principal: textOf(row, 'principal'),
+      priority: numberOf(row, 'priority'),
+    }));
   }
 
   async claim(evaluation: EvaluationId, owner: OwnerId, milliseconds: number): Promise<Ownership | undefined> {

@@ -3,8 +3,10 @@ import { dirname } from 'node:path';
 import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InputError, messageOf } from '../../../kernel/errors.ts';
+import { statement } from '../sql/database.ts';
 import { migrate } from '../sql/migrate.ts';
 import { sqlEvaluationStore } from '../sql/sql-evaluation-store.ts';
+import { sql } from '../sql/statement.ts';
 import { SqliteDatabase } from './sqlite-database.ts';
 
 /**
@@ -17,11 +19,17 @@ export async function openSqliteStore(path: string, clock: Clock): Promise<Evalu
   const database = await SqliteDatabase.open(path, clock);
   try {
     await migrate(database, path, clock);
+    await disown(database);
     return await sqlEvaluationStore(database, clock);
   } catch (error) {
     await database[Symbol.asyncDispose]();
     throw error;
   }
+}
+
+/** No other process has the file: whoever owned an evaluation is gone, and nobody need wait for the time of its ownership to pass. */
+async function disown(database: SqliteDatabase): Promise<void> {
+  await database.transact([statement(sql`UPDATE ownerships SET expires_at = 0 WHERE expires_at <> 0`)]);
 }
 
 /** SQLite gives the files beside it the permissions of the first. */

@@ -15,6 +15,7 @@ const DIALECT: Dialect = {
   // Transactions come one after the other.
   shared: '',
   skipTaken: '',
+  connection: '0',
 };
 
 /** Longer than any of the store's requests takes on a disk that works. */

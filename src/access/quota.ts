@@ -1,0 +1,125 @@
+/** What a principal may use at most; undefined where there is no bound. */
+export interface Quota {
+  /** Played at the same time. */
+  readonly concurrentEpisodes: number | undefined;
+  /** Accepted and not begun. */
+  readonly waitingEvaluations: number | undefined;
+  /** Of checkpoints that were uploaded and are kept. */
+  readonly checkpointBytes: number | undefined;
+  /** Played from midnight to midnight UTC. */
+  readonly episodesPerDay: number | undefined;
+}
+
+/** What a principal uses, as far as the request needs it to be known. */
+export type QuotaRequest =
+  | {
+      readonly kind: 'submit';
+      /** How many evaluations are asked for. */
+      readonly evaluations: number;
+      /** Evaluations of the principal that wait already. */
+      readonly waiting: number;
+      /** Episodes that were played for the principal since midnight UTC. */
+      readonly episodesToday: number;
+    }
+  | {
+      readonly kind: 'upload';
+      /** Of the checkpoint. */
+      readonly bytes: number;
+      /** Charged to the principal already, and those that unfinished uploads hold. */
+      readonly kept: number;
+    };
+
+export type Decision =
+  | { readonly kind: 'allow' }
+  | {
+      readonly kind: 'refuse';
+      readonly code: 'quota.waiting-evaluations' | 'quota.episodes-per-day' | 'quota.checkpoint-bytes';
+      /** What was wrong, what is allowed, and what to do. */
+      readonly reason: string;
+      /** After which it may be asked again; undefined when time alone mends nothing. */
+      readonly retryAfterSeconds: number | undefined;
+    };
+
+const ALLOW: Decision = { kind: 'allow' };
+const DAY_MS = 86_400_000;
+
+/** Evaluations begin all the time; nobody can say when the next one will. */
+const WAITING_RETRY_SECONDS = 30;
+
+/** Whether a principal may have what it asks for. Asking for nothing is always allowed. @param now decides when the day ends. */
+export function decide(quota: Quota, request: QuotaRequest, now: Date): Decision {
+  switch (request.kind) {
+    case 'submit':
+      return decideSubmission(quota, request, now);
+    case 'upload':
+      return decideUpload(quota, request);
+  }
+}
+
+function decideSubmission(quota: Quota, request: Extract<QuotaRequest, { kind: 'submit' }>, now: Date): Decision {
+  const { evaluations, waiting, episodesToday } = request;
+  const { waitingEvaluations: most = Infinity, episodesPerDay = Infinity } = quota;
+  if (evaluations === 0) return ALLOW;
+  if (episodesToday >= episodesPerDay) {
+    return {
+      kind: 'refuse',
+      code: 'quota.episodes-per-day',
+      reason: `${episodesToday} episodes were played today, and quotas.episodesPerDay is ${episodesPerDay}; it begins anew at midnight UTC`,
+      retryAfterSeconds: secondsOfDayLeft(now),
+    };
+  }
+  if (waiting + evaluations <= most) return ALLOW;
+  const reason = `${waiting} evaluations wait, ${evaluations} more are asked for, and quotas.waitingEvaluations is ${most}`;
+  return evaluations > most
+    ? { kind: 'refuse', code: 'quota.waiting-evaluations', reason: `${reason}; ask for fewer at a time`, retryAfterSeconds: undefined }
+    : {
+        kind: 'refuse',
+        code: 'quota.waiting-evaluations',
+        reason: `${reason}; wait for some to begin, or cancel them`,
+        retryAfterSeconds: WAITING_RETRY_SECONDS,
+      };
+}
+
+function decideUpload({ checkpointBytes: most = Infinity }: Quota, { bytes, kept }: Extract<QuotaRequest, { kind: 'upload' }>): Decision {
+  if (bytes === 0 || kept + bytes <= most) return ALLOW;
+  return {
+    kind: 'refuse',
+    code: 'quota.checkpoint-bytes',
+    reason: `${kept} bytes are kept, ${bytes} more would come, and quotas.checkpointBytes is ${most}; checkpoints that are not used are removed in time, an operator may raise the quota`,
+    retryAfterSeconds: undefined,
+  };
+}
+
+/** How many of `wanted` more episodes a principal may have played at the same time, with `playing` under way. */
+export function episodesAllowed({ concurrentEpisodes = Infinity }: Quota, playing: number, wanted: number): number {
+  return Math.max(0, Math.min(wanted, concurrentEpisodes - playing));
+}
+
+/** Midnight UTC before a time: episodes of the day are counted from it. */
+export function dayOf(now: Date): Date {
+  const day = structuredClone(now);
+  day.setUTCHours(0, 0, 0, 0);
+  return day;
+}
+
+function secondsOfDayLeft(now: Date): number {
+  return Math.ceil((dayOf(now).getTime() + DAY_MS - now.getTime()) / 1000);
+}
+
+/** As a configuration has it. */
+export type WrittenQuota = { readonly [Setting in keyof Quota]: number | 'unlimited' };
+
+/** Of a principal: its own, or that of all who have none. */
+export function quotaOf(quotas: Readonly<Record<string, WrittenQuota>>, principal: string): Quota {
+  const written = Object.hasOwn(quotas, principal) ? quotas[principal] : quotas['default'];
+  return {
+    concurrentEpisodes: bound(written?.concurrentEpisodes),
+    waitingEvaluations: bound(written?.waitingEvaluations),
+    checkpointBytes: bound(written?.checkpointBytes),
+    episodesPerDay: bound(written?.episodesPerDay),
+  };
+}
+
+function bound(written: number | 'unlimited' | undefined): number | undefined {
+  return written === 'unlimited' ? undefined : written;
+}

@@ -1,0 +1,42 @@
+import { shown } from '../../access/egress.ts';
+import { InputError } from '../../kernel/errors.ts';
+import type { CheckpointSource, ListedFile } from '../../policy-distribution/checkpoint-source.ts';
+
+export interface SourcesByUri {
+  /** For absolute paths and `file:` URLs. */
+  readonly files: CheckpointSource;
+  /** For `http:` and `https:` URLs. */
+  readonly web: CheckpointSource;
+}
+
+/** The sources that there are, as one. @throws InputError `checkpoint.uri` also, for what belongs to none. */
+export function sourceByUri(sources: SourcesByUri): CheckpointSource {
+  const listedBy = new WeakMap<ListedFile, CheckpointSource>();
+  return {
+    async list(uri, options) {
+      const source = sourceOf(sources, uri);
+      const listing = await source.list(uri, options);
+      for (const file of listing.files) listedBy.set(file, source);
+      return listing;
+    },
+    read: (file, signal) => (listedBy.get(file) ?? sourceOf(sources, file.address)).read(file, signal),
+  };
+}
+
+function sourceOf({ files, web }: SourcesByUri, uri: string): CheckpointSource {
+  if (uri.startsWith('/')) return files;
+  switch (URL.parse(uri)?.protocol) {
+    case 'file:':
+      return files;
+    case 'http:':
+    case 'https:':
+      return web;
+    case undefined:
+      throw new InputError(
+        'checkpoint.uri',
+        `checkpoint: ${shown(uri)} is no URI; expected an absolute path, file:///path or https://host/path`,
+      );
+    default:
+      throw new InputError('checkpoint.uri', `checkpoint: ${shown(uri)}: expected file: or https:, or an absolute path`);
+  }
+}

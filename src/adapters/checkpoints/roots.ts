@@ -1,0 +1,41 @@
+import { realpath } from 'node:fs/promises';
+import { sep } from 'node:path';
+import { InputError } from '../../kernel/errors.ts';
+
+/** Directories outside of which nothing may be read. */
+export class Roots {
+  readonly #roots: readonly string[];
+
+  /** @param roots absolute paths. */
+  constructor(roots: readonly string[]) {
+    this.#roots = roots;
+  }
+
+  /** Before anything is looked up. @param path absolute, links and all. @throws InputError `checkpoint.outside` */
+  async assertNamedInside(path: string): Promise<void> {
+    const roots = [...this.#roots, ...(await this.#real())];
+    if (!roots.some((root) => isInside(root, path))) throw outside(path);
+  }
+
+  /** @param real path without links. @param given as people know it. @throws InputError `checkpoint.outside` */
+  async assertInside(real: string, given: string): Promise<void> {
+    if (!(await this.#real()).some((root) => isInside(root, real))) throw outside(given);
+  }
+
+  /** Of those that are there, where they are now: a root may be a link, and be mounted late. */
+  async #real(): Promise<readonly string[]> {
+    const roots = await Promise.all(this.#roots.map((root) => realpath(root).catch(() => undefined)));
+    return roots.filter((root) => root !== undefined);
+  }
+}
+
+export function isInside(root: string, path: string): boolean {
+  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep);
+}
+
+function outside(path: string): InputError {
+  return new InputError(
+    'checkpoint.outside',
+    `checkpoint: ${path} lies outside of the directories that may be read; expected a path in one of sources.roots, or upload the checkpoint`,
+  );
+}

@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
+import { ROLES, type NewToken, type StoredToken, type Tokens } from '../../../evaluation-store/tokens.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import { isDigest, parseTokenId, type TokenId } from '../../../kernel/ids.ts';
+import { dateOf, optional, textOf } from './columns.ts';
+import { statement, type Database, type Row } from './database.ts';
+import { plain, sql, type Sql } from './statement.ts';
+
+export class SqlTokens implements Tokens {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  async create(token: NewToken): Promise<StoredToken> {
+    const { id, principal, role, secretDigest, expiresAt } = token;
+    const createdAt = this.#clock.date();
+    const created = sql`
+      INSERT INTO tokens (id, principal, role, secret_digest, created_at, expires_at)
+      VALUES (${id}, ${principal}, ${role}, ${secretDigest}, ${createdAt.getTime()}, ${expiresAt?.getTime()})`;
+    await this.#database.transact([statement(created)]);
+    return { ...token, createdAt, revokedAt: undefined };
+  }
+
+  async find(id: TokenId): Promise<StoredToken | undefined> {
+    const [row] = await this.#database.query(selected(sql`WHERE id = ${id}`));
+    return row && tokenOfRow(row);
+  }
+
+  async list({ limit, after }: PageRequest): Promise<Page<StoredToken>> {
+    const position = after === undefined ? undefined : positionOf(after);
+    const beyond = position ? sql`WHERE (created_at, id) < (${position.milliseconds}, ${position.id})` : plain('');
+    const rows = await this.#database.query(selected(sql`${beyond} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`));
+    return pageOf(rows.map(tokenOfRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
+  }
+
+  async revoke(id: TokenId): Promise<StoredToken | undefined> {
+    const revoked = sql`UPDATE tokens SET revoked_at = coalesce(revoked_at, ${this.#clock.date().getTime()}) WHERE id = ${id}`;
+    await this.#database.transact([statement(revoked)]);
+    return this.find(id);
+  }
+}
+
+function selected(which: Sql): Sql {
+  return sql`SELECT id, principal, role, secret_digest, created_at, expires_at, revoked_at FROM tokens ${which}`;
+}
+
+const checkedSchema = z.object({ role: z.enum(ROLES), secretDigest: z.string().refine(isDigest) });
+
+function tokenOfRow(row: Row): StoredToken {
+  const id = parseTokenId(textOf(row, 'id'));
+  const checked = checkedSchema.safeParse({ role: row['role'], secretDigest: row['secret_digest'] });
+  if (!checked.success) {
+    throw new InfrastructureError(
+      'store.unreadable',
+      `token ${id} is stored in a way that this Muster does not know: ${z.prettifyError(checked.error)}`,
+    );
+  }
+  return {
+    id,
+    principal: textOf(row, 'principal'),
+    ...checked.data,
+    createdAt: dateOf(row, 'created_at'),
+    expiresAt: optional(row, 'expires_at', dateOf),
+    revokedAt: optional(row, 'revoked_at', dateOf),
+  };
+}

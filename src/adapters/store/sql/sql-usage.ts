@@ -1,0 +1,66 @@
+import type { UsageLedger } from '../../../evaluation-store/usage-ledger.ts';
+import type { Digest } from '../../../kernel/ids.ts';
+import { numberOf } from './columns.ts';
+import { statement, type Database, type Dialect, type Step } from './database.ts';
+import { plain, sql, type Sql } from './statement.ts';
+
+const HOUR_MS = 3_600_000;
+
+export class SqlUsage implements UsageLedger {
+  readonly #database: Database;
+
+  constructor(database: Database) {
+    this.#database = database;
+  }
+
+  async waiting(principal: string): Promise<number> {
+    return this.#figure(sql`SELECT count(*) AS figure FROM evaluations WHERE principal = ${principal} AND state = 'waiting'`);
+  }
+
+  async episodesSince(principal: string, since: Date): Promise<number> {
+    return this.#figure(
+      sql`SELECT CAST(coalesce(sum(episodes), 0) AS bigint) AS figure FROM episode_hours
+          WHERE principal = ${principal} AND hour >= ${hourOf(since.getTime())}`,
+    );
+  }
+
+  async checkpointBytes(principal: string): Promise<number> {
+    return this.#figure(
+      sql`SELECT CAST(coalesce(sum(bytes), 0) AS bigint) AS figure FROM charged_checkpoints WHERE principal = ${principal}`,
+    );
+  }
+
+  async chargeCheckpoint(principal: string, checkpoint: Digest, bytes: number): Promise<void> {
+    const charged = sql`
+      INSERT INTO charged_checkpoints (principal, digest, bytes) VALUES (${principal}, ${checkpoint}, ${bytes}) ON CONFLICT DO NOTHING`;
+    await this.#database.transact([statement(charged)]);
+  }
+
+  async creditCheckpoint(checkpoint: Digest): Promise<void> {
+    await this.#database.transact([statement(sql`DELETE FROM charged_checkpoints WHERE digest = ${checkpoint}`)]);
+  }
+
+  async #figure(query: Sql): Promise<number> {
+    const [row] = await this.#database.query(query);
+    return row === undefined ? 0 : numberOf(row, 'figure');
+  }
+}
+
+/**
+ * A step that counts episodes for the principal of an evaluation. Each connection counts in a row of its own: in a common one appends would
+ * wait for each other with the ownership locked, and a claim of it would wait for all of them.
+ *
+ * @param key of the evaluation.
+ * @param at milliseconds.
+ */
+export function countEpisodes({ connection }: Dialect, key: number, episodes: number, at: number): Step {
+  return statement(
+    sql`INSERT INTO episode_hours (principal, hour, evaluation, connection, episodes)
+        SELECT principal, CAST(${hourOf(at)} AS bigint), key, ${plain(connection)}, CAST(${episodes} AS bigint) FROM evaluations WHERE key = ${key}
+        ON CONFLICT (principal, hour, evaluation, connection) DO UPDATE SET episodes = episode_hours.episodes + excluded.episodes`,
+  );
+}
+
+function hourOf(milliseconds: number): number {
+  return Math.floor(milliseconds / HOUR_MS);
+}

@@ -1,0 +1,30 @@
+import { join } from 'node:path';
+import { Egress } from './access/egress.ts';
+import { sourceByUri } from './adapters/checkpoints/by-uri.ts';
+import { filesystemSourceWithin } from './adapters/checkpoints/filesystem.ts';
+import { httpsSource } from './adapters/checkpoints/https.ts';
+import { CheckedRequests } from './adapters/http/checked-requests.ts';
+import type { Config } from './config/config.ts';
+import type { Clock } from './kernel/clock.ts';
+import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
+import type { CheckpointStore } from './policy-distribution/checkpoint-store.ts';
+import { Uploads } from './policy-distribution/uploads.ts';
+
+/** What callers of a server may bring checkpoints by, as the configuration has it. */
+
+const HOUR_MS = 3_600_000;
+
+/** By their URI. */
+export function sourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
+  const requests = new CheckedRequests({ egress: new Egress(sources, 'sources'), clock });
+  return sourceByUri({ files: filesystemSourceWithin(sources.roots), web: httpsSource(requests, clock) });
+}
+
+/** By sending them. @throws InfrastructureError `store.unusable` */
+export function openUploads(
+  { stateDir, checkpoints: { maxBytes, unfinishedHours } }: Pick<Config, 'stateDir' | 'checkpoints'>,
+  store: CheckpointStore,
+  clock: Clock,
+): Promise<Uploads> {
+  return Uploads.open(join(stateDir, 'uploads'), store, { maxBytes, unfinishedMs: unfinishedHours * HOUR_MS }, clock);
+}

@@ -1,0 +1,111 @@
+import { Command } from 'commander';
+import type { EvaluationItem } from '../server/evaluation-schemas.ts';
+import type { Pool, PoolChange } from '../server/pool-schemas.ts';
+import { printable } from '../shown/printable.ts';
+import { wholeNumber } from './flag-values.ts';
+import { interruption } from './interruption.ts';
+import { print } from './output.ts';
+import { addServerFlags, type Connect, type ServerFlags } from './server-flags.ts';
+
+interface ListFlags extends ServerFlags {
+  readonly run?: string;
+  readonly suite?: string;
+  readonly state?: string;
+  readonly label?: string;
+  readonly limit: number;
+}
+
+const MOST_LISTED = 50;
+
+export function listCommand(connect: Connect): Command {
+  const command = new Command('list')
+    .summary('list the evaluations of a server')
+    .description('Lists evaluations and comparisons, latest first.')
+    .option('--run <name>')
+    .option('--suite <name>')
+    .option('--state <states>', 'waiting, running, finished, cancelled, failed; several with commas')
+    .option('--label <name=value>')
+    .option('--limit <count>', 'how many at most', wholeNumber, MOST_LISTED);
+  return addServerFlags(command).action(async ({ run, suite, state, label, limit, ...flags }: ListFlags) => {
+    using interrupt = interruption(process);
+    const given = Object.entries({ run, suite, state, label }).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+    const filter: Readonly<Record<string, string>> = Object.fromEntries(given);
+    let listed = 0;
+    for await (const item of connect(flags).list(filter, interrupt.signal)) {
+      await print(process.stdout, `${flags.json ? JSON.stringify(item) : itemLine(item)}\n`);
+      listed += 1;
+      if (listed >= limit) return;
+    }
+  });
+}
+
+export function cancelCommand(connect: Connect): Command {
+  const command = new Command('cancel')
+    .summary('call off an evaluation on a server')
+    .description('Cancels an evaluation; what was folded is kept, labelled partial.')
+    .argument('<id>', 'as "muster submit" printed it');
+  return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
+    using interrupt = interruption(process);
+    const evaluation = await connect(flags).cancel(id, interrupt.signal);
+    await print(process.stdout, flags.json ? `${JSON.stringify(evaluation, undefined, 2)}\n` : `${itemLine(evaluation)}\n`);
+  });
+}
+
+interface ScaleFlags extends ServerFlags {
+  readonly min?: number;
+  readonly max?: number;
+  readonly warm?: number;
+}
+
+export function poolCommand(connect: Connect): Command {
+  const pool = new Command('pool').summary('look at and scale the pools of a server').description('Pools of sandboxes on a server.');
+  const change = async (name: string, wanted: PoolChange, flags: ServerFlags): Promise<void> => {
+    using interrupt = interruption(process);
+    await printPools([await connect(flags).changePool(name, wanted, interrupt.signal)], flags);
+  };
+  addServerFlags(pool.command('list').description('Lists the pools.')).action(async (flags: ServerFlags) => {
+    using interrupt = interruption(process);
+    await printPools(await connect(flags).pools(interrupt.signal), flags);
+  });
+  const scale = pool
+    .command('scale')
+    .description('Scales a pool until the server ends.')
+    .argument('<name>')
+    .option('--min <count>', 'sandboxes kept even when nobody needs them', count)
+    .option('--max <count>', 'sandboxes at most', wholeNumber)
+    .option('--warm <count>', 'idle sandboxes kept ready beyond those in use', count);
+  addServerFlags(scale).action((name: string, { min, max, warm, ...flags }: ScaleFlags) =>
+    change(
+      name,
+      { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }), ...(warm === undefined ? {} : { warm }) },
+      flags,
+    ),
+  );
+  addServerFlags(pool.command('drain').description('Finishes what is under way, then plays nothing.').argument('<name>')).action(
+    (name: string, flags: ServerFlags) => change(name, { draining: true }, flags),
+  );
+  addServerFlags(pool.command('resume').description('Plays again on a pool that drains.').argument('<name>')).action(
+    (name: string, flags: ServerFlags) => change(name, { draining: false }, flags),
+  );
+  return pool;
+}
+
+function count(text: string): number {
+  return text === '0' ? 0 : wholeNumber(text);
+}
+
+async function printPools(pools: readonly Pool[], { json }: ServerFlags): Promise<void> {
+  for (const pool of pools) await print(process.stdout, `${json ? JSON.stringify(pool) : poolLine(pool)}\n`);
+}
+
+function poolLine({ name, min, max, warm, draining, sandboxes, waiting }: Pool): string {
+  const { leased, idle, creating, warming } = sandboxes;
+  const how = draining ? 'draining' : `min ${min} max ${max} warm ${warm}`;
+  return `${name}  ${how}  ${leased} playing, ${idle} idle, ${creating + warming} starting, ${waiting} waiting`;
+}
+
+function itemLine({ id, state, suite, run, version, running, createdAt }: EvaluationItem): string {
+  const subject = run === null ? '' : `  ${run}${version === null ? '' : `@${version}`}`;
+  const episodes = running === null ? '' : `  ${running.episodes} episodes`;
+  return printable(`${id}  ${createdAt}  ${state}  ${suite}${subject}${episodes}`);
+}

@@ -1,0 +1,21 @@
+import type { Command } from 'commander';
+import type { MusterClient } from '../client/muster-client.ts';
+
+/** Flags of the commands that speak to a server. */
+export interface ServerFlags {
+  /** Its address. */
+  readonly server?: string;
+  /** Path of a configuration file, for the address. */
+  readonly config?: string;
+  readonly json?: true;
+}
+
+/** Opens a client for the flags. */
+export type Connect = (flags: ServerFlags) => MusterClient;
+
+export function addServerFlags(command: Command): Command {
+  return command
+    .option('--server <url>', 'address of the server (default: server.host and server.port of the configuration)')
+    .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .option('--json', 'print JSON on stdout');
+}

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { byteSizeSchema } from './byte-size.ts';
+
+/** What `muster serve` is told by its configuration. */
+
+const seconds = z.number().positive().max(31_536_000);
+const absolutePath = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path');
+
+export const serverSchema = z
+  .strictObject({
+    host: z.string().min(1).max(255).describe('address that `muster serve` listens on'),
+    port: z.int().min(0).max(65_535).describe('0: any that is free'),
+    suites: z.record(z.string().regex(/^[\w.-]{1,64}$/), absolutePath).describe('suite files that callers may name, by the name they use'),
+    concurrentEvaluations: z
+      .union([z.literal('auto'), z.int().min(1).max(10_000)], { error: 'expected "auto" or a whole number from 1 to 10000' })
+      .describe('evaluations that are played at a time; "auto": two for each sandbox, at least 8'),
+    ownershipSeconds: seconds.describe('an evaluation whose Muster does not renew its ownership for this long is taken over by another'),
+    pollSeconds: seconds.describe('how often to look for evaluations that another Muster has left'),
+    reportSeconds: seconds.describe('how often running figures are stored, at most'),
+    drainSeconds: z
+      .number()
+      .min(0)
+      .max(86_400)
+      .describe('after SIGTERM: how long evaluations may take to finish before they are given back'),
+    retentionDays: z.number().positive().max(36_500).describe('evaluations are kept for this long after their end'),
+    staleness: z
+      .enum(['keep', 'cancel-waiting'])
+      .describe('what becomes of waiting evaluations when a newer version of their run is submitted'),
+    maxWaitSeconds: z.number().min(0).max(3600).describe('longest ?wait that a caller may ask for'),
+    webhookSecret: z
+      .string()
+      .max(1024)
+      .refine((secret) => secret === '' || secret.length >= 24, 'expected nothing, or 24 characters at least')
+      .describe('that webhooks are signed with; without one none are accepted'),
+    maxBodyBytes: byteSizeSchema.describe('of a request, checkpoints excepted'),
+  })
+  .describe('`muster serve`');

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+import { byteSizeSchema } from './byte-size.ts';
+
+/** What a Muster needs to know that many callers share: where their evaluations are kept, how much is whose, and what they may have fetched. */
+
+export const storeSchema = z
+  .strictObject({
+    url: z
+      .string()
+      .min(1)
+      .max(4096)
+      .describe('"auto": the file muster.db in stateDir; a path of another file; or postgresql://user:password@host:port/database'),
+  })
+  .describe('where evaluations, tokens and the audit are kept');
+
+const UNLIMITED = z.literal('unlimited');
+const countOrUnlimited = z.union([UNLIMITED, z.int().min(0).max(Number.MAX_SAFE_INTEGER)], {
+  error: 'expected "unlimited" or a whole number from 0 on',
+});
+const bytesOrUnlimited = z.union([UNLIMITED, byteSizeSchema], {
+  error: 'expected "unlimited", a number of bytes of at least 1, or one with its unit, such as "512MiB" or "1.5GB"',
+});
+
+const quotaSchema = z
+  .strictObject({
+    concurrentEpisodes: countOrUnlimited.describe('episodes of all evaluations of the principal that are played at the same time'),
+    waitingEvaluations: countOrUnlimited.describe('evaluations that are accepted and not begun'),
+    checkpointBytes: bytesOrUnlimited.describe('all checkpoints that were uploaded and are kept; bytes, or text such as "512MiB"'),
+    episodesPerDay: countOrUnlimited.describe('episodes that are played, from midnight to midnight UTC'),
+  })
+  .describe('what one principal may use; what it leaves out it takes from "default"');
+
+const principalName = z.string().regex(/^[a-z0-9][a-z0-9._@-]{0,62}$/, 'expected the name of a principal, or "default"');
+
+export const quotasSchema = z.record(principalName, quotaSchema).describe('by principal, as tokens name them; "default" is for all others');
+
+const directory = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path');
+const hostPattern = z
+  .string()
+  .regex(
+    /^(\*|(\*\.)?[a-z0-9_]([a-z0-9_.-]{0,252}[a-z0-9_])?)$/,
+    'expected a host in lower case, "*.example.com" for all below one, or "*"',
+  );
+const network = z.union([z.cidrv4(), z.cidrv6()], { error: 'expected a network such as 10.1.0.0/16 or fd00::/8' });
+
+export const sourcesSchema = z
+  .strictObject({
+    roots: z.array(directory).max(64).describe('directories of this machine that callers of a server may name checkpoints in'),
+    hosts: z.array(hostPattern).max(256).describe('hosts that checkpoints may be fetched from: "*" for all'),
+    networks: z
+      .array(network)
+      .max(64)
+      .describe('networks that may be fetched from although they are not public: loopback, private, link-local addresses'),
+    plainHttp: z.boolean().describe('whether http: is fetched from, which anybody on the way can read and change'),
+  })
+  .describe('which checkpoints the callers of a server may name by their URI');

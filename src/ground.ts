@@ -1,0 +1,111 @@
+import { join, resolve } from 'node:path';
+import { pino } from 'pino';
+import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
+import type { Config } from './config/config.ts';
+import { contentToShare, type Played } from './content-to-share.ts';
+import { systemClock } from './kernel/clock.ts';
+import { InfrastructureError } from './kernel/errors.ts';
+import type { Log } from './kernel/log.ts';
+import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
+import { defineSuite, type SuiteDefinition } from './orchestrator/suite-definition.ts';
+import type { CheckpointLabels } from './policy-distribution/checkpoint.ts';
+import { CheckpointStore, type StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
+import { Distributor } from './policy-distribution/distributor.ts';
+import { Pools } from './pools.ts';
+import { readSuite, type ReadSuite, type SuiteInput } from './suite-input.ts';
+
+/** A suite with its files as they were when it was read: what happens to them afterwards changes nothing. */
+export interface LoadedSuite {
+  readonly definition: SuiteDefinition;
+  readonly files: StoredCheckpoint | undefined;
+}
+
+/**
+ * What evaluations are played on, whoever asks for them: the checkpoint store, the pools and their closing. Part of the composition
+ * root.
+ */
+export class Ground implements AsyncDisposable {
+  readonly config: Config;
+  readonly log: Log;
+  readonly checkpoints: CheckpointStore;
+  readonly pools: Pools;
+  readonly #distributor = new Distributor();
+  readonly #closing = new AbortController();
+
+  private constructor(config: Config, log: Log, checkpoints: CheckpointStore) {
+    this.config = config;
+    this.log = log;
+    this.checkpoints = checkpoints;
+    this.pools = new Pools(config, systemClock, log);
+  }
+
+  /** @throws InfrastructureError when the state directory cannot be used. */
+  static async open(config: Config): Promise<Ground> {
+    const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
+    const directory = join(config.stateDir, 'store');
+    return new Ground(config, log, await CheckpointStore.open({ directory, limits: config.checkpoints, clock: systemClock }));
+  }
+
+  /** Aborted with the caller's signal, and when the ground is closed. */
+  either(signal: AbortSignal | undefined): AbortSignal {
+    return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
+  }
+
+  /** @param path from the working directory, or a `file:` URL. @throws as `CheckpointStore.add` does. */
+  addCheckpoint(path: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
+    return this.checkpoints.add(filesystemSource, path.startsWith('file:') ? path : resolve(path), signal, labels);
+  }
+
+  /** Until it is disposed, nobody removes them to make room. @throws InfrastructureError `store.removed` when one is gone already. */
+  async hold(checkpoints: readonly (StoredCheckpoint | undefined)[]): Promise<AsyncDisposable> {
+    await using stack = new AsyncDisposableStack();
+    for (const checkpoint of checkpoints) {
+      if (!checkpoint) continue;
+      const held = await this.checkpoints.hold(checkpoint.digest);
+      if (!held)
+        throw new InfrastructureError('store.removed', `store: ${checkpoint.digest} was removed before it was played; start again`);
+      stack.use(held);
+    }
+    return stack.move();
+  }
+
+  /** Reads and checks a suite, with its files. @throws InputError when it is wrong. */
+  async loadSuite(input: SuiteInput, outer?: AbortSignal): Promise<LoadedSuite> {
+    return this.keepSuite(await readSuite(input), outer);
+  }
+
+  /** Brings a directory of Python modules into the store. */
+  addModules(directory: string, outer?: AbortSignal): Promise<StoredCheckpoint> {
+    return this.checkpoints.addDirectory(filesystemSource, directory, this.either(outer));
+  }
+
+  /** Brings the files of a suite that was read into the store. */
+  async keepSuite({ parsed, directory }: ReadSuite, outer?: AbortSignal): Promise<LoadedSuite> {
+    if (directory === undefined) return { definition: defineSuite(parsed, undefined), files: undefined };
+    const files = await this.addModules(directory, outer);
+    return { definition: defineSuite(parsed, files.digest), files };
+  }
+
+  /** All that playing needs; `sharing` is the caller's to dispose of. */
+  async context(played: Played, signal: AbortSignal): Promise<EvaluateContext> {
+    const { template } = played.suite;
+    const settings = this.pools.settings(template);
+    const content = contentToShare(played, settings, this.#distributor);
+    return {
+      sharing: await this.pools.share(template, content, signal),
+      pool: await this.pools.of(template, signal),
+      provider: settings.provider,
+      maxSandboxes: this.pools.sizeOf(template).max,
+      costPerSandboxHour: settings.costPerSandboxHour,
+      distributor: this.#distributor,
+      clock: systemClock,
+      log: this.log,
+      config: { ...this.config.evaluation, renewMilliseconds: (this.config.pool.leaseSeconds * 1000) / 3 },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
+    await this.pools[Symbol.asyncDispose]();
+  }
+}

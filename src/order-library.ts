@@ -1,0 +1,76 @@
+import { isAbsolute } from 'node:path';
+import type { Ground } from './ground.ts';
+import { InputError } from './kernel/errors.ts';
+import { isDigest, type Digest } from './kernel/ids.ts';
+import type { Checkpoint } from './policy-distribution/checkpoint.ts';
+import type { OrderedContent } from './service/evaluation-order.ts';
+import type { CheckpointReference, Library, OrderedSuite, SuiteReference } from './service/library.ts';
+import { readSuite, type ReadSuite } from './suite-input.ts';
+import type { StopOverride } from './orchestrator/suite-definition.ts';
+
+/** How a checkpoint that a caller names comes to be on this machine. */
+export interface CheckpointDoor {
+  /** @throws InputError when this principal may not have it read from there. */
+  assertAllowed(uri: string, principal: string): void;
+  /** One that was brought here under its digest; undefined when it was not. */
+  uploaded(digest: Digest, principal: string): Promise<Checkpoint | undefined>;
+}
+
+/** Finds suites by their names in the configuration, and checkpoints where callers say that they are. Part of the composition root. */
+export class OrderLibrary implements Library {
+  readonly #ground: Ground;
+  readonly #door: CheckpointDoor;
+
+  constructor(ground: Ground, door: CheckpointDoor) {
+    this.#ground = ground;
+    this.#door = door;
+  }
+
+  async suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite> {
+    const read = await this.#read(reference, stop);
+    const { definition, files } = await this.#ground.keepSuite(read, signal);
+    // The template is looked up now: later nobody could mend it.
+    this.#ground.pools.settings(definition.template);
+    return { written: read.parsed, digest: definition.digest, files: files && ordered(files, read.directory ?? '') };
+  }
+
+  async checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent> {
+    const { run, version } = reference;
+    const labels = { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version }) };
+    if ('sha256' in reference) return { ...ordered(await this.#uploaded(reference.sha256, principal), reference.sha256), labels };
+    const { uri } = reference;
+    if (!uri.startsWith('file:') && !isAbsolute(uri))
+      throw new InputError('checkpoint.uri', `checkpoint: expected an absolute path of the server's, or a file: URL, got "${uri}"`);
+    this.#door.assertAllowed(uri, principal);
+    return ordered(await this.#ground.addCheckpoint(uri, this.#ground.either(signal), labels), uri);
+  }
+
+  async #read(reference: SuiteReference, stop: StopOverride | undefined): Promise<ReadSuite> {
+    const { suites } = this.#ground.config.server;
+    const override = stop ? { stop } : {};
+    if (typeof reference === 'string') {
+      const path = Object.hasOwn(suites, reference) ? suites[reference] : undefined;
+      if (path !== undefined) return readSuite({ suite: path, ...override });
+      const known = Object.keys(suites).join(', ') || 'none yet';
+      throw new InputError(
+        'suite.unknown',
+        `suite: the server has no suite "${reference}"; it has ${known}. Add it to server.suites, or send the suite itself`,
+      );
+    }
+    // The path would be one of the server's, and of any directory that it can read.
+    if ('files' in reference)
+      throw new InputError('suite.files', 'suite.files: a suite that is sent cannot bring modules; name it in server.suites instead');
+    return readSuite({ suite: reference, ...override });
+  }
+
+  async #uploaded(sha256: string, principal: string): Promise<Checkpoint> {
+    const digest = sha256.startsWith('sha256:') ? sha256 : `sha256:${sha256}`;
+    const found = isDigest(digest) ? await this.#door.uploaded(digest, principal) : undefined;
+    if (found) return found;
+    throw new InputError('checkpoint.unknown', `checkpoint.sha256: the server has no checkpoint ${digest}; upload it, or give its uri`);
+  }
+}
+
+function ordered({ digest, kind, files, labels }: Checkpoint, uri: string): OrderedContent {
+  return { uri, digest, kind, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })), labels };
+}

@@ -1,0 +1,151 @@
+import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Clock } from '../kernel/clock.ts';
+import { isDigest, parseDigest, type Digest } from '../kernel/ids.ts';
+import { digestHex, type Checkpoint } from './checkpoint.ts';
+import { IncomingNames } from './incoming-names.ts';
+import { factsOf, guarded, undefinedWhenMissing } from './store-files.ts';
+
+export type RecordedCheckpoint = Omit<Checkpoint, 'labels'>;
+
+/** A checkpoint that is in use, until it is disposed. */
+export type Hold = AsyncDisposable;
+
+const recordSchema = z.object({
+  kind: z.enum(['file', 'directory']),
+  files: z.array(z.object({ path: z.string(), size: z.int().min(0), digest: z.string().refine(isDigest) })),
+});
+
+/**
+ * Which checkpoints are on this machine, what they consist of, when each was last used (the time of its record's last write), and which are in
+ * use (files in `holds/`, named by the process whose they are: they end with it). Any number of processes may share the directory.
+ */
+export class CheckpointRecords {
+  readonly #directory: string;
+  readonly #holds: string;
+  readonly #incoming: string;
+  readonly #names: IncomingNames;
+  readonly #clock: Clock;
+
+  private constructor(directory: string, names: IncomingNames, clock: Clock) {
+    this.#directory = join(directory, 'checkpoints');
+    this.#holds = join(directory, 'holds');
+    this.#incoming = join(directory, 'incoming');
+    this.#names = names;
+    this.#clock = clock;
+  }
+
+  /** @throws InfrastructureError `store.unusable` */
+  static async open(directory: string, names: IncomingNames, clock: Clock): Promise<CheckpointRecords> {
+    const records = new CheckpointRecords(directory, names, clock);
+    await guarded(directory, async () => {
+      for (const path of [records.#directory, records.#holds, records.#incoming]) await mkdir(path, { recursive: true });
+      // Sweeps the holds of processes that have ended.
+      await records.#held();
+    });
+    return records;
+  }
+
+  /** Also when there is one: a file's name may have changed. It counts as used. */
+  async write({ digest, kind, files }: RecordedCheckpoint): Promise<void> {
+    const incoming = join(this.#incoming, this.#names.next());
+    const text = JSON.stringify({ kind, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })) });
+    await guarded(incoming, async () => {
+      try {
+        // Not synced: what a power cut takes is brought anew.
+        await writeFile(incoming, text, { flag: 'wx', mode: 0o600 });
+        await rename(incoming, this.#pathOf(digest));
+        await this.touch(digest);
+      } finally {
+        await rm(incoming, { force: true });
+      }
+    });
+  }
+
+  /** Undefined when there is none, or none that can be read: then it is to be brought anew. */
+  async read(digest: Digest): Promise<RecordedCheckpoint | undefined> {
+    const path = this.#pathOf(digest);
+    const text = await guarded(path, () => readFile(path, 'utf8').catch(undefinedWhenMissing));
+    const record = recordSchema.safeParse(text === undefined ? undefined : parsedOrUndefined(text));
+    return record.success ? { digest, ...record.data } : undefined;
+  }
+
+  /** It is used now. */
+  async touch(digest: Digest): Promise<void> {
+    const now = this.#clock.date();
+    await guarded(this.#pathOf(digest), () => utimes(this.#pathOf(digest), now, now).catch(undefinedWhenMissing));
+  }
+
+  /** Until it is disposed, or this process ends, the checkpoint is not removed. */
+  async hold(digest: Digest): Promise<Hold> {
+    const path = join(this.#holds, `${this.#names.next()}.${digestHex(digest)}`);
+    await guarded(path, () => writeFile(path, '', { flag: 'wx', mode: 0o600 }));
+    return {
+      [Symbol.asyncDispose]: async () => {
+        await this.touch(digest);
+        await guarded(path, () => rm(path, { force: true }));
+      },
+    };
+  }
+
+  /** All that are recorded. */
+  async digests(): Promise<readonly Digest[]> {
+    return (await guarded(this.#directory, () => readdir(this.#directory))).map((name) => `sha256:${name}`).filter(isDigest);
+  }
+
+  /** When it was last used, in milliseconds since 1970; undefined when there is none. */
+  async usedMs(digest: Digest): Promise<number | undefined> {
+    const facts = await guarded(this.#pathOf(digest), () => factsOf(this.#pathOf(digest)));
+    return facts?.touchedMs;
+  }
+
+  /** Those that some living process uses. */
+  async held(): Promise<ReadonlySet<Digest>> {
+    return guarded(this.#holds, () => this.#held());
+  }
+
+  /**
+   * Forgets a checkpoint, unless it is in use or has been used since.
+   *
+   * @param unusedSinceMs milliseconds since 1970.
+   * @returns whether it is forgotten.
+   */
+  async forget(digest: Digest, unusedSinceMs: number): Promise<boolean> {
+    const path = this.#pathOf(digest);
+    const removed = join(this.#incoming, this.#names.next());
+    return guarded(path, async () => {
+      // Out of reach first: who holds it from now on finds it gone. Who found it before has said so, and is seen now.
+      if ((await rename(path, removed).then(() => true, undefinedWhenMissing)) !== true) return false;
+      const usedMs = (await factsOf(removed))?.touchedMs ?? 0;
+      const isFree = usedMs < unusedSinceMs && !(await this.#held()).has(digest);
+      if (isFree) await rm(removed, { force: true });
+      else await rename(removed, path);
+      return isFree;
+    });
+  }
+
+  async #held(): Promise<ReadonlySet<Digest>> {
+    const held = new Set<Digest>();
+    for (const name of await readdir(this.#holds)) {
+      const path = join(this.#holds, name);
+      const facts = await factsOf(path);
+      if (!facts) continue;
+      if (await this.#names.isAbandoned(name, facts.touchedMs)) await rm(path, { force: true });
+      else held.add(parseDigest(`sha256:${name.slice(name.lastIndexOf('.') + 1)}`));
+    }
+    return held;
+  }
+
+  #pathOf(digest: Digest): string {
+    return join(this.#directory, digestHex(digest));
+  }
+}
+
+function parsedOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,67 @@
+import { open, stat, type FileHandle } from 'node:fs/promises';
+import { InfrastructureError, messageOf, MusterError } from '../kernel/errors.ts';
+
+/** Files of the store on disk, and what their failures are called. */
+
+const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+
+/** @throws InfrastructureError `store.full`, `store.unusable`; errors of Muster's own pass through. */
+export async function guarded<Value>(path: string, operation: () => Promise<Value>): Promise<Value> {
+  try {
+    return await operation();
+  } catch (error) {
+    if (error instanceof MusterError) throw error;
+    if (error instanceof Error && 'code' in error && FULL.has(error.code)) {
+      throw new InfrastructureError('store.full', `store: no space left for ${path}; free some, or set stateDir to a larger disk`, {
+        cause: error,
+      });
+    }
+    const remedy = 'set stateDir to a directory that this user may write';
+    throw new InfrastructureError('store.unusable', `store: ${path}: ${messageOf(error)}; ${remedy}`, { cause: error });
+  }
+}
+
+/** @param position in the file; where the last write ended when left out. */
+export async function writeAll(handle: FileHandle, chunk: Uint8Array, position?: number): Promise<void> {
+  for (let written = 0; written < chunk.length;) {
+    const at = position === undefined ? null : position + written;
+    written += (await handle.write(chunk, written, chunk.length - written, at)).bytesWritten;
+  }
+}
+
+/** Up to `length` bytes; fewer only where the file ends. */
+export async function readAt(handle: FileHandle, position: number, length: number): Promise<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(length);
+  let filled = 0;
+  while (filled < length) {
+    const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return buffer.subarray(0, filled);
+}
+
+export interface FileFacts {
+  /** Bytes. */
+  readonly size: number;
+  /** Last write, or use, in milliseconds since 1970. */
+  readonly touchedMs: number;
+  /** Whether the file has another name somewhere: in the inbox of a sandbox, say. */
+  readonly isLinked: boolean;
+}
+
+export async function factsOf(path: string): Promise<FileFacts | undefined> {
+  const stats = await stat(path).catch(undefinedWhenMissing);
+  return stats && { size: stats.size, touchedMs: stats.mtimeMs, isLinked: stats.nlink > 1 };
+}
+
+/** Without it, a power cut could take back the new name although the file itself is on disk. */
+export async function syncDirectory(path: string): Promise<void> {
+  await using directory = await open(path, 'r');
+  await directory.sync();
+}
+
+export function undefinedWhenMissing(error: unknown): undefined {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  throw error;
+}

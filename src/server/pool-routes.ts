@@ -1,0 +1,57 @@
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { PoolDesk, PoolReport } from '../service/pool-desk.ts';
+import { poolChangeSchema, type Pool, poolListSchema, poolSchema } from './pool-schemas.ts';
+import { PROBLEMS } from './problem-responses.ts';
+
+/** Looking at pools, and scaling them. */
+export function poolRoutes(instance: FastifyInstance, desk: PoolDesk): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  app.get(
+    '/v1/pools',
+    {
+      schema: {
+        summary: 'The pools of sandboxes',
+        tags: ['pools'],
+        response: { 200: poolListSchema, ...PROBLEMS },
+      },
+    },
+    () => ({ items: desk.list().map(poolResource) }),
+  );
+  app.patch(
+    '/v1/pools/:name',
+    {
+      schema: {
+        summary: 'Scale a pool, or drain it; until this process ends',
+        tags: ['pools'],
+        params: z.strictObject({ name: z.string().max(64) }),
+        body: poolChangeSchema,
+        response: { 200: poolSchema, ...PROBLEMS },
+      },
+    },
+    async ({ params, body, caller }) => poolResource(await desk.change(params.name, body, caller.principal)),
+  );
+}
+
+const NO_SANDBOXES = { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 };
+const NO_TOTALS = { created: 0, destroyed: 0, failed: 0, died: 0, abandoned: 0, leases: 0, revoked: 0 };
+
+function poolResource({ name, min, max, warm, draining, state }: PoolReport): Pool {
+  return {
+    name,
+    min,
+    max,
+    warm,
+    draining,
+    phase: state?.phase ?? 'unused',
+    sandboxes: { ...(state?.sandboxes ?? NO_SANDBOXES) },
+    waiting: state?.waiting ?? 0,
+    totals: { ...(state?.totals ?? NO_TOTALS) },
+    lastErrors: {
+      creation: state?.lastErrors.creation ?? null,
+      destruction: state?.lastErrors.destruction ?? null,
+      sweep: state?.lastErrors.sweep ?? null,
+    },
+  };
+}

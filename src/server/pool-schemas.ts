@@ -1,0 +1,35 @@
+import { z } from 'zod';
+
+const count = z.int().min(0);
+
+export const poolSchema = z
+  .strictObject({
+    name: z.string().describe('of the template that its sandboxes are made from'),
+    min: count.describe('sandboxes kept even when nobody needs them'),
+    max: count.describe('sandboxes at most'),
+    warm: count.describe('idle sandboxes kept ready beyond those in use'),
+    draining: z.boolean().describe('nothing is played on it; evaluations wait'),
+    phase: z.enum(['unused', 'starting', 'open', 'draining', 'closing']),
+    sandboxes: z.strictObject({ creating: count, warming: count, idle: count, leased: count, destroying: count }),
+    waiting: count.describe('places that wait for a sandbox'),
+    totals: z
+      .strictObject({ created: count, destroyed: count, failed: count, died: count, abandoned: count, leases: count, revoked: count })
+      .describe('since this process began'),
+    lastErrors: z.strictObject({ creation: z.string().nullable(), destruction: z.string().nullable(), sweep: z.string().nullable() }),
+  })
+  .describe('a pool of this process');
+
+export const poolChangeSchema = z
+  .strictObject({
+    min: z.int().min(0).max(100_000).exactOptional(),
+    max: z.int().min(1).max(100_000).exactOptional(),
+    warm: z.int().min(0).max(100_000).exactOptional(),
+    draining: z.boolean().exactOptional().describe('true: finish what is under way, then play nothing; false: go on'),
+  })
+  .refine((change) => Object.keys(change).length > 0, 'expected one of min, max, warm, draining')
+  .describe('what is left out stays as it is');
+
+export const poolListSchema = z.strictObject({ items: z.array(poolSchema) });
+
+export type Pool = z.infer<typeof poolSchema>;
+export type PoolChange = z.infer<typeof poolChangeSchema>;

@@ -1,0 +1,195 @@
+import type { Acceptance, EvaluationCatalogue, Idempotency } from '../evaluation-store/evaluation-catalogue.ts';
+import { episodesFrom, type StoredEpisode } from '../evaluation-store/episode-log.ts';
+import type { StoredEvent } from '../evaluation-store/event-log.ts';
+import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
+import { OwnershipLostError } from '../evaluation-store/ownership.ts';
+import { InfrastructureError, InputError } from '../kernel/errors.ts';
+import type { EvaluationId } from '../kernel/ids.ts';
+import { concluded } from './concluded.ts';
+import { Conductor, type ConductorConfig, type ConductorOptions } from './conductor.ts';
+import { orderSchema } from './evaluation-order.ts';
+import { isOver } from './is-over.ts';
+import type { Library } from './library.ts';
+import { News } from './news.ts';
+import { Retention, type RetentionConfig } from './retention.ts';
+import { ordered, type Submission } from './submission.ts';
+
+export interface ServiceConfig extends ConductorConfig, RetentionConfig {
+  /** `cancel-waiting`: a newer version of a run cancels those of older ones that have not begun. */
+  readonly staleness: 'keep' | 'cancel-waiting';
+  /** Without it, whoever asks for a webhook is told so in place of waiting for it in vain. */
+  readonly deliversWebhooks: boolean;
+}
+
+export interface ServiceOptions extends Omit<ConductorOptions, 'news' | 'config'> {
+  readonly library: Library;
+  readonly config: ServiceConfig;
+  /** A new one each time; later ones sort after earlier ones. */
+  readonly newId: () => EvaluationId;
+}
+
+/** Whoever waits for an evaluation that another process plays looks this often. */
+const LOOK_AGAIN_MILLISECONDS = 2000;
+const EVENTS_AT_A_TIME = 256;
+const STALE_AT_A_TIME = 100;
+
+/** `evaluate()` for many callers: what it has accepted is played, by this process or another one, whatever becomes of this one. */
+export class EvaluationService {
+  readonly #options: ServiceOptions;
+  readonly #news = new News();
+  readonly #conductor: Conductor;
+  readonly #retention: Retention;
+  readonly #closing = new AbortController();
+  #isDraining = false;
+
+  constructor(options: ServiceOptions) {
+    this.#options = options;
+    this.#conductor = new Conductor({ ...options, news: this.#news });
+    this.#retention = new Retention(options);
+  }
+
+  /** Evaluations that this process plays now. */
+  get playing(): Conductor['playing'] {
+    return this.#conductor.playing;
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining;
+  }
+
+  /** Aborted when the service is to end: what waits for news has waited long enough. */
+  get closing(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Goes on with what was left, and begins with what waits. */
+  open(): void {
+    this.#conductor.open();
+    this.#retention.open();
+  }
+
+  /**
+   * Durable once it resolves.
+   *
+   * @throws InputError when something of it is wrong; InfrastructureError `service.draining` when this process is about to end.
+   */
+  async submit(submission: Submission, principal: string, signal: AbortSignal, idempotency?: Idempotency): Promise<Acceptance> {
+    const { library, newId, store } = this.#options;
+    if (this.#isDraining)
+      throw new InfrastructureError(
+        'service.draining',
+        'this Muster is about to end and accepts nothing more; ask again, another one or the next start answers',
+      );
+    const earlier = idempotency && (await store.evaluations.earlier(principal, idempotency));
+    if (earlier) return earlier;
+    if (submission.webhook && !this.#options.config.deliversWebhooks)
+      throw new InputError(
+        'webhook.disabled',
+        'webhook: the server signs none, as server.webhookSecret is not set; set it, or follow the events',
+      );
+    const evaluation = await ordered(submission, principal, newId(), library, signal);
+    const acceptance = await store.evaluations.accept(evaluation, idempotency);
+    if (acceptance.kind === 'accepted') {
+      await this.#cancelStale(acceptance.evaluation);
+      this.#conductor.look();
+    }
+    return acceptance;
+  }
+
+  find(id: EvaluationId): Promise<StoredEvaluation | undefined> {
+    return this.#options.store.evaluations.find(id);
+  }
+
+  list(...request: Parameters<EvaluationCatalogue['list']>): ReturnType<EvaluationCatalogue['list']> {
+    return this.#options.store.evaluations.list(...request);
+  }
+
+  /** One that nobody has begun is over at once; of one that is played, what was folded is kept. Undefined when there is none. */
+  async cancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {
+    const { store } = this.#options;
+    const asked = await store.evaluations.requestCancel(id);
+    this.#conductor.cancel(id);
+    if (asked?.state !== 'waiting') return asked;
+    await this.#endWaiting(asked);
+    return store.evaluations.find(id);
+  }
+
+  /** All events of an evaluation after one, as they come, until it is over. Ends early when the signal is aborted or the service ends. */
+  async *follow(id: EvaluationId, after: number, signal: AbortSignal): AsyncGenerator<StoredEvent> {
+    const { store, clock } = this.#options;
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    using listener = this.#news.listen(id);
+    let last = after;
+    while (!either.aborted) {
+      // Looked up first: when it is over by then, its last event is there.
+      const evaluation = await store.evaluations.find(id);
+      const events = await store.events.after(id, last, EVENTS_AT_A_TIME);
+      for (const event of events) {
+        yield event;
+        last = event.sequence;
+      }
+      if (events.length > 0) continue;
+      if (!evaluation || isOver(evaluation)) return;
+      await listener.next(clock, LOOK_AGAIN_MILLISECONDS, either);
+    }
+  }
+
+  /** Whether no event is known after this one. */
+  async hasNoMore(id: EvaluationId, after: number): Promise<boolean> {
+    return (await this.#options.store.events.after(id, after, 1)).length === 0;
+  }
+
+  /** The evaluation when it is over, or as it is when the time has passed, the signal is aborted or the service ends. */
+  async whenOver(id: EvaluationId, milliseconds: number, signal: AbortSignal): Promise<StoredEvaluation | undefined> {
+    const { store, clock } = this.#options;
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    using listener = this.#news.listen(id);
+    const end = clock.now() + milliseconds;
+    while (true) {
+      const evaluation = await store.evaluations.find(id);
+      const left = end - clock.now();
+      if (!evaluation || isOver(evaluation) || left <= 0 || either.aborted) return evaluation;
+      await listener.next(clock, Math.min(left, LOOK_AGAIN_MILLISECONDS), either);
+    }
+  }
+
+  /** Of one arm, by index. */
+  episodes(id: EvaluationId, arm: number, from: number): AsyncIterable<StoredEpisode> {
+    return episodesFrom(this.#options.store.episodes, id, arm, from);
+  }
+
+  /** Begins nothing more, and waits for what is played; what is not over in time is given back. */
+  async drain(milliseconds: number): Promise<void> {
+    this.#isDraining = true;
+    await this.#conductor.drain(milliseconds);
+    this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
+    await this.#retention.close();
+  }
+
+  /** A training run that has got further has no use for what waits of its past. */
+  async #cancelStale({ id, principal, run, version }: StoredEvaluation): Promise<void> {
+    const { store, config } = this.#options;
+    if (config.staleness === 'keep' || run === undefined || version === undefined) return;
+    let after: string | undefined;
+    do {
+      const page = await store.evaluations.list({ principal, run, states: ['waiting'] }, { limit: STALE_AT_A_TIME, after });
+      for (const other of page.items)
+        if (other.id !== id && other.version !== undefined && other.version < version) await this.cancel(other.id);
+      after = page.next;
+    } while (after !== undefined);
+  }
+
+  /** Nothing happens when somebody plays it by now: they have been told. */
+  async #endWaiting({ id, request }: StoredEvaluation): Promise<void> {
+    const { store, owner, config, onConcluded } = this.#options;
+    const ownership = await store.ownerships.claim(id, owner, config.ownershipMilliseconds);
+    if (!ownership) return;
+    try {
+      await store.course.conclude(ownership, concluded(id, orderSchema.safeParse(request).data, { state: 'cancelled' }));
+      onConcluded?.('cancelled');
+    } catch (error) {
+      if (!(error instanceof OwnershipLostError)) throw error;
+    }
+    this.#news.announce(id);
+  }
+}

@@ -1,0 +1,28 @@
+import type { Digest } from '../kernel/ids.ts';
+import type { StopOverride } from '../orchestrator/suite-definition.ts';
+import type { OrderedContent } from './evaluation-order.ts';
+
+/** A checkpoint that a caller names: by where it is, or by what it contains. */
+export type CheckpointReference = ({ readonly uri: string } | { readonly sha256: string }) & {
+  readonly run?: string | undefined;
+  readonly version?: number | undefined;
+};
+
+/** A suite that the configuration has a name for, or one that is written out. */
+export type SuiteReference = string | Readonly<Record<string, unknown>>;
+
+export interface OrderedSuite {
+  /** As parsed, with its defaults. */
+  readonly written: { readonly name: string; readonly template: string };
+  readonly digest: Digest;
+  readonly files: OrderedContent | undefined;
+}
+
+/** Brings what callers name to where it is kept under the name of its content. */
+export interface Library {
+  /** @param stop a stopping rule in place of the suite's own. @throws InputError `suite.…` */
+  suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite>;
+
+  /** @param principal who names it, and has to be allowed to. @throws InputError `checkpoint.…` */
+  checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent>;
+}

@@ -1,0 +1,193 @@
+import type { Conclusion } from '../evaluation-store/evaluation-course.ts';
+import type { FinalState, StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
+import type { EvaluationStore } from '../evaluation-store/evaluation-store.ts';
+import { OwnershipLostError, type Ownership } from '../evaluation-store/ownership.ts';
+import { cacheKey } from '../evaluation-store/result-cache.ts';
+import { StoredJournal } from '../evaluation-store/stored-journal.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { messageOf, MusterError } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
+import { ComparisonFailedError } from '../orchestrator/compare.ts';
+import { EvaluationFailedError } from '../orchestrator/evaluate.ts';
+import type { PlaceShare } from '../orchestrator/place-share.ts';
+import { RunFailedError } from '../orchestrator/run-failed-error.ts';
+import { concluded } from './concluded.ts';
+import { orderOf, type EvaluationOrder } from './evaluation-order.ts';
+import { keepOwned } from './keep-owned.ts';
+import type { Answer, PlayCourse, Player } from './player.ts';
+import { Reporter } from './reporter.ts';
+import { Stop, type StopReason } from './stop.ts';
+
+export interface PerformanceOptions {
+  readonly store: EvaluationStore;
+  readonly player: Player;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly ownershipMilliseconds: number;
+  readonly reportMilliseconds: number;
+  /** It has come to its end, and that is durable. */
+  readonly onConcluded?: ((state: FinalState) => void) | undefined;
+  /** Something happened to the evaluation that others may be waiting for. */
+  readonly onNews: () => void;
+  /** What it may have of the sandboxes of a template. */
+  readonly share: (template: string) => PlaceShare;
+}
+
+/**
+ * One evaluation, from the moment that it is this process's to the moment that it no longer is.
+ *
+ * It ends *concluded* (with its answer; cancelled, or past its deadline, with what there was of one; or failed), *given back* (the
+ * process is to end: whoever claims it goes on), *left* (the store gave out: its ownership expires, and it is claimed again), or *lost*
+ * (another owns it: nothing more is written).
+ */
+export class Performance {
+  readonly #options: PerformanceOptions;
+  readonly #ownership: Ownership;
+  readonly #stop: Stop;
+
+  constructor(ownership: Ownership, options: PerformanceOptions) {
+    this.#options = options;
+    this.#ownership = ownership;
+    this.#stop = new Stop(options.clock);
+  }
+
+  stop(reason: StopReason): void {
+    this.#stop.now(reason);
+  }
+
+  /** Never rejects: what goes wrong is part of what becomes of the evaluation. */
+  async run(): Promise<void> {
+    const { store, log } = this.#options;
+    const { evaluation } = this.#ownership;
+    try {
+      const conclusion = await this.#perform();
+      if (conclusion) {
+        await store.course.conclude(this.#ownership, conclusion);
+        this.#options.onConcluded?.(conclusion.state);
+      } else if (this.#stop.reason !== 'lost') {
+        await store.ownerships.release(this.#ownership);
+      }
+    } catch (error) {
+      const isLost = error instanceof OwnershipLostError;
+      log.warn({ evaluation, error: messageOf(error) }, isLost ? 'another Muster took the evaluation over' : 'the evaluation was left');
+    } finally {
+      this.#options.onNews();
+    }
+  }
+
+  /** Undefined when it is not this process that says how it ends. @throws InfrastructureError of the store. */
+  async #perform(): Promise<Conclusion | undefined> {
+    const { store, clock, log, ownershipMilliseconds } = this.#options;
+    using stop = this.#stop;
+    using _owned = keepOwned(this.#ownership, {
+      ownerships: store.ownerships,
+      clock,
+      log,
+      milliseconds: ownershipMilliseconds,
+      onCancel: () => stop.now('cancelled'),
+      onLost: () => stop.now('lost'),
+    });
+    const stored = await store.evaluations.find(this.#ownership.evaluation);
+    if (!stored) return undefined;
+    if (stored.cancelRequestedAt) stop.now('cancelled');
+    const order = this.#order(stored);
+    if ('state' in order) return order;
+    if (order.deadline !== undefined) stop.at(order.deadline);
+    if (stored.state === 'waiting' && stop.reason !== undefined) return this.#stopped(order, undefined);
+    await store.course.begin(this.#ownership);
+    this.#options.onNews();
+    return await this.#play(order);
+  }
+
+  /** What cannot be read will not be readable the next time either. */
+  #order(stored: StoredEvaluation): EvaluationOrder | Conclusion {
+    try {
+      return orderOf(stored);
+    } catch (error) {
+      if (error instanceof MusterError) return { state: 'failed', failure: failureOf(error), webhooks: [] };
+      throw error;
+    }
+  }
+
+  async #play(order: EvaluationOrder): Promise<Conclusion | undefined> {
+    const { store, clock, log, reportMilliseconds, player, onNews } = this.#options;
+    await using reporter = new Reporter({
+      course: store.course,
+      ownership: this.#ownership,
+      clock,
+      log,
+      everyMilliseconds: reportMilliseconds,
+      onReported: onNews,
+      onLost: () => this.#stop.now('lost'),
+    });
+    try {
+      const answer = await player.play(order, this.#course(order, reporter));
+      return answer.partial && this.#stop.reason !== undefined
+        ? this.#stopped(order, answer)
+        : this.#concluded(order, { state: 'finished', summary: answer });
+    } catch (error) {
+      return this.#failed(order, error);
+    }
+  }
+
+  #course(order: EvaluationOrder, reporter: Reporter): PlayCourse {
+    const { store, share } = this.#options;
+    const isOver = this.#stop.reason !== undefined;
+    return {
+      journal: (arm, parts) => {
+        const leg = { arm, cacheKey: order.cache ? cacheKey(parts) : undefined };
+        return new StoredJournal(store, this.#ownership, leg);
+      },
+      share,
+      // What was stored is still to be taken in when there is nothing left to play.
+      signal: isOver ? this.#stop.untilLost : this.#stop.signal,
+      recallOnly: isOver,
+      onProgress: (figures) => reporter.update(figures),
+    };
+  }
+
+  /** @param partial what there is of an answer. */
+  #stopped(order: EvaluationOrder, partial: Answer | undefined): Conclusion | undefined {
+    switch (this.#stop.reason) {
+      case 'lost':
+      case 'drained':
+      case undefined:
+        return undefined;
+      case 'cancelled':
+        return this.#concluded(order, { state: 'cancelled', summary: partial });
+      case 'deadline': {
+        const message = `it was not over by its deadline, ${order.deadline?.toISOString()}; allow more time, or ask for a wider interval`;
+        return this.#concluded(order, { state: 'cancelled', summary: partial, failure: { code: 'evaluation.deadline', message } });
+      }
+    }
+  }
+
+  /** @throws the error when it says nothing about the evaluation itself. */
+  #failed(order: EvaluationOrder, error: unknown): Conclusion | undefined {
+    if (this.#stop.reason === 'lost' || this.#stop.reason === 'drained') return undefined;
+    const cause = error instanceof RunFailedError ? error.cause : error;
+    if (cause instanceof OwnershipLostError || isOfTheStore(cause)) throw cause;
+    if (this.#stop.reason !== undefined) return this.#stopped(order, partialOf(error));
+    const { evaluation } = this.#ownership;
+    this.#options.log.warn({ evaluation, error: messageOf(error) }, 'the evaluation failed');
+    return this.#concluded(order, { state: 'failed', summary: partialOf(error), failure: failureOf(error) });
+  }
+
+  #concluded(order: EvaluationOrder, end: Omit<Conclusion, 'webhooks'>): Conclusion {
+    return concluded(this.#ownership.evaluation, order, end);
+  }
+}
+
+/** Trouble with the store passes, or is somebody's to mend: the evaluation has not failed. */
+function isOfTheStore(error: unknown): boolean {
+  return error instanceof MusterError && error.kind === 'infrastructure' && /^store\.(?!episode-differs|order|content)/.test(error.code);
+}
+
+function partialOf(error: unknown): Answer | undefined {
+  return error instanceof EvaluationFailedError || error instanceof ComparisonFailedError ? error.partial : undefined;
+}
+
+function failureOf(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof MusterError) return { code: error.code, message: error.message };
+  return { code: 'muster.defect', message: `a defect of Muster: ${messageOf(error)}` };
+}

@@ -1,0 +1,165 @@
+import type { Place, PlaceShare } from '../orchestrator/place-share.ts';
+import { untilAborted } from '../kernel/abort.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { plan } from './fair-shares.ts';
+
+export interface Competing {
+  readonly principal: string;
+  readonly priority: number;
+}
+
+/** A share that is given up when it is disposed of. */
+export interface HeldShare extends PlaceShare, Disposable {}
+
+/**
+ * How often those come first who were served least. Shorter is fairer when there are more principals than sandboxes; each turn costs a
+ * loading of the policy.
+ */
+const TURN_MILLISECONDS = 10_000;
+
+interface Holding {
+  readonly recall: AbortController;
+  /** Up to then its time has been counted. */
+  countedTo: number;
+}
+
+/** One evaluation among those that compete. */
+class Member implements Competing {
+  readonly principal: string;
+  readonly priority: number;
+  readonly holdings = new Set<Holding>();
+  readonly waiting = new Set<(place: Place) => void>();
+
+  constructor({ principal, priority }: Competing) {
+    this.principal = principal;
+    this.priority = priority;
+  }
+}
+
+/**
+ * The sandboxes of one pool, shared out between the evaluations that play on it. Each takes a place for every sandbox that it leases; whoever
+ * has more than its share is asked to give places back, and does once what is under way there has been played.
+ */
+export class Places implements Disposable {
+  readonly #clock: Clock;
+  readonly #members = new Set<Member>();
+  /** Milliseconds that principals have held places for, halved with every turn. */
+  readonly #had = new Map<string, number>();
+  /** The same when the turn began: within one, nobody overtakes another. */
+  readonly #served = new Map<string, number>();
+  #total: number;
+  #turn: Disposable | undefined;
+
+  constructor(total: number, clock: Clock) {
+    this.#total = total;
+    this.#clock = clock;
+  }
+
+  /** From now on there are so many. With none, everyone waits. */
+  resize(total: number): void {
+    this.#total = total;
+    this.#share();
+  }
+
+  join(competing: Competing): HeldShare {
+    const member = new Member(competing);
+    this.#members.add(member);
+    return {
+      take: (signal) => this.#take(member, signal),
+      [Symbol.dispose]: () => {
+        this.#members.delete(member);
+        this.#share();
+      },
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#turn?.[Symbol.dispose]();
+    this.#turn = undefined;
+  }
+
+  async #take(member: Member, signal: AbortSignal): Promise<Place> {
+    const { promise, resolve } = Promise.withResolvers<Place>();
+    member.waiting.add(resolve);
+    this.#share();
+    try {
+      return await untilAborted(promise, signal);
+    } catch (error) {
+      // It may have been granted in the moment of the abort: then nobody holds it.
+      if (!member.waiting.delete(resolve)) (await promise)[Symbol.dispose]();
+      this.#share();
+      throw error;
+    }
+  }
+
+  #share(): void {
+    const limits = plan({
+      places: this.#total,
+      competitors: [...this.#members].map((member) => ({
+        id: member,
+        principal: member.principal,
+        priority: member.priority,
+        wanted: member.holdings.size + member.waiting.size,
+      })),
+      served: this.#served,
+    });
+    for (const [member, limit] of limits) recallBeyond(member, limit);
+    let free = this.#total - [...this.#members].reduce((sum, { holdings }) => sum + holdings.size, 0);
+    for (const [member, limit] of limits) {
+      for (const grant of member.waiting) {
+        if (free <= 0 || member.holdings.size >= limit) break;
+        free -= 1;
+        member.waiting.delete(grant);
+        grant(this.#hold(member));
+      }
+    }
+    this.#keepTurns();
+  }
+
+  #hold(member: Member): Place {
+    const holding = { recall: new AbortController(), countedTo: this.#clock.now() };
+    member.holdings.add(holding);
+    return {
+      recalled: holding.recall.signal,
+      [Symbol.dispose]: () => {
+        if (!member.holdings.delete(holding)) return;
+        this.#count(member.principal, holding);
+        this.#share();
+      },
+    };
+  }
+
+  /** Turns are taken only while somebody waits. */
+  #keepTurns(): void {
+    const isContested = [...this.#members].some(({ waiting }) => waiting.size > 0);
+    if (!isContested) return this[Symbol.dispose]();
+    this.#turn ??= this.#clock.after(TURN_MILLISECONDS, () => {
+      this.#turn = undefined;
+      this.#beginTurn();
+      this.#share();
+    });
+  }
+
+  /** What was had long ago counts less and less. */
+  #beginTurn(): void {
+    for (const { principal, holdings } of this.#members) for (const holding of holdings) this.#count(principal, holding);
+    this.#served.clear();
+    for (const [principal, milliseconds] of this.#had) {
+      this.#served.set(principal, milliseconds);
+      if (milliseconds < 1) this.#had.delete(principal);
+      else this.#had.set(principal, milliseconds / 2);
+    }
+  }
+
+  #count(principal: string, holding: Holding): void {
+    const now = this.#clock.now();
+    this.#had.set(principal, (this.#had.get(principal) ?? 0) + now - holding.countedTo);
+    holding.countedTo = now;
+  }
+}
+
+/** The latest are asked back first: they have done least with what they had to load. */
+function recallBeyond(member: Member, limit: number): void {
+  const kept = [...member.holdings].filter(({ recall }) => !recall.signal.aborted);
+  for (const { recall } of kept.slice(Math.max(0, limit))) recall.abort();
+}

@@ -1,0 +1,30 @@
+import type { ComparisonSummary } from '../orchestrator/comparison-summary.ts';
+import type { PlaceShare } from '../orchestrator/place-share.ts';
+import type { Summary } from '../orchestrator/summary.ts';
+import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
+import type { CacheKeyParts } from '../evaluation-store/result-cache.ts';
+import type { EvaluationOrder } from './evaluation-order.ts';
+import type { RunningFigures } from './running-figures.ts';
+
+export type Answer = Summary | ComparisonSummary;
+
+/** Plays what was ordered. Orders are whole, so playing one twice, or going on with it elsewhere, gives the same official answer. */
+export interface Player {
+  /**
+   * @returns the answer; a partial one when the signal is aborted first.
+   * @throws InputError when the parts of the order do not fit together; RunFailedError, with a partial answer, when the infrastructure gave
+   * out; InfrastructureError when nothing could be played.
+   */
+  play(order: EvaluationOrder, course: PlayCourse): Promise<Answer>;
+}
+
+export interface PlayCourse {
+  /** Where the episodes of an arm are kept. */
+  journal(arm: number, parts: CacheKeyParts): EpisodeJournal;
+  /** What the order may have of the sandboxes of a template. */
+  share(template: string): PlaceShare;
+  readonly signal: AbortSignal;
+  /** Takes in what the journals know, and plays nothing. */
+  readonly recallOnly: boolean;
+  onProgress(figures: RunningFigures): void;
+}

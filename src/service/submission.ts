@@ -1,0 +1,72 @@
+import type { NewEvaluation } from '../evaluation-store/evaluation-record.ts';
+import type { EvaluationId } from '../kernel/ids.ts';
+import type { StopOverride } from '../orchestrator/suite-definition.ts';
+import type { EvaluationOrder } from './evaluation-order.ts';
+import type { CheckpointReference, Library, SuiteReference } from './library.ts';
+
+/** What a caller asks for, as it was asked. */
+export interface Submission {
+  readonly suite: SuiteReference;
+  /** In place of the suite's own rule. */
+  readonly stop?: StopOverride | undefined;
+  readonly question:
+    | { readonly kind: 'evaluation'; readonly checkpoint: CheckpointReference }
+    | {
+        readonly kind: 'comparison';
+        readonly baseline: CheckpointReference;
+        readonly candidates: readonly CheckpointReference[];
+        readonly terms: Terms;
+      };
+  readonly priority: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly cache: boolean;
+  readonly deadline?: Date | undefined;
+  readonly webhook?: { readonly url: string } | undefined;
+}
+
+export interface Terms {
+  readonly confidence?: number;
+  readonly margin?: number;
+  readonly budgetEpisodes?: number;
+}
+
+/**
+ * Brings everything that the submission names to where it is kept: what is accepted no longer depends on files that may change.
+ *
+ * @throws InputError when something of it is wrong.
+ */
+export async function ordered(
+  submission: Submission,
+  principal: string,
+  id: EvaluationId,
+  library: Library,
+  signal: AbortSignal,
+): Promise<NewEvaluation> {
+  const { question, labels, priority } = submission;
+  const suite = await library.suite(submission.suite, submission.stop, signal);
+  const common = {
+    schema: 'muster.order/1',
+    suite: suite.written,
+    suiteDigest: suite.digest,
+    ...(suite.files ? { suiteFiles: suite.files } : {}),
+    cache: submission.cache,
+    ...(submission.deadline ? { deadline: submission.deadline } : {}),
+    ...(submission.webhook ? { webhook: submission.webhook } : {}),
+  } as const;
+  const checkpoint = (reference: CheckpointReference): ReturnType<Library['checkpoint']> =>
+    library.checkpoint(reference, principal, signal);
+  const request: EvaluationOrder = await (async () => {
+    switch (question.kind) {
+      case 'evaluation':
+        return { ...common, kind: 'evaluation', checkpoint: await checkpoint(question.checkpoint) };
+      case 'comparison': {
+        const baseline = await checkpoint(question.baseline);
+        const candidates = [];
+        for (const candidate of question.candidates) candidates.push(await checkpoint(candidate));
+        return { ...common, kind: 'comparison', baseline, candidates, terms: question.terms };
+      }
+    }
+  })();
+  const named = question.kind === 'evaluation' ? question.checkpoint : question.candidates[0];
+  return { id, principal, request, suite: suite.written.name, run: named?.run, version: named?.version, labels, priority };
+}

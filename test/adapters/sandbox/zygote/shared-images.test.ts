@@ -1,0 +1,176 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type ImageMaker, type PlacedContent, SharedImages } from '../../../../src/adapters/sandbox/zygote/shared-images.ts';
+import { BASE_IMAGE, type ImageContent } from '../../../../src/adapters/sandbox/zygote/warden-messages.ts';
+import type { SharedContent } from '../../../../src/pool/shared-content.ts';
+
+const BASE = { image: BASE_IMAGE, shares: new Set() };
+
+/** Notes what is asked of it; images are there from the moment that they are asked for, until the test takes them away. */
+class RecordingMaker implements ImageMaker {
+  readonly log: string[] = [];
+  hasEnded = false;
+  readonly #images = new Map<string, PromiseWithResolvers<void>>();
+
+  hasImage(image: string): boolean {
+    return this.#images.has(image);
+  }
+
+  async makeImage(image: string, parent: string, { policies, code }: ImageContent): Promise<void> {
+    const content = [...code.map(({ path }) => path), ...policies.map(({ path }) => path)];
+    this.log.push(`${image} = ${[parent || 'base', ...content].join(' + ')}`);
+    const made = Promise.withResolvers<void>();
+    this.#images.set(image, made);
+    await made.promise;
+  }
+
+  retireImage(image: string): void {
+    this.log.push(`retire ${image}`);
+  }
+
+  /** The image has died, or could not be made. */
+  async lose(image: string): Promise<void> {
+    const lost = this.#images.get(image);
+    this.#images.delete(image);
+    lost?.reject(new Error(`${image} is lost`));
+    await lost?.promise.catch(() => {});
+    // The rejection travels on for a few turns.
+    for (let i = 0; i < 5; i += 1) await Promise.resolve();
+  }
+}
+
+const deliver: SharedContent['deliver'] = () => Promise.resolve('nowhere');
+const policy = (digest: string): PlacedContent => ({ content: { kind: 'policy', digest, trusted: false, deliver }, path: digest });
+const code = (digest: string): PlacedContent => ({ content: { kind: 'code', digest, modules: ['m'], deliver }, path: digest });
+
+let problems: string[];
+let images: SharedImages;
+let maker: RecordingMaker;
+beforeEach(() => {
+  problems = [];
+  images = new SharedImages((message) => problems.push(message));
+  maker = new RecordingMaker();
+});
+
+describe('what sandboxes are forked from', () => {
+  it('is the base image while nothing is to be shared', () => {
+    expect(images.choose(maker)).toEqual(BASE);
+    expect(maker.log).toEqual([]);
+  });
+
+  it('is one image with all that is wanted, made once', () => {
+    images.want(policy('p1'));
+    images.want(policy('p2'));
+    const choice = images.choose(maker);
+    expect(choice).toMatchObject({ image: 'image-1', shares: new Set(['p1', 'p2']) });
+    expect(images.choose(maker)).toBe(choice);
+    expect(maker.log).toEqual(['image-1 = base + p1 + p2']);
+  });
+
+  it('is, for a further wish, an image that is forked from the present one, which is needed no more', () => {
+    images.want(policy('p1'));
+    images.choose(maker);
+    images.want(policy('p2'));
+    expect(images.choose(maker)).toMatchObject({ image: 'image-2', shares: new Set(['p1', 'p2']) });
+    expect(maker.log).toEqual(['image-1 = base + p1', 'image-2 = image-1 + p2', 'retire image-1']);
+  });
+
+  it('is still the present one when a policy is wanted no more: it costs nothing', () => {
+    const first = policy('p1');
+    images.want(first);
+    images.want(policy('p2'));
+    images.choose(maker);
+    images.unwant(first);
+    expect(images.choose(maker).image).toBe('image-1');
+  });
+
+  it('is made from the base again when the present one has what nobody wants', () => {
+    const former = policy('p1');
+    images.want(former);
+    images.choose(maker);
+    images.unwant(former);
+    images.want(policy('p2'));
+    expect(images.choose(maker)).toMatchObject({ image: 'image-2', shares: new Set(['p2']) });
+    expect(maker.log.at(-2)).toBe('image-2 = base + p2');
+  });
+
+  it('has no code that nobody wants any more', () => {
+    const suite = code('c1');
+    images.want(suite);
+    images.want(policy('p1'));
+    expect(images.choose(maker).shares).toEqual(new Set(['c1', 'p1']));
+    images.unwant(suite);
+    expect(images.choose(maker).shares).toEqual(new Set(['p1']));
+    expect(maker.log).toEqual(['image-1 = base + c1 + p1', 'image-2 = base + p1', 'retire image-1']);
+  });
+
+  it('knows code that a later image has from the one before', () => {
+    const suite = code('c1');
+    images.want(suite);
+    images.choose(maker);
+    images.want(policy('p1'));
+    images.choose(maker);
+    images.unwant(suite);
+    expect(images.choose(maker).shares).toEqual(new Set(['p1']));
+  });
+
+  it('counts the wishes: what two want stays when one has had enough', () => {
+    const [mine, yours] = [code('c1'), code('c1')];
+    images.want(mine);
+    images.want(yours);
+    images.choose(maker);
+    images.unwant(mine);
+    expect(images.choose(maker).image).toBe('image-1');
+    images.unwant(yours);
+    expect(images.choose(maker)).toEqual(BASE);
+  });
+
+  it('takes no notice of a wish that is withdrawn twice', () => {
+    const [mine, yours] = [policy('p1'), policy('p1')];
+    images.want(mine);
+    images.want(yours);
+    images.unwant(mine);
+    images.unwant(mine);
+    expect(images.choose(maker).shares).toEqual(new Set(['p1']));
+  });
+
+  it('is made anew by the next warden', () => {
+    images.want(policy('p1'));
+    images.choose(maker);
+    const next = new RecordingMaker();
+    expect(images.choose(next)).toMatchObject({ image: 'image-2', shares: new Set(['p1']) });
+    expect(next.log).toEqual(['image-2 = base + p1']);
+    expect(maker.log).toEqual(['image-1 = base + p1']);
+  });
+});
+
+describe('something that cannot be shared', () => {
+  it('is told of, left to the sandboxes, and not tried again', async () => {
+    images.want(policy('bad'));
+    images.choose(maker);
+    await maker.lose('image-1');
+    expect(problems).toEqual(['image-1 is lost']);
+    expect(images.isUnfit('bad')).toBe(true);
+    expect(images.choose(maker)).toEqual(BASE);
+    expect(maker.log).toEqual(['image-1 = base + bad']);
+  });
+
+  it('does not keep what was shared before from being shared', async () => {
+    images.want(policy('good'));
+    images.choose(maker);
+    images.want(policy('bad'));
+    images.choose(maker);
+    await maker.lose('image-2');
+    expect([images.isUnfit('good'), images.isUnfit('bad')]).toEqual([false, true]);
+    expect(images.choose(maker).shares).toEqual(new Set(['good']));
+  });
+
+  it('because its warden has ended is no fault of its own', async () => {
+    images.want(policy('p1'));
+    images.choose(maker);
+    maker.hasEnded = true;
+    await maker.lose('image-1');
+    expect(problems).toEqual([]);
+    const next = new RecordingMaker();
+    expect(images.choose(next).shares).toEqual(new Set(['p1']));
+  });
+});

@@ -1,0 +1,139 @@
+import { createHmac } from 'node:crypto';
+import nock from 'nock';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { summarySchema } from '../../src/orchestrator/summary.ts';
+import { MusterServer, suiteOf } from './muster-server.ts';
+import { CARTPOLE, LATE, Stage } from './stage.ts';
+import { WebhookReceiver } from './webhook-receiver.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
+
+const EPISODES = 600;
+const STOP = { rule: 'fixed', episodes: EPISODES };
+
+function configOf(stage: Stage): Promise<string> {
+  return stage.write('server.json', { server: { port: 0, reportSeconds: 0.1 }, pool: { max: 2 } });
+}
+
+describe('muster serve', () => {
+  it('goes on with what it accepted after every kill -9, and answers as if there had been none', async () => {
+    await using stage = await Stage.open();
+    const reference = (await stage.run(['eval', CARTPOLE, '-c', LATE, '--episodes', String(EPISODES), '--json', '-n', '2'])).summary();
+    const config = await configOf(stage);
+    let server = await MusterServer.start(stage, config);
+    const { id } = await server.submit({ suite: await suiteOf(CARTPOLE), checkpoint: { uri: LATE }, stop: STOP });
+    for (const stored of [40, 200]) {
+      await server.command.until(`${stored} episodes are stored`, async () => (await server.indices(id)).length >= stored);
+      server.command.signal('SIGKILL');
+      await server.command.ended;
+      server = await MusterServer.start(stage, config);
+    }
+    const evaluation = await server.untilOver(id);
+    expect(evaluation).toMatchObject({ state: 'finished', failure: null });
+    const summary = summarySchema.parse(evaluation.summary);
+    expect(JSON.stringify(Object(evaluation.summary).official)).toBe(JSON.stringify(reference.official));
+    expect(summary.run.recalled).toBeGreaterThanOrEqual(200);
+    const indices = await server.indices(id);
+    expect(indices.slice(0, EPISODES)).toEqual(Array.from({ length: EPISODES }, (_, i) => i));
+    expect(new Set(indices).size).toBe(indices.length);
+    server.command.signal('SIGTERM');
+    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
+  });
+
+  it('that is drained gives back what it plays, and the next start goes on with it', async () => {
+    await using stage = await Stage.open();
+    const config = await stage.write('drain.json', { server: { port: 0, drainSeconds: 0 }, pool: { max: 2 } });
+    const first = await MusterServer.start(stage, config);
+    const { id } = await first.submit({ suite: await suiteOf(CARTPOLE), checkpoint: { uri: LATE }, stop: STOP });
+    const events = await fetch(`${first.url}/v1/evaluations/${id}/events`);
+    await first.command.until('episodes are stored', async () => (await first.indices(id)).length >= 20);
+    first.command.signal('SIGTERM');
+    // Whoever follows is let go, and keeps nobody from ending.
+    expect(await events.text()).toContain('"state":"running"');
+    expect(await first.command.ended).toMatchObject({ exitCode: 0 });
+    const second = await MusterServer.start(stage, config);
+    expect(await second.untilOver(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: EPISODES } } });
+    second.command.signal('SIGTERM');
+    await second.command.ended;
+  });
+
+  it('tells a webhook of the end, signed, and sends it again after a restart when nobody took it', async () => {
+    await using stage = await Stage.open();
+    const secret = 'shared with the receiver';
+    await using receiver = await WebhookReceiver.start();
+    const config = await stage.write('hooks.json', { server: { port: 0, webhookSecret: secret }, pool: { max: 2 } });
+    const server = await MusterServer.start(stage, config);
+    receiver.status = 500;
+    const stop = { rule: 'fixed', episodes: 10 };
+    const { id } = await server.submit({ suite: await suiteOf(CARTPOLE), checkpoint: { uri: LATE }, stop, webhook: { url: receiver.url } });
+    await server.command.until('the webhook was refused', () => receiver.received.length > 0);
+    server.command.signal('SIGTERM');
+    await server.command.ended;
+    receiver.status = 204;
+    const next = await MusterServer.start(stage, config);
+    await next.command.until('the webhook arrives', () => receiver.received.length > 1);
+    const { headers, body } = receiver.received.at(-1) ?? {};
+    const signed = [headers?.['webhook-id'], headers?.['webhook-timestamp'], body].join('.');
+    expect(headers?.['webhook-signature']).toBe(`v1,${createHmac('sha256', secret).update(signed).digest('base64')}`);
+    expect(JSON.parse(body ?? '')).toMatchObject({
+      type: 'evaluation.ended',
+      evaluation: id,
+      state: 'finished',
+      summary: { partial: false },
+    });
+    next.command.signal('SIGTERM');
+    expect(await next.command.ended).toMatchObject({ exitCode: 0 });
+  });
+
+  it('says so when another has its state open', async () => {
+    await using stage = await Stage.open();
+    const config = await configOf(stage);
+    const first = await MusterServer.start(stage, config);
+    const second = await stage.run(['serve', '--config', config]);
+    expect(second.exitCode).toBe(2);
+    expect(second.stderr).toContain('muster.db');
+    expect(second.stderr).not.toContain('defect');
+    first.command.signal('SIGTERM');
+    await first.command.ended;
+  });
+
+  it('answers at once what was played before, and compares with a baseline', async () => {
+    await using stage = await Stage.open();
+    const config = await stage.write('compare.json', { server: { port: 0, suites: { cartpole: CARTPOLE } }, pool: { max: 2 } });
+    const server = await MusterServer.start(stage, config);
+    const asked = { suite: 'cartpole', checkpoint: { uri: LATE, run: 'r', version: 3 }, stop: { rule: 'fixed', episodes: 60 } };
+    const first = await server.submit(asked, '?wait=30');
+    const again = await server.submit(asked, '?wait=30');
+    expect([first.state, again.state]).toEqual(['finished', 'finished']);
+    const [played, recalled] = [first, again].map(({ summary }) => summarySchema.parse(summary));
+    expect(recalled?.run).toMatchObject({ outcomes: 0 });
+    expect(recalled?.official).toEqual(played?.official);
+    const early = LATE.replace('late', 'early');
+    const verdict = await server.submit({ suite: 'cartpole', checkpoint: { uri: early }, baseline: { uri: LATE } }, '?wait=30');
+    expect(verdict).toMatchObject({ kind: 'comparison', state: 'finished', summary: { verdict: 'regress' } });
+    server.command.signal('SIGTERM');
+    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe('the commands that speak to a server', () => {
+  it('submit, watch, list and cancel evaluations, and scale pools', async () => {
+    await using stage = await Stage.open();
+    const server = await MusterServer.start(stage, await configOf(stage));
+    const at = ['--server', server.url];
+    const submitted = await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '7', ...at]);
+    expect(submitted).toMatchObject({ exitCode: 0, stderr: '' });
+    const id = submitted.stdout.trim();
+    const watched = await stage.run(['watch', id, ...at]);
+    expect(watched.exitCode).toBe(0);
+    expect(watched.stdout).toContain('50, as many as the stopping rule asked for');
+    expect((await stage.run(['list', '--run', 'r', ...at])).stdout).toMatch(new RegExp(`^${id} .* finished +cartpole +r@7 `));
+    expect((await stage.run(['cancel', id, ...at])).stdout).toContain('finished');
+    expect((await stage.run(['pool', 'scale', 'local', '--max', '3', ...at])).stdout).toContain('max 3');
+    const refused = await stage.run(['submit', 'no-such-suite', '-c', LATE, ...at]);
+    expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
+    expect(refused.stderr).toContain('the server has no suite "no-such-suite"');
+    server.command.signal('SIGTERM');
+    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import { evaluate } from '../../src/orchestrator/evaluate.ts';
+import type { PlaceShare } from '../../src/orchestrator/place-share.ts';
+import { Places } from '../../src/service/places.ts';
+import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
+import { scriptedRunner } from '../support/in-memory-runner.ts';
+import { completedRange } from '../support/store-scene.ts';
+import { ManualClock, settle } from '../support/manual-clock.ts';
+import { MapJournal } from '../support/map-journal.ts';
+
+const request = { suite: suiteWith(), suiteFiles: undefined, checkpoint: PAPER_CHECKPOINT, checkpointUri: 'paper' };
+
+/** Counts the places that are held. */
+class Counted implements PlaceShare {
+  held = 0;
+  most = 0;
+  readonly #share: PlaceShare;
+
+  constructor(share: PlaceShare) {
+    this.#share = share;
+  }
+
+  async take(signal: AbortSignal): ReturnType<PlaceShare['take']> {
+    const place = await this.#share.take(signal);
+    this.held += 1;
+    this.most = Math.max(this.most, this.held);
+    return {
+      recalled: place.recalled,
+      [Symbol.dispose]: () => {
+        this.held -= 1;
+        place[Symbol.dispose]();
+      },
+    };
+  }
+}
+
+describe('an evaluation that shares a pool', () => {
+  it('holds no more sandboxes than its share, gives them back when others come, and comes to the same result', async () => {
+    const clock = new ManualClock();
+    let played = 0;
+    const program = scriptedRunner(async () => {
+      played += 1;
+      await settle();
+      return { return: 0.5, length: 10, metrics: {} };
+    });
+    await using scene = new EvaluationScene({ program, clock, sandboxes: 4 });
+    const alone = await clock.advanceFor(scene.evaluate(request.suite), 10_000);
+    played = 0;
+    const places = new Places(4, clock);
+    using mine = places.join({ principal: 'alice', priority: 0 });
+    using others = places.join({ principal: 'bob', priority: 0 });
+    const share = new Counted(mine);
+    const over = new AbortController();
+    const evaluating = evaluate({ ...scene.context, share }, request);
+    await clock.advanceUntil(() => played >= 20, 10_000);
+    expect(share.held).toBe(4);
+    const taken = await clock.advanceFor(Promise.all([others.take(over.signal), others.take(over.signal)]), 10_000);
+    expect(played).toBeLessThan(200);
+    expect(share.held).toBe(2);
+    const shared = await clock.advanceFor(evaluating, 10_000);
+    expect(shared.official).toEqual(alone.official);
+    expect(share.held).toBe(0);
+    for (const place of taken) place[Symbol.dispose]();
+  });
+});
+
+describe('an evaluation that is only to be recalled', () => {
+  it('takes in what is stored without a gap, plays nothing, and is partial', async () => {
+    const clock = new ManualClock();
+    const program = scriptedRunner(async () => {
+      throw new Error('nothing is to be played');
+    });
+    await using scene = new EvaluationScene({ program, clock, sandboxes: 4 });
+    const journal = new MapJournal(completedRange(0, 30));
+    const summary = await evaluate(scene.context, request, { journal, recallOnly: true });
+    expect(summary).toMatchObject({ partial: true, ended: 'interrupted', official: { episodes: 30 }, run: { recalled: 30, outcomes: 0 } });
+  });
+
+  it('is whole when all of it is stored', async () => {
+    const clock = new ManualClock();
+    await using scene = new EvaluationScene({ program: scriptedRunner(async () => ({ return: 0, length: 1, metrics: {} })), clock });
+    const summary = await evaluate(scene.context, request, { journal: new MapJournal(completedRange(0, 200)), recallOnly: true });
+    expect(summary).toMatchObject({ partial: false, ended: 'rule', official: { episodes: 200 } });
+  });
+});

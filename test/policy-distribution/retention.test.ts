@@ -1,0 +1,201 @@
+import { link, readdir, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import type { Digest } from '../../src/kernel/ids.ts';
+import { CheckpointStore, type StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
+import { toForget, type Kept } from '../../src/policy-distribution/retention.ts';
+import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
+import { SkippableClock } from '../support/skippable-clock.ts';
+import { ScratchDirectory } from './scratch-directory.ts';
+
+failOnLeftoverProcesses();
+
+const signal = new AbortController().signal;
+const HOUR = 3_600_000;
+const nobody = (): boolean => false;
+const HOLDER = join(import.meta.dirname, 'checkpoint-holder.ts');
+
+class Scene implements AsyncDisposable {
+  readonly scratch: ScratchDirectory;
+  readonly clock: SkippableClock;
+  readonly store: CheckpointStore;
+
+  private constructor(scratch: ScratchDirectory, clock: SkippableClock, store: CheckpointStore) {
+    this.scratch = scratch;
+    this.clock = clock;
+    this.store = store;
+  }
+
+  static async open(): Promise<Scene> {
+    const scratch = await ScratchDirectory.make();
+    const clock = new SkippableClock();
+    const limits = { maxBytes: 1_000_000, maxFiles: 100 };
+    return new Scene(scratch, clock, await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock }));
+  }
+
+  /** A checkpoint of a hundred bytes. */
+  async add(name: string): Promise<StoredCheckpoint> {
+    return this.store.add(filesystemSource, await this.scratch.put(`${name}.bin`, name.padEnd(100, '.')), signal);
+  }
+
+  /** One that was used that many hours ago, after all that were added before. */
+  async unused(name: string): Promise<StoredCheckpoint> {
+    const stored = await this.add(name);
+    this.clock.skip(2 * HOUR);
+    return stored;
+  }
+
+  objects(): Promise<string[]> {
+    return readdir(join(this.scratch.path, 'store/objects'));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.scratch[Symbol.asyncDispose]();
+  }
+}
+
+describe('checkpoints beyond what may be kept', () => {
+  it('go in the order in which they were last used, and no more of them than have to', async () => {
+    await using scene = await Scene.open();
+    const [a, b, c] = [await scene.unused('a'), await scene.unused('b'), await scene.unused('c')];
+    await scene.store.find(a.digest);
+    scene.clock.skip(2 * HOUR);
+    expect(await scene.store.retain({ maxBytes: 200, isNeeded: nobody })).toEqual({ forgotten: [b.digest], bytes: 100 });
+    expect(await scene.store.find(b.digest)).toBeUndefined();
+    expect([await scene.store.find(a.digest), await scene.store.find(c.digest)]).toEqual([a, c]);
+    expect(await scene.objects()).toHaveLength(2);
+  });
+
+  it('stay while they are held, and count as used until then', async () => {
+    await using scene = await Scene.open();
+    const [a, b] = [await scene.unused('a'), await scene.unused('b')];
+    const held = await scene.store.hold(a.digest);
+    expect(held?.checkpoint).toEqual(a);
+    scene.clock.skip(48 * HOUR);
+    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).forgotten).toEqual([b.digest]);
+    await held?.[Symbol.asyncDispose]();
+    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).forgotten).toEqual([]);
+    scene.clock.skip(2 * HOUR);
+    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).forgotten).toEqual([a.digest]);
+    expect(await scene.store.hold(a.digest)).toBeUndefined();
+    expect(await readdir(join(scene.scratch.path, 'store/holds'))).toEqual([]);
+  });
+
+  it('stay while another process holds them, and go once it was killed', async () => {
+    await using scene = await Scene.open();
+    const a = await scene.unused('a');
+    const holder = spawn(process.execPath, [HOLDER, join(scene.scratch.path, 'store'), a.digest], { stdio: ['pipe', 'pipe', 'inherit'] });
+    const ended = once(holder, 'exit');
+    await once(holder.stdout, 'data');
+    scene.clock.skip(20 * HOUR);
+    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).forgotten).toEqual([]);
+    holder.kill('SIGKILL');
+    await ended;
+    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).forgotten).toEqual([a.digest]);
+  });
+
+  it('stay while somebody will need them, or has just brought them', async () => {
+    await using scene = await Scene.open();
+    const a = await scene.unused('a');
+    await scene.add('b');
+    expect(await scene.store.retain({ maxBytes: 0, isNeeded: (digest) => digest === a.digest })).toEqual({ forgotten: [], bytes: 0 });
+  });
+
+  it('stay when there is no bound', async () => {
+    await using scene = await Scene.open();
+    await scene.unused('a');
+    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody })).toEqual({ forgotten: [], bytes: 0 });
+  });
+
+  it('leave a file to another checkpoint that has it, too', async () => {
+    await using scene = await Scene.open();
+    const a = await scene.unused('a');
+    await scene.scratch.put('both/a.bin', 'a'.padEnd(100, '.'));
+    await scene.scratch.put('both/more.bin', 'more');
+    const both = await scene.store.add(filesystemSource, join(scene.scratch.path, 'both'), signal);
+    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).toEqual({ forgotten: [a.digest], bytes: 0 });
+    expect(await scene.store.find(both.digest)).toEqual(both);
+  });
+
+  it('leave a file that a sandbox has to the sandbox', async () => {
+    await using scene = await Scene.open();
+    const a = await scene.unused('a');
+    const inside = join(scene.scratch.path, 'inbox');
+    await link(a.files[0]?.hostPath ?? '', inside);
+    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).toEqual({ forgotten: [a.digest], bytes: 0 });
+    expect(await scene.objects()).toHaveLength(1);
+    await rm(inside);
+    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody })).toEqual({ forgotten: [], bytes: 100 });
+  });
+
+  it('can be brought again', async () => {
+    await using scene = await Scene.open();
+    const a = await scene.unused('a');
+    await scene.store.retain({ maxBytes: 0, isNeeded: nobody });
+    expect(await scene.add('a')).toEqual(a);
+    expect(await scene.store.find(a.digest)).toEqual(a);
+  });
+});
+
+describe('a checkpoint that is looked for', () => {
+  it('is found under the name that is asked for, when it is one file', async () => {
+    await using scene = await Scene.open();
+    const { digest } = await scene.add('a');
+    expect((await scene.store.find(digest, 'policy.safetensors'))?.files.map(({ path }) => path)).toEqual(['policy.safetensors']);
+    expect((await scene.store.find(digest))?.files.map(({ path }) => path)).toEqual(['a.bin']);
+    await expect(scene.store.find(digest, '../x')).rejects.toMatchObject({ code: 'checkpoint.path' });
+  });
+
+  it('is not there when a file of it is gone or damaged, or its record cannot be read', async () => {
+    await using scene = await Scene.open();
+    const [a, b, c] = [await scene.add('a'), await scene.add('b'), await scene.add('c')];
+    await rm(a.files[0]?.hostPath ?? '');
+    await rm(b.files[0]?.hostPath ?? '');
+    await writeFile(b.files[0]?.hostPath ?? '', 'short');
+    await writeFile(join(scene.scratch.path, 'store/checkpoints', c.digest.slice(7)), '{"kind":');
+    for (const { digest } of [a, b, c]) expect(await scene.store.find(digest)).toBeUndefined();
+    expect(await scene.store.find(digestOf('nothing'))).toBeUndefined();
+    for (const name of ['a', 'b', 'c']) expect(await scene.store.find((await scene.add(name)).digest)).toBeDefined();
+  });
+});
+
+describe('what is to be forgotten', () => {
+  const file = fc.record({ digest: fc.constantFrom('f1', 'f2', 'f3', 'f4', 'f5').map(digestOf), size: fc.constant(10) });
+  const kept: fc.Arbitrary<Kept[]> = fc
+    .array(fc.record({ files: fc.array(file, { minLength: 1, maxLength: 4 }), usedMs: fc.nat(20), isNeeded: fc.boolean() }), {
+      maxLength: 8,
+    })
+    .map((all) => all.map((one, i) => ({ ...one, digest: digestOf(`checkpoint ${i}`) })));
+  const bytesOf = (all: readonly Kept[]): number => new Set(all.flatMap(({ files }) => files.map(({ digest }) => digest))).size * 10;
+
+  it('lets the rest fit, unless what is needed does not', () => {
+    fc.assert(
+      fc.property(kept, fc.nat(60), (all, maxBytes) => {
+        const gone = new Set<Digest>(toForget(all, maxBytes));
+        const left = all.filter(({ digest }) => !gone.has(digest));
+        const fits = bytesOf(left) <= maxBytes;
+        expect(fits || left.every(({ isNeeded }) => isNeeded)).toBe(true);
+        expect(all.some(({ digest, isNeeded }) => isNeeded && gone.has(digest))).toBe(false);
+      }),
+    );
+  });
+
+  it('is older than all that stays, and all of it had to go', () => {
+    fc.assert(
+      fc.property(kept, fc.nat(60), (all, maxBytes) => {
+        const gone = toForget(all, maxBytes);
+        const left = all.filter(({ digest, isNeeded }) => !isNeeded && !gone.includes(digest));
+        const used = (digest: Digest): number => all.find((one) => one.digest === digest)?.usedMs ?? Number.NaN;
+        for (const digest of gone) expect(left.every(({ usedMs }) => usedMs >= used(digest))).toBe(true);
+        const last = gone.at(-1);
+        const withLast = all.filter(({ digest }) => digest === last || !gone.includes(digest));
+        expect(last === undefined || bytesOf(withLast) > maxBytes).toBe(true);
+      }),
+    );
+  });
+});

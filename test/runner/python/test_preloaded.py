@@ -1,0 +1,119 @@
+"""What is loaded before sandboxes are forked: data of anybody's, code only of those who are trusted."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from checkpoints import constant_layer, file_digest, write_directory, write_mlp
+from gymnasium import spaces
+
+from muster_runner import preloaded
+from muster_runner.policies.checkpoint import Fit
+from muster_runner.preloaded import find_preloaded, preload_code, preload_policy
+from muster_runner.refusal import PolicyRefusal
+
+LEFT = "preloaded_code_ran_here"
+LEAVES_A_MARK = f"import sys; sys.{LEFT} = True\n"
+
+
+@pytest.fixture(autouse=True)
+def _as_before(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Nothing is preloaded, and modules that a test imports are forgotten after it."""
+    monkeypatch.setattr(preloaded, "_preloaded", {})
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+    if hasattr(sys, LEFT):
+        delattr(sys, LEFT)
+
+
+def code_has_run() -> bool:
+    return hasattr(sys, LEFT)
+
+
+def mlp_bytes(directory: Path) -> bytes:
+    return write_mlp(directory / "for-its-bytes.safetensors", constant_layer(1, [0.0, 1.0]))[0].read_bytes()
+
+
+def describing(file: str) -> str:
+    return f'{{"policy": {{"file": "{file}"}}}}'
+
+
+def test_a_policy_is_found_by_its_digest_and_plays(tmp_path: Path) -> None:
+    path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
+    preload_policy(path, digest, trusted=False)
+    found = find_preloaded(digest)
+    assert found is not None
+    box = spaces.Box(-1.0, 1.0, (1,), np.float32)
+    policy = found(Fit(box, spaces.Discrete(2), True))
+    policy.reset(0)
+    assert policy.act(np.zeros(1, np.float32)) == 1
+    assert find_preloaded(digest.replace(digest[-1], "0" if digest[-1] != "0" else "1")) is None
+
+
+def test_in_a_process_that_has_loaded_nothing_nothing_is_found() -> None:
+    assert find_preloaded("sha256:any") is None
+
+
+def test_a_policy_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> None:
+    path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
+    path.write_bytes(path.read_bytes() + b"\0")
+    with pytest.raises(PolicyRefusal, match="it changed or was not copied whole"):
+        preload_policy(path, digest, trusted=True)
+    assert find_preloaded(digest) is None
+
+
+@pytest.mark.parametrize("name", ["policy.pt", "policy.ts", "policy.py", "policy"])
+def test_a_file_that_is_not_data_alone_is_refused_unless_it_is_trusted(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(b"whatever")
+    with pytest.raises(PolicyRefusal, match=f"{name} is not held as data alone"):
+        preload_policy(path, file_digest(path), trusted=False)
+
+
+def test_a_directory_is_data_when_what_it_describes_is(tmp_path: Path) -> None:
+    path, digest = write_directory(tmp_path / "d", {"muster.json": describing("p.safetensors"), "p.safetensors": mlp_bytes(tmp_path)})
+    preload_policy(path, digest, trusted=False)
+    assert find_preloaded(digest) is not None
+
+
+CARRIED = {"muster.json": '{"policy": {"entry": "brought:make"}}', "brought.py": LEAVES_A_MARK + "def make(**_): ..."}
+
+
+def test_a_directory_that_brings_its_policys_code_is_refused_unless_it_is_trusted(tmp_path: Path) -> None:
+    path, digest = write_directory(tmp_path / "d", dict(CARRIED))
+    with pytest.raises(PolicyRefusal, match="not held as data alone"):
+        preload_policy(path, digest, trusted=False)
+    assert not code_has_run()
+    assert str(path) not in sys.path
+    preload_policy(path, digest, trusted=True)
+    assert find_preloaded(digest) is not None
+
+
+@pytest.mark.parametrize("name", ["onnxruntime", "safetensors", "numpy"])
+def test_code_that_lies_beside_data_is_not_run_in_place_of_a_library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """The libraries that read the data are imported when it is read: they must not be looked for in the checkpoint."""
+    monkeypatch.delitem(sys.modules, "onnxruntime", raising=False)
+    files: dict[str, str | bytes] = {"muster.json": describing("p.onnx"), "p.onnx": b"no model", f"{name}.py": LEAVES_A_MARK}
+    path, digest = write_directory(tmp_path / "d", files)
+    with pytest.raises(PolicyRefusal):
+        preload_policy(path, digest, trusted=False)
+    assert not code_has_run()
+    assert str(path) not in sys.path
+
+
+def test_code_of_a_suite_is_imported_and_found_again(tmp_path: Path) -> None:
+    write_directory(tmp_path, {"maze.py": LEAVES_A_MARK + "from maze_walls import WALLS", "maze_walls.py": "WALLS = 4"})
+    preload_code(tmp_path, ["maze"])
+    assert code_has_run()
+    assert sys.modules["maze"].WALLS == 4
+
+
+def test_code_of_a_suite_that_cannot_be_imported_says_why(tmp_path: Path) -> None:
+    write_directory(tmp_path, {"maze.py": "raise ValueError('no exit')"})
+    with pytest.raises(ValueError, match="no exit"):
+        preload_code(tmp_path, ["maze"])

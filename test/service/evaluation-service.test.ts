@@ -1,0 +1,328 @@
+import { describe, expect, it } from 'vitest';
+import type { StoredEvent } from '../../src/evaluation-store/event-log.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { InfrastructureError } from '../../src/kernel/errors.ts';
+import { parseOwnerId } from '../../src/kernel/ids.ts';
+import { settle } from '../support/manual-clock.ts';
+import { EPISODE_MS, OWNERSHIP_MS, ServiceScene, submission, submitted } from '../support/service-scene.ts';
+
+const { signal } = new AbortController();
+
+function range(to: number): readonly number[] {
+  return Array.from({ length: to }, (_, i) => i);
+}
+
+describe('an evaluation that was accepted', () => {
+  it('waits, is played, and ends with its answer', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    service.open();
+    const id = await submitted(service, submission(10));
+    expect(await scene.find(id)).toMatchObject({ state: 'waiting', suite: '10 episodes' });
+    await scene.clock.advance(10 * EPISODE_MS);
+    expect(await scene.find(id)).toMatchObject({ state: 'finished', summary: { partial: false, official: { episodes: 10 } } });
+    expect(await scene.stored(id)).toEqual(range(10));
+    await scene.drained(service);
+    expect(scene.clock.pending).toBe(0);
+    expect(scene.warnings).toEqual([]);
+  });
+
+  it('tells how it goes at a bounded rate, and its last figures before its end', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service({ reportMilliseconds: 1000 });
+    service.open();
+    const id = await submitted(service, submission(35));
+    await scene.clock.advance(2500);
+    expect(await scene.find(id)).toMatchObject({ state: 'running', running: { kind: 'evaluation', mean: 0.5 } });
+    await scene.clock.advance(1500);
+    const events = await scene.store.events.after(id, 0, 100);
+    expect(events.map(({ type }) => type)).toEqual(['state', 'state', 'progress', 'progress', 'progress', 'progress', 'state']);
+    expect(events.at(-2)?.data).toMatchObject({ episodes: 35 });
+    await scene.drained(service);
+  });
+
+  it('is followed without a gap, from any event on, until it is over', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    service.open();
+    const id = await submitted(service, submission(30));
+    const seen: StoredEvent[] = [];
+    const following = (async () => {
+      for await (const event of service.follow(id, 1, signal)) seen.push(event);
+    })();
+    await scene.clock.advance(30 * EPISODE_MS);
+    await following;
+    expect(seen.map(({ sequence }) => sequence)).toEqual(range(seen.length).map((i) => i + 2));
+    expect(seen.at(-1)).toMatchObject({ type: 'state', data: { state: 'finished' } });
+    await scene.drained(service);
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it('is waited for, but no longer than was asked for', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    service.open();
+    const id = await submitted(service, submission(10));
+    const tooShort = service.whenOver(id, 500, signal);
+    const longEnough = service.whenOver(id, 5000, signal);
+    await scene.clock.advance(5000);
+    expect(await tooShort).toMatchObject({ state: 'running' });
+    expect(await longEnough).toMatchObject({ state: 'finished' });
+    await scene.drained(service);
+  });
+
+  it('is the same when it is sent again with its key, though its files are gone by then', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    const idempotency = { key: 'once', fingerprint: digestOf('body') };
+    const first = await service.submit(submission(1), 'pipeline', signal, idempotency);
+    const again = await service.submit(submission(1, { suite: 'unknown' }), 'pipeline', signal, idempotency);
+    expect(again).toEqual({ kind: 'repeated', evaluation: first.evaluation });
+    const other = await service.submit(submission(1), 'pipeline', signal, { key: 'once', fingerprint: digestOf('other') });
+    expect(other.kind).toBe('conflict');
+    await expect(service.submit(submission(1, { suite: 'unknown' }), 'pipeline', signal)).rejects.toMatchObject({ code: 'suite.unknown' });
+  });
+
+  it('takes episodes that another has played already, unless the cache is off', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    service.open();
+    await submitted(service, submission(5));
+    await scene.clock.advance(5 * EPISODE_MS);
+    const cached = await submitted(service, submission(5));
+    await scene.clock.advance(0);
+    expect(await scene.find(cached)).toMatchObject({ state: 'finished', summary: { official: { episodes: 5 } } });
+    expect(scene.player.played).toHaveLength(5);
+    const anew = await submitted(service, submission(5, { cache: false }));
+    await scene.clock.advance(5 * EPISODE_MS);
+    expect(await scene.find(anew)).toMatchObject({ state: 'finished' });
+    expect(scene.player.played).toHaveLength(10);
+    await scene.drained(service);
+  });
+});
+
+describe('an evaluation that nobody wants any more', () => {
+  it('is over at once when it has not begun', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    const id = await submitted(service, submission(10, { webhook: { url: 'https://example.org/hook' } }));
+    expect(await service.cancel(id)).toMatchObject({ state: 'cancelled', summary: undefined });
+    expect(await scene.store.webhooks.take(10, 1000)).toMatchObject([{ body: { evaluation: id, state: 'cancelled' } }]);
+    service.open();
+    await scene.clock.advance(2000);
+    expect(scene.player.played).toEqual([]);
+    await scene.drained(service);
+  });
+
+  it('keeps what was folded, labelled partial', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    service.open();
+    const id = await submitted(service, submission(10));
+    await scene.clock.advance(4 * EPISODE_MS);
+    expect(await service.cancel(id)).toMatchObject({ state: 'running' });
+    await settle();
+    expect(await scene.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true, official: { episodes: 4 } } });
+    await scene.drained(service);
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it('is cancelled by whoever plays it, wherever that is', async () => {
+    const scene = new ServiceScene();
+    const [here, there] = [scene.service(), scene.service()];
+    there.open();
+    const id = await submitted(there, submission(1000));
+    await scene.clock.advance(400);
+    await here.cancel(id);
+    await scene.clock.advance(OWNERSHIP_MS / 3);
+    expect(await scene.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true } });
+    await scene.drained(there);
+  });
+
+  it('of which the owner has died is ended with what was stored of it, and no episode more', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    service.open();
+    const id = await submitted(service, submission(10));
+    await scene.clock.advance(3 * EPISODE_MS);
+    await scene.drained(service);
+    await service.cancel(id);
+    const next = scene.service();
+    next.open();
+    await scene.clock.advance(OWNERSHIP_MS + 1000);
+    expect(await scene.find(id)).toMatchObject({ state: 'cancelled', summary: { partial: true, official: { episodes: 3 } } });
+    expect(scene.player.played).toHaveLength(3);
+    await scene.drained(next);
+  });
+
+  it('is one that was not over by its deadline', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    service.open();
+    const deadline = new Date(scene.clock.date().getTime() + 450);
+    const id = await submitted(service, submission(10, { deadline }));
+    await scene.clock.advance(1000);
+    expect(await scene.find(id)).toMatchObject({
+      state: 'cancelled',
+      summary: { partial: true, official: { episodes: 4 } },
+      failure: { code: 'evaluation.deadline' },
+    });
+    await scene.drained(service);
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it('is one of an older version that waits while its run has got further', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service({ staleness: 'cancel-waiting' });
+    const version = (number: number, run = 'r'): ReturnType<typeof submission> =>
+      submission(1, { question: { kind: 'evaluation', checkpoint: { uri: 'late', run, version: number } } });
+    const ids = [];
+    for (const number of [1, 2, 4]) ids.push(await submitted(service, version(number)));
+    const other = await submitted(service, version(1, 'another'));
+    const somebodyElses = await submitted(service, version(1), 'somebody else');
+    ids.push(await submitted(service, version(3)));
+    const states = await Promise.all([...ids, other, somebodyElses].map(async (id) => (await scene.find(id)).state));
+    expect(states).toEqual(['cancelled', 'cancelled', 'waiting', 'waiting', 'waiting', 'waiting']);
+  });
+});
+
+describe('a Muster that comes to its end', () => {
+  it('lets what is played finish, when there is time', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    service.open();
+    const id = await submitted(service, submission(10));
+    await scene.clock.advance(2 * EPISODE_MS);
+    const draining = service.drain(60_000);
+    await expect(submitted(service, submission(1))).rejects.toMatchObject({ code: 'service.draining' });
+    await scene.clock.advance(8 * EPISODE_MS);
+    await draining;
+    expect(await scene.find(id)).toMatchObject({ state: 'finished' });
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it('gives back what is not over in time, and the next goes on at once without playing anything twice', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    service.open();
+    const id = await submitted(service, submission(20));
+    await scene.clock.advance(5 * EPISODE_MS);
+    const draining = service.drain(3 * EPISODE_MS);
+    await scene.clock.advance(3 * EPISODE_MS);
+    await draining;
+    expect(await scene.find(id)).toMatchObject({ state: 'running' });
+    const next = scene.service();
+    next.open();
+    await scene.clock.advance(13 * EPISODE_MS);
+    expect(await scene.find(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: 20 } } });
+    expect(scene.player.played.map(({ index }) => index)).toEqual(range(20));
+    await scene.drained(next);
+  });
+
+  it('and is not missed: when it dies, another takes over within the time of an ownership', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    const id = await submitted(service, submission(6));
+    await scene.store.ownerships.claim(id, parseOwnerId('dead'), OWNERSHIP_MS);
+    service.open();
+    await scene.clock.advance(OWNERSHIP_MS - 1000);
+    expect(await scene.find(id)).toMatchObject({ state: 'waiting' });
+    await scene.clock.advance(2000 + 6 * EPISODE_MS);
+    expect(await scene.find(id)).toMatchObject({ state: 'finished' });
+    await scene.drained(service);
+  });
+
+  it('though it does not know it, when it is late and another has taken over: it writes nothing more', async () => {
+    const scene = new ServiceScene();
+    const [late, other] = [scene.service(), scene.service()];
+    late.open();
+    const id = await submitted(late, submission(100));
+    await scene.clock.advance(2 * EPISODE_MS);
+    scene.clock.skip(OWNERSHIP_MS);
+    other.open();
+    await scene.clock.advance(100 * EPISODE_MS);
+    expect(await scene.find(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: 100 } } });
+    expect(await scene.stored(id)).toEqual(range(100));
+    expect(scene.warnings.map(({ message }) => message)).toContain('another Muster took the evaluation over');
+    await scene.drained(late);
+    await scene.drained(other);
+    expect(scene.clock.pending).toBe(0);
+  });
+});
+
+describe('when something goes wrong', () => {
+  it('with the infrastructure, the evaluation fails with what there was', async () => {
+    const scene = new ServiceScene();
+    scene.player.failAt = { index: 3, error: new InfrastructureError('pool.creation-failed', 'no sandbox could be created') };
+    const service = scene.service();
+    service.open();
+    const id = await submitted(service, submission(10, { webhook: { url: 'https://example.org/hook' } }));
+    await scene.clock.advance(10 * EPISODE_MS);
+    expect(await scene.find(id)).toMatchObject({
+      state: 'failed',
+      summary: { partial: true, official: { episodes: 3 } },
+      failure: { code: 'evaluation.failed', message: expect.stringContaining('no sandbox could be created') },
+    });
+    const [delivery] = await scene.store.webhooks.take(10, 1000);
+    expect(delivery).toMatchObject({ url: 'https://example.org/hook', body: { evaluation: id, state: 'failed' } });
+    await scene.drained(service);
+  });
+
+  it('with the store, the evaluation goes on once its ownership has expired', async () => {
+    const scene = new ServiceScene();
+    scene.player.failAt = { index: 3, error: new InfrastructureError('store.unreachable', 'the database does not answer') };
+    const service = scene.service();
+    service.open();
+    const id = await submitted(service, submission(10));
+    await scene.clock.advance(10 * EPISODE_MS);
+    expect(await scene.find(id)).toMatchObject({ state: 'running' });
+    scene.player.failAt = undefined;
+    await scene.clock.advance(OWNERSHIP_MS + 10 * EPISODE_MS + 1000);
+    expect(await scene.find(id)).toMatchObject({ state: 'finished' });
+    expect(scene.player.played.map(({ index }) => index)).toEqual(range(10));
+    await scene.drained(service);
+  });
+
+  it('with an order that another version of Muster has accepted, it fails and says so', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    const id = scene.newId();
+    const request = { schema: 'muster.order/99' };
+    await scene.store.evaluations.accept({ id, principal: 'p', request, suite: 's', labels: {}, priority: 0 });
+    service.open();
+    await settle();
+    expect(await scene.find(id)).toMatchObject({ state: 'failed', failure: { code: 'store.order' } });
+    await scene.drained(service);
+  });
+});
+
+describe('evaluations that are over', () => {
+  it('are forgotten after their time', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service({ retentionMilliseconds: 3_600_000 });
+    service.open();
+    const ids = [];
+    for (let i = 0; i < 45; i += 1) ids.push(await submitted(service, submission(0, {}, `checkpoint-${i}`)));
+    await scene.clock.advance(3_000_000);
+    expect((await scene.store.evaluations.list({}, { limit: 100 })).items).toHaveLength(45);
+    await scene.clock.advance(1_200_000);
+    expect((await scene.store.evaluations.list({}, { limit: 100 })).items).toEqual([]);
+    await scene.drained(service);
+    expect(scene.clock.pending).toBe(0);
+  });
+});
+
+describe('a batch of one caller', () => {
+  it('does not keep another waiting: both are played side by side', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service({ slots: 2 }, { places: 2 });
+    service.open();
+    for (let i = 0; i < 200; i += 1) await submitted(service, submission(50, {}, `batch-${i}`), 'batch');
+    await scene.clock.advance(5 * EPISODE_MS);
+    const loop = await submitted(service, submission(10, {}, 'loop'), 'loop');
+    await scene.clock.advance(11 * EPISODE_MS);
+    expect(await scene.find(loop)).toMatchObject({ state: 'finished' });
+    await scene.drained(service);
+    expect(scene.clock.pending).toBe(0);
+  });
+});

@@ -1,0 +1,126 @@
+import { createHmac } from 'node:crypto';
+import { describe, expect, it } from 'vitest';
+import { WebhookDeliverer, type WebhookSender } from '../../src/service/webhook-deliverer.ts';
+import { running } from '../support/store-scene.ts';
+import { ServiceScene } from '../support/service-scene.ts';
+
+const SECRET = 'a secret of the two';
+const URL = 'https://example.org/hook';
+
+interface Received {
+  readonly at: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** Answers with the statuses that it was given, one after the other, and then with the last of them. `undefined`: never. */
+class Receiver implements WebhookSender {
+  readonly received: Received[] = [];
+  readonly #statuses: (number | undefined)[];
+  readonly #scene: ServiceScene;
+
+  constructor(scene: ServiceScene, ...statuses: (number | undefined)[]) {
+    this.#scene = scene;
+    this.#statuses = statuses;
+  }
+
+  post(_url: string, headers: Received['headers'], body: string, signal: AbortSignal): Promise<number> {
+    this.received.push({ at: this.#scene.clock.now(), headers, body });
+    const status = this.#statuses.length > 1 ? this.#statuses.shift() : this.#statuses[0];
+    if (status !== undefined) return Promise.resolve(status);
+    const { promise, reject } = Promise.withResolvers<number>();
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    return promise;
+  }
+}
+
+async function ended(scene: ServiceScene): Promise<void> {
+  const ownership = await running(scene.store);
+  await scene.store.course.conclude(ownership, { state: 'finished', webhooks: [{ url: URL, body: { state: 'finished' } }] });
+}
+
+function deliverer(scene: ServiceScene, sender: WebhookSender): WebhookDeliverer {
+  const { clock, log, store } = scene;
+  return new WebhookDeliverer({ outbox: store.webhooks, sender, secret: SECRET, clock, log });
+}
+
+describe('a webhook', () => {
+  it('is sent once, signed over id, time and body', async () => {
+    const scene = new ServiceScene();
+    await ended(scene);
+    const receiver = new Receiver(scene, 204);
+    const webhooks = deliverer(scene, receiver);
+    webhooks.open();
+    await scene.clock.advance(3_600_000);
+    const [first, ...others] = receiver.received;
+    expect(others).toEqual([]);
+    const { 'webhook-id': id, 'webhook-timestamp': time, 'webhook-signature': signature } = first?.headers ?? {};
+    expect(signature).toBe(`v1,${createHmac('sha256', SECRET).update(`${id}.${time}.${first?.body}`).digest('base64')}`);
+    expect(Number(time)).toBe(Math.floor(Date.UTC(2026, 0, 1) / 1000));
+    await webhooks.close();
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it('that does not arrive is sent again and again, ever later', async () => {
+    const scene = new ServiceScene();
+    await ended(scene);
+    const receiver = new Receiver(scene, 500, 302, 404, 200);
+    const webhooks = deliverer(scene, receiver);
+    webhooks.open();
+    await scene.clock.advance(3_600_000);
+    expect(receiver.received.map(({ at }) => at)).toEqual([0, 5000, 15_000, 35_000]);
+    expect(new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
+    await webhooks.close();
+  });
+
+  it('to a receiver that is gone for good is given up at once, and to one that never answers in the end', async () => {
+    const scene = new ServiceScene();
+    await ended(scene);
+    const gone = new Receiver(scene, 410);
+    const first = deliverer(scene, gone);
+    first.open();
+    await scene.clock.advance(3_600_000);
+    expect(gone.received).toHaveLength(1);
+    await first.close();
+    await ended(scene);
+    const silent = new Receiver(scene, undefined);
+    const second = deliverer(scene, silent);
+    second.open();
+    await scene.clock.advance(3 * 86_400_000);
+    expect(silent.received).toHaveLength(20);
+    expect(scene.warnings.map(({ message }) => message)).toEqual(['a webhook was given up', 'a webhook was given up']);
+    await second.close();
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it('that was under way when the process ended is sent by the next', async () => {
+    const scene = new ServiceScene();
+    await ended(scene);
+    const silent = new Receiver(scene, undefined);
+    const dying = deliverer(scene, silent);
+    dying.open();
+    await scene.clock.advance(1000);
+    await dying.close();
+    expect(silent.received).toHaveLength(1);
+    const receiver = new Receiver(scene, 200);
+    const next = deliverer(scene, receiver);
+    next.open();
+    await scene.clock.advance(200_000);
+    expect(receiver.received).toHaveLength(1);
+    await next.close();
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it('is sent as soon as its evaluation is over', async () => {
+    const scene = new ServiceScene();
+    const receiver = new Receiver(scene, 200);
+    const webhooks = deliverer(scene, receiver);
+    webhooks.open();
+    await scene.clock.advance(100);
+    await ended(scene);
+    webhooks.look();
+    await scene.clock.advance(0);
+    expect(receiver.received).toHaveLength(1);
+    await webhooks.close();
+  });
+});

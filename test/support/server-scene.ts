@@ -1,0 +1,70 @@
+import type { FastifyInstance } from 'fastify';
+import { createHttpServer, type HttpServerOptions } from '../../src/server/http-server.ts';
+import type { EvaluationService, ServiceConfig } from '../../src/service/evaluation-service.ts';
+import { ServiceScene } from './service-scene.ts';
+
+/** What comes back. */
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, unknown>>;
+  readonly text: string;
+  /** Undefined when the text is no JSON. */
+  readonly json: unknown;
+}
+
+export interface Sent {
+  readonly body?: object | string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** A server over a store in memory and a scripted player, on a clock that tests move. */
+export class ServerScene implements AsyncDisposable {
+  readonly scene: ServiceScene;
+  readonly service: EvaluationService;
+  readonly app: FastifyInstance;
+
+  private constructor(scene: ServiceScene, service: EvaluationService, app: FastifyInstance) {
+    this.scene = scene;
+    this.service = service;
+    this.app = app;
+  }
+
+  static async open(config: Partial<ServiceConfig> = {}, changes: Partial<HttpServerOptions> = {}): Promise<ServerScene> {
+    const scene = new ServiceScene();
+    const service = scene.service(config);
+    service.open();
+    const { clock, log } = scene;
+    const fixed = { version: '0.0.0', maxBodyBytes: 65_536, maxWaitSeconds: 60, readiness: async () => [] };
+    const app = await createHttpServer({ service, clock, log, ...fixed, ...changes });
+    return new ServerScene(scene, service, app);
+  }
+
+  /** Sends a request without a socket; it is answered by the time that nothing but the clock could bring an answer. */
+  async send(method: 'GET' | 'POST' | 'DELETE' | 'PATCH', url: string, { body, headers }: Sent = {}): Promise<Answer> {
+    const answer = await this.app.inject({
+      method,
+      url,
+      ...(body === undefined ? {} : { payload: body }),
+      headers: { ...(typeof body === 'string' ? { 'content-type': 'application/json' } : {}), ...headers },
+    });
+    return { status: answer.statusCode, headers: answer.headers, text: answer.body, json: parsed(answer.body) };
+  }
+
+  /** The answer to a request, while time passes: so many milliseconds at most. */
+  async within(milliseconds: number, answering: Promise<Answer>): Promise<Answer> {
+    return await this.scene.clock.advanceFor(answering, milliseconds, 50);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.scene.drained(this.service);
+    await this.app.close();
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,190 @@
+import { inMemoryEvaluationStore } from '../../src/adapters/store/in-memory/in-memory-evaluation-store.ts';
+import { Memory } from '../../src/adapters/store/in-memory/memory.ts';
+import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
+import type { StoredEvaluation } from '../../src/evaluation-store/evaluation-record.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
+import { parseEvaluationId, parseOwnerId, type EvaluationId } from '../../src/kernel/ids.ts';
+import type { Log } from '../../src/kernel/log.ts';
+import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
+import { EvaluationService, type ServiceConfig } from '../../src/service/evaluation-service.ts';
+import type { Place } from '../../src/orchestrator/place-share.ts';
+import type { Library } from '../../src/service/library.ts';
+import { Places } from '../../src/service/places.ts';
+import type { Answer, PlayCourse, Player } from '../../src/service/player.ts';
+import type { EvaluationOrder } from '../../src/service/evaluation-order.ts';
+import type { Submission } from '../../src/service/submission.ts';
+import { evaluation as summaryDocument } from '../report/documents.ts';
+import { ManualClock } from './manual-clock.ts';
+import { completed } from './store-scene.ts';
+
+/** An episode of the scripted player takes so long. */
+export const EPISODE_MS = 100;
+export const OWNERSHIP_MS = 30_000;
+
+/** Names stand for contents: nothing is read. */
+export const PAPER_LIBRARY: Library = {
+  suite: async (reference) => {
+    const name = typeof reference === 'string' ? reference : String(reference['name']);
+    if (name === 'unknown') throw new InputError('suite.unknown', 'suite: expected one of scene, got "unknown"');
+    return { written: { name, template: 'local' }, digest: digestOf(name), files: undefined };
+  },
+  checkpoint: async (reference) => {
+    const uri = 'uri' in reference ? reference.uri : reference.sha256;
+    return { uri, digest: digestOf(uri), kind: 'file', files: [], labels: {} };
+  },
+};
+
+/** Plays episodes one after the other, as many as the suite's name says (`20 episodes`), and stores each before it counts it. */
+export class ScriptedPlayer implements Player {
+  readonly played: { readonly evaluation: string; readonly index: number }[] = [];
+  /** Thrown at the episode with this index. */
+  failAt: { readonly index: number; readonly error: Error } | undefined;
+  readonly #clock: ManualClock;
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+  }
+
+  async play(order: EvaluationOrder, course: PlayCourse): Promise<Answer> {
+    const episodes = Number.parseInt(order.suite.name, 10);
+    const checkpoint = order.kind === 'evaluation' ? order.checkpoint.uri : order.candidates[0]?.uri;
+    const parts = { checkpoint: digestOf(checkpoint ?? ''), suite: order.suiteDigest, template: digestOf('local'), draw: 'proportional' };
+    const journal = course.journal(0, parts);
+    const share = course.share('local');
+    let place: Place | undefined;
+    const known = new Set((await journal.known(0, episodes)).episodes.map(({ index }) => Number(index)));
+    let folded = 0;
+    const answer = (partial: boolean): Answer => summaryDocument({ episodes: folded }, { partial });
+    try {
+      for (; folded < episodes; folded += 1) {
+        if (known.has(folded)) continue;
+        if (course.signal.aborted || course.recallOnly) return answer(true);
+        place ??= await share.take(course.signal);
+        if (!(await this.#episode(course.signal))) return answer(true);
+        if (this.failAt?.index === folded) throw this.failAt.error;
+        this.played.push({ evaluation: checkpoint ?? '', index: folded });
+        await journal.append([completed(folded)]);
+        course.onProgress({
+          kind: 'evaluation',
+          episodes: folded + 1,
+          mean: 0.5,
+          halfWidth: 0.1,
+          target: null,
+          outcomes: folded + 1,
+          inFlight: 1,
+          episodesPerSecond: 10,
+          seconds: folded / 10,
+          secondsLeft: null,
+        });
+        if (place.recalled.aborted) {
+          place[Symbol.dispose]();
+          place = undefined;
+        }
+      }
+    } catch (error) {
+      if (course.signal.aborted) return answer(true);
+      if (!(error instanceof InfrastructureError)) throw error;
+      throw new EvaluationFailedError(summaryDocument({ episodes: folded }, { partial: true }), error);
+    } finally {
+      place?.[Symbol.dispose]();
+    }
+    return answer(false);
+  }
+
+  /** @returns whether it was played to its end. */
+  #episode(signal: AbortSignal): Promise<boolean> {
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const timer = this.#clock.after(EPISODE_MS, () => resolve(true));
+    signal.addEventListener(
+      'abort',
+      () => {
+        timer[Symbol.dispose]();
+        resolve(false);
+      },
+      { once: true },
+    );
+    return promise;
+  }
+}
+
+/** Musters that share one store in memory, on one clock. */
+export class ServiceScene {
+  readonly clock = new ManualClock();
+  readonly memory = new Memory(this.clock);
+  readonly store: EvaluationStore = inMemoryEvaluationStore(this.memory);
+  readonly player = new ScriptedPlayer(this.clock);
+  readonly warnings: { readonly message: string; readonly fields: object }[] = [];
+  readonly log: Log = {
+    debug: () => undefined,
+    info: () => undefined,
+    warn: (fields, message) => void this.warnings.push({ message, fields }),
+  };
+  #made = 0;
+
+  /** One more Muster. @param store another one than the scene's own, to fail. */
+  service(config: Partial<ServiceConfig> = {}, { store = this.store, places = 4 } = {}): EvaluationService {
+    const shared = new Places(places, this.clock);
+    return new EvaluationService({
+      store,
+      player: this.player,
+      library: PAPER_LIBRARY,
+      owner: parseOwnerId(`muster-${(this.#made += 1)}`),
+      clock: this.clock,
+      log: this.log,
+      newId: () => this.newId(),
+      placesOf: () => shared,
+      config: {
+        slots: 4,
+        ownershipMilliseconds: OWNERSHIP_MS,
+        reportMilliseconds: 1000,
+        pollMilliseconds: 1000,
+        retentionMilliseconds: 86_400_000,
+        staleness: 'keep',
+        deliversWebhooks: true,
+        ...config,
+      },
+    });
+  }
+
+  /** Ends a Muster that gives back at once what it plays. */
+  async drained(service: EvaluationService): Promise<void> {
+    const draining = service.drain(0);
+    await this.clock.advance(0);
+    await draining;
+  }
+
+  newId(): EvaluationId {
+    return parseEvaluationId(`ev-${String((this.#made += 1)).padStart(6, '0')}`);
+  }
+
+  async find(id: EvaluationId): Promise<StoredEvaluation> {
+    const evaluation = await this.store.evaluations.find(id);
+    if (!evaluation) throw new Error(`there is no ${id}`);
+    return evaluation;
+  }
+
+  /** Indices that were stored, of the first arm. */
+  async stored(id: EvaluationId): Promise<readonly number[]> {
+    return (await this.store.episodes.page(id, 0, 0, 10_000)).map(({ index }) => index);
+  }
+}
+
+/** @param checkpoint names it, and what the scripted player says that it played. */
+export function submission(episodes: number, changes: Partial<Submission> = {}, checkpoint = 'late'): Submission {
+  return {
+    suite: `${episodes} episodes`,
+    question: { kind: 'evaluation', checkpoint: { uri: checkpoint } },
+    priority: 0,
+    labels: {},
+    cache: true,
+    ...changes,
+  };
+}
+
+/** Submits it for a principal. */
+export async function submitted(service: EvaluationService, asked: Submission, principal = 'pipeline'): Promise<EvaluationId> {
+  const acceptance = await service.submit(asked, principal, new AbortController().signal);
+  if (acceptance.kind !== 'accepted') throw new Error(`it was ${acceptance.kind}`);
+  return acceptance.evaluation.id;
+}
