@@ -5,13 +5,14 @@ checkpoint that is kept is one that has beaten the one before on the same episod
 """
 
 import argparse
+import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from muster_client import Client, Summary
+from muster_client import Client, MusterError, Summary
 
 SUFFIX = ".safetensors"
 """Of checkpoints: weights as data alone, which Muster plays without running code that came with them."""
@@ -85,6 +86,8 @@ def train(learner: Learner, muster: Client, plan: Plan) -> Trained:
         if reaches(current.summary, plan.target):
             print(f"a mean of {plan.target:g} is certified after {current.step} steps: {current.path}", flush=True)
             return Trained(current, certified=True)
+    if best is not None:
+        print(f"a mean of {plan.target:g} was not certified within {plan.updates} updates; the best: {best.path}", flush=True)
     return Trained(best, certified=False)
 
 
@@ -117,8 +120,22 @@ def _line(current: Checkpointed, recent: float, training_seconds: float, evaluat
     return f"step {current.step:>7}   mean {mean} {shown}   {current.summary.episodes} episodes   (exploring {recent:.1f})   {times}"
 
 
-def arguments(description: str | None, run: str) -> tuple[Plan, int]:
-    """The command line that these examples share: the plan, and the seed."""
+def main(learner: Callable[[int], Learner], description: str | None, run: str) -> int:
+    """The command line of these examples. Returns its exit code: 0 certified, 1 not, 3 not evaluated.
+
+    @param learner: from a seed.
+    """
+    plan, seed = _arguments(description, run)
+    try:
+        with Client() as muster:
+            return 0 if train(learner(seed), muster, plan).certified else 1
+    except MusterError as error:
+        print(f"{run}: {error}", file=sys.stderr)
+        return 3
+
+
+def _arguments(description: str | None, run: str) -> tuple[Plan, int]:
+    """The plan, and the seed."""
     parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--run", default=run, help=f"name of the training run (default: {run})")
     parser.add_argument("--suite", default="cartpole", help="name that the server has for it, or a file (default: cartpole)")

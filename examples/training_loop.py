@@ -1,7 +1,7 @@
 """Trains CartPole with PyTorch on the CPU, evaluates after every update, and ends when the target is certified.
 
-    ./muster serve --config SERVER.yaml &      # server.suites: { cartpole: …/examples/game/cartpole.yaml }
-    MUSTER_URL=http://127.0.0.1:8080 python -m examples.training_loop
+    ./muster serve --config muster.yaml        # server.suites: { cartpole: …/examples/game/cartpole.yaml }
+    MUSTER_URL=http://127.0.0.1:7677 python -m examples.training_loop
 
 Proximal policy optimisation (Schulman et al. 2017, arXiv:1707.06347, equation 7) on whole episodes, with generalised advantages
 (Schulman et al. 2016, arXiv:1506.02438). examples/training/ has the same written out in NumPy.
@@ -17,8 +17,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from examples.evaluated_training import arguments, train
-from muster_client import Client
+from examples.evaluated_training import main
 
 HIDDEN = 64
 STEPS_PER_UPDATE = 2048
@@ -125,11 +124,5 @@ def _log_probabilities(logits: Tensor, actions: Tensor) -> Tensor:
     return torch.log_softmax(logits, 1).gather(1, actions[:, None]).squeeze(1)
 
 
-def main() -> int:
-    plan, seed = arguments(__doc__, "cartpole-torch")
-    with Client() as muster:
-        return 0 if train(CartPoleLearner(seed), muster, plan).certified else 1
-
-
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(main(CartPoleLearner, __doc__, "cartpole-torch"))

@@ -42,6 +42,13 @@ class Awaited:
             self._runner.run(items.aclose())
 
 
+@pytest.fixture(autouse=True)
+def no_settings_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What tests do not give is not there, whoever runs them."""
+    for name in ("MUSTER_URL", "MUSTER_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def fake() -> FakeMuster:
     return FakeMuster()

@@ -188,6 +188,8 @@ class Handler(BaseHTTPRequestHandler):
         begin, size = 0, len(asked.body)
         if found := re.fullmatch(r"bytes (\d+)-(\d+)/(\d+)", asked.headers.get("content-range", "")):
             begin, size = int(found[1]), int(found[3])
+        elif found := re.fullmatch(r"bytes \*/(\d+)", asked.headers.get("content-range", "")):
+            begin = size = int(found[1])
         if begin not in (0, len(upload.received)):
             return self._answer(
                 422, problem(422, "upload.offset", f"{len(upload.received)} bytes have come"), {"upload-offset": str(len(upload.received))}

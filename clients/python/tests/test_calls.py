@@ -166,6 +166,15 @@ def test_a_token_with_a_line_break_is_refused_without_repeating_it() -> None:
     assert "secret" not in str(caught.value)
 
 
+def test_a_token_does_not_travel_readably_unless_it_is_allowed_to() -> None:
+    with pytest.raises(InvalidArgument, match="readable on its way"):
+        Client("http://muster.example.org", token="muster_secret")
+    for url in ("https://muster.example.org", "http://localhost:7677", "http://127.0.0.2", "http://[::1]:7677"):
+        Client(url, token="muster_secret").close()
+    Client("http://muster.example.org").close()
+    Client("http://muster.example.org", token="muster_secret", plain_http=True).close()
+
+
 def test_a_comparison_is_submitted_without_waiting(muster: Client, fake: FakeMuster) -> None:
     assert muster.submit_comparison(BASELINE, SUBJECT, "cartpole").id == "ev-1"
     assert [asked.path for asked in fake.asked] == ["/v1/comparisons"]

@@ -7,9 +7,10 @@ import pytest
 
 from muster_client import QuotaExceeded, Retry, ServerUnavailable, Timeout
 from muster_client.calls import Deadline, call
-from muster_client.effects import Done, Exchange, Items, Open, Pause, Read, Request, Response, Steps, resumed
-from muster_client.operations import events
+from muster_client.effects import Done, Exchange, Items, Open, Pause, Read, Request, Response, Steps, Work, resumed
+from muster_client.operations import events, submit
 from muster_client.settings import Settings
+from muster_client.wire import answer_timeout
 
 
 @dataclass
@@ -113,6 +114,17 @@ def test_silence_is_not_listened_to_for_longer_than_the_time_that_is_left() -> N
     opened = resumed(events(scene.settings, "ev-1", 0, Deadline(scene.settings, 2.5, lambda seconds: Timeout("ev-1", seconds))))
     assert isinstance(opened, Open)
     assert opened.idle_seconds == 2.5
+
+
+def test_a_server_that_reads_a_large_checkpoint_before_it_accepts_is_given_the_time() -> None:
+    """Asked again after the client's own timeout, it would begin anew, and never come to an end."""
+    scene = Scene()
+    steps = submit(scene.settings, "s3://bucket/large", "cartpole", None, {})
+    first = resumed(steps)
+    assert isinstance(first, Work)
+    exchange = resumed(steps, first.call())
+    assert isinstance(exchange, Exchange)
+    assert answer_timeout(scene.settings.timeout, exchange.answer_seconds).as_dict() == {"connect": 5, "read": 900, "write": 5, "pool": 5}
 
 
 def _no_deadline(scene: Scene) -> Deadline:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.fake_server import FakeMuster
-from tests.samples import comparison, evaluation, events_of, summary
+from tests.fake_server import Answer, FakeMuster
+from tests.samples import comparison, evaluation, events_of, problem, summary
 
 REPOSITORY = Path(__file__).parents[3]
 TORCH_PYTHON = REPOSITORY / ".venv-torch" / "bin" / "python"
@@ -66,3 +66,10 @@ def test_it_says_by_its_exit_code_that_the_target_was_not_reached(fake: FakeMust
     done = run(url, tmp_path, updates=1)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_it_says_what_kept_it_from_evaluating(fake: FakeMuster, url: str, tmp_path: Path) -> None:
+    fake.break_down("POST", "/v1/evaluations", Answer(403, problem(403, "access.role", "the token is a viewer's; expected a submitter's")))
+    done = run(url, tmp_path, updates=1)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr == "cartpole-torch: the token is a viewer's; expected a submitter's (403 access.role)\n"

@@ -88,6 +88,14 @@ def test_an_answer_that_was_lost_after_the_last_part_is_found_out(muster: Client
     assert len(fake.requests("HEAD", CHECKPOINTS)) == 2
 
 
+def test_what_had_come_whole_before_the_server_was_killed_is_not_sent_again(muster: Client, fake: FakeMuster, weights: Path) -> None:
+    fake.uploads[digest_of(weights)] = Upload(weights.read_bytes())
+    muster.upload(weights)
+    (put,) = fake.requests("PUT", CHECKPOINTS)
+    assert (put.body, put.headers["content-range"]) == (b"", "bytes */3072")
+    assert fake.checkpoints == {digest_of(weights): weights.read_bytes()}
+
+
 def test_an_upload_that_somebody_else_has_moved_on_is_taken_up_where_it_is(muster: Client, fake: FakeMuster, weights: Path) -> None:
     fake.uploads[digest_of(weights)] = Upload(weights.read_bytes()[:500])
     fake.break_down("HEAD", CHECKPOINTS, Answer(404, {}, {"upload-offset": "700"}))

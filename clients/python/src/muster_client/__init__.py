@@ -2,7 +2,7 @@
 
     from muster_client import Client
 
-    with Client("http://127.0.0.1:8080") as muster:
+    with Client("http://127.0.0.1:7677") as muster:
         summary = muster.evaluate("policy.safetensors", "cartpole", run="ppo-1", version=4096)
         print(summary.mean, summary.interval)
 """

@@ -28,14 +28,23 @@ class AsyncClient:
     @param url: of the server; MUSTER_URL when left out.
     @param token: MUSTER_TOKEN when left out; none for a server on loopback that does without.
     @param timeout: seconds for a connection, and for each silence while a request or its answer travels.
+    @param retry: how long trouble that passes is waited out.
+    @param plain_http: allows a token to travel to another machine without TLS.
     """
 
     def __init__(
-        self, url: str | None = None, *, token: str | None = None, timeout: float = DEFAULT_TIMEOUT_SECONDS, retry: Retry | None = None
+        self,
+        url: str | None = None,
+        *,
+        token: str | None = None,
+        timeout: float = DEFAULT_TIMEOUT_SECONDS,
+        retry: Retry | None = None,
+        plain_http: bool = False,
     ) -> None:
+        address = server_url(url)
         self._settings = Settings(
-            url=server_url(url),
-            token=access_token(token),
+            url=address,
+            token=access_token(token, address, plain_http),
             timeout=positive_seconds("timeout", timeout),
             retry=retry or Retry(),
             now=time.monotonic,

@@ -8,10 +8,10 @@ from typing import Any, Self, TypeVar
 
 import httpx
 
-from muster_client.effects import Done, Effect, Emit, Exchange, Items, Open, Pause, Read, Request, Response, Steps, Work, resumed
+from muster_client.effects import Done, Effect, Emit, Exchange, Items, Open, Pause, Read, Response, Steps, Work, resumed
 from muster_client.errors import MusterError
 from muster_client.settings import Settings
-from muster_client.wire import BlockingContent, default_headers, failure, headers_to_send, response_of
+from muster_client.wire import BlockingContent, answer_timeout, default_headers, failure, headers_to_send, response_of, stream_timeout
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
@@ -72,8 +72,8 @@ class _Connection:
     def _perform(self, effect: Effect[Any]) -> Any:
         try:
             match effect:
-                case Exchange(request):
-                    response = self._exchange(request)
+                case Exchange():
+                    response = self._exchange(effect)
                     return response_of(response, response.content)
                 case Open():
                     return self._open(effect)
@@ -88,14 +88,17 @@ class _Connection:
         except httpx.HTTPError as error:
             raise failure(error, self._url) from error
 
-    def _exchange(self, request: Request) -> httpx.Response:
+    def _exchange(self, effect: Exchange) -> httpx.Response:
+        request = effect.request
+        headers = headers_to_send(request)
         content = None if request.body is None else BlockingContent(request.body)
-        return self._client.request(request.method, request.path, headers=headers_to_send(request), content=content)
+        timeout = answer_timeout(self._timeout, effect.answer_seconds)
+        return self._client.request(request.method, request.path, headers=headers, content=content, timeout=timeout)
 
     def _open(self, effect: Open) -> Response:
         self._stream.close()
         method, path, headers = effect.request.method, effect.request.path, effect.request.headers
-        timeout = httpx.Timeout(self._timeout, read=effect.idle_seconds)
+        timeout = stream_timeout(self._timeout, effect.idle_seconds)
         response = self._stream.enter_context(self._client.stream(method, path, headers=headers, timeout=timeout))
         if response.status_code != 200:
             return response_of(response, response.read())

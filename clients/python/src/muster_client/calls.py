@@ -12,13 +12,20 @@ STREAM_IDLE_SECONDS = 45.0
 """The server says something every 15 s, be it that nothing has happened."""
 
 
-def call(settings: Settings, request: Request, *, repeatable: bool = True, also: frozenset[int] = frozenset()) -> Steps[Response]:
+SLOW_ANSWER_SECONDS = 900.0
+"""The server reads a checkpoint to its end before it accepts what is asked about it, or keeps it: minutes for the largest. It gives up
+when the caller does, so that asking again would only begin anew."""
+
+
+def call(
+    settings: Settings, request: Request, *, repeatable: bool = True, also: frozenset[int] = frozenset(), answer_seconds: float = 0.0
+) -> Steps[Response]:
     """@param also: statuses that are answers like any other. Raises what else is no success."""
     patience = Patience(settings)
     while True:
         error: MusterError | None
         try:
-            response = yield from perform(Exchange(request))
+            response = yield from perform(Exchange(request, answer_seconds))
             error = None if response.status in also else problem_in(response)
             if error is None:
                 return response

@@ -40,6 +40,8 @@ class Exchange(Effect[Response]):
     """A request and its whole answer. Raises `ServerUnavailable` when the connection fails."""
 
     request: Request
+    answer_seconds: float = 0.0
+    """For an answer that takes its time, in place of the client's timeout where that is shorter."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from muster_client.calls import STREAM_IDLE_SECONDS, Deadline, call
+from muster_client.calls import SLOW_ANSWER_SECONDS, STREAM_IDLE_SECONDS, Deadline, call
 from muster_client.checkpoint import CheckpointLike, checkpoint_reference, named_checkpoint
 from muster_client.effects import Emit, Items, Open, Pause, Read, Request, Steps, Work, for_each, perform
 from muster_client.episode import Episode, read_episode
@@ -172,7 +172,7 @@ def _reference(settings: Settings, given: CheckpointLike, run: str | None = None
 
 
 def _accepted(settings: Settings, request: Request) -> Steps[Evaluation]:
-    response = yield from call(settings, request)
+    response = yield from call(settings, request, answer_seconds=SLOW_ANSWER_SECONDS)
     return read_evaluation(parsed(response.body, "evaluation"))
 
 

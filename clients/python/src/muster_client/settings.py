@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from muster_client.errors import InvalidArgument
@@ -43,19 +44,30 @@ def server_url(url: str | None) -> str:
     """The address given, or MUSTER_URL."""
     found = url or os.environ.get("MUSTER_URL")
     if not found:
-        raise InvalidArgument("url: expected the address of a Muster server, such as http://127.0.0.1:8080; give it, or set MUSTER_URL")
+        raise InvalidArgument("url: expected the address of a Muster server, such as http://127.0.0.1:7677; give it, or set MUSTER_URL")
     parts = urlsplit(found)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username is not None:
         raise InvalidArgument("url: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment")
     return found.rstrip("/")
 
 
-def access_token(token: str | None) -> str | None:
+def access_token(token: str | None, url: str, plain_http: bool) -> str | None:
     """The token given, or MUSTER_TOKEN, or none: servers on loopback may do without."""
     found = token or os.environ.get("MUSTER_TOKEN") or None
-    if found is not None and not (found.isascii() and found.isprintable() and " " not in found):
+    if found is None:
+        return None
+    if not (found.isascii() and found.isprintable() and " " not in found):
         raise InvalidArgument("token: expected visible ASCII characters alone; is there a line break at its end?")
+    if not plain_http and urlsplit(url).scheme == "http" and not _is_loopback(urlsplit(url).hostname or ""):
+        raise InvalidArgument("url: a token would be readable on its way; use https, or say plain_http=True where the network is your own")
     return found
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 def positive_seconds(name: str, seconds: float) -> float:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from functools import partial
 from urllib.parse import urlencode
 
-from muster_client.calls import call
+from muster_client.calls import SLOW_ANSWER_SECONDS, call
 from muster_client.checkpoint import LocalCheckpoint, LocalFile, local_checkpoint, read_part
 from muster_client.effects import Exchange, Pause, Request, Response, Steps, Work, perform
 from muster_client.errors import MusterError, QuotaExceeded, ServerAnswer, ServerUnavailable
@@ -52,10 +52,10 @@ def _send(settings: Settings, sha256: str, query: dict[str, str], size: int, rea
     patience = Patience(settings)
     offset = yield from _received(settings, sha256)
     while offset is not None:
-        begin = offset if offset < size else 0
+        begin = offset if offset <= size else 0
         part = yield from perform(Work(partial(read, begin)))
         try:
-            response = yield from perform(Exchange(_part_request(sha256, query, begin, part, size)))
+            response = yield from perform(Exchange(_part_request(sha256, query, begin, part, size), SLOW_ANSWER_SECONDS))
             error = problem_in(response)
         except ServerUnavailable as unavailable:
             error = unavailable
@@ -77,7 +77,9 @@ def _received(settings: Settings, sha256: str) -> Steps[int | None]:
 
 def _part_request(sha256: str, query: dict[str, str], begin: int, part: bytes, size: int) -> Request:
     headers = {"content-type": "application/octet-stream"}
-    if len(part) < size:
+    if not part and size:
+        headers["content-range"] = f"bytes */{size}"  # all of it had come before the connection broke
+    elif len(part) < size:
         headers["content-range"] = f"bytes {begin}-{begin + len(part) - 1}/{size}"
     return Request("PUT", f"/v1/checkpoints/{sha256}?{urlencode(query)}", headers, part)
 

@@ -44,6 +44,14 @@ class AwaitedContent(Content):
         yield self.taken()
 
 
+def answer_timeout(seconds: float, answer_seconds: float) -> httpx.Timeout:
+    return httpx.Timeout(seconds, read=max(seconds, answer_seconds))
+
+
+def stream_timeout(seconds: float, idle_seconds: float) -> httpx.Timeout:
+    return httpx.Timeout(seconds, read=idle_seconds)
+
+
 def response_of(response: httpx.Response, body: bytes = b"") -> Response:
     return Response(response.status_code, headers_of(response.headers), body)
 

@@ -1,0 +1,57 @@
+"""`muster serve` from this repository, on a port of its own."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+REPOSITORY = Path(__file__).parents[3]
+GAME = REPOSITORY / "examples" / "game"
+STOP_SECONDS = 60
+
+
+class RealServer:
+    """One that can be killed and started anew, with what it has stored."""
+
+    def __init__(self, directory: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port: int = free.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}"
+        self._config = directory / "muster.yaml"
+        server = {"port": port, "suites": {"cartpole": str(GAME / "cartpole.yaml")}, "drainSeconds": 0}
+        # YAML 1.2 has all of JSON in it.
+        self._config.write_text(json.dumps({"stateDir": str(directory / "state"), "server": server, "sources": {"roots": [str(GAME)]}}))
+
+    def __enter__(self) -> Self:
+        self._start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._stop(signal.SIGTERM)
+
+    def kill_and_start_anew(self) -> None:
+        self._stop(signal.SIGKILL)
+        self._start()
+
+    def _start(self) -> None:
+        command = [str(REPOSITORY / "muster"), "serve", "--config", str(self._config)]
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("MUSTER_")}
+        self._process = subprocess.Popen(
+            command, cwd=REPOSITORY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        assert self._process.stdout is not None
+        said = ""
+        for line in self._process.stdout:
+            said += line
+            if "listening on" in line:
+                return
+        raise AssertionError(f"muster serve has ended: {said}")
+
+    def _stop(self, how: signal.Signals) -> None:
+        self._process.send_signal(how)
+        self._process.communicate(timeout=STOP_SECONDS)

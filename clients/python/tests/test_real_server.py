@@ -1,0 +1,107 @@
+"""Against `muster serve` itself: whether the samples that the other tests are made of are what it says."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from muster_client import BadRequest, Checkpoint, Client, ComparisonSummary, Completed, NotFound, Retry, Running, Timeout
+from tests.real_server import GAME, REPOSITORY, RealServer
+from tests.test_training_loop import TORCH_PYTHON, run
+
+CAN_SERVE = (REPOSITORY / "node_modules").exists() and shutil.which("bwrap") is not None
+pytestmark = pytest.mark.skipif(not CAN_SERVE, reason="no node_modules or no bubblewrap: see scripts/setup.mjs")
+
+CHECKPOINTS = GAME / "checkpoints"
+EARLY, MIDDLE, LATE = (Checkpoint(uri=str(CHECKPOINTS / f"{name}.safetensors"), run="game") for name in ("early", "middle", "late"))
+NO_UPLOADS = "PUT /v1/checkpoints is not in the server yet"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]:
+    with RealServer(tmp_path_factory.mktemp("muster")) as server:
+        yield server
+
+
+@pytest.fixture
+def client(server: RealServer) -> Iterator[Client]:
+    with Client(server.url, retry=Retry(patience_seconds=60)) as client:
+        yield client
+
+
+def test_a_checkpoint_is_evaluated_and_every_form_of_the_answer_can_be_read(client: Client) -> None:
+    answer = client.evaluate(LATE, "cartpole", stop={"rule": "fixed", "episodes": 20}, labels={"a": "b"}, version=7)
+    assert (answer.episodes, answer.suite, answer.satisfied) == (20, "cartpole", True)
+    assert answer.interval is not None
+    (item,) = client.list(run="game", state="finished", label=("a", "b"))
+    assert (item.version, item.summary) == (7, None)
+    found = client.get(item.id)
+    assert found.summary == answer
+    assert [event.data["state"] for event in client.events(item.id) if event.type == "state"] == ["waiting", "running", "finished"]
+    episodes = list(client.episodes(item.id, first=15))
+    assert [episode.index for episode in episodes] == [15, 16, 17, 18, 19]
+    assert all(isinstance(episode.outcome, Completed) for episode in episodes)
+    assert [pool.name for pool in client.pools()] == ["local"]
+
+
+def test_a_comparison_has_its_verdict(client: Client) -> None:
+    answer = client.evaluate(LATE, "cartpole", baseline=MIDDLE)
+    assert isinstance(answer, ComparisonSummary)
+    assert answer.verdict == "promote"
+    assert answer.candidates[0].interval is not None
+    assert answer.candidates[0].interval.low > 0
+
+
+def test_a_suite_is_sent_as_it_stands_in_its_file(client: Client) -> None:
+    assert client.evaluate(LATE, GAME / "cartpole.yaml", stop={"rule": "fixed", "episodes": 4}).episodes == 4
+
+
+def test_what_is_wrong_is_named_as_the_server_names_it(client: Client) -> None:
+    with pytest.raises(BadRequest) as field:
+        client.evaluate(LATE, "cartpole", stop={"rule": "fixed", "episodes": -1})
+    assert (field.value.code, field.value.path) == ("request.invalid", "body.stop.episodes")
+    assert "expected" in field.value.expected
+    with pytest.raises(BadRequest, match="it has cartpole"):
+        client.evaluate(LATE, "pong")
+    with pytest.raises(NotFound) as missing:
+        client.get("ev-none")
+    assert missing.value.code == "evaluation.not-found"
+
+
+def test_an_evaluation_that_is_cancelled_is_over(client: Client) -> None:
+    with pytest.raises(Timeout) as late:
+        client.evaluate(EARLY, "cartpole", stop={"rule": "fixed", "episodes": 100_000}, cache=False, timeout=0.1)
+    client.cancel(late.value.evaluation_id)
+    *_, last = client.events(late.value.evaluation_id)
+    assert last.data == {"state": "cancelled"}
+
+
+def test_an_evaluation_goes_on_through_a_server_that_is_killed_to_the_same_answer(server: RealServer, client: Client) -> None:
+    kills: list[int] = []
+
+    def kill_once(running: Running) -> None:
+        if not kills:
+            kills.append(running.episodes)
+            server.kill_and_start_anew()
+
+    stop = {"rule": "fixed", "episodes": 2000}
+    disturbed = client.evaluate(EARLY, "cartpole", stop=stop, cache=False, progress=kill_once)
+    assert kills
+    assert kills[0] < 2000
+    assert disturbed.official == client.evaluate(EARLY, "cartpole", stop=stop, cache=False).official
+
+
+@pytest.mark.xfail(raises=NotFound, strict=True, reason=NO_UPLOADS)
+def test_weights_travel_once(client: Client) -> None:
+    path = CHECKPOINTS / "late.safetensors"
+    digest = client.upload(path)
+    assert client.evaluate(path, "cartpole", stop={"rule": "fixed", "episodes": 4}).checkpoint == f"sha256:{digest}"
+
+
+@pytest.mark.skipif(not TORCH_PYTHON.exists(), reason="no .venv-torch: a Python with torch, gymnasium, safetensors and httpx")
+@pytest.mark.xfail(raises=AssertionError, strict=True, reason=NO_UPLOADS)
+def test_the_training_loop_is_told_how_it_goes(server: RealServer, tmp_path: Path) -> None:
+    done = run(server.url, tmp_path, updates=2)
+    assert done.returncode == 1, done.stderr
+    assert done.stdout.count("episodes") == 2
