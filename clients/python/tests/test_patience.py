@@ -1,5 +1,6 @@
 """Trying again, told without a socket or a clock: a call is given what came of its effects, and says what it wants next."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,8 +26,9 @@ class Scene:
     def settings(self) -> Settings:
         return Settings("http://muster", None, 5, self.retry, lambda: self.now, lambda: 0.5)
 
-    def play(self, steps: Steps[Any] | Items[Any], answers: list[Response | Exception]) -> Any:
+    def play(self, steps: Steps[Any] | Items[Any], answers: Sequence[Response | bytes | Exception]) -> Any:
         """Answers each exchange, opening and reading in turn; pauses pass at once."""
+        left = list(answers)
         step = resumed(steps)
         while not isinstance(step, Done):
             if isinstance(step, Pause):
@@ -35,9 +37,9 @@ class Scene:
                 step = resumed(steps)
                 continue
             assert isinstance(step, Exchange | Open | Read)
-            answer = answers.pop(0)
+            answer = left.pop(0)
             step = resumed(steps, error=answer) if isinstance(answer, Exception) else resumed(steps, answer)
-        assert answers == []
+        assert left == []
         return step.value
 
 
@@ -99,6 +101,19 @@ def test_each_event_makes_patience_whole_again() -> None:
         step = resumed(items, error=answer) if isinstance(answer, Exception) else resumed(items, answer)
     assert isinstance(step, Done)
     assert seen == list(range(1, 20))
+
+
+def test_a_server_that_says_that_nothing_has_happened_is_well() -> None:
+    """An evaluation may wait for its turn all night, behind a proxy that cuts every stream off."""
+    scene = Scene(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
+    scene.play(events(scene.settings, "ev-1", 0, _no_deadline(scene)), [OK, b": still here\n\n", broken()] * 20 + [Response(204, {})])
+    assert scene.pauses == [4] * 20
+
+
+def test_a_server_that_ends_every_stream_without_a_word_is_not() -> None:
+    scene = Scene(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
+    with pytest.raises(ServerUnavailable, match="the stream of events ended before the evaluation did"):
+        scene.play(events(scene.settings, "ev-1", 0, _no_deadline(scene)), [OK, b""] * 3)
 
 
 def test_no_pause_is_longer_than_the_time_that_is_left_to_wait() -> None:

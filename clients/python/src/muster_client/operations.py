@@ -129,10 +129,10 @@ def events(settings: Settings, evaluation_id: str, after: int, deadline: Deadlin
                 return
             error = problem_in(response) or error
             while response.status == 200 and (chunk := (yield from perform(Read()))):
+                patience.succeeded()
                 for data in decoder.feed(chunk):
                     event = read_event(parsed(data, "event"))
                     last = event.sequence
-                    patience.succeeded()
                     yield Emit(event)
                     if event.is_last:
                         return
