@@ -106,7 +106,8 @@ def test_each_event_makes_patience_whole_again() -> None:
 def test_a_server_that_says_that_nothing_has_happened_is_well() -> None:
     """An evaluation may wait for its turn all night, behind a proxy that cuts every stream off."""
     scene = Scene(Retry(first_seconds=8, longest_seconds=8, patience_seconds=10))
-    scene.play(events(scene.settings, "ev-1", 0, _no_deadline(scene)), [OK, b": still here\n\n", broken()] * 20 + [Response(204, {})])
+    heartbeat: list[Response | bytes | Exception] = [OK, b": still here\n\n", broken()]
+    scene.play(events(scene.settings, "ev-1", 0, _no_deadline(scene)), [*heartbeat * 20, Response(204, {})])
     assert scene.pauses == [4] * 20
 
 
