@@ -5,6 +5,7 @@ import { isNothing, type Leftovers, leftoversOf, showLeftovers } from './leftove
 import { availableBytes, type SandboxMemory, sandboxMemory } from './memory-of.ts';
 import { descendants, untilGone } from './process-tree.ts';
 import { CARTPOLE, RealSandboxes, type Start } from './real-sandboxes.ts';
+import { showSpread, type Spread, spreadOf } from './spread.ts';
 
 const SANDBOXES = 500;
 const EPISODES_EACH = 5;
@@ -43,13 +44,15 @@ export const forkedPool: Benchmark = {
     say(`${plainCount} plain sandboxes`);
     const plain = await figuresOf('plain', plainCount);
     say(`${count} forked sandboxes whose provider is closed, and as many of a Muster that is killed`);
-    const provider = await closedProvider(count);
+    const closed = [await closedProvider(count), await closedProvider(count)];
     const killed = await killOwner(count);
+    const times = spreadOf([forked, ...closed].map(({ warmSeconds }) => warmSeconds));
+    const provider = spreadOf(closed.map(({ closeSeconds }) => closeSeconds)).median;
     return {
-      tables: [timeTable([forked, plain]), memoryTable([forked, plain]), endTable(forked, plain, provider, killed)],
-      checks: checksOf(forked, plain, provider, killed),
+      tables: [timeTable(forked, plain, times), memoryTable([forked, plain]), endTable(forked, plain, provider, killed)],
+      checks: checksOf({ forked, plain, times, provider, killed }),
       notes: [
-        'Until ready: from the opening of the provider to the last runner that says it is ready, the start of the zygote included. Where there are fewer plain sandboxes, their time and memory count in proportion.',
+        'Until ready, median and range of three times for forked ones, two of them after the plain ones: from the opening of the provider to the last runner that says it is ready, the start of the zygote included. Where there are fewer plain sandboxes, their time and memory count in proportion.',
         `Memory of its own: PSS of all processes, in 10^6 bytes; what processes share is divided among them, and the zygote counts once. Each has played ${EPISODES_EACH} episodes of CartPole in the second row. "Missing" is what the whole machine has less available, kernel and Muster included.`,
         'Gone: none of their processes is in the process table.',
       ],
@@ -79,20 +82,29 @@ async function figuresOf(start: Start, count: number): Promise<Figures> {
   return { start, count, warmSeconds, firstSeconds, idle, played, closeSeconds: (gone - closing) / 1000, left };
 }
 
-/** @returns seconds until nothing of them runs when the provider alone is closed, as it is when its pool never was. */
-async function closedProvider(count: number): Promise<number> {
+/** Until all are ready; and until nothing of them runs when the provider alone is closed, as it is when its pool never was. */
+async function closedProvider(count: number): Promise<Pick<Figures, 'warmSeconds' | 'closeSeconds'>> {
+  const began = performance.now();
   await using sandboxes = await RealSandboxes.warm(count, 'forked');
+  const warmSeconds = (performance.now() - began) / 1000;
   const processes = descendants(process.pid);
   const closing = performance.now();
   const [gone] = await Promise.all([untilGone(processes), sandboxes.closeProvider()]);
-  return (gone - closing) / 1000;
+  return { warmSeconds, closeSeconds: (gone - closing) / 1000 };
 }
 
-function timeTable(all: readonly Figures[]): Table {
+function timeTable(forked: Figures, plain: Figures, times: Spread): Table {
+  const row = ({ start, count, firstSeconds }: Figures, seconds: string, median: number): readonly Cell[] => [
+    start,
+    count,
+    seconds,
+    firstSeconds,
+    (1000 * median) / count,
+  ];
   return {
     title: 'Time until all are ready, Gymnasium and NumPy imported',
     columns: ['', 'sandboxes', 'seconds', 'of these until the first', 'ms a sandbox'],
-    rows: all.map(({ start, count, warmSeconds, firstSeconds }) => [start, count, warmSeconds, firstSeconds, (1000 * warmSeconds) / count]),
+    rows: [row(forked, showSpread(times, 2), times.median), row(plain, plain.warmSeconds.toFixed(2), plain.warmSeconds)],
   };
 }
 
@@ -139,10 +151,19 @@ function ownBytes({ sandboxes, zygote }: SandboxMemory, count: number): number {
   return (sandboxes.pssBytes + zygote.pssBytes) / count;
 }
 
-function checksOf(forked: Figures, plain: Figures, provider: number, killed: Killed): readonly Check[] {
+interface Measured {
+  readonly forked: Figures;
+  readonly plain: Figures;
+  /** Of the forked ones, until all are ready. */
+  readonly times: Spread;
+  readonly provider: number;
+  readonly killed: Killed;
+}
+
+function checksOf({ forked, plain, times, provider, killed }: Measured): readonly Check[] {
   const { count } = forked;
   const what = `${count} forked sandboxes`;
-  const ratio = plain.warmSeconds / plain.count / (forked.warmSeconds / count);
+  const ratio = plain.warmSeconds / plain.count / (times.median / count);
   const atMost = (which: string, target: number, measured: number, unit: string): Check => ({
     what: `${what}, ${which}`,
     target: `≤ ${target} ${unit}`,
@@ -151,7 +172,7 @@ function checksOf(forked: Figures, plain: Figures, provider: number, killed: Kil
   });
   return [
     { what: `${what} ready`, target: '≥ 15 × faster than plain ones', measured: `${ratio.toFixed(1)} ×`, met: ratio >= 15 },
-    atMost('time until ready', 3, forked.warmSeconds, 's'),
+    atMost('time until ready', 3, times.median, 's'),
     atMost('memory of its own each, ready', 3, ownBytes(forked.idle, count) / MB, 'MB'),
     atMost('memory of its own each, after CartPole', 5, ownBytes(forked.played, count) / MB, 'MB'),
     atMost('gone after the provider is closed', 1, provider, 's'),

@@ -31,7 +31,7 @@ export const freshSandboxes: Benchmark = {
       await using plain = await open('plain', count);
       for (const { name, workload } of quick ? SETTINGS.slice(0, 1) : SETTINGS) {
         say(`${name} on ${count} sandboxes at a time`);
-        const result = await sideBySide(forked, plain, workload, quick ? { forked: 100, plain: 12 } : { forked: 3_000, plain: 150 });
+        const result = await sideBySide(forked, plain, workload, quick ? { forked: 100, plain: 12 } : { forked: 1_000, plain: 100 });
         rows.push([name, count, ...[result.plain, result.forked, result.ratio].map((spread) => showSpread(spread, 1))]);
         if (name === 'no-op' && (quick || count === CHECKED)) checks.push(...checksOf(count, result));
       }

@@ -30,7 +30,8 @@ export function descendants(root: number): readonly KnownProcess[] {
 }
 
 /**
- * Resolves when none of them is in the process table, not even as an exit status that nobody has asked for.
+ * Resolves when none of them is in the process table, not even as an exit status that its parent has not asked for; but for those that are
+ * left to the first process of the machine, which asks when it likes.
  *
  * @returns when that was, as `performance.now()` has it.
  * @throws Error after a minute.
@@ -39,7 +40,7 @@ export async function untilGone(processes: readonly KnownProcess[]): Promise<num
   const deadline = performance.now() + GONE_DEADLINE_MILLISECONDS;
   // What is gone stays gone: one look each, and more at those only that are still there.
   for (const { pid, startTime } of processes) {
-    while (statOf(pid)?.startTime === startTime) {
+    while (isThere(statOf(pid), startTime)) {
       if (performance.now() > deadline) throw new Error(`process ${pid} is still there: ${readProc(`${pid}/status`).slice(0, 200)}`);
       await sleep(systemClock, LOOK_MILLISECONDS);
     }
@@ -56,10 +57,22 @@ export function readProc(path: string): string {
   }
 }
 
-function statOf(pid: number): { readonly parent: number; readonly startTime: string } | undefined {
+function isThere(stat: Stat | undefined, startTime: string): boolean {
+  return stat?.startTime === startTime && !(stat.state === 'Z' && stat.parent === 1);
+}
+
+interface Stat {
+  /** One letter: proc_pid_stat(5). */
+  readonly state: string;
+  readonly parent: number;
+  readonly startTime: string;
+}
+
+function statOf(pid: number): Stat | undefined {
   const stat = readProc(`${pid}/stat`);
   // The command's name stands in parentheses and may hold anything, so fields are counted from the last one.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-  const [parent, startTime] = [fields[1], fields[19]];
-  return parent === undefined || startTime === undefined ? undefined : { parent: Number(parent), startTime };
+  const [state, parent, startTime] = [fields[0], fields[1], fields[19]];
+  if (state === undefined || parent === undefined || startTime === undefined) return undefined;
+  return { state, parent: Number(parent), startTime };
 }

@@ -8,6 +8,7 @@ import sys
 from muster_runner.channel import take_channel
 from muster_runner.frames import ProtocolError
 from muster_runner.prints import keep_prints
+from muster_runner.shared_memory import is_memory_shared
 
 # After sysexits.h; what else ends the process is a crash.
 EXIT_USAGE = 64
@@ -34,11 +35,10 @@ def start(arguments: list[str]) -> int:
     prints = keep_prints()
     # Ctrl-C in a terminal reaches every process of the group: when a sandbox ends is Muster's decision.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    for variable in THREAD_VARIABLES:
-        os.environ.setdefault(variable, "1")
     try:
-        for module in modules:
-            importlib.import_module(module)
+        # In a forked process it was all done before the fork.
+        if not is_memory_shared():
+            import_all(modules)
         # Only now: it imports NumPy, which reads the thread variables, and Gymnasium.
         from muster_runner.session import Session
     except ImportError as error:
@@ -54,6 +54,14 @@ def start(arguments: list[str]) -> int:
         print(f"the output is gone: {error}", file=sys.stderr)
         return EXIT_OUTPUT
     return 0
+
+
+def import_all(modules: list[str]) -> None:
+    """@raises ImportError"""
+    for variable in THREAD_VARIABLES:
+        os.environ.setdefault(variable, "1")
+    for module in modules:
+        importlib.import_module(module)
 
 
 def modules_to_import(arguments: list[str]) -> list[str] | None:

@@ -14,7 +14,7 @@ from typing import NoReturn
 
 from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import Message, receive, send
-from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams
+from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams, join_pages
 from muster_zygote.program import Confinement, forget_the_past, prepare, run
 from muster_zygote.settings import Settings
 
@@ -153,6 +153,7 @@ def preload(policies: list[Message], code: list[Message]) -> None:
         preload_code(Path(suite["path"]), suite["modules"])
     for policy in policies:
         preload_policy(Path(policy["path"]), policy["digest"], policy["trusted"])
+    join_pages()
 
 
 def flush_prints() -> None:

@@ -13,20 +13,17 @@ export interface RangeSituation {
   readonly outstanding: number;
 }
 
-/** At the tail, what can be played in this time goes together: shared out further it would cost more in messages than it saves in waiting. */
-const LEAST_MILLISECONDS = 10;
-
 /**
  * How many episodes to send to a runner that asks for work (guided self-scheduling): enough to fill `rangeMilliseconds`,
- * never more than a fair share of what is left, so that ranges shrink at the tail, to single episodes unless these are very short, and no
- * runner is left with a heap while others idle. Nothing is sent ahead once there is no more than one episode a sandbox.
+ * never more than a fair share of what is left, so that ranges shrink to single episodes at the tail and no runner is left
+ * with a heap while others idle. Nothing is sent ahead once there is no more than one episode a sandbox.
  */
 export function rangeSize(situation: RangeSituation): number {
   const { available, sandboxes, outstanding } = situation;
   if (available <= 0) return 0;
   if (outstanding > 0 && available <= sandboxes) return 0;
   if (situation.episodeMilliseconds === undefined) return 1;
-  const inTime = (milliseconds: number): number => Math.floor(milliseconds / Math.max(situation.episodeMilliseconds ?? 0, 1e-3));
-  const share = Math.max(Math.ceil(available / sandboxes), inTime(LEAST_MILLISECONDS));
-  return Math.max(1, Math.min(inTime(situation.rangeMilliseconds), share, MAX_RANGE_EPISODES, available));
+  const byTime = Math.floor(situation.rangeMilliseconds / Math.max(situation.episodeMilliseconds, 1e-3));
+  const fairShare = Math.ceil(available / sandboxes);
+  return Math.max(1, Math.min(byTime, fairShare, MAX_RANGE_EPISODES, available));
 }

@@ -32,6 +32,7 @@ sandboxProviderContract('the in-memory provider', SUBJECT, {
   'the host’s abstract sockets are out of reach': NO_WALLS,
   'nothing can be written but in /tmp and /dev/shm': NO_WALLS,
   'only what the template mounts is to be seen': NO_WALLS,
+  'what the template mounts in /tmp is there, and cannot be written': 'nothing is mounted',
   'Muster’s environment is not inherited by any process inside': NO_WALLS,
   'the program has no capability, no way to gain any, and is not root': NO_WALLS,
   'no file descriptor of Muster’s is inherited': NO_WALLS,
@@ -41,6 +42,7 @@ sandboxProviderContract('the in-memory provider', SUBJECT, {
   'the memory of the whole tree counts': NO_LIMITS,
   'a disk bomb is bounded, and the host unaffected': NO_LIMITS,
   'the processor time of the whole tree is limited': NO_LIMITS,
+  'what a sandbox has used is told, while it runs and after its end': 'nobody counts what a function uses',
   'a template with an impossible limit is refused before anything is made': NO_LIMITS,
 });
 
