@@ -7,6 +7,7 @@ import { InputError } from '../kernel/errors.ts';
 import type { EvaluationService } from '../service/evaluation-service.ts';
 import { isOver } from '../service/is-over.ts';
 import type { Submission } from '../service/submission.ts';
+import { identified } from './caller.ts';
 import { evaluationResource } from './evaluation-resource.ts';
 import {
   type EvaluationResource,
@@ -88,7 +89,7 @@ async function submit(
       `query.wait: expected ${maxWaitSeconds} seconds at most (server.maxWaitSeconds), got ${waitSeconds}`,
     );
   const gone = goneSignal(request);
-  const acceptance = await service.submit(submission, request.caller.principal, gone, idempotencyOf(request));
+  const acceptance = await service.submit(submission, identified(request.caller).principal, gone, idempotencyOf(request));
   const { id } = acceptance.evaluation;
   if (acceptance.kind === 'conflict')
     throw new InputError('idempotency.conflict', `Idempotency-Key: it was used for another request, ${id}; use a new key for each request`);
