@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
-import { InputError, MusterError } from '../kernel/errors.ts';
+import { InfrastructureError, InputError, MusterError } from '../kernel/errors.ts';
 import { parseDigest } from '../kernel/ids.ts';
 import { digestHex } from '../policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
@@ -23,7 +23,7 @@ import { UPLOAD_OFFSET } from './problem-headers.ts';
 import { PROBLEMS } from './problem-responses.ts';
 
 const ROUTE = '/v1/checkpoints/:sha256';
-/** A refused body that is longer is not read to its end: the connection is closed instead. */
+/** A refused body that is longer, or was begun with, is not read to its end: the connection is closed instead. */
 const DRAINED_BYTES = 32 * 2 ** 20;
 /** A name that says nothing: for the files of a directory, whose manifest names them. */
 const NAMELESS = 'checkpoint';
@@ -38,8 +38,8 @@ export async function checkpointRoutes(scope: FastifyInstance, desk: CheckpointD
   scope.removeAllContentTypeParsers();
   scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
   scope.addHook('onSend', async ({ raw, headers }, reply) => {
-    if (reply.statusCode >= 400 && !raw.complete && Number(headers['content-length'] ?? 0) > DRAINED_BYTES)
-      reply.header('connection', 'close');
+    const isLeft = raw.readableDidRead || Number(headers['content-length'] ?? 0) > DRAINED_BYTES;
+    if (reply.statusCode >= 400 && !raw.complete && isLeft) reply.header('connection', 'close');
   });
   headRoute(scope, desk);
   putRoute(scope, desk);
@@ -106,13 +106,19 @@ function putRoute(scope: FastifyInstance, desk: CheckpointDesk): void {
   );
 }
 
-/** @throws InputError `request.aborted` when the connection broke, whatever came of that. */
+/** @throws InputError `request.aborted` when the connection broke; InfrastructureError `service.draining` when the uploads were closed. */
 async function received<Value>({ raw }: FastifyRequest, receive: () => Promise<Value>): Promise<Value> {
   try {
     return await receive();
   } catch (error) {
-    if (error instanceof MusterError || raw.complete || !raw.destroyed) throw error;
-    throw new InputError('request.aborted', 'the connection broke before all had come; go on with what is missing', { cause: error });
+    if (error instanceof MusterError) throw error;
+    if (raw.destroyed && !raw.complete)
+      throw new InputError('request.aborted', 'the connection broke before all had come; go on with what is missing', { cause: error });
+    if (error instanceof DOMException && error.name === 'AbortError')
+      throw new InfrastructureError('service.draining', 'this Muster is about to end; what has come is kept, go on with what is missing', {
+        cause: error,
+      });
+    throw error;
   }
 }
 

@@ -38,8 +38,8 @@ export class CheckpointDesk {
   async receive(part: UploadPart, signal: AbortSignal): Promise<Uploaded> {
     const { uploads, usage, gate } = this.#options;
     const { digest, uploader, size, content } = part;
-    const received = await uploads.received(digest, uploader);
-    using _room = await gate.upload(uploader, size, received, () => uploads.pendingBytes(uploader));
+    const missing = Math.max(0, size - (await uploads.received(digest, uploader)));
+    using _room = await gate.upload(uploader, digest, missing, () => uploads.pendingBytes(uploader));
     const uploaded = await uploads.append(part, signal);
     if (uploaded.kind === 'stored' && content.kind === 'file') await usage.chargeCheckpoint(uploader, digest, size);
     return uploaded;

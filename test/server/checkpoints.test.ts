@@ -177,6 +177,54 @@ describe('an upload whose connection breaks', () => {
   });
 });
 
+describe('an upload that is sent again while the broken connection seems to last', () => {
+  it('supersedes it, and its bytes count once against the quota', async () => {
+    await using all = await opened();
+    const { server, scene } = all;
+    scene.quotas.set('local', { checkpointBytes: 5000 });
+    const socket = await connected(server);
+    const head = `PUT ${TARGET} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5000\r\n\r\n`;
+    socket.write(Buffer.concat([Buffer.from(head), WEIGHTS.subarray(0, 100)]));
+    const offset = async (): Promise<unknown> => (await server.send('HEAD', `/v1/checkpoints/${DIGEST}`)).headers['upload-offset'];
+    await eventually('the first part has come', async () => (await offset()) === '100');
+    const closed = once(socket, 'close');
+    socket.resume();
+    expect((await server.send('PUT', TARGET, part(100, 4999))).status).toBe(201);
+    await closed;
+  });
+
+  it('goes on at the next start when the server ends, which waits for nobody', async () => {
+    await using all = await opened();
+    const { server, files } = all;
+    const socket = await connected(server);
+    socket.write(`PUT ${TARGET} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5000\r\n\r\n`);
+    socket.write(WEIGHTS.subarray(0, 100));
+    const offset = async (): Promise<unknown> => (await server.send('HEAD', `/v1/checkpoints/${DIGEST}`)).headers['upload-offset'];
+    await eventually('the first part has come', async () => (await offset()) === '100');
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (text: string) => (answer += text));
+    const closed = once(socket, 'close');
+    await files.uploads[Symbol.asyncDispose]();
+    await closed;
+    expect(answer === '' || answer.startsWith('HTTP/1.1 503')).toBe(true);
+    expect(await offset()).toBe('100');
+  });
+});
+
+describe('a large upload that is refused', () => {
+  it('is answered before it has come, and the rest of it is not read', async () => {
+    await using all = await opened({ takesTokens: true });
+    const { server } = all;
+    const socket = await connected(server);
+    socket.write(`PUT ${TARGET} HTTP/1.1\r\nhost: localhost\r\ncontent-length: ${2 ** 40}\r\n\r\n`);
+    let answer = '';
+    socket.setEncoding('utf8').on('data', (text: string) => (answer += text));
+    await once(socket, 'close');
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+    expect(answer.toLowerCase()).toContain('connection: close');
+  });
+});
+
 describe('a body that comes ever so slowly', () => {
   it('is given up after a minute, unless it is an upload', async () => {
     await using all = await opened();
