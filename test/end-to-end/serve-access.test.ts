@@ -1,11 +1,12 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { evaluationSchema } from '../../src/server/evaluation-schemas.ts';
 import { sha256 } from '../support/upload-scene.ts';
 import { MusterServer } from './muster-server.ts';
-import { CARTPOLE, LATE, Stage } from './stage.ts';
+import { CARTPOLE, LATE, SOURCES, Stage } from './stage.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
@@ -72,6 +73,26 @@ describe('muster serve with tokens', () => {
     expect(done.status).toBe(201);
     second.command.signal('SIGTERM');
     expect(await second.command.ended).toMatchObject({ exitCode: 0 });
+  });
+
+  it('holds the checkpoint that it plays, and lets go of it at the end', async () => {
+    await using stage = await Stage.open();
+    const config = await stage.write('held.json', {
+      sources: SOURCES,
+      server: { port: 0, suites: { cartpole: CARTPOLE } },
+      pool: { max: 1 },
+    });
+    const server = await MusterServer.start(stage, config);
+    const digest = sha256(await readFile(LATE));
+    const held = async (): Promise<boolean> => (await readdir(join(stage.stateDir, 'store/holds'))).some((name) => name.endsWith(digest));
+    const { id } = await server.submit({ suite: 'cartpole', checkpoint: { uri: LATE }, stop: { rule: 'fixed', episodes: 5000 } });
+    await server.command.until('episodes are stored', async () => (await server.indices(id)).length >= 10);
+    expect(await held()).toBe(true);
+    await fetch(`${server.url}/v1/evaluations/${id}`, { method: 'DELETE' });
+    await server.untilOver(id);
+    await server.command.until('it is let go', async () => !(await held()));
+    server.command.signal('SIGTERM');
+    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
   });
 
   it('lets nobody in from elsewhere without them', async () => {
