@@ -99,7 +99,7 @@ function putRoute(scope: FastifyInstance, desk: CheckpointDesk): void {
         size,
         bytes: bytesOf(request, length),
       };
-      const uploaded = await received(request, () => desk.receive(part, goneSignal(request)));
+      const uploaded = await received(request, () => desk.receive(part, goneSignal(reply)));
       if (uploaded.kind === 'stored') return reply.code(201).send(checkpointResource(uploaded.checkpoint));
       return reply.header(UPLOAD_OFFSET, String(uploaded.received)).code(202).send({ received: uploaded.received });
     },

@@ -211,6 +211,25 @@ describe('an upload that is sent again while the broken connection seems to last
   });
 });
 
+describe('a connection that is kept', () => {
+  it('is left by each upload as it was', async () => {
+    await using all = await opened();
+    const { server } = all;
+    const listeners: number[] = [];
+    server.app.server.on('request', (request) => void listeners.push(request.socket.listenerCount('close')));
+    const socket = await connected(server);
+    let answers = '';
+    socket.setEncoding('utf8').on('data', (text: string) => (answers += text));
+    for (let sent = 1; sent <= 4; sent += 1) {
+      socket.write(`PUT ${TARGET} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5000\r\n\r\n`);
+      socket.write(WEIGHTS);
+      await eventually('it is answered', () => answers.split('HTTP/1.1 201').length > sent);
+    }
+    socket.destroy();
+    expect(new Set(listeners).size).toBe(1);
+  });
+});
+
 describe('a large upload that is refused', () => {
   it('is answered before it has come, and the rest of it is not read', async () => {
     await using all = await opened({ takesTokens: true });
