@@ -1,7 +1,7 @@
-import { isAbsolute } from 'node:path';
 import type { Ground } from './ground.ts';
 import { InputError } from './kernel/errors.ts';
 import { isDigest, type Digest } from './kernel/ids.ts';
+import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { Checkpoint } from './policy-distribution/checkpoint.ts';
 import type { OrderedContent } from './service/evaluation-order.ts';
 import type { CheckpointReference, Library, OrderedSuite, SuiteReference } from './service/library.ts';
@@ -10,10 +10,10 @@ import type { StopOverride } from './orchestrator/suite-definition.ts';
 
 /** How a checkpoint that a caller names comes to be on this machine. */
 export interface CheckpointDoor {
-  /** @throws InputError when this principal may not have it read from there. */
-  assertAllowed(uri: string, principal: string): void;
-  /** One that was brought here under its digest; undefined when it was not. */
-  uploaded(digest: Digest, principal: string): Promise<Checkpoint | undefined>;
+  /** Reads what callers may have read by its URI, and nothing else. */
+  readonly source: CheckpointSource;
+  /** One that is here under its digest; undefined when it is not. */
+  uploaded(digest: Digest): Promise<Checkpoint | undefined>;
 }
 
 /** Finds suites by their names in the configuration, and checkpoints where callers say that they are. Part of the composition root. */
@@ -34,15 +34,12 @@ export class OrderLibrary implements Library {
     return { written: read.parsed, digest: definition.digest, files: files && ordered(files, read.directory ?? '') };
   }
 
-  async checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent> {
+  async checkpoint(reference: CheckpointReference, signal: AbortSignal): Promise<OrderedContent> {
     const { run, version } = reference;
     const labels = { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version }) };
-    if ('sha256' in reference) return { ...ordered(await this.#uploaded(reference.sha256, principal), reference.sha256), labels };
+    if ('sha256' in reference) return { ...ordered(await this.#uploaded(reference.sha256), reference.sha256), labels };
     const { uri } = reference;
-    if (!uri.startsWith('file:') && !isAbsolute(uri))
-      throw new InputError('checkpoint.uri', `checkpoint: expected an absolute path of the server's, or a file: URL, got "${uri}"`);
-    this.#door.assertAllowed(uri, principal);
-    return ordered(await this.#ground.addCheckpoint(uri, this.#ground.either(signal), labels), uri);
+    return ordered(await this.#ground.checkpoints.add(this.#door.source, uri, this.#ground.either(signal), labels), uri);
   }
 
   async #read(reference: SuiteReference, stop: StopOverride | undefined): Promise<ReadSuite> {
@@ -63,9 +60,9 @@ export class OrderLibrary implements Library {
     return readSuite({ suite: reference, ...override });
   }
 
-  async #uploaded(sha256: string, principal: string): Promise<Checkpoint> {
+  async #uploaded(sha256: string): Promise<Checkpoint> {
     const digest = sha256.startsWith('sha256:') ? sha256 : `sha256:${sha256}`;
-    const found = isDigest(digest) ? await this.#door.uploaded(digest, principal) : undefined;
+    const found = isDigest(digest) ? await this.#door.uploaded(digest) : undefined;
     if (found) return found;
     throw new InputError('checkpoint.unknown', `checkpoint.sha256: the server has no checkpoint ${digest}; upload it, or give its uri`);
   }

@@ -8,6 +8,7 @@ import { drawOf } from './orchestrator/draw.ts';
 import { evaluate } from './orchestrator/evaluate.ts';
 import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
+import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import type { EvaluationOrder, OrderedContent } from './service/evaluation-order.ts';
 import { orderedSuite } from './service/ordered-suite.ts';
@@ -19,9 +20,12 @@ type OrderOf<Kind extends EvaluationOrder['kind']> = Extract<EvaluationOrder, { 
 /** Plays orders on a ground's sandboxes. Part of the composition root. */
 export class OrderPlayer implements Player {
   readonly #ground: Ground;
+  readonly #source: CheckpointSource;
 
-  constructor(ground: Ground) {
+  /** @param source of what callers may name by its URI. */
+  constructor(ground: Ground, source: CheckpointSource) {
     this.#ground = ground;
+    this.#source = source;
   }
 
   play(order: EvaluationOrder, course: PlayCourse): Promise<Answer> {
@@ -37,6 +41,7 @@ export class OrderPlayer implements Player {
     const suite = orderedSuite(order);
     const suiteFiles = order.suiteFiles && (await this.#suiteFiles(order.suiteFiles, course.signal));
     const checkpoint = await this.#checkpoint(order.checkpoint, course.signal);
+    await using _held = await this.#ground.hold([checkpoint, suiteFiles]);
     const context = await this.#context({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
     using _sharing = context.sharing;
     const journal = this.#journal(course, suite, drawOf(suite), 0, checkpoint.digest);
@@ -57,6 +62,7 @@ export class OrderPlayer implements Player {
     for (const content of order.candidates)
       candidates.push({ checkpoint: await this.#checkpoint(content, course.signal), uri: content.uri });
     const checkpoints = [baseline, ...candidates.map(({ checkpoint }) => checkpoint)];
+    await using _held = await this.#ground.hold([...checkpoints, suiteFiles]);
     const context = await this.#context({ suite, suiteFiles, checkpoints }, course);
     using _sharing = context.sharing;
     const request = {
@@ -76,7 +82,8 @@ export class OrderPlayer implements Player {
   }
 
   #checkpoint(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
-    return this.#restored(content, () => this.#ground.addCheckpoint(content.uri, this.#ground.either(signal), content.labels));
+    const { uri, labels } = content;
+    return this.#restored(content, () => this.#ground.checkpoints.add(this.#source, uri, this.#ground.either(signal), labels));
   }
 
   #suiteFiles(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {

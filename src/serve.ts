@@ -1,23 +1,34 @@
 import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
-import type { Config } from './config/config.ts';
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { assertAccessFits } from './access/loopback.ts';
+import { quotaOf, type Quota } from './access/quota.ts';
+import { TokenOffice } from './access/token-office.ts';
+import { openUploads, sourceForCallers } from './caller-checkpoints.ts';
+import type { Config } from './config/config.ts';
 import type { FinalState } from './evaluation-store/evaluation-record.ts';
 import type { EvaluationStore } from './evaluation-store/evaluation-store.ts';
 import { Ground } from './ground.ts';
 import { systemClock } from './kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from './kernel/ids.ts';
-import { OrderLibrary, type CheckpointDoor } from './order-library.ts';
+import { OrderLibrary } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
 import { endedCounter, figureRoutes, measure } from './server/figures.ts';
 import { createHttpServer } from './server/http-server.ts';
+import { identifyByToken, identifyLocal } from './server/identify.ts';
 import type { Reason } from './server/operation-routes.ts';
 import { poolRoutes } from './server/pool-routes.ts';
+import { auditRoute, tokenRoutes } from './server/token-routes.ts';
+import { CheckpointDesk } from './service/checkpoint-desk.ts';
+import { CheckpointKeeper } from './service/checkpoint-keeper.ts';
+import { EpisodeBounds } from './service/episode-bounds.ts';
 import { EvaluationService } from './service/evaluation-service.ts';
 import { PoolDesk } from './service/pool-desk.ts';
-import { WebhookDeliverer, type WebhookSender } from './service/webhook-deliverer.ts';
+import { QuotaGate } from './service/quota-gate.ts';
+import { WebhookDeliverer } from './service/webhook-deliverer.ts';
 import { openEvaluationStore } from './stores.ts';
+import { webhooksOf } from './webhook-sender.ts';
 
 /** The composition root of `muster serve`. */
 
@@ -35,51 +46,92 @@ export interface RunningServer {
  * the machine or the database fails.
  */
 export async function serve(config: Config): Promise<RunningServer> {
-  assertLoopback(config);
+  const { server, checkpoints } = config;
+  assertAccessFits(server.access, server.host);
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openEvaluationStore(config, systemClock));
   const ground = opening.use(await Ground.open(config));
-  const desk = new PoolDesk(ground.pools, store.audit, systemClock);
+  const uploads = await openUploads(config, ground.checkpoints, systemClock);
+  const quotas = (principal: string): Quota => quotaOf(config.quotas, principal);
+  const gate = new QuotaGate({ usage: store.usage, quotaOf: quotas, clock: systemClock });
+  const desk = new PoolDesk(ground.pools, store.audit, systemClock, new EpisodeBounds(quotas));
   const registry = new Registry();
   const webhooks = createDeliverer(config, store, ground);
   const countEnded = endedCounter(registry);
-  const service = createService(config, store, ground, desk, (state) => {
+  const service = createService({ store, ground, desk, gate }, (state) => {
     countEnded(state);
     webhooks.look();
   });
   measure(registry, service, desk);
   collectDefaultMetrics({ register: registry });
-  const app = await createHttpServer({
-    service,
+  const checkpointDesk = new CheckpointDesk({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate });
+  const app = await createApp({ store, ground, desk, service, registry, checkpointDesk });
+  const keeper = new CheckpointKeeper({
+    store,
+    checkpoints: ground.checkpoints,
+    uploads,
     clock: systemClock,
     log: ground.log,
-    version: packageVersion(),
-    maxBodyBytes: config.server.maxBodyBytes,
-    maxWaitSeconds: config.server.maxWaitSeconds,
-    readiness: () => readiness(service, store),
-    more: [(routes) => poolRoutes(routes, desk), (routes) => figureRoutes(routes, registry)],
+    maxBytes: checkpoints.keptBytes === 'unlimited' ? undefined : checkpoints.keptBytes,
   });
+  keeper.open();
+  opening.defer(() => keeper.close());
   opening.defer(() => closed(app));
+  // Before the server, which waits for their streams.
+  opening.use(uploads);
   webhooks.open();
   opening.defer(() => webhooks.close());
   service.open();
-  opening.defer(() => service.drain(config.server.drainSeconds * 1000));
+  opening.defer(() => service.drain(server.drainSeconds * 1000));
   const url = await listen(config, (host, port) => app.listen({ host, port }));
   const opened = opening.move();
   return { url, close: () => opened.disposeAsync() };
 }
 
+interface Parts {
+  readonly store: EvaluationStore;
+  readonly ground: Ground;
+  readonly desk: PoolDesk;
+}
+
+function createApp(
+  parts: Parts & { readonly service: EvaluationService; readonly registry: Registry; readonly checkpointDesk: CheckpointDesk },
+): ReturnType<typeof createHttpServer> {
+  const { store, ground, desk, service, registry, checkpointDesk } = parts;
+  const { server } = ground.config;
+  return createHttpServer({
+    service,
+    clock: systemClock,
+    log: ground.log,
+    version: packageVersion(),
+    maxBodyBytes: server.maxBodyBytes,
+    maxWaitSeconds: server.maxWaitSeconds,
+    identify: server.access === 'off' ? identifyLocal : identifyByToken(store.tokens, systemClock),
+    requestsPerMinute: server.requestsPerMinute === 'unlimited' ? undefined : server.requestsPerMinute,
+    readiness: () => readiness(service, store),
+    checkpoints: checkpointDesk,
+    more: [
+      (routes) => poolRoutes(routes, desk),
+      (routes) => figureRoutes(routes, registry),
+      (routes) => tokenRoutes(routes, (principal) => new TokenOffice(store, systemClock, principal)),
+      (routes) => auditRoute(routes, store.audit),
+    ],
+  });
+}
+
 function createService(
-  { server }: Config,
-  store: EvaluationStore,
-  ground: Ground,
-  desk: PoolDesk,
+  { store, ground, desk, gate }: Parts & { readonly gate: QuotaGate },
   onConcluded: (state: FinalState) => void,
 ): EvaluationService {
+  const { config } = ground;
+  const { server } = config;
+  const source = sourceForCallers(config, systemClock);
   return new EvaluationService({
     store,
-    player: new OrderPlayer(ground),
-    library: new OrderLibrary(ground, OPEN_DOOR),
+    gate,
+    player: new OrderPlayer(ground, source),
+    library: new OrderLibrary(ground, { source, uploaded: (digest) => ground.checkpoints.find(digest) }),
+    assertWebhookUrl: webhooksOf(config, systemClock).assertUrl,
     owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),
     clock: systemClock,
     log: ground.log,
@@ -106,25 +158,12 @@ async function closed(app: Awaited<ReturnType<typeof createHttpServer>>): Promis
   await app.close();
 }
 
-function createDeliverer({ server: { webhookSecret } }: Config, store: EvaluationStore, { log }: Ground): WebhookDeliverer {
+function createDeliverer(config: Config, { webhooks: outbox }: EvaluationStore, { log }: Ground): WebhookDeliverer {
+  const { webhookSecret } = config.server;
   const secret = webhookSecret === '' ? undefined : webhookSecret;
-  return new WebhookDeliverer({ outbox: store.webhooks, sender: FETCH_SENDER, secret, clock: systemClock, log });
+  const { sender } = webhooksOf(config, systemClock);
+  return new WebhookDeliverer({ outbox, sender, secret, clock: systemClock, log });
 }
-
-const FETCH_SENDER: WebhookSender = {
-  post: async (url, headers, body, signal) => {
-    const answer = await fetch(url, { method: 'POST', headers, body, signal, redirect: 'manual' });
-    // What it says is of no interest, but it holds the connection.
-    await answer.body?.cancel();
-    return answer.status;
-  },
-};
-
-/** On the loopback interface every file that this user can read may be named, as on the command line. */
-const OPEN_DOOR: CheckpointDoor = {
-  assertAllowed: () => undefined,
-  uploaded: () => Promise.resolve(undefined),
-};
 
 /** Sorts by the time of its making. */
 function newId(): EvaluationId {
@@ -141,14 +180,6 @@ async function readiness(service: EvaluationService, store: EvaluationStore): Pr
     reasons.push({ code: 'store.unavailable', detail: messageOf(error) });
   }
   return reasons;
-}
-
-function assertLoopback({ server: { host } }: Config): void {
-  if (['127.0.0.1', '::1', 'localhost'].includes(host)) return;
-  throw new InputError(
-    'server.host',
-    `server.host: expected a loopback address (127.0.0.1, ::1) as long as nobody has to say who they are, got "${host}"`,
-  );
 }
 
 async function listen({ server }: Config, on: (host: string, port: number) => Promise<string>): Promise<string> {

@@ -8,11 +8,11 @@ import { parseSuite } from './orchestrator/suite-definition.ts';
 
 /** What the commands that speak to a server need of the composition root. */
 
-/** A client of the server that flags name, or of the one that the configuration would start here. */
+/** A client of the server that flags name, or of the one that the configuration would start here, with the token of MUSTER_TOKEN. */
 export function clientFor({ server, config }: { readonly server?: string; readonly config?: string }): MusterClient {
   const settings = configuration(config).server;
   const host = settings.host.includes(':') ? `[${settings.host}]` : settings.host;
-  return new MusterClient(server ?? `http://${host}:${settings.port}`, systemClock);
+  return new MusterClient(server ?? `http://${host}:${settings.port}`, systemClock, { token: process.env['MUSTER_TOKEN'] });
 }
 
 /**

@@ -91,7 +91,11 @@ function decideUpload({ checkpointBytes: most = Infinity }: Quota, { bytes, kept
 }
 
 /** How many of `wanted` more episodes a principal may have played at the same time, with `playing` under way. */
-export function episodesAllowed({ concurrentEpisodes = Infinity }: Quota, playing: number, wanted: number): number {
+export function episodesAllowed(
+  { concurrentEpisodes = Infinity }: Pick<Quota, 'concurrentEpisodes'>,
+  playing: number,
+  wanted: number,
+): number {
   return Math.max(0, Math.min(wanted, concurrentEpisodes - playing));
 }
 

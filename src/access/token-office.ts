@@ -15,13 +15,16 @@ export interface TokenRequest {
 }
 
 export interface IssuedToken {
-  readonly token: StoredToken;
+  readonly token: ListedToken;
   /** To be shown once: it is kept nowhere. */
   readonly text: string;
 }
 
 /** A token without what it is recognised by. */
 export type ListedToken = Omit<StoredToken, 'secretDigest'>;
+
+/** Where tokens are given out and taken back: here, or at a server. */
+export type TokenDesk = Pick<TokenOffice, 'issue' | 'list' | 'revoke'>;
 
 /** Gives tokens out and takes them back; the audit has each of both. */
 export class TokenOffice {
@@ -43,7 +46,7 @@ export class TokenOffice {
     const expiresAt = lifetimeMs === undefined ? undefined : this.#in(lifetimeMs);
     // Told before it is done: of a token that works there is always an entry.
     await this.#record('token.create', id, { principal, role, expiresAt: expiresAt?.toISOString() });
-    return { token: await this.#store.tokens.create({ id, principal, role, secretDigest, expiresAt }), text };
+    return { token: listed(await this.#store.tokens.create({ id, principal, role, secretDigest, expiresAt })), text };
   }
 
   /** Latest first. @throws InputError `cursor.invalid`. */

@@ -42,7 +42,7 @@ for (const command of [submitCommand(clientFor, suiteToSend), watchCommand(clien
   program.addCommand(command.copyInheritedSettings(program));
 program.addCommand(poolCommand(clientFor).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));
-const tokens = tokenCommand((file) => openTokenOffice(configuration(file))).copyInheritedSettings(program);
+const tokens = tokenCommand(openTokenOffice).copyInheritedSettings(program);
 for (const command of tokens.commands) command.copyInheritedSettings(tokens);
 program.addCommand(tokens);
 

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import type { IssuedToken, ListedToken, TokenOffice } from '../access/token-office.ts';
+import type { IssuedToken, ListedToken, TokenDesk } from '../access/token-office.ts';
 import { ROLES, type Role } from '../evaluation-store/tokens.ts';
 import { InputError, messageOf } from '../kernel/errors.ts';
 import { parseTokenId, type TokenId } from '../kernel/ids.ts';
@@ -8,13 +8,14 @@ import { lifetime } from './flag-values.ts';
 import { print } from './output.ts';
 import { tokenLines } from './token-lines.ts';
 
-/** What `muster token` needs of the composition root. @param configFile of the store; the defaults when left out. */
-export type OpenOffice = (
-  configFile: string | undefined,
-) => Promise<AsyncDisposable & { readonly office: TokenOffice; readonly now: () => Date }>;
+/** What `muster token` needs of the composition root. */
+export type OpenOffice = (flags: TokenFlags) => Promise<AsyncDisposable & { readonly office: TokenDesk; readonly now: () => Date }>;
 
 interface TokenFlags {
+  /** Path of the configuration file that says where the store is. */
   readonly config?: string;
+  /** Address of a server to ask in place of the store. */
+  readonly server?: string;
   readonly json?: true;
 }
 
@@ -24,7 +25,7 @@ export function tokenCommand(openOffice: OpenOffice): Command {
   return new Command('token')
     .summary('give out, list and take back the tokens that a server knows its callers by')
     .description(
-      'Works on the store of the configuration (store.url). A SQLite store is open to one process at a time: stop the server for it.',
+      'Works on the store of the configuration (store.url), or asks a running server with the token of an operator (--server, MUSTER_TOKEN): a SQLite store is open to one process at a time.',
     )
     .addCommand(createCommand(openOffice))
     .addCommand(listCommand(openOffice))
@@ -48,7 +49,7 @@ function createCommand(openOffice: OpenOffice): Command {
     .addOption(new Option('-r, --role <role>', 'what it may do').choices(ROLES).makeOptionMandatory())
     .option('-e, --expires <time>', 'when it ends: 90d, 12h, 30m from now (default: never)', lifetime);
   return shared(command).action(async (name: string, flags: TokenFlags & { role: Role; expires?: number }) => {
-    await using opened = await openOffice(flags.config);
+    await using opened = await openOffice(flags);
     const issued = await opened.office.issue({ principal: name, role: flags.role, lifetimeMs: flags.expires });
     await print(process.stdout, flags.json ? json(issuedDocument(issued)) : `${issued.text}\n`);
     if (!flags.json) await print(process.stderr, notice(`token ${issued.token.id} for ${name}; keep it, it is shown this once`));
@@ -57,7 +58,7 @@ function createCommand(openOffice: OpenOffice): Command {
 
 function listCommand(openOffice: OpenOffice): Command {
   return shared(new Command('list').summary('list tokens, the latest first')).action(async (flags: TokenFlags) => {
-    await using opened = await openOffice(flags.config);
+    await using opened = await openOffice(flags);
     const tokens = await allTokens(opened.office);
     await print(process.stdout, flags.json ? json(tokens) : `${tokenLines(tokens, opened.now()).join('\n')}\n`);
   });
@@ -67,7 +68,7 @@ function revokeCommand(openOffice: OpenOffice): Command {
   const command = new Command('revoke').summary('refuse a token from now on').argument('<id>', 'as "muster token list" has it');
   return shared(command).action(async (id: string, flags: TokenFlags) => {
     const wanted = tokenId(id);
-    await using opened = await openOffice(flags.config);
+    await using opened = await openOffice(flags);
     const revoked = await opened.office.revoke(wanted);
     await print(process.stdout, flags.json ? json(revoked) : `token ${revoked.id} of ${revoked.principal} is refused from now on\n`);
   });
@@ -75,11 +76,12 @@ function revokeCommand(openOffice: OpenOffice): Command {
 
 function shared(command: Command): Command {
   return command
+    .option('--server <url>', 'ask this server, with the token in MUSTER_TOKEN')
     .option('--json', 'print exactly one JSON document on stdout')
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)');
 }
 
-async function allTokens(office: TokenOffice): Promise<readonly ListedToken[]> {
+async function allTokens(office: TokenDesk): Promise<readonly ListedToken[]> {
   const tokens: ListedToken[] = [];
   let after: string | undefined;
   do {

@@ -14,12 +14,20 @@ import {
 } from '../server/evaluation-schemas.ts';
 import { type Pool, type PoolChange, poolListSchema, poolSchema } from '../server/pool-schemas.ts';
 import { problemSchema } from '../server/problem.ts';
+import { issuedTokenSchema, type newTokenSchema, tokenPageSchema, tokenSchema, type Token } from '../server/token-schemas.ts';
 
 export type NewEvaluation = z.input<typeof newEvaluationSchema>;
 export type NewComparison = z.input<typeof newComparisonSchema>;
 
 const eventSchema = z.object({ sequence: z.int(), type: z.string(), at: z.string(), data: z.unknown() });
 export type FollowedEvent = z.infer<typeof eventSchema>;
+
+export interface ClientOptions {
+  /** What the server knows the caller by; none for a server that takes none. */
+  readonly token?: string | undefined;
+  /** Before the first retry; doubled for each further one. */
+  readonly retryMilliseconds?: number;
+}
 
 export interface SubmitOptions {
   /** Sent again with the same key, it is the same request. */
@@ -44,13 +52,12 @@ export class MusterClient {
   readonly #url: string;
   readonly #clock: Clock;
   readonly #retryMilliseconds: number;
+  readonly #access: Readonly<Record<string, string>>;
 
-  /**
-   * @param url `http://127.0.0.1:7677`
-   * @param retryMilliseconds before the first retry; doubled for each further one.
-   */
-  constructor(url: string, clock: Clock, retryMilliseconds = FIRST_PAUSE_MILLISECONDS) {
+  /** @param url `http://127.0.0.1:7677` */
+  constructor(url: string, clock: Clock, { token, retryMilliseconds = FIRST_PAUSE_MILLISECONDS }: ClientOptions = {}) {
     this.#retryMilliseconds = retryMilliseconds;
+    this.#access = token === undefined ? {} : { authorization: `Bearer ${token}` };
     this.#url = url.replace(/\/+$/, '');
     this.#clock = clock;
   }
@@ -97,6 +104,20 @@ export class MusterClient {
     return this.#ask(poolSchema, 'PATCH', `/v1/pools/${encodeURIComponent(name)}`, { body: change, signal });
   }
 
+  tokens(after?: string, signal?: AbortSignal): Promise<z.infer<typeof tokenPageSchema>> {
+    const query = new URLSearchParams({ limit: '200', ...(after === undefined ? {} : { after }) });
+    return this.#ask(tokenPageSchema, 'GET', `/v1/tokens?${query.toString()}`, { signal });
+  }
+
+  /** Not sent again when no answer comes: there would be two. */
+  createToken(body: z.input<typeof newTokenSchema>, signal?: AbortSignal): Promise<z.infer<typeof issuedTokenSchema>> {
+    return this.#ask(issuedTokenSchema, 'POST', '/v1/tokens', { body, signal, once: true });
+  }
+
+  revokeToken(id: string, signal?: AbortSignal): Promise<Token> {
+    return this.#ask(tokenSchema, 'DELETE', `/v1/tokens/${encodeURIComponent(id)}`, { signal });
+  }
+
   /** All events until it is over, each once, whatever becomes of the connection meanwhile. */
   async *follow(id: string, signal: AbortSignal): AsyncGenerator<FollowedEvent> {
     let last = 0;
@@ -135,7 +156,7 @@ export class MusterClient {
 
   #fetch(method: string, path: string, sent: Sent): Promise<Response> {
     return pRetry(() => this.#fetchOnce(method, path, sent), {
-      retries: RETRIES,
+      retries: sent.once === true ? 0 : RETRIES,
       minTimeout: this.#retryMilliseconds,
       ...(sent.signal ? { signal: sent.signal } : {}),
       shouldRetry: ({ error }) => error instanceof InfrastructureError,
@@ -147,7 +168,7 @@ export class MusterClient {
     try {
       answer = await fetch(`${this.#url}${path}`, {
         method,
-        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...this.#access, ...headers },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
         ...(signal ? { signal } : {}),
       });
@@ -167,6 +188,8 @@ interface Sent {
   readonly body?: object | undefined;
   readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
+  /** Whether it must not be sent twice. */
+  readonly once?: true;
 }
 
 /** @throws InfrastructureError when what comes is no event of Muster's. */
@@ -184,7 +207,9 @@ async function errorOf(answer: Response): Promise<MusterError> {
   const problem = problemSchema.safeParse(parsedJson(text)).data;
   const code = problem?.code ?? 'server.answer';
   const message = problem?.detail ?? `the server answered with ${answer.status}: ${text.slice(0, 200)}`;
-  return answer.status >= 500 || answer.status === 429 ? new InfrastructureError(code, message) : new InputError(code, message);
+  // What a quota refuses without saying until when, time alone does not mend.
+  const passes = answer.status >= 500 || (answer.status === 429 && answer.headers.has('retry-after'));
+  return passes ? new InfrastructureError(code, message) : new InputError(code, message);
 }
 
 function parsedJson(text: string): unknown {

@@ -4,6 +4,8 @@ import type { Layer } from '../written/layer.ts';
 import { nested } from '../written/path.ts';
 
 const PREFIX = 'MUSTER_';
+/** What clients show a server. No setting, and nothing that a configuration should have in it. */
+const TOKEN = 'MUSTER_TOKEN';
 
 /**
  * One layer for each variable that begins with `MUSTER_`: `MUSTER_POOL__CREATION_CONCURRENCY=8` sets
@@ -11,7 +13,7 @@ const PREFIX = 'MUSTER_';
  */
 export function environmentLayers(environment: Readonly<Record<string, string | undefined>>, known: KnownSettings): readonly Layer[] {
   return Object.entries(environment)
-    .filter(([name]) => name.startsWith(PREFIX))
+    .filter(([name]) => name.startsWith(PREFIX) && name !== TOKEN)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, text]) => {
       const path = settingPath(name.slice(PREFIX.length), known);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
 import { byteSizeSchema } from './byte-size.ts';
 import { serverSchema } from './serve-schema.ts';
-import { quotasSchema, sourcesSchema, storeSchema } from './server-schema.ts';
+import { quotasSchema, sourcesSchema, webhooksSchema, storeSchema } from './server-schema.ts';
 
 /**
  * The configuration's only definition: what may be written, what it means, and the types that come of it. It holds no default
@@ -140,6 +140,7 @@ export const configSchema = z
     store: storeSchema,
     quotas: quotasSchema,
     sources: sourcesSchema,
+    webhooks: webhooksSchema,
     server: serverSchema,
   })
   .describe('Muster configuration');

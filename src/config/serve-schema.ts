@@ -9,6 +9,12 @@ const absolutePath = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path')
 export const serverSchema = z
   .strictObject({
     host: z.string().min(1).max(255).describe('address that `muster serve` listens on'),
+    access: z
+      .enum(['tokens', 'off'])
+      .describe('tokens: every caller needs one; off: whoever is on this machine is the operator, with a loopback host alone'),
+    requestsPerMinute: z
+      .union([z.literal('unlimited'), z.int().min(1).max(1_000_000_000)], { error: 'expected "unlimited" or a whole number from 1 on' })
+      .describe('of one principal, or of one address that has not said who it is'),
     port: z.int().min(0).max(65_535).describe('0: any that is free'),
     suites: z.record(z.string().regex(/^[\w.-]{1,64}$/), absolutePath).describe('suite files that callers may name, by the name they use'),
     concurrentEvaluations: z

@@ -43,14 +43,26 @@ const hostPattern = z
   );
 const network = z.union([z.cidrv4(), z.cidrv6()], { error: 'expected a network such as 10.1.0.0/16 or fd00::/8' });
 
+const reach = {
+  networks: z
+    .array(network)
+    .max(64)
+    .describe('networks that may be reached although they are not public: loopback, private, link-local addresses'),
+};
+
+export const webhooksSchema = z
+  .strictObject({
+    hosts: z.array(hostPattern).max(256).describe('hosts that webhooks may be sent to: "*" for all'),
+    ...reach,
+    plainHttp: z.boolean().describe('whether they are sent by http:, which anybody on the way can read'),
+  })
+  .describe('where webhooks may be sent');
+
 export const sourcesSchema = z
   .strictObject({
     roots: z.array(directory).max(64).describe('directories of this machine that callers of a server may name checkpoints in'),
     hosts: z.array(hostPattern).max(256).describe('hosts that checkpoints may be fetched from: "*" for all'),
-    networks: z
-      .array(network)
-      .max(64)
-      .describe('networks that may be fetched from although they are not public: loopback, private, link-local addresses'),
+    ...reach,
     plainHttp: z.boolean().describe('whether http: is fetched from, which anybody on the way can read and change'),
   })
   .describe('which checkpoints the callers of a server may name by their URI');

@@ -34,6 +34,13 @@ export interface Retention {
   readonly isNeeded: (digest: Digest) => boolean;
 }
 
+export interface Retained {
+  readonly forgotten: readonly Digest[];
+  /** Files: that of a checkpoint of one file bears its digest. */
+  readonly removed: readonly Digest[];
+  readonly bytes: number;
+}
+
 export interface HeldCheckpoint extends Hold {
   readonly checkpoint: StoredCheckpoint;
 }
@@ -104,7 +111,11 @@ export class CheckpointStore {
       }
       stored.push({ path: file.path, ...object });
     }
-    return { digest, kind, files: stored, labels };
+    const restored = { digest, kind, files: stored, labels };
+    // So that it can be held, also when its record was removed before its files were.
+    if (await this.#records.read(digest)) await this.#records.touch(digest);
+    else await this.#recorded(restored);
+    return restored;
   }
 
   async #keep(
@@ -196,9 +207,9 @@ export class CheckpointStore {
    * Removes what was least recently used until the rest fits, and files that belong to no checkpoint. Nothing that is held, by whatever
    * process, needed, or was used within the last hour.
    *
-   * @returns the checkpoints that are gone, and the bytes that are free now.
+   * @returns the checkpoints that are gone, the files that are, and the bytes that are free now.
    */
-  async retain({ maxBytes = Infinity, isNeeded }: Retention): Promise<{ readonly forgotten: readonly Digest[]; readonly bytes: number }> {
+  async retain({ maxBytes = Infinity, isNeeded }: Retention): Promise<Retained> {
     const unusedSinceMs = this.#clock.date().getTime() - RECENT_MS;
     const held = await this.#records.held();
     const kept = (await this.#all()).map(({ record: { digest, files }, usedMs }) => ({
@@ -211,8 +222,15 @@ export class CheckpointStore {
     for (const digest of toForget(kept, maxBytes)) if (await this.#records.forget(digest, unusedSinceMs)) forgotten.push(digest);
     const used = new Set((await this.#all()).flatMap(({ record }) => record.files.map(({ digest }) => digest)));
     let bytes = 0;
-    for (const digest of await this.#content.digests()) if (!used.has(digest)) bytes += await this.#content.remove(digest, unusedSinceMs);
-    return { forgotten, bytes };
+    const removed: Digest[] = [];
+    for (const digest of await this.#content.digests()) {
+      if (used.has(digest)) continue;
+      const size = await this.#content.remove(digest, unusedSinceMs);
+      if (size === undefined) continue;
+      removed.push(digest);
+      bytes += size;
+    }
+    return { forgotten, removed, bytes };
   }
 
   async #all(): Promise<readonly { readonly record: RecordedCheckpoint; readonly usedMs: number }[]> {

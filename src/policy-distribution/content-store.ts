@@ -117,21 +117,21 @@ export class ContentStore {
    * @param untouchedSinceMs milliseconds since 1970.
    * @returns the bytes that were freed: 0 when it stays.
    */
-  async remove(digest: Digest, untouchedSinceMs: number): Promise<number> {
+  async remove(digest: Digest, untouchedSinceMs: number): Promise<number | undefined> {
     const hostPath = this.#pathOf(digest);
     const isFree = async (path: string): Promise<number | undefined> => {
       const facts = await factsOf(path);
       return facts && !facts.isLinked && facts.touchedMs < untouchedSinceMs ? facts.size : undefined;
     };
     return guarded(hostPath, async () => {
-      if ((await isFree(hostPath)) === undefined) return 0;
+      if ((await isFree(hostPath)) === undefined) return undefined;
       // Out of reach first: whoever brings it from now on finds none, and keeps his own. Whoever found it before has touched it.
       const removed = this.#incomingPath();
       await rename(hostPath, removed);
       const size = await isFree(removed);
       if (size === undefined) await rename(removed, hostPath);
       else await rm(removed, { force: true });
-      return size ?? 0;
+      return size;
     });
   }
 

@@ -1,21 +1,14 @@
-import type { FastifyRequest } from 'fastify';
-
-/** Who speaks. */
-export interface Caller {
-  /** Whose evaluations, shares and entries in the audit these are. */
-  readonly principal: string;
-  readonly role: 'viewer' | 'submitter' | 'operator';
-}
-
-/** Finds out who speaks, and whether they may make the call. @throws MusterError when they may not. */
-export type Authenticate = (request: FastifyRequest) => Promise<Caller>;
-
-/** Everybody on this machine, where access is off. */
-export const LOCAL_CALLER: Caller = { principal: 'local', role: 'operator' };
+import type { Caller } from '../access/caller.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Set before any handler runs. */
-    caller: Caller;
+    /** Who speaks; undefined for the calls that are anyone's, which nobody is asked for a name at. */
+    caller: Caller | undefined;
   }
+}
+
+/** For calls that somebody has to make. @throws Error for those that are anyone's. */
+export function identified(caller: Caller | undefined): Caller {
+  if (caller) return caller;
+  throw new Error("this is a call that is anyone's, and has no caller");
 }

@@ -1,8 +1,9 @@
-import swagger from '@fastify/swagger';
+import swagger, { type SwaggerTransform } from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyInstance } from 'fastify';
 import { createJsonSchemaTransform, createJsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import { callOf, NEEDS, type Need } from '../access/permissions.ts';
 import { comparisonSummarySchema } from '../orchestrator/comparison-summary.ts';
 import { jsonValue } from '../orchestrator/suite.ts';
 import { summarySchema } from '../orchestrator/summary.ts';
@@ -29,8 +30,35 @@ const CONVERSION: Pick<z.core.ToJSONSchemaParams, 'unrepresentable' | 'override'
   },
 };
 
+export interface DocumentationOptions {
+  readonly version: string;
+  /** Whether callers have to show tokens. */
+  readonly takesTokens: boolean;
+}
+
+const BEARER = {
+  type: 'http',
+  scheme: 'bearer',
+  bearerFormat: 'muster_<id>_<secret>',
+  description: 'a token that an operator has made with "muster token create", or by POST /v1/tokens',
+} as const;
+
+/** The role that a call takes, beside what its schemas say. */
+function withNeeds(transform: SwaggerTransform, takesTokens: boolean): SwaggerTransform {
+  return (route) => {
+    const { schema, url } = transform(route);
+    const method = typeof route.route.method === 'string' ? route.route.method : (route.route.method[0] ?? '');
+    const call = callOf(method, route.url);
+    if (!takesTokens || call === undefined || schema.hide === true) return { schema, url };
+    const need: Need = NEEDS[call];
+    if (need === 'anyone') return { schema: { ...schema, security: [] }, url };
+    const role = typeof need === 'string' ? need : `${need.own} for one's own, ${need.others} for those of others`;
+    return { schema: { ...schema, description: `${schema.description ?? ''}\n\nRole: ${role}.`.trim(), security: [{ bearer: [] }] }, url };
+  };
+}
+
 /** The OpenAPI document at /openapi.json, made of the schemas that requests are checked by, and a page to browse it at /docs. */
-export async function documentation(app: FastifyInstance, version: string): Promise<void> {
+export async function documentation(app: FastifyInstance, { version, takesTokens }: DocumentationOptions): Promise<void> {
   const schemaRegistry = namedSchemas();
   await app.register(swagger, {
     openapi: {
@@ -43,11 +71,14 @@ export async function documentation(app: FastifyInstance, version: string): Prom
       },
       tags: [
         { name: 'evaluations', description: 'asking for evaluations and comparisons, and following them' },
+        { name: 'checkpoints', description: 'bringing weights' },
         { name: 'pools', description: 'sandboxes' },
+        { name: 'access', description: 'who may do what, and who did' },
         { name: 'operation', description: 'for those who run it' },
       ],
+      ...(takesTokens ? { components: { securitySchemes: { bearer: BEARER } } } : {}),
     },
-    transform: createJsonSchemaTransform({ schemaRegistry, zodToJsonConfig: CONVERSION }),
+    transform: withNeeds(createJsonSchemaTransform({ schemaRegistry, zodToJsonConfig: CONVERSION }), takesTokens),
     transformObject: createJsonSchemaTransformObject({ schemaRegistry, zodToJsonConfig: CONVERSION }),
   });
   await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true, theme: { title: 'Muster' } });

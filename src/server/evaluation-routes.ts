@@ -3,10 +3,12 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { parseEvaluationId } from '../kernel/ids.ts';
 import type { EvaluationService } from '../service/evaluation-service.ts';
 import { isOver } from '../service/is-over.ts';
+import { identified } from './caller.ts';
 import { evaluationItem, evaluationResource } from './evaluation-resource.ts';
 import { evaluationPageSchema, evaluationSchema, idParamsSchema, listQuerySchema } from './evaluation-schemas.ts';
 import { evaluationNotFound, foundEvaluation } from './found-evaluation.ts';
 import { PROBLEMS } from './problem-responses.ts';
+import { assertPermitted } from './refusals.ts';
 
 /** Looking at evaluations and comparisons. */
 export function evaluationRoutes(instance: FastifyInstance, service: EvaluationService): void {
@@ -60,8 +62,10 @@ export function cancelRoute(instance: FastifyInstance, service: EvaluationServic
         },
       },
     },
-    async ({ params }, reply) => {
-      const id = parseEvaluationId(params.id);
+    async (request, reply) => {
+      const id = parseEvaluationId(request.params.id);
+      const { principal } = await foundEvaluation(service, id);
+      assertPermitted('DELETE /v1/evaluations/{id}', identified(request.caller), principal);
       const evaluation = await service.cancel(id);
       if (!evaluation) throw evaluationNotFound(id);
       return reply.code(isOver(evaluation) ? 200 : 202).send(evaluationResource(evaluation));

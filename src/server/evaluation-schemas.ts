@@ -21,7 +21,9 @@ const versionSchema = z.int().min(0).describe('how far the run had got: its trai
 
 export const checkpointReferenceSchema = z
   .strictObject({
-    uri: text(4096).exactOptional().describe("an absolute path on the server's machine, or a file: URL"),
+    uri: text(4096)
+      .exactOptional()
+      .describe("https://…, or a file: URL or absolute path on the server's machine, as far as the server's `sources` allow"),
     sha256: z
       .string()
       .regex(/^(sha256:)?[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')

@@ -1,14 +1,12 @@
-import type { FastifyRequest } from 'fastify';
+import type { FastifyReply } from 'fastify';
 
-/** Aborted when nobody waits for the answer any more. */
-export function goneSignal({ raw }: FastifyRequest): AbortSignal {
+/** Aborted when nobody waits for the answer any more. It is the answer that is listened to: a connection outlasts many of them. */
+export function goneSignal({ raw }: FastifyReply): AbortSignal {
   const controller = new AbortController();
-  const { socket } = raw;
-  const onClose = (): void => controller.abort(new DOMException('the caller has gone', 'AbortError'));
-  if (socket.destroyed) onClose();
-  else socket.once('close', onClose);
-  raw.once('close', () => {
-    if (!raw.complete) onClose();
-  });
+  const onClose = (): void => {
+    if (!raw.writableFinished) controller.abort(new DOMException('the caller has gone', 'AbortError'));
+  };
+  if (raw.closed || raw.req.socket.destroyed) onClose();
+  else raw.once('close', onClose);
   return controller.signal;
 }

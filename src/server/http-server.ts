@@ -2,12 +2,17 @@ import fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { Clock } from '../kernel/clock.ts';
 import { messageOf } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
+import type { CheckpointDesk } from '../service/checkpoint-desk.ts';
 import type { EvaluationService } from '../service/evaluation-service.ts';
-import { LOCAL_CALLER, type Authenticate } from './caller.ts';
+import { limitBodyTime } from './body-deadline.ts';
 import { documentation } from './documentation.ts';
+import { checkpointRoutes, isUpload } from './checkpoint-routes.ts';
 import { cancelRoute, evaluationRoutes } from './evaluation-routes.ts';
+import { guard } from './guard.ts';
+import { identifyLocal, type Identify } from './identify.ts';
 import { operationRoutes, type Readiness } from './operation-routes.ts';
 import { problem, PROBLEM_TYPE, problemOf } from './problem.ts';
+import { problemHeaders } from './problem-headers.ts';
 import { checkBySchemas, routeOf } from './schema-compilers.ts';
 import { episodeRoutes, eventRoutes } from './stream-routes.ts';
 import { submissionRoutes } from './submission-routes.ts';
@@ -19,48 +24,51 @@ export interface HttpServerOptions {
   readonly version: string;
   readonly maxBodyBytes: number;
   readonly maxWaitSeconds: number;
-  /** Everybody is the operator when left out: for the loopback interface alone. */
-  readonly authenticate?: Authenticate;
+  /** Everybody on this machine is the operator when left out. */
+  readonly identify?: Identify;
+  /** Of one principal; undefined for any number. */
+  readonly requestsPerMinute?: number | undefined;
   readonly readiness: Readiness;
+  /** Where checkpoints are brought; nowhere when left out. */
+  readonly checkpoints?: CheckpointDesk;
   /** Further routes: of pools, figures, checkpoints. */
   readonly more?: readonly ((app: FastifyInstance) => void)[];
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
-/** For a request to arrive, headers and body; answers may take as long as they like. */
-const REQUEST_MILLISECONDS = 60_000;
+/** For the headers of a request to arrive; what comes after them may take as long as whoever takes it in allows. */
+const HEADERS_MILLISECONDS = 60_000;
 
 /** The HTTP face of a service. It listens once `listen` is called, and is closed with `close`. */
 export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
-  const { log, clock, authenticate } = options;
+  const { log, clock, identify = identifyLocal, requestsPerMinute } = options;
   const app = fastify({
     bodyLimit: options.maxBodyBytes,
-    requestTimeout: REQUEST_MILLISECONDS,
-    http: { maxHeaderSize: MAX_HEADER_BYTES },
+    // Uploads take hours.
+    requestTimeout: 0,
+    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MILLISECONDS },
     // Streams of events end with the service; what is idle by then is closed.
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 128 },
   });
   checkBySchemas(app);
   handleErrors(app, log);
-  app.decorateRequest('caller');
-  app.addHook('onRequest', async (request) => {
-    request.caller = authenticate ? await authenticate(request) : LOCAL_CALLER;
-  });
+  limitBodyTime(app, clock, isUpload);
+  await guard(app, { identify, requestsPerMinute });
   app.addHook('onResponse', async (request, reply) => {
     const fields = { request: request.id, call: routeOf(request), status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime) };
     log.debug(fields, 'answered');
   });
-  await documentation(app, options.version);
-  app.after(() => {
-    submissionRoutes(app, options);
-    evaluationRoutes(app, options.service);
-    cancelRoute(app, options.service);
-    eventRoutes(app, { ...options, clock });
-    episodeRoutes(app, { ...options, clock });
-    operationRoutes(app, options.readiness);
-    for (const routes of options.more ?? []) routes(app);
-  });
+  await documentation(app, { version: options.version, takesTokens: identify !== identifyLocal });
+  const { checkpoints } = options;
+  if (checkpoints) await app.register((scope) => checkpointRoutes(scope, checkpoints));
+  submissionRoutes(app, options);
+  evaluationRoutes(app, options.service);
+  cancelRoute(app, options.service);
+  eventRoutes(app, { ...options, clock });
+  episodeRoutes(app, { ...options, clock });
+  operationRoutes(app, options.readiness);
+  for (const routes of options.more ?? []) routes(app);
   await app.ready();
   return app;
 }
@@ -71,8 +79,12 @@ function handleErrors(app: FastifyInstance, log: Log): void {
     const fields = { request: request.id, call: routeOf(request), error: messageOf(error) };
     if (document.status === 500) log.warn({ ...fields, stack: error.stack }, 'a defect of Muster');
     else if (document.status > 500) log.warn(fields, 'a request could not be served');
-    if (document.status === 503) reply.header('retry-after', '5');
-    return reply.code(document.status).type(PROBLEM_TYPE).serializer(JSON.stringify).send(document);
+    return reply
+      .headers(problemHeaders(error, document.status))
+      .code(document.status)
+      .type(PROBLEM_TYPE)
+      .serializer(JSON.stringify)
+      .send(document);
   });
   app.setNotFoundHandler((request, reply) => {
     const document = problem(

@@ -2,6 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { PoolDesk, PoolReport } from '../service/pool-desk.ts';
+import { identified } from './caller.ts';
 import { poolChangeSchema, type Pool, poolListSchema, poolSchema } from './pool-schemas.ts';
 import { PROBLEMS } from './problem-responses.ts';
 
@@ -30,7 +31,7 @@ export function poolRoutes(instance: FastifyInstance, desk: PoolDesk): void {
         response: { 200: poolSchema, ...PROBLEMS },
       },
     },
-    async ({ params, body, caller }) => poolResource(await desk.change(params.name, body, caller.principal)),
+    async ({ params, body, caller }) => poolResource(await desk.change(params.name, body, identified(caller).principal)),
   );
 }
 

@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import { QuotaError } from '../access/quota-error.ts';
 import { InputError, MusterError } from '../kernel/errors.ts';
+import { UploadOffsetError } from '../policy-distribution/uploads.ts';
 import type { Problem } from '../written/problems.ts';
 import { pathText } from '../written/path.ts';
+import { ForbiddenError, TooManyRequestsError, UnauthenticatedError } from './refusals.ts';
 
 /** RFC 9457: what went wrong, for programs (`code`) and people (`detail`). */
 export const problemSchema = z
@@ -74,14 +77,29 @@ export function problemOf(error: unknown): ProblemDocument {
   return problem(status, FASTIFY_CODES[code] ?? 'request.invalid', error instanceof Error ? error.message : 'the request is not valid');
 }
 
-function statusOf({ kind, code }: MusterError): number {
-  switch (kind) {
+function statusOf(error: MusterError): number {
+  switch (error.kind) {
     case 'input':
-      if (code.endsWith('.not-found')) return 404;
-      return code.endsWith('.conflict') ? 409 : 422;
+      return statusOfRefusal(error);
     case 'infrastructure':
       return 503;
   }
+}
+
+const STATUSES: Readonly<Record<string, number>> = {
+  'checkpoint.too-large': 413,
+  'token.unknown': 404,
+  'upload.superseded': 409,
+};
+
+function statusOfRefusal(error: MusterError): number {
+  if (error instanceof UnauthenticatedError) return 401;
+  if (error instanceof ForbiddenError) return 403;
+  if (error instanceof QuotaError || error instanceof TooManyRequestsError) return 429;
+  if (error instanceof UploadOffsetError) return 409;
+  const { code } = error;
+  if (code.endsWith('.not-found')) return 404;
+  return STATUSES[code] ?? (code.endsWith('.conflict') ? 409 : 422);
 }
 
 function ofFastify(error: unknown): { readonly status: number; readonly code: string } {

@@ -48,7 +48,7 @@ export function eventRoutes(instance: FastifyInstance, { service, clock }: Strea
       const after = Number(request.headers['last-event-id'] ?? request.query.after ?? 0);
       // Browsers come back when a stream ends, unless they are told that there is no more.
       if (isOver(evaluation) && (await service.hasNoMore(evaluation.id, after))) return reply.code(204).send(undefined);
-      const events = service.follow(evaluation.id, after, goneSignal(request));
+      const events = service.follow(evaluation.id, after, goneSignal(reply));
       return (
         reply
           .header('content-type', 'text/event-stream; charset=utf-8')

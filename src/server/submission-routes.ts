@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { Idempotency } from '../evaluation-store/evaluation-catalogue.ts';
@@ -7,6 +7,7 @@ import { InputError } from '../kernel/errors.ts';
 import type { EvaluationService } from '../service/evaluation-service.ts';
 import { isOver } from '../service/is-over.ts';
 import type { Submission } from '../service/submission.ts';
+import { identified } from './caller.ts';
 import { evaluationResource } from './evaluation-resource.ts';
 import {
   type EvaluationResource,
@@ -53,7 +54,13 @@ export function submissionRoutes(instance: FastifyInstance, options: SubmissionR
       },
     },
     async (request, reply) => {
-      const { status, location, evaluation } = await submit(options, request, evaluationSubmission(request.body), request.query.wait ?? 0);
+      const { status, location, evaluation } = await submit(
+        options,
+        request,
+        reply,
+        evaluationSubmission(request.body),
+        request.query.wait ?? 0,
+      );
       return reply.header('location', location).code(status).send(evaluation);
     },
   );
@@ -70,7 +77,13 @@ export function submissionRoutes(instance: FastifyInstance, options: SubmissionR
       },
     },
     async (request, reply) => {
-      const { status, location, evaluation } = await submit(options, request, comparisonSubmission(request.body), request.query.wait ?? 0);
+      const { status, location, evaluation } = await submit(
+        options,
+        request,
+        reply,
+        comparisonSubmission(request.body),
+        request.query.wait ?? 0,
+      );
       return reply.header('location', location).code(status).send(evaluation);
     },
   );
@@ -79,6 +92,7 @@ export function submissionRoutes(instance: FastifyInstance, options: SubmissionR
 async function submit(
   { service, maxWaitSeconds }: SubmissionRoutesOptions,
   request: FastifyRequest,
+  reply: FastifyReply,
   submission: Submission,
   waitSeconds: number,
 ): Promise<{ status: 200 | 202; location: string; evaluation: EvaluationResource }> {
@@ -87,8 +101,8 @@ async function submit(
       'request.wait',
       `query.wait: expected ${maxWaitSeconds} seconds at most (server.maxWaitSeconds), got ${waitSeconds}`,
     );
-  const gone = goneSignal(request);
-  const acceptance = await service.submit(submission, request.caller.principal, gone, idempotencyOf(request));
+  const gone = goneSignal(reply);
+  const acceptance = await service.submit(submission, identified(request.caller).principal, gone, idempotencyOf(request));
   const { id } = acceptance.evaluation;
   if (acceptance.kind === 'conflict')
     throw new InputError('idempotency.conflict', `Idempotency-Key: it was used for another request, ${id}; use a new key for each request`);

@@ -58,6 +58,17 @@ export type EvaluationOrder = z.infer<typeof orderSchema>;
 /** A checkpoint, or the files of a suite, that the content store has. */
 export type OrderedContent = z.infer<typeof contentSchema>;
 
+/** All that has to be there for it to be played. */
+export function contentsOf(order: EvaluationOrder): readonly OrderedContent[] {
+  const suiteFiles = order.suiteFiles ? [order.suiteFiles] : [];
+  switch (order.kind) {
+    case 'evaluation':
+      return [order.checkpoint, ...suiteFiles];
+    case 'comparison':
+      return [order.baseline, ...order.candidates, ...suiteFiles];
+  }
+}
+
 /** @throws InfrastructureError `store.order` when it is none that this Muster knows. */
 export function orderOf({ id, request }: Pick<StoredEvaluation, 'id' | 'request'>): EvaluationOrder {
   const parsed = orderSchema.safeParse(request);

@@ -12,6 +12,7 @@ import { isOver } from './is-over.ts';
 import type { Library } from './library.ts';
 import { News } from './news.ts';
 import { Retention, type RetentionConfig } from './retention.ts';
+import type { QuotaGate } from './quota-gate.ts';
 import { ordered, type Submission } from './submission.ts';
 
 export interface ServiceConfig extends ConductorConfig, RetentionConfig {
@@ -23,6 +24,9 @@ export interface ServiceConfig extends ConductorConfig, RetentionConfig {
 
 export interface ServiceOptions extends Omit<ConductorOptions, 'news' | 'config'> {
   readonly library: Library;
+  readonly gate: QuotaGate;
+  /** @throws InputError when none is sent there. */
+  readonly assertWebhookUrl: (url: string) => void;
   readonly config: ServiceConfig;
   /** A new one each time; later ones sort after earlier ones. */
   readonly newId: () => EvaluationId;
@@ -71,10 +75,10 @@ export class EvaluationService {
   /**
    * Durable once it resolves.
    *
-   * @throws InputError when something of it is wrong; InfrastructureError `service.draining` when this process is about to end.
+   * @throws QuotaError when the principal has as much as it may; InputError when something of it is wrong; InfrastructureError `service.draining` when this process is about to end.
    */
   async submit(submission: Submission, principal: string, signal: AbortSignal, idempotency?: Idempotency): Promise<Acceptance> {
-    const { library, newId, store } = this.#options;
+    const { library, newId, store, gate } = this.#options;
     if (this.#isDraining)
       throw new InfrastructureError(
         'service.draining',
@@ -82,11 +86,8 @@ export class EvaluationService {
       );
     const earlier = idempotency && (await store.evaluations.earlier(principal, idempotency));
     if (earlier) return earlier;
-    if (submission.webhook && !this.#options.config.deliversWebhooks)
-      throw new InputError(
-        'webhook.disabled',
-        'webhook: the server signs none, as server.webhookSecret is not set; set it, or follow the events',
-      );
+    if (submission.webhook) this.#assertWebhook(submission.webhook.url);
+    using _room = await gate.submission(principal);
     const evaluation = await ordered(submission, principal, newId(), library, signal);
     const acceptance = await store.evaluations.accept(evaluation, idempotency);
     if (acceptance.kind === 'accepted') {
@@ -164,6 +165,16 @@ export class EvaluationService {
     await this.#conductor.drain(milliseconds);
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
     await this.#retention.close();
+  }
+
+  #assertWebhook(url: string): void {
+    const { config, assertWebhookUrl } = this.#options;
+    if (!config.deliversWebhooks)
+      throw new InputError(
+        'webhook.disabled',
+        'webhook: the server signs none, as server.webhookSecret is not set; set it, or follow the events',
+      );
+    assertWebhookUrl(url);
   }
 
   /** A training run that has got further has no use for what waits of its past. */

@@ -15,6 +15,8 @@ export interface SharesState<Id> {
   readonly competitors: readonly Competitor<Id>[];
   /** What each principal has had of late, in any unit; 0 when left out. */
   readonly served: ReadonlyMap<string, number>;
+  /** What each principal may have at most; any number when left out. */
+  readonly most?: ReadonlyMap<string, number>;
 }
 
 /** Somebody who wants so many, and had so much of late. */
@@ -31,12 +33,15 @@ interface Claimant {
  * higher priority gets all that it wants before a lower one gets anything, and equals share alike. What cannot be divided goes to the
  * principals that were served least, and within one to those who came first.
  */
-export function plan<Id>({ places, competitors, served }: SharesState<Id>): ReadonlyMap<Id, number> {
+export function plan<Id>({ places, competitors, served, most }: SharesState<Id>): ReadonlyMap<Id, number> {
   const byPrincipal = Map.groupBy(competitors, ({ principal }) => principal);
   const principals = [...byPrincipal.values()];
   const shares = shareOut(
     places,
-    [...byPrincipal].map(([principal, own]) => ({ wanted: sumOf(own), served: served.get(principal) ?? 0 })),
+    [...byPrincipal].map(([principal, own]) => ({
+      wanted: Math.min(sumOf(own), most?.get(principal) ?? Infinity),
+      served: served.get(principal) ?? 0,
+    })),
   );
   const limits = new Map<Id, number>();
   for (const [position, own] of principals.entries()) {

@@ -23,6 +23,6 @@ export interface Library {
   /** @param stop a stopping rule in place of the suite's own. @throws InputError `suite.…` */
   suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite>;
 
-  /** @param principal who names it, and has to be allowed to. @throws InputError `checkpoint.…` */
-  checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent>;
+  /** @throws InputError `checkpoint.…`, `egress.…` when it is not to be had, or not by callers. */
+  checkpoint(reference: CheckpointReference, signal: AbortSignal): Promise<OrderedContent>;
 }

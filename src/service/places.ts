@@ -1,7 +1,8 @@
 import type { Place, PlaceShare } from '../orchestrator/place-share.ts';
 import { untilAborted } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { plan } from './fair-shares.ts';
+import { noBounds, type EpisodeBounds } from './episode-bounds.ts';
+import { plan, type Competitor } from './fair-shares.ts';
 
 export interface Competing {
   readonly principal: string;
@@ -47,12 +48,17 @@ export class Places implements Disposable {
   readonly #had = new Map<string, number>();
   /** The same when the turn began: within one, nobody overtakes another. */
   readonly #served = new Map<string, number>();
+  readonly #bounds: EpisodeBounds;
+  readonly #onRoom = (): void => this.#share();
+  #bound: Disposable | undefined;
   #total: number;
   #turn: Disposable | undefined;
 
-  constructor(total: number, clock: Clock) {
+  /** @param bounds what principals may have over all pools. */
+  constructor(total: number, clock: Clock, bounds: EpisodeBounds = noBounds()) {
     this.#total = total;
     this.#clock = clock;
+    this.#bounds = bounds;
   }
 
   /** From now on there are so many. With none, everyone waits. */
@@ -64,10 +70,12 @@ export class Places implements Disposable {
   join(competing: Competing): HeldShare {
     const member = new Member(competing);
     this.#members.add(member);
+    this.#bound ??= this.#bounds.join(this.#onRoom);
     return {
       take: (signal) => this.#take(member, signal),
       [Symbol.dispose]: () => {
         this.#members.delete(member);
+        if (this.#members.size === 0) this.#leave();
         this.#share();
       },
     };
@@ -93,16 +101,13 @@ export class Places implements Disposable {
   }
 
   #share(): void {
-    const limits = plan({
-      places: this.#total,
-      competitors: [...this.#members].map((member) => ({
-        id: member,
-        principal: member.principal,
-        priority: member.priority,
-        wanted: member.holdings.size + member.waiting.size,
-      })),
-      served: this.#served,
-    });
+    const competitors = [...this.#members].map((member) => ({
+      id: member,
+      principal: member.principal,
+      priority: member.priority,
+      wanted: member.holdings.size + member.waiting.size,
+    }));
+    const limits = plan({ places: this.#total, competitors, served: this.#served, most: this.#most(competitors) });
     for (const [member, limit] of limits) recallBeyond(member, limit);
     let free = this.#total - [...this.#members].reduce((sum, { holdings }) => sum + holdings.size, 0);
     for (const [member, limit] of limits) {
@@ -116,14 +121,31 @@ export class Places implements Disposable {
     this.#keepTurns();
   }
 
+  #most(competitors: readonly Competitor<Member>[]): ReadonlyMap<string, number> {
+    const most = new Map<string, number>();
+    for (const [principal, own] of Map.groupBy(competitors, ({ principal }) => principal)) {
+      const here = own.reduce((sum, { id }) => sum + id.holdings.size, 0);
+      const wanted = own.reduce((sum, each) => sum + each.wanted, 0);
+      most.set(principal, this.#bounds.most(principal, here, wanted));
+    }
+    return most;
+  }
+
+  #leave(): void {
+    this.#bound?.[Symbol.dispose]();
+    this.#bound = undefined;
+  }
+
   #hold(member: Member): Place {
     const holding = { recall: new AbortController(), countedTo: this.#clock.now() };
     member.holdings.add(holding);
+    this.#bounds.taken(member.principal);
     return {
       recalled: holding.recall.signal,
       [Symbol.dispose]: () => {
         if (!member.holdings.delete(holding)) return;
         this.#count(member.principal, holding);
+        this.#bounds.givenBack(member.principal, this.#onRoom);
         this.#share();
       },
     };

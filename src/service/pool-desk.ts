@@ -3,6 +3,7 @@ import type { Clock } from '../kernel/clock.ts';
 import { InputError } from '../kernel/errors.ts';
 import type { PoolSize } from '../pool/pool-config.ts';
 import type { PoolState } from '../pool/pool-state.ts';
+import { noBounds, type EpisodeBounds } from './episode-bounds.ts';
 import { Places } from './places.ts';
 
 /** The pools of this process: one for each template. */
@@ -35,18 +36,21 @@ export class PoolDesk {
   readonly #fleet: PoolFleet;
   readonly #audit: Pick<AuditTrail, 'record'>;
   readonly #clock: Clock;
+  readonly #bounds: EpisodeBounds;
   readonly #places = new Map<string, Places>();
   /** Of pools that drain: the size that they had. */
   readonly #drained = new Map<string, PoolSize>();
 
-  constructor(fleet: PoolFleet, audit: Pick<AuditTrail, 'record'>, clock: Clock) {
+  /** @param bounds what principals may have over all pools. */
+  constructor(fleet: PoolFleet, audit: Pick<AuditTrail, 'record'>, clock: Clock, bounds: EpisodeBounds = noBounds()) {
+    this.#bounds = bounds;
     this.#fleet = fleet;
     this.#audit = audit;
     this.#clock = clock;
   }
 
   placesOf(template: string): Places {
-    const known = this.#places.get(template) ?? new Places(this.#fleet.sizeOf(template).max, this.#clock);
+    const known = this.#places.get(template) ?? new Places(this.#fleet.sizeOf(template).max, this.#clock, this.#bounds);
     this.#places.set(template, known);
     return known;
   }

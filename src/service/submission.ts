@@ -53,8 +53,7 @@ export async function ordered(
     ...(submission.deadline ? { deadline: submission.deadline } : {}),
     ...(submission.webhook ? { webhook: submission.webhook } : {}),
   } as const;
-  const checkpoint = (reference: CheckpointReference): ReturnType<Library['checkpoint']> =>
-    library.checkpoint(reference, principal, signal);
+  const checkpoint = (reference: CheckpointReference): ReturnType<Library['checkpoint']> => library.checkpoint(reference, signal);
   const request: EvaluationOrder = await (async () => {
     switch (question.kind) {
       case 'evaluation':

@@ -2,12 +2,12 @@ import { createHmac } from 'node:crypto';
 import type { WebhookDelivery, WebhookOutbox } from '../evaluation-store/webhook-outbox.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { Deadline } from '../kernel/deadline.ts';
-import { InfrastructureError, messageOf } from '../kernel/errors.ts';
+import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 
 /** Sends one HTTP request. */
 export interface WebhookSender {
-  /** @returns the status of the answer; redirects are not followed. @throws when there is no answer. */
+  /** @returns the status of the answer; redirects are not followed. @throws InputError when it may not be sent there; another error when there is no answer. */
   post(url: string, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<number>;
 }
 
@@ -131,7 +131,7 @@ export class WebhookDeliverer {
       // Gone: nobody will ever take it.
       return { text: `it was answered with ${status}`, isFinal: status === 410 };
     } catch (error) {
-      return { text: messageOf(error), isFinal: false };
+      return { text: messageOf(error), isFinal: error instanceof InputError };
     }
   }
 }

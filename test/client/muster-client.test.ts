@@ -67,7 +67,7 @@ describe('a client of a server', () => {
 
   it('tries again what a server cannot serve now', async () => {
     const site = nock('http://muster.test').get('/v1/pools').reply(503, 'not now').get('/v1/pools').reply(200, { items: [] });
-    expect(await new MusterClient('http://muster.test', systemClock, 0).pools()).toEqual([]);
+    expect(await new MusterClient('http://muster.test', systemClock, { retryMilliseconds: 0 }).pools()).toEqual([]);
     expect(site.isDone()).toBe(true);
   });
 });

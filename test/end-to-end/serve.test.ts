@@ -3,16 +3,18 @@ import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { summarySchema } from '../../src/orchestrator/summary.ts';
 import { MusterServer, suiteOf } from './muster-server.ts';
-import { CARTPOLE, LATE, Stage } from './stage.ts';
+import { CARTPOLE, LATE, SOURCES, Stage } from './stage.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
 const EPISODES = 600;
+/** Webhooks may be sent to this machine. */
+const LOOPBACK = { networks: ['127.0.0.0/8'], plainHttp: true };
 const STOP = { rule: 'fixed', episodes: EPISODES };
 
 function configOf(stage: Stage): Promise<string> {
-  return stage.write('server.json', { server: { port: 0, reportSeconds: 0.1 }, pool: { max: 2 } });
+  return stage.write('server.json', { sources: SOURCES, server: { port: 0, reportSeconds: 0.1 }, pool: { max: 2 } });
 }
 
 describe('muster serve', () => {
@@ -42,7 +44,7 @@ describe('muster serve', () => {
 
   it('that is drained gives back what it plays, and the next start goes on with it', async () => {
     await using stage = await Stage.open();
-    const config = await stage.write('drain.json', { server: { port: 0, drainSeconds: 0 }, pool: { max: 2 } });
+    const config = await stage.write('drain.json', { sources: SOURCES, server: { port: 0, drainSeconds: 0 }, pool: { max: 2 } });
     const first = await MusterServer.start(stage, config);
     const { id } = await first.submit({ suite: await suiteOf(CARTPOLE), checkpoint: { uri: LATE }, stop: STOP });
     const events = await fetch(`${first.url}/v1/evaluations/${id}/events`);
@@ -61,7 +63,12 @@ describe('muster serve', () => {
     await using stage = await Stage.open();
     const secret = 'shared with the receiver';
     await using receiver = await WebhookReceiver.start();
-    const config = await stage.write('hooks.json', { server: { port: 0, webhookSecret: secret }, pool: { max: 2 } });
+    const config = await stage.write('hooks.json', {
+      sources: SOURCES,
+      server: { port: 0, webhookSecret: secret },
+      webhooks: LOOPBACK,
+      pool: { max: 2 },
+    });
     const server = await MusterServer.start(stage, config);
     receiver.status = 500;
     const stop = { rule: 'fixed', episodes: 10 };
@@ -99,7 +106,11 @@ describe('muster serve', () => {
 
   it('answers at once what was played before, and compares with a baseline', async () => {
     await using stage = await Stage.open();
-    const config = await stage.write('compare.json', { server: { port: 0, suites: { cartpole: CARTPOLE } }, pool: { max: 2 } });
+    const config = await stage.write('compare.json', {
+      sources: SOURCES,
+      server: { port: 0, suites: { cartpole: CARTPOLE } },
+      pool: { max: 2 },
+    });
     const server = await MusterServer.start(stage, config);
     const asked = { suite: 'cartpole', checkpoint: { uri: LATE, run: 'r', version: 3 }, stop: { rule: 'fixed', episodes: 60 } };
     const first = await server.submit(asked, '?wait=30');

@@ -2,7 +2,7 @@ import nock from 'nock';
 import { beforeAll, expect, it } from 'vitest';
 import { PostgresServer } from '../support/postgres-server.ts';
 import { MusterServer, suiteOf } from './muster-server.ts';
-import { CARTPOLE, LATE, Stage } from './stage.ts';
+import { CARTPOLE, LATE, SOURCES, Stage } from './stage.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
@@ -14,6 +14,7 @@ it('of two Musters on one PostgreSQL one takes over what the other was playing w
   const reference = (await stage.run(['eval', CARTPOLE, '-c', LATE, '--episodes', String(EPISODES), '--json', '-n', '1'])).summary();
   const config = await stage.write('shared.json', {
     store: { url: await postgres.newDatabase() },
+    sources: SOURCES,
     server: { port: 0, ownershipSeconds: 3, pollSeconds: 0.5 },
     pool: { max: 1 },
   });

@@ -16,6 +16,8 @@ import { MusterCommand, type MusterCommandOptions, type MusterResult } from './m
 export const REPOSITORY = path.join(import.meta.dirname, '../..');
 export const CARTPOLE = path.join(REPOSITORY, 'examples/game/cartpole.yaml');
 export const LATE = path.join(REPOSITORY, 'examples/game/checkpoints/late.safetensors');
+/** Lets callers of a server name the checkpoints of the examples. */
+export const SOURCES = { roots: [path.join(REPOSITORY, 'examples')] };
 /** A policy that fits any environment. */
 export const ANYTHING = path.join(import.meta.dirname, 'checkpoints/anything');
 const SUITES = path.join(import.meta.dirname, 'suites');

@@ -65,7 +65,11 @@ describe('checkpoints beyond what may be kept', () => {
     const [a, b, c] = [await scene.unused('a'), await scene.unused('b'), await scene.unused('c')];
     await scene.store.find(a.digest);
     scene.clock.skip(2 * HOUR);
-    expect(await scene.store.retain({ maxBytes: 200, isNeeded: nobody })).toEqual({ forgotten: [b.digest], bytes: 100 });
+    expect(await scene.store.retain({ maxBytes: 200, isNeeded: nobody })).toEqual({
+      forgotten: [b.digest],
+      removed: [b.digest],
+      bytes: 100,
+    });
     expect(await scene.store.find(b.digest)).toBeUndefined();
     expect([await scene.store.find(a.digest), await scene.store.find(c.digest)]).toEqual([a, c]);
     expect(await scene.objects()).toHaveLength(2);
@@ -103,13 +107,17 @@ describe('checkpoints beyond what may be kept', () => {
     await using scene = await Scene.open();
     const a = await scene.unused('a');
     await scene.add('b');
-    expect(await scene.store.retain({ maxBytes: 0, isNeeded: (digest) => digest === a.digest })).toEqual({ forgotten: [], bytes: 0 });
+    expect(await scene.store.retain({ maxBytes: 0, isNeeded: (digest) => digest === a.digest })).toEqual({
+      forgotten: [],
+      removed: [],
+      bytes: 0,
+    });
   });
 
   it('stay when there is no bound', async () => {
     await using scene = await Scene.open();
     await scene.unused('a');
-    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody })).toEqual({ forgotten: [], bytes: 0 });
+    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody })).toEqual({ forgotten: [], removed: [], bytes: 0 });
   });
 
   it('leave a file to another checkpoint that has it, too', async () => {
@@ -118,7 +126,7 @@ describe('checkpoints beyond what may be kept', () => {
     await scene.scratch.put('both/a.bin', 'a'.padEnd(100, '.'));
     await scene.scratch.put('both/more.bin', 'more');
     const both = await scene.store.add(filesystemSource, join(scene.scratch.path, 'both'), signal);
-    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).toEqual({ forgotten: [a.digest], bytes: 0 });
+    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).toEqual({ forgotten: [a.digest], removed: [], bytes: 0 });
     expect(await scene.store.find(both.digest)).toEqual(both);
   });
 
@@ -127,10 +135,10 @@ describe('checkpoints beyond what may be kept', () => {
     const a = await scene.unused('a');
     const inside = join(scene.scratch.path, 'inbox');
     await link(a.files[0]?.hostPath ?? '', inside);
-    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).toEqual({ forgotten: [a.digest], bytes: 0 });
+    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).toEqual({ forgotten: [a.digest], removed: [], bytes: 0 });
     expect(await scene.objects()).toHaveLength(1);
     await rm(inside);
-    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody })).toEqual({ forgotten: [], bytes: 100 });
+    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody })).toEqual({ forgotten: [], removed: [a.digest], bytes: 100 });
   });
 
   it('can be brought again', async () => {

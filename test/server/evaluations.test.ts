@@ -102,6 +102,17 @@ describe('asking for an evaluation', () => {
     expect(await server.send('POST', '/v1/evaluations', { body })).toMatchObject({ status: 422, json: { code: 'webhook.disabled' } });
   });
 
+  it.each([
+    ['this machine', 'https://127.0.0.1/hook', 'egress.address'],
+    ['what tells a cloud’s machines who they are', 'https://169.254.169.254/latest', 'egress.address'],
+    ['a loopback address in other clothes', 'https://[::ffff:7f00:1]/hook', 'egress.address'],
+    ['anybody on the way', 'http://example.org/hook', 'egress.scheme'],
+  ])('with a webhook to %s is refused', async (_what, url, code) => {
+    await using server = await ServerScene.open();
+    const body = { ...ASKED, webhook: { url } };
+    expect(await server.send('POST', '/v1/evaluations', { body })).toMatchObject({ status: 422, json: { code } });
+  });
+
   it('with a suite that does not exist is refused with what there is', async () => {
     await using server = await ServerScene.open();
     const answer = await server.send('POST', '/v1/evaluations', { body: { ...ASKED, suite: 'unknown' } });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Place, PlaceShare } from '../../src/orchestrator/place-share.ts';
+import { EpisodeBounds } from '../../src/service/episode-bounds.ts';
 import { Places, type Competing } from '../../src/service/places.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';
 
@@ -97,5 +98,36 @@ describe('the places of a pool, while evaluations come and go', () => {
     await expect(waiting).rejects.toThrow('no longer');
     using again = await share.take(new AbortController().signal);
     expect(again.recalled.aborted).toBe(false);
+  });
+});
+
+describe('a bound on what a principal may have played at the same time', () => {
+  it('holds over all of its evaluations, whatever is free, and leaves others as they are', async () => {
+    const clock = new ManualClock();
+    const places = new Places(8, clock, new EpisodeBounds((principal) => ({ concurrentEpisodes: principal === 'batch' ? 3 : undefined })));
+    const batches = [2, 5].map((wanted) => new Player(places, { principal: 'batch', priority: 0 }, wanted));
+    const loop = new Player(places, { principal: 'loop', priority: 0 }, 4);
+    await settle();
+    expect([batches.reduce((sum, { held }) => sum + held, 0), loop.held]).toEqual([3, 4]);
+    await batches[0]?.leave();
+    await settle();
+    expect(batches[1]?.held).toBe(3);
+    for (const player of [batches[1], loop]) await player?.leave();
+    expect(clock.pending).toBe(0);
+  });
+
+  it('holds over all pools, and what is given back in one may be taken in another', async () => {
+    const clock = new ManualClock();
+    const bounds = new EpisodeBounds(() => ({ concurrentEpisodes: 3 }));
+    const [small, large] = [new Places(8, clock, bounds), new Places(8, clock, bounds)];
+    const first = new Player(small, { principal: 'batch', priority: 0 }, 2);
+    const second = new Player(large, { principal: 'batch', priority: 0 }, 8);
+    await settle();
+    expect([first.held, second.held]).toEqual([2, 1]);
+    await first.leave();
+    await settle();
+    expect(second.held).toBe(3);
+    await second.leave();
+    expect(clock.pending).toBe(0);
   });
 });

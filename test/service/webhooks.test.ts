@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
+import { InputError } from '../../src/kernel/errors.ts';
 import { WebhookDeliverer, type WebhookSender } from '../../src/service/webhook-deliverer.ts';
 import { running } from '../support/store-scene.ts';
 import { ServiceScene } from '../support/service-scene.ts';
@@ -91,6 +92,24 @@ describe('a webhook', () => {
     expect(scene.warnings.map(({ message }) => message)).toEqual(['a webhook was given up', 'a webhook was given up']);
     await second.close();
     expect(scene.clock.pending).toBe(0);
+  });
+
+  it('to where none may be sent is given up at once', async () => {
+    const scene = new ServiceScene();
+    await ended(scene);
+    let asked = 0;
+    const sender: WebhookSender = {
+      post: async () => {
+        asked += 1;
+        throw new InputError('egress.address', 'inside.example.com has no public address');
+      },
+    };
+    const webhooks = deliverer(scene, sender);
+    webhooks.open();
+    await scene.clock.advance(3_600_000);
+    expect(asked).toBe(1);
+    expect(scene.warnings).toMatchObject([{ message: 'a webhook was given up' }]);
+    await webhooks.close();
   });
 
   it('that was under way when the process ended is sent by the next', async () => {

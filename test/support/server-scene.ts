@@ -13,7 +13,7 @@ export interface Answer {
 }
 
 export interface Sent {
-  readonly body?: object | string;
+  readonly body?: object | string | Buffer;
   readonly headers?: Readonly<Record<string, string>>;
 }
 
@@ -29,18 +29,22 @@ export class ServerScene implements AsyncDisposable {
     this.app = app;
   }
 
-  static async open(config: Partial<ServiceConfig> = {}, changes: Partial<HttpServerOptions> = {}): Promise<ServerScene> {
-    const scene = new ServiceScene();
+  /** @param changes of the server's options; they may need the scene. */
+  static async open(
+    config: Partial<ServiceConfig> = {},
+    changes: Partial<HttpServerOptions> | ((scene: ServiceScene) => Partial<HttpServerOptions>) = {},
+    scene = new ServiceScene(),
+  ): Promise<ServerScene> {
     const service = scene.service(config);
     service.open();
     const { clock, log } = scene;
     const fixed = { version: '0.0.0', maxBodyBytes: 65_536, maxWaitSeconds: 60, readiness: async () => [] };
-    const app = await createHttpServer({ service, clock, log, ...fixed, ...changes });
+    const app = await createHttpServer({ service, clock, log, ...fixed, ...(typeof changes === 'function' ? changes(scene) : changes) });
     return new ServerScene(scene, service, app);
   }
 
   /** Sends a request without a socket; it is answered by the time that nothing but the clock could bring an answer. */
-  async send(method: 'GET' | 'POST' | 'DELETE' | 'PATCH', url: string, { body, headers }: Sent = {}): Promise<Answer> {
+  async send(method: 'GET' | 'POST' | 'DELETE' | 'PATCH' | 'PUT' | 'HEAD', url: string, { body, headers }: Sent = {}): Promise<Answer> {
     const answer = await this.app.inject({
       method,
       url,

@@ -10,6 +10,10 @@ import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
 import { EvaluationService, type ServiceConfig } from '../../src/service/evaluation-service.ts';
 import type { Place } from '../../src/orchestrator/place-share.ts';
 import type { Library } from '../../src/service/library.ts';
+import { Egress } from '../../src/access/egress.ts';
+import type { Quota } from '../../src/access/quota.ts';
+import { EpisodeBounds } from '../../src/service/episode-bounds.ts';
+import { QuotaGate } from '../../src/service/quota-gate.ts';
 import { Places } from '../../src/service/places.ts';
 import type { Answer, PlayCourse, Player } from '../../src/service/player.ts';
 import type { EvaluationOrder } from '../../src/service/evaluation-order.ts';
@@ -21,6 +25,8 @@ import { completed } from './store-scene.ts';
 /** An episode of the scripted player takes so long. */
 export const EPISODE_MS = 100;
 export const OWNERSHIP_MS = 30_000;
+
+const WEBHOOKS = new Egress({ hosts: ['*'], networks: [], plainHttp: false }, 'webhooks');
 
 /** Names stand for contents: nothing is read. */
 export const PAPER_LIBRARY: Library = {
@@ -122,13 +128,33 @@ export class ServiceScene {
   };
   #made = 0;
 
+  readonly quotas = new Map<string, Partial<Quota>>();
+
+  readonly quotaOf = (principal: string): Quota => ({
+    concurrentEpisodes: undefined,
+    waitingEvaluations: undefined,
+    checkpointBytes: undefined,
+    episodesPerDay: undefined,
+    ...this.quotas.get(principal),
+  });
+
+  /** A gate of one Muster. */
+  gate(): QuotaGate {
+    return new QuotaGate({ usage: this.store.usage, quotaOf: this.quotaOf, clock: this.clock });
+  }
+
   /** One more Muster. @param store another one than the scene's own, to fail. */
-  service(config: Partial<ServiceConfig> = {}, { store = this.store, places = 4 } = {}): EvaluationService {
-    const shared = new Places(places, this.clock);
+  service(
+    config: Partial<ServiceConfig> = {},
+    { store = this.store, places = 4, gate = this.gate(), library = PAPER_LIBRARY } = {},
+  ): EvaluationService {
+    const shared = new Places(places, this.clock, new EpisodeBounds(this.quotaOf));
     return new EvaluationService({
       store,
       player: this.player,
-      library: PAPER_LIBRARY,
+      library,
+      gate,
+      assertWebhookUrl: (url) => void WEBHOOKS.assertUrl(url),
       owner: parseOwnerId(`muster-${(this.#made += 1)}`),
       clock: this.clock,
       log: this.log,

@@ -1,0 +1,52 @@
+import type { Readable } from 'node:stream';
+import { z } from 'zod';
+
+export const checkpointParamsSchema = z.strictObject({
+  sha256: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')
+    .describe('of the file, or of the manifest of a directory'),
+});
+
+export const uploadQuerySchema = z
+  .strictObject({
+    name: z
+      .string()
+      .min(1)
+      .max(255)
+      .exactOptional()
+      .describe(
+        'of the file: its suffix says what it is, as in policy.safetensors. Left out for the files of a directory and for its manifest',
+      ),
+    kind: z
+      .enum(['file', 'manifest'])
+      .default('file')
+      .describe('manifest: the lines `<sha256 hex>  <path>` of a directory whose files are here'),
+  })
+  .refine(({ name, kind }) => kind === 'file' || name === undefined, {
+    error: 'expected no name for a manifest: its paths name the files',
+    path: ['name'],
+  });
+
+export const uploadHeadersSchema = z.looseObject({
+  'content-range': z
+    .string()
+    .exactOptional()
+    .describe('`bytes FIRST-LAST/SIZE` of a part; `bytes */SIZE`, without a body, when all has come'),
+});
+
+/** What comes is not held in memory. */
+export const uploadBodySchema = z.custom<Readable>().meta({ type: 'string', format: 'binary', description: 'the bytes' });
+
+export const checkpointSchema = z
+  .strictObject({
+    sha256: z.string(),
+    kind: z.enum(['file', 'directory']),
+    bytes: z.int().describe('of all files together'),
+    files: z.array(z.strictObject({ path: z.string(), size: z.int(), sha256: z.string() })),
+  })
+  .describe('a checkpoint that is here, verified');
+
+export const partialUploadSchema = z.strictObject({
+  received: z.int().describe('bytes that have come: where the next part begins. In the header Upload-Offset, too'),
+});

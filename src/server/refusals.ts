@@ -1,0 +1,43 @@
+import type { Caller } from '../access/caller.ts';
+import { permission, type Call } from '../access/permissions.ts';
+import { InputError } from '../kernel/errors.ts';
+
+/** Nobody knows who is speaking: `access.missing`, `access.malformed`, `access.unknown`, `access.expired`, `access.revoked`. */
+export class UnauthenticatedError extends InputError {}
+
+/** Whoever speaks may not do this: `access.forbidden`, `access.stranger`, `access.no-such-call`. */
+export class ForbiddenError extends InputError {}
+
+/** `request.too-many` */
+export class TooManyRequestsError extends InputError {
+  readonly retryAfterSeconds: number;
+
+  constructor(mostPerMinute: number, retryAfterSeconds: number) {
+    super(
+      'request.too-many',
+      `more than ${mostPerMinute} requests within a minute (server.requestsPerMinute); go on in ${retryAfterSeconds} s, and follow events in place of asking again and again`,
+    );
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/**
+ * @param owner principal whose thing it is; others' unless it is said.
+ * @throws ForbiddenError, UnauthenticatedError
+ */
+export function assertPermitted(call: Call, caller: Caller | undefined, owner?: string): void {
+  const decision = permission(call, caller, owner);
+  switch (decision.kind) {
+    case 'allowed':
+      return;
+    case 'unauthenticated':
+      throw new UnauthenticatedError('access.missing', `${call} takes a token: send the header "Authorization: Bearer muster_…"`);
+    case 'forbidden': {
+      const whose = owner === undefined || owner === caller?.principal ? '' : ` for what is ${owner}'s`;
+      throw new ForbiddenError(
+        'access.forbidden',
+        `${call} takes the role ${decision.needed}${whose}, and the token of ${caller?.principal} has the role ${caller?.role}; ask an operator`,
+      );
+    }
+  }
+}

@@ -1,0 +1,75 @@
+import type { EvaluationStore } from '../evaluation-store/evaluation-store.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { messageOf } from '../kernel/errors.ts';
+import type { Digest } from '../kernel/ids.ts';
+import type { Log } from '../kernel/log.ts';
+import type { CheckpointStore } from '../policy-distribution/checkpoint-store.ts';
+import type { Uploads } from '../policy-distribution/uploads.ts';
+import { contentsOf, orderSchema } from './evaluation-order.ts';
+
+export interface CheckpointKeeperOptions {
+  readonly store: Pick<EvaluationStore, 'evaluations' | 'usage'>;
+  readonly checkpoints: Pick<CheckpointStore, 'retain'>;
+  readonly uploads: Pick<Uploads, 'sweep'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** For the files of all checkpoints together; undefined for no bound. */
+  readonly maxBytes: number | undefined;
+}
+
+/** What was used within the last hour stays anyway. */
+const EVERY_MILLISECONDS = 3_600_000;
+const EVALUATIONS_AT_A_TIME = 200;
+
+/** Makes room, every hour: removes uploads that nobody goes on with, and beyond the bound the checkpoints that were least recently used. */
+export class CheckpointKeeper {
+  readonly #options: CheckpointKeeperOptions;
+  #isOpen = false;
+  #timer: Disposable | undefined;
+  #keeping: Promise<void> = Promise.resolve();
+
+  constructor(options: CheckpointKeeperOptions) {
+    this.#options = options;
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    this.#keeping = this.#keep().finally(() => {
+      if (this.#isOpen) this.#timer = this.#options.clock.after(EVERY_MILLISECONDS, () => this.open());
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    this.#timer?.[Symbol.dispose]();
+    await this.#keeping;
+  }
+
+  async #keep(): Promise<void> {
+    const { store, checkpoints, uploads, log, maxBytes } = this.#options;
+    try {
+      const swept = await uploads.sweep();
+      const needed = await this.#needed();
+      const { forgotten, removed, bytes } = await checkpoints.retain({ maxBytes, isNeeded: (digest) => needed.has(digest) });
+      for (const digest of removed) await store.usage.creditCheckpoint(digest);
+      if (swept + bytes > 0) log.info({ uploads: swept, checkpoints: forgotten.length, bytes }, 'made room for checkpoints');
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'no room could be made for checkpoints');
+    }
+  }
+
+  /** Of evaluations that are not over: nobody could play them without. */
+  async #needed(): Promise<ReadonlySet<Digest>> {
+    const needed = new Set<Digest>();
+    let after: string | undefined;
+    do {
+      const page = await this.#options.store.evaluations.list({ states: ['waiting', 'running'] }, { limit: EVALUATIONS_AT_A_TIME, after });
+      for (const { request } of page.items) {
+        const order = orderSchema.safeParse(request).data;
+        for (const { digest } of order ? contentsOf(order) : []) needed.add(digest);
+      }
+      after = page.next;
+    } while (after !== undefined);
+    return needed;
+  }
+}

@@ -1,0 +1,48 @@
+import { episodesAllowed, type Quota } from '../access/quota.ts';
+
+/** What a principal may have played at the same time. */
+export type EpisodeQuota = (principal: string) => Pick<Quota, 'concurrentEpisodes'>;
+
+/**
+ * The episodes of each principal that are played at the same time, over all pools of this process: each place in a pool plays one at a time.
+ * Pools ask how far they may go, and are told when a principal that is at its bound gives something back.
+ */
+export class EpisodeBounds {
+  readonly #quotaOf: EpisodeQuota;
+  readonly #played = new Map<string, number>();
+  readonly #pools = new Set<() => void>();
+
+  constructor(quotaOf: EpisodeQuota) {
+    this.#quotaOf = quotaOf;
+  }
+
+  /** @param onRoom is called when there may be room again. */
+  join(onRoom: () => void): Disposable {
+    this.#pools.add(onRoom);
+    return { [Symbol.dispose]: () => void this.#pools.delete(onRoom) };
+  }
+
+  /** @param here places that the principal has in the pool that asks. @param wanted those that it could use there, these included. */
+  most(principal: string, here: number, wanted: number): number {
+    const elsewhere = (this.#played.get(principal) ?? 0) - here;
+    return episodesAllowed(this.#quotaOf(principal), elsewhere, wanted);
+  }
+
+  taken(principal: string): void {
+    this.#played.set(principal, (this.#played.get(principal) ?? 0) + 1);
+  }
+
+  /** @param by the pool, which shares its own places out itself. */
+  givenBack(principal: string, by: () => void): void {
+    const left = (this.#played.get(principal) ?? 0) - 1;
+    if (left > 0) this.#played.set(principal, left);
+    else this.#played.delete(principal);
+    if (this.#quotaOf(principal).concurrentEpisodes === undefined) return;
+    for (const onRoom of this.#pools) if (onRoom !== by) onRoom();
+  }
+}
+
+/** Where nobody has a bound. */
+export function noBounds(): EpisodeBounds {
+  return new EpisodeBounds(() => ({ concurrentEpisodes: undefined }));
+}

@@ -1,0 +1,116 @@
+import { describe, expect, it } from 'vitest';
+import { parseDigest, type Digest } from '../../src/kernel/ids.ts';
+import type { UploadPart } from '../../src/policy-distribution/uploads.ts';
+import { CheckpointKeeper } from '../../src/service/checkpoint-keeper.ts';
+import type { Library } from '../../src/service/library.ts';
+import { eventually } from '../support/eventually.ts';
+import { PAPER_LIBRARY, ServiceScene, submission, submitted } from '../support/service-scene.ts';
+import { SkippableClock } from '../support/skippable-clock.ts';
+import { sha256, UploadScene } from '../support/upload-scene.ts';
+
+const HOUR = 3_600_000;
+const { signal } = new AbortController();
+
+function partOf(letters: string): UploadPart {
+  const digest = parseDigest(`sha256:${sha256(letters)}`);
+  const content = { kind: 'file', name: 'policy.bin' } as const;
+  return { digest, uploader: 'pipeline', content, offset: 0, size: letters.length, bytes: pieces(letters) };
+}
+
+async function* pieces(letters: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(letters);
+}
+
+/** As a caller brings it. */
+async function brought(scene: Scene, letters: string): Promise<Digest> {
+  const part = partOf(letters);
+  await scene.files.desk(scene.store.usage, scene.gate()).receive(part, signal);
+  return part.digest;
+}
+
+class Scene extends ServiceScene implements AsyncDisposable {
+  /** That of files, which have the machine's time. */
+  readonly files: UploadScene;
+  readonly time: SkippableClock;
+
+  private constructor(files: UploadScene, time: SkippableClock) {
+    super();
+    this.files = files;
+    this.time = time;
+  }
+
+  static async open(): Promise<Scene> {
+    const time = new SkippableClock();
+    return new Scene(await UploadScene.open(time), time);
+  }
+
+  keeper(maxBytes: number | undefined): CheckpointKeeper {
+    const { checkpoints, uploads } = this.files;
+    return new CheckpointKeeper({ store: this.store, checkpoints, uploads, clock: this.time, log: this.log, maxBytes });
+  }
+
+  /** What it does at its beginning, it does every hour. */
+  async kept(maxBytes: number | undefined): Promise<void> {
+    const keeper = this.keeper(maxBytes);
+    keeper.open();
+    await keeper.close();
+  }
+
+  async has(digest: Digest): Promise<boolean> {
+    return (await this.files.checkpoints.find(digest)) !== undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.files[Symbol.asyncDispose]();
+    expect(this.time.pending, 'timers that were left').toBe(0);
+    expect(this.warnings).toEqual([]);
+  }
+}
+
+describe('the checkpoints of a server', () => {
+  it('that were not used for long make room, and are no longer charged to anybody', async () => {
+    await using scene = await Scene.open();
+    const old = await brought(scene, 'a'.repeat(100));
+    scene.time.skip(2 * HOUR);
+    const recent = await brought(scene, 'b'.repeat(100));
+    expect(await scene.store.usage.checkpointBytes('pipeline')).toBe(200);
+    await scene.kept(150);
+    expect([await scene.has(old), await scene.has(recent)]).toEqual([false, true]);
+    expect(await scene.store.usage.checkpointBytes('pipeline')).toBe(100);
+  });
+
+  it('stay while an evaluation waits for them, and without a bound', async () => {
+    await using scene = await Scene.open();
+    const wanted = await brought(scene, 'a'.repeat(100));
+    const checkpoint: Library['checkpoint'] = async (reference) => ({
+      ...(await PAPER_LIBRARY.checkpoint(reference, signal)),
+      digest: wanted,
+    });
+    const service = scene.service({}, { library: { ...PAPER_LIBRARY, checkpoint } });
+    const id = await submitted(service, submission(5));
+    scene.time.skip(3 * HOUR);
+    await scene.kept(1);
+    expect(await scene.has(wanted)).toBe(true);
+    await service.cancel(id);
+    scene.time.skip(3 * HOUR);
+    await scene.kept(undefined);
+    expect(await scene.has(wanted)).toBe(true);
+    scene.time.skip(3 * HOUR);
+    await scene.kept(1);
+    expect(await scene.has(wanted)).toBe(false);
+  });
+
+  it('that were sent in part and left are removed within an hour of their time', async () => {
+    await using scene = await Scene.open();
+    const { uploads } = scene.files;
+    const part = { ...partOf('whole'), bytes: pieces('who') };
+    await uploads.append(part, signal);
+    const keeper = scene.keeper(undefined);
+    keeper.open();
+    await eventually('it has looked for the first time', () => scene.time.pending === 1);
+    expect(await uploads.received(part.digest, 'pipeline')).toBe(3);
+    scene.time.skip(25 * HOUR);
+    await eventually('it has looked again', async () => (await uploads.received(part.digest, 'pipeline')) === 0);
+    await keeper.close();
+  });
+});

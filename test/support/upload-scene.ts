@@ -1,0 +1,48 @@
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { UsageLedger } from '../../src/evaluation-store/usage-ledger.ts';
+import type { Clock } from '../../src/kernel/clock.ts';
+import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import { Uploads } from '../../src/policy-distribution/uploads.ts';
+import { CheckpointDesk } from '../../src/service/checkpoint-desk.ts';
+import type { QuotaGate } from '../../src/service/quota-gate.ts';
+import { ServiceScene } from './service-scene.ts';
+
+const DAY_MS = 86_400_000;
+
+/** A checkpoint store with its uploads, on a directory of its own. */
+export class UploadScene implements AsyncDisposable {
+  readonly checkpoints: CheckpointStore;
+  readonly uploads: Uploads;
+  readonly #directory: string;
+
+  private constructor(directory: string, checkpoints: CheckpointStore, uploads: Uploads) {
+    this.#directory = directory;
+    this.checkpoints = checkpoints;
+    this.uploads = uploads;
+  }
+
+  static async open(clock: Clock = new ServiceScene().clock, maxBytes = 10 * 2 ** 20): Promise<UploadScene> {
+    const directory = await mkdtemp(join(tmpdir(), 'muster-test-'));
+    const limits = { maxBytes, maxFiles: 100 };
+    const checkpoints = await CheckpointStore.open({ directory: join(directory, 'store'), limits, clock });
+    const uploads = await Uploads.open(join(directory, 'uploads'), checkpoints, { maxBytes, unfinishedMs: DAY_MS }, clock);
+    return new UploadScene(directory, checkpoints, uploads);
+  }
+
+  desk(usage: UsageLedger, gate: QuotaGate = new ServiceScene().gate()): CheckpointDesk {
+    return new CheckpointDesk({ checkpoints: this.checkpoints, uploads: this.uploads, usage, gate });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.uploads[Symbol.asyncDispose]();
+    await rm(this.#directory, { recursive: true, force: true });
+  }
+}
+
+/** SHA-256 in hexadecimal digits. */
+export function sha256(bytes: string | Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
