@@ -16,7 +16,7 @@ export class OwnMuster implements AsyncDisposable {
   }
 
   /** @param settings by their path in the configuration, with dots. */
-  static async open(settings: Readonly<Record<string, string | number>>): Promise<OwnMuster> {
+  static async open(settings: Readonly<Record<string, string | number | readonly string[]>>): Promise<OwnMuster> {
     const directory = await mkdtemp(join(tmpdir(), 'muster-bench-'));
     const all = { stateDir: join(directory, 'state'), ...settings };
     const flags = Object.entries(all).map(([path, value]) => ({ name: path, path: path.split('.'), value }));
