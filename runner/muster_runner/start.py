@@ -1,12 +1,11 @@
 """Starts the runner in a fresh process, in an order that matters: channel, prints, threads, then everything that is imported."""
 
-import importlib
-import os
 import signal
 import sys
 
 from muster_runner.channel import take_channel
 from muster_runner.frames import ProtocolError
+from muster_runner.imports import import_all
 from muster_runner.prints import keep_prints
 from muster_runner.shared_memory import is_memory_shared
 
@@ -15,10 +14,6 @@ EXIT_USAGE = 64
 EXIT_MISSING_MODULE = 69
 EXIT_PROTOCOL = 70
 EXIT_OUTPUT = 74
-
-# A sandbox has a share of one processor. The libraries read these when they are imported.
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
-
 
 USAGE = """usage: runner [--import MODULE]...
 Plays episodes for Muster over stdin and stdout (docs/runner-protocol.md).
@@ -54,14 +49,6 @@ def start(arguments: list[str]) -> int:
         print(f"the output is gone: {error}", file=sys.stderr)
         return EXIT_OUTPUT
     return 0
-
-
-def import_all(modules: list[str]) -> None:
-    """@raises ImportError"""
-    for variable in THREAD_VARIABLES:
-        os.environ.setdefault(variable, "1")
-    for module in modules:
-        importlib.import_module(module)
 
 
 def modules_to_import(arguments: list[str]) -> list[str] | None:

@@ -1,7 +1,6 @@
 """A zygote: a process that holds what has been imported and loaded, and forks programs that have it, too."""
 
 import contextlib
-import importlib
 import os
 import selectors
 import signal
@@ -9,17 +8,16 @@ import socket
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
+from muster_runner.imports import import_all
 from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import Message, receive, send
 from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams, join_pages
 from muster_zygote.program import Confinement, forget_the_past, prepare, run
 from muster_zygote.settings import Settings
-
-# A sandbox has a share of one processor, and threads do not survive a fork. The libraries read these when they are imported.
-THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 
 
 @dataclass
@@ -134,12 +132,11 @@ class Image:
                 send(self.channel, {**ended, "code": os.WEXITSTATUS(status)})
 
 
-def import_all(modules: tuple[str, ...]) -> None:
-    for variable in THREAD_VARIABLES:
-        os.environ.setdefault(variable, "1")
-    for module in modules:
-        importlib.import_module(module)
-    if "muster_runner.session" in modules:
+def import_and_rehearse(modules: tuple[str, ...]) -> None:
+    """@raises whatever a module raises that cannot be imported."""
+    import_all(modules)
+    # The rehearsal's policy is a file of safetensors, which an interpreter need not have that plays other policies.
+    if "muster_runner.session" in modules and find_spec("safetensors") is not None:
         from muster_runner.rehearsal import rehearse
 
         rehearse()

@@ -12,19 +12,19 @@ import selectors
 import signal
 import socket
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Literal
 
 from muster_runner.json_fields import Object, as_choice, as_list, as_text
 from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
-from muster_zygote.image import Image, import_all, wake_on_child
+from muster_zygote.image import Image, import_and_rehearse, wake_on_child
 from muster_zygote.linux import Namespace, enter, unshare
 from muster_zygote.orders import Orders
-from muster_zygote.settings import Hierarchy, Settings
-from muster_zygote.walls import SITES, Walls
+from muster_zygote.settings import Settings
+from muster_zygote.site import open_site
+from muster_zygote.walls import Walls
 
-STREAMS = ("stdin", "stdout", "stderr")
 BASE_IMAGE = ""
 TAKEN_AWAY = {"type": "lost", "message": "its first process was killed from outside"}
 # PF_EXITING in include/linux/sched.h.
@@ -96,7 +96,7 @@ class Warden:
     def _fork_base_image(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if os.fork() == 0:
-            Image(theirs, self._settings).prepare(lambda: import_all(self._settings.imports))
+            Image(theirs, self._settings).prepare(lambda: import_and_rehearse(self._settings.imports))
         theirs.close()
         self._link(BASE_IMAGE, ours)
 
@@ -124,9 +124,7 @@ class Warden:
             return
         descriptors: list[int] = []
         try:
-            for stream in STREAMS:
-                descriptors.append(connect(token, stream))
-            descriptors += [make_group(hierarchy, name) for hierarchy in self._settings.cgroups]
+            descriptors = open_site(name, token, self._settings.cgroups)
             pid = self._fork_walls(name)
         except OSError as error:
             for descriptor in descriptors:
@@ -298,42 +296,8 @@ def fork_message(sandbox: str, command: list[str]) -> Message:
     return {"type": "fork", "sandbox": sandbox, "command": command}
 
 
-def connect(token: str, stream: str) -> int:
-    """A connection to Muster that becomes one of a program's streams. The token is told here, out of the program's sight."""
-    connection = socket.socket(socket.AF_UNIX)
-    try:
-        connection.connect(str(PurePosixPath(SITES, "_warden.sock")))
-        connection.sendall(f"{token} {stream}\n".encode())
-        if stream == "stdin":
-            connection.shutdown(socket.SHUT_WR)
-    except OSError:
-        connection.close()
-        raise
-    return connection.detach()
-
-
 def is_exiting(pid: int) -> bool:
     """Whether a process that has not been buried yet is on its way out: it waits for all others of its pid namespace to go first."""
     stat = Path(f"/proc/{pid}/stat").read_text()
     # The command's name stands in parentheses and may hold anything.
     return bool(int(stat[stat.rindex(")") + 2 :].split()[6]) & EXITING)
-
-
-def make_group(hierarchy: Hierarchy, name: str) -> int:
-    """A control group with its limits. @returns its open cgroup.procs file."""
-    os.mkdir(name, dir_fd=hierarchy.directory)
-    for file in hierarchy.files:
-        try:
-            write_control(hierarchy.directory, f"{name}/{file.name}", file.value)
-        except FileNotFoundError:
-            if not file.is_optional:
-                raise
-    return os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=hierarchy.directory)
-
-
-def write_control(directory: int, path: str, value: str) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=directory)
-    try:
-        os.write(descriptor, value.encode())
-    finally:
-        os.close(descriptor)

@@ -20,7 +20,7 @@ export interface PythonTemplateSettings extends Omit<SandboxTemplate, 'name' | '
 /** Where the runner's program stands inside. */
 export const RUNNER_INSIDE = '/muster/runner';
 /** What the runner itself consists of, beside what a template imports. */
-const RUNNER_IMPORTS = ['muster_runner.session', 'muster_runner.start', 'muster_runner.policies.safetensors_file'];
+const RUNNER_IMPORTS = ['muster_runner.session', 'muster_runner.start'];
 /** Muster's own runner needs them, whatever the template imports. */
 export const RUNNER_MODULES = ['gymnasium', 'numpy'] as const;
 const OLDEST = [3, 11] as const;

@@ -1,0 +1,16 @@
+"""Importing what a template lists, in the order that matters: before it, what the libraries read when they are imported."""
+
+import importlib
+import os
+from collections.abc import Iterable
+
+# A sandbox has a share of one processor, and threads do not survive a fork.
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+
+
+def import_all(modules: Iterable[str]) -> None:
+    """@raises whatever a module raises that cannot be imported."""
+    for variable in THREAD_VARIABLES:
+        os.environ.setdefault(variable, "1")
+    for module in modules:
+        importlib.import_module(module)

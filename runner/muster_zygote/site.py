@@ -1,0 +1,62 @@
+"""What a sandbox has outside of its walls, made before they stand: its connections to Muster, its control groups."""
+
+import os
+import socket
+from pathlib import PurePosixPath
+
+from muster_zygote.settings import Hierarchy
+from muster_zygote.walls import SITES
+
+STREAMS = ("stdin", "stdout", "stderr")
+
+
+def open_site(name: str, token: str, hierarchies: tuple[Hierarchy, ...]) -> list[int]:
+    """@returns descriptors: the program's three streams, then a cgroup.procs file in each hierarchy.
+
+    @raises OSError with none of them left open.
+    """
+    descriptors: list[int] = []
+    try:
+        for stream in STREAMS:
+            descriptors.append(connect(token, stream))
+        for hierarchy in hierarchies:
+            descriptors.append(make_group(hierarchy, name))
+    except OSError:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise
+    return descriptors
+
+
+def connect(token: str, stream: str) -> int:
+    """A connection to Muster that becomes one of a program's streams. The token is told here, out of the program's sight."""
+    connection = socket.socket(socket.AF_UNIX)
+    try:
+        connection.connect(str(PurePosixPath(SITES, "_warden.sock")))
+        connection.sendall(f"{token} {stream}\n".encode())
+        if stream == "stdin":
+            connection.shutdown(socket.SHUT_WR)
+    except OSError:
+        connection.close()
+        raise
+    return connection.detach()
+
+
+def make_group(hierarchy: Hierarchy, name: str) -> int:
+    """A control group with its limits. @returns its open cgroup.procs file."""
+    os.mkdir(name, dir_fd=hierarchy.directory)
+    for file in hierarchy.files:
+        try:
+            write_control(hierarchy.directory, f"{name}/{file.name}", file.value)
+        except FileNotFoundError:
+            if not file.is_optional:
+                raise
+    return os.open(f"{name}/cgroup.procs", os.O_WRONLY | os.O_CLOEXEC, dir_fd=hierarchy.directory)
+
+
+def write_control(directory: int, path: str, value: str) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        os.write(descriptor, value.encode())
+    finally:
+        os.close(descriptor)
