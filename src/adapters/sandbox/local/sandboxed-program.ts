@@ -1,3 +1,4 @@
+import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { ProgramInput } from './program-input.ts';
 import type { ProgramOutput } from './program-output.ts';
 
@@ -14,18 +15,12 @@ export interface SandboxedProgram {
   gone(): Promise<void>;
 }
 
+/** `usage` is of the program and those of its descendants that it has buried, and of the largest process: for want of a control group. */
 export type ProgramEnd =
   /** By signal n the code is 128 + n, as shells have it. */
-  | { readonly kind: 'exited'; readonly code: number; readonly usage?: ProgramUsage }
+  | { readonly kind: 'exited'; readonly code: number; readonly usage?: SandboxUsage }
   /** What held it ended first. `wasKilled`: by SIGKILL, which may be the memory limit's doing. */
-  | { readonly kind: 'lost'; readonly detail: string; readonly wasKilled: boolean; readonly usage?: ProgramUsage };
-
-/** What a program and those of its descendants that it has buried have used, as the kernel counts where no control group does. */
-export interface ProgramUsage {
-  readonly cpuSeconds: number;
-  /** Of the largest process. */
-  readonly peakMemoryBytes: number;
-}
+  | { readonly kind: 'lost'; readonly detail: string; readonly wasKilled: boolean; readonly usage?: SandboxUsage };
 
 /** The code of a program that SIGKILL ended, which is how the kernel enforces a memory limit. */
 export const EXIT_KILLED = 128 + 9;

@@ -1,6 +1,7 @@
+import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import { ProgramInput } from '../local/program-input.ts';
 import { ProgramOutput } from '../local/program-output.ts';
-import type { ProgramEnd, ProgramUsage, SandboxedProgram } from '../local/sandboxed-program.ts';
+import type { ProgramEnd, SandboxedProgram } from '../local/sandboxed-program.ts';
 import type { ProgramStreams } from './stream-gate.ts';
 import type { SandboxReport } from './warden-messages.ts';
 
@@ -51,7 +52,7 @@ export function endOf(report: Exclude<SandboxReport, { readonly type: 'started' 
 function usageOf({
   cpu_seconds,
   peak_memory_bytes,
-}: SandboxReport & { cpu_seconds?: number | undefined; peak_memory_bytes?: number | undefined }): { readonly usage?: ProgramUsage } {
+}: SandboxReport & { cpu_seconds?: number | undefined; peak_memory_bytes?: number | undefined }): { readonly usage?: SandboxUsage } {
   if (cpu_seconds === undefined || peak_memory_bytes === undefined) return {};
   return { usage: { cpuSeconds: cpu_seconds, peakMemoryBytes: peak_memory_bytes } };
 }
