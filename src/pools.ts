@@ -3,6 +3,8 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createBubblewrapProvider } from './adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { createGvisorProvider } from './adapters/sandbox/gvisor/gvisor-provider.ts';
+import { createKubernetesProvider } from './adapters/sandbox/kubernetes/kubernetes-provider.ts';
+import { podTemplate } from './adapters/sandbox/kubernetes/kubernetes-template.ts';
 import { pythonTemplate } from './adapters/sandbox/local/python-template.ts';
 import type { Config } from './config/config.ts';
 import type { TemplateConfig } from './config/schema.ts';
@@ -38,6 +40,7 @@ interface ProviderKind {
 const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
   bubblewrap: { open: createBubblewrapProvider, template: pythonTemplate },
   gvisor: { open: createGvisorProvider, template: pythonTemplate },
+  kubernetes: { open: createKubernetesProvider, template: podTemplate },
 };
 
 interface OpenPool {

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
 import { byteSizeSchema } from './byte-size.ts';
+import { kubernetesSchema } from './kubernetes-schema.ts';
 import { serverSchema } from './serve-schema.ts';
 import { quotasSchema, sourcesSchema, webhooksSchema, storeSchema } from './server-schema.ts';
 
@@ -57,8 +58,9 @@ const limitsSchema = z
 const templateSchema = z
   .strictObject({
     provider: z
-      .enum(['bubblewrap', 'gvisor'])
-      .describe('what makes the sandboxes: namespaces of the host’s kernel, or a kernel of their own'),
+      .enum(['bubblewrap', 'gvisor', 'kubernetes'])
+      .describe('what makes the sandboxes: namespaces of the host’s kernel, a kernel of their own, or the pods of a cluster'),
+    kubernetes: kubernetesSchema.optional(),
     python: z.union([AUTO, absolutePath], { error: 'expected "auto" or the absolute path of an interpreter' }),
     imports: z.array(moduleName).max(64).describe('modules that the runner imports before its sandbox counts as ready'),
     command: z
