@@ -74,13 +74,16 @@ function serve(client: WebSocket, executed: Executed, fault: Fault | undefined, 
     executed.stderr.resume();
   });
   const outputs = Promise.all([pump(executed.stdout, STDOUT ?? 1, client, send), pump(executed.stderr, STDERR ?? 2, client, send)]);
-  void executed.ended.then(async (code) => {
+  void finish();
+
+  async function finish(): Promise<void> {
+    const code = await executed.ended;
     await outputs;
     await onExit(code);
     // A container that was killed took the command with it, and that is all that is known.
     send(STATUS ?? 3, Buffer.from(JSON.stringify(statusOf(code ?? 137))));
     client.close(1000);
-  });
+  }
 }
 
 /** Resolves when the stream has ended. */

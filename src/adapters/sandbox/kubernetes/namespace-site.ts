@@ -128,10 +128,13 @@ export class NamespaceSite implements AsyncDisposable {
 
   #scheduleSweep(): Disposable {
     return this.#options.clock.after(SWEEP_MS, () => {
-      this.#sweep = this.#sweepOnce().then(() => {
-        if (!this.#closing.signal.aborted) this.#sweepTimer = this.#scheduleSweep();
-      });
+      this.#sweep = this.#sweepAndGoOn();
     });
+  }
+
+  async #sweepAndGoOn(): Promise<void> {
+    await this.#sweepOnce();
+    if (!this.#closing.signal.aborted) this.#sweepTimer = this.#scheduleSweep();
   }
 
   async #sweepOnce(): Promise<void> {

@@ -57,7 +57,7 @@ export function podSpec(template: SandboxTemplate, pod: PodTemplate): V1PodSpec 
   };
 }
 
-function placement(pod: PodTemplate): Partial<V1PodSpec> {
+function placement(pod: PodTemplate): Pick<V1PodSpec, 'nodeSelector' | 'tolerations' | 'imagePullSecrets'> {
   const { runtimeClassName, priorityClassName } = pod;
   return {
     nodeSelector: { ...pod.nodeSelector },
@@ -110,7 +110,8 @@ function inboxContainer(pod: PodTemplate): V1Container {
   };
 }
 
-function waiting(name: string, { image, imagePullPolicy }: PodTemplate): V1Container {
+/** What both containers have in common. */
+function waiting(name: string, { image, imagePullPolicy }: PodTemplate) {
   return { name, image, imagePullPolicy, command: ['/bin/sh', '-c', HOLD], securityContext: LOCKED };
 }
 
