@@ -85,6 +85,12 @@ export class KubernetesGround implements SandboxGround {
     throw new Error('nobody counts what the sandbox uses');
   }
 
+  /** What the next Muster does at its start. @returns what was left for it. */
+  async sweep(): Promise<readonly SandboxId[]> {
+    await using provider = this.provider();
+    return await provider.sweep(new AbortController().signal);
+  }
+
   async crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]> {
     const order = JSON.stringify({ owner: this.newOwner(), commands, pod: this.pod });
     const child = spawn(process.execPath, [CRASHING_OWNER, order], { stdio: ['pipe', 'pipe', 'inherit'] });

@@ -43,7 +43,10 @@ interface Pod {
   readonly directory: string;
   readonly programs: Set<SandboxedProgram>;
   readonly helpers: Set<() => void>;
+  /** Programs that are being started. */
+  readonly starts: Set<Promise<unknown>>;
   cgroup: SandboxCgroup | undefined;
+  isEnding: boolean;
 }
 
 /**
@@ -102,12 +105,31 @@ export class SimulatedNode implements AsyncDisposable {
   async start(name: string): Promise<void> {
     const id = parseSandboxId(`p${(this.#count += 1)}`);
     const directory = path.join(ownerDirectory(this.#stateDir, this.#owner), id);
-    this.#pods.set(name, { id, directory, programs: new Set(), helpers: new Set(), cgroup: undefined });
+    this.#pods.set(name, {
+      id,
+      directory,
+      programs: new Set(),
+      helpers: new Set(),
+      starts: new Set(),
+      cgroup: undefined,
+      isEnding: false,
+    });
     await mkdir(path.join(directory, 'inbox'), { recursive: true });
   }
 
   async run(name: string, command: readonly string[], image: SimulatedImage, container: ContainerTemplate): Promise<Executed> {
     const pod = this.#podOf(name);
+    const start = this.#launch(pod, command, image, container);
+    pod.starts.add(start);
+    try {
+      const program = await start;
+      return { stdin: program.stdin, stdout: program.stdout, stderr: program.stderr, ended: this.#ended(program) };
+    } finally {
+      pod.starts.delete(start);
+    }
+  }
+
+  async #launch(pod: Pod, command: readonly string[], image: SimulatedImage, container: ContainerTemplate): Promise<SandboxedProgram> {
     const { directory, id } = pod;
     const rest = { name: 'pod', command, mounts: image.mounts, demands: [] };
     const template = {
@@ -121,7 +143,8 @@ export class SimulatedNode implements AsyncDisposable {
     const site = { id, directory, inbox: path.join(directory, 'inbox'), cgroup: pod.cgroup };
     const { program } = await this.#runtime.start(site, template, new AbortController().signal);
     pod.programs.add(program);
-    return { stdin: program.stdin, stdout: program.stdout, stderr: program.stderr, ended: this.#ended(program) };
+    if (pod.isEnding) program.kill();
+    return program;
   }
 
   /** In the container that may write the inbox. */
@@ -166,6 +189,8 @@ export class SimulatedNode implements AsyncDisposable {
   async remove(name: string): Promise<void> {
     const pod = this.#pods.get(name);
     if (!pod) return;
+    pod.isEnding = true;
+    await Promise.allSettled(pod.starts);
     this.kill(name);
     await Promise.all([...pod.programs].map((program) => program.ended));
     if (!pod.cgroup) await Promise.all([...pod.programs].map((program) => program.gone()));
@@ -192,7 +217,7 @@ export class SimulatedNode implements AsyncDisposable {
 
   #podOf(name: string): Pod {
     const pod = this.#pods.get(name);
-    if (!pod) throw new Error(`no pod ${name} runs here`);
+    if (!pod || pod.isEnding) throw new Error(`no pod ${name} runs here`);
     return pod;
   }
 }

@@ -48,6 +48,8 @@ export class SimulatedPods {
   readonly #images: ReadonlyMap<string, SimulatedImage>;
   readonly #removals = new Map<string, Promise<void>>();
   readonly #scheduled = new Set<string>();
+  /** Pods on a node that nobody hears of any more. */
+  readonly #lost = new Set<string>();
   capacity: Capacity = { pods: 100_000, memoryBytes: 1e15 };
 
   /** @param node undefined: pods have no processes, and nothing can be executed in them. */
@@ -77,14 +79,15 @@ export class SimulatedPods {
       }));
     }
     if (graceSeconds === 0 || !isOnNode) this.#store.remove(PODS, name);
-    // A node that is lost hears nothing of it.
+    // A node that is lost hears nothing of it until it is back, and finds that the record is gone.
+    if (graceSeconds === 0) this.#lost.delete(name);
     if (isOnNode && !this.#lost.has(name)) this.#removal(name);
     return pod;
   }
 
-  readonly #lost = new Set<string>();
-
+  /** Nothing happens to a pod that is gone. */
   strike(name: string, disaster: Disaster): void {
+    if (!this.#store.find(PODS, name)) return;
     switch (disaster) {
       case 'evicted':
         this.#node?.kill(name);
