@@ -100,6 +100,11 @@ export class EvaluationScene implements AsyncDisposable {
     return evaluate(this.context, request, options);
   }
 
+  /** Resolves when sandboxes can be made, as they can in memory at once. */
+  started(): Promise<void> {
+    return this.#pool.started();
+  }
+
   /** Every sandbox that was made so far and has a live runner or had one. */
   get sandboxes(): readonly Sandbox[] {
     return [...this.#sandboxes.values()];

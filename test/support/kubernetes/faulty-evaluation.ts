@@ -26,10 +26,16 @@ export type Ending = { readonly kind: 'official'; readonly official: string } | 
 export async function evaluateOnPods(ground: KubernetesGround, sandboxes = 3): Promise<Ending> {
   const clock = new HurriedClock(HURRY);
   const provider = createKubernetesProvider({ owner: ground.newOwner(), clock, log: (message) => void ground.log.push(message) });
-  const template = { ...TEMPLATE, command: ['perl', '/opt/runners/tiny-runner.pl'], limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 28 }, pod: ground.pod };
+  const template = {
+    ...TEMPLATE,
+    command: ['perl', '/opt/runners/tiny-runner.pl'],
+    limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 28 },
+    pod: ground.pod,
+  };
   const pool = { maxCreationFailures: 1000, readySeconds: 600, heartbeatSeconds: 600 };
   try {
     await using scene = new EvaluationScene({ provider, template, clock, sandboxes, pool, evaluation: PATIENT });
+    await scene.started();
     const summary: Summary = await scene.evaluate(SUITE, {}, checkpointIn(ground.stateDir));
     return { kind: 'official', official: JSON.stringify(summary.official) };
   } catch (error) {

@@ -32,12 +32,13 @@ const DISASTERS: readonly Disaster[] = ['evicted', 'preempted', 'container-kille
 
 /** What one request meets, if the dice say so. Refusals that nobody would repeat are not among it: those end an evaluation, as they should. */
 export function randomFaults(random: () => number, share: number): FaultPlan {
-  return ({ kind, method }: Asked) => {
+  return ({ kind, method, path }: Asked) => {
     if (random() >= share) return undefined;
     const faults = kind === 'call' ? CALL_FAULTS : kind === 'watch' ? WATCH_FAULTS : EXEC_FAULTS;
     const fault = pick(faults, random);
-    // Only a creation can meet what it has made before.
-    return fault.kind === 'status' && fault.code === 409 && method !== 'POST' ? undefined : fault;
+    // Only the creation of a pod can meet what it has made before.
+    const isCreation = method === 'POST' && path.endsWith('/pods');
+    return fault.kind === 'status' && fault.code === 409 && !isCreation ? undefined : fault;
   };
 }
 

@@ -5,8 +5,20 @@ import type { SimulatedImage } from './simulated-node.ts';
 /** What deploy/docker/runner.Dockerfile makes, of this machine's own files: the runner, Python, and what the examples import. */
 export async function runnerImage(): Promise<{ readonly image: SimulatedImage; readonly python: string }> {
   const limits = { memoryBytes: 2 ** 30, processes: 32, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 1 };
-  const settings = { python: 'auto', imports: [], environment: {}, mounts: [], network: 'none', limits, demands: [], start: 'plain' } as const;
+  const settings = {
+    python: 'auto',
+    imports: [],
+    environment: {},
+    mounts: [],
+    network: 'none',
+    limits,
+    demands: [],
+    start: 'plain',
+  } as const;
   const { command, mounts } = await pythonTemplate('image', settings, PROJECT_DIRECTORY, new AbortController().signal);
   const target = '/opt/muster/runner';
-  return { image: { mounts: mounts.map((mount) => (mount.target === RUNNER_INSIDE ? { ...mount, target } : mount)) }, python: command[0] ?? '' };
+  return {
+    image: { mounts: mounts.map((mount) => (mount.target === RUNNER_INSIDE ? { ...mount, target } : mount)) },
+    python: command[0] ?? '',
+  };
 }

@@ -66,22 +66,26 @@ describe('an evaluation on pods, whatever goes wrong', () => {
     },
   );
 
-  it(`ends with the same official result, or with nothing scored, in ${RUNS} random mixtures`, { timeout: 60_000 + RUNS * 20_000 }, async () => {
-    for (let run = 0; run < RUNS; run += 1) {
-      const random = seededRandom(SEED + run);
-      const plan = randomFaults(random, 0.1);
-      ground.simulator.faults.plan((asked) => {
-        if (asked.kind === 'exec' && random() < 0.15) strikeSoon(ground, asked.path, randomDisaster(random));
-        return plan(asked);
-      });
-      const ending = await evaluateOnPods(ground);
-      if (ending.kind === 'official') expect(ending, `run ${run}`).toEqual(undisturbed);
-      else expect(ending.code, `run ${run}`).toMatch(/^(sandbox|kubernetes|pool)\./);
-      ground.simulator.faults.plan(() => undefined);
-      await ground.sweep();
-      expect(await ground.traces(), `run ${run}`).toEqual([]);
-    }
-  });
+  it(
+    `ends with the same official result, or with nothing scored, in ${RUNS} random mixtures`,
+    { timeout: 60_000 + RUNS * 20_000 },
+    async () => {
+      for (let run = 0; run < RUNS; run += 1) {
+        const random = seededRandom(SEED + run);
+        const plan = randomFaults(random, 0.1);
+        ground.simulator.faults.plan((asked) => {
+          if (asked.kind === 'exec' && random() < 0.15) strikeSoon(ground, asked.path, randomDisaster(random));
+          return plan(asked);
+        });
+        const ending = await evaluateOnPods(ground);
+        if (ending.kind === 'official') expect(ending, `run ${run}`).toEqual(undisturbed);
+        else expect(ending.code, `run ${run}`).toMatch(/^(sandbox|kubernetes|pool)\./);
+        ground.simulator.faults.plan(() => undefined);
+        await ground.sweep();
+        expect(await ground.traces(), `run ${run}`).toEqual([]);
+      }
+    },
+  );
 });
 
 /** At the so many-th exec, the pod that it is for. */
