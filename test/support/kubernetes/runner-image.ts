@@ -18,7 +18,7 @@ export async function runnerImage(): Promise<{ readonly image: SimulatedImage; r
   const { command, mounts } = await pythonTemplate('image', settings, PROJECT_DIRECTORY, new AbortController().signal);
   const target = '/opt/muster/runner';
   return {
-    image: { mounts: mounts.map((mount) => (mount.target === RUNNER_INSIDE ? { ...mount, target } : mount)) },
+    image: { mounts: mounts.map((mount) => ({ source: mount.source, target: mount.target === RUNNER_INSIDE ? target : mount.target })) },
     python: command[0] ?? '',
   };
 }

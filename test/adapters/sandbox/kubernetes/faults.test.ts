@@ -70,6 +70,7 @@ describe('an evaluation on pods, whatever goes wrong', () => {
     `ends with the same official result, or with nothing scored, in ${RUNS} random mixtures`,
     { timeout: 60_000 + RUNS * 20_000 },
     async () => {
+      const endings: Ending[] = [];
       for (let run = 0; run < RUNS; run += 1) {
         const random = seededRandom(SEED + run);
         const plan = randomFaults(random, 0.1);
@@ -77,13 +78,16 @@ describe('an evaluation on pods, whatever goes wrong', () => {
           if (asked.kind === 'exec' && random() < 0.15) strikeSoon(ground, asked.path, randomDisaster(random));
           return plan(asked);
         });
-        const ending = await evaluateOnPods(ground);
-        if (ending.kind === 'official') expect(ending, `run ${run}`).toEqual(undisturbed);
-        else expect(ending.code, `run ${run}`).toMatch(/^(sandbox|kubernetes|pool)\./);
+        endings.push(await evaluateOnPods(ground));
         ground.simulator.faults.plan(() => undefined);
         await ground.sweep();
         expect(await ground.traces(), `run ${run}`).toEqual([]);
       }
+
+      const official = endings.filter(({ kind }) => kind === 'official');
+      // All others ended with a typed infrastructure error: anything else would have been thrown.
+      expect(official.length).toBeGreaterThan(RUNS / 2);
+      expect(new Set(official.map((ending) => JSON.stringify(ending)))).toEqual(new Set([JSON.stringify(undisturbed)]));
     },
   );
 });
