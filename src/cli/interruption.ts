@@ -9,6 +9,13 @@ export interface Interruption extends Disposable {
   readonly signal: AbortSignal;
 }
 
+/** Why the work was ended; the person has been told. */
+export class Interrupted extends DOMException {
+  constructor(by: string) {
+    super(by, 'AbortError');
+  }
+}
+
 interface Streams {
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream;
@@ -22,9 +29,9 @@ export function interruption({ stdout, stderr }: Streams, meaning = 'finishing w
   const onSignal = (name: NodeJS.Signals): void => {
     if (controller.signal.aborted) process.exit(EXIT_CODES.interrupted);
     stderr.write(`\nmuster: ${name}: ${meaning}\n`);
-    controller.abort(new DOMException(`interrupted by ${name}`, 'AbortError'));
+    controller.abort(new Interrupted(`interrupted by ${name}`));
   };
-  const onUnread = (): void => controller.abort(new DOMException('nobody reads stdout any more', 'AbortError'));
+  const onUnread = (): void => controller.abort(new Interrupted('nobody reads stdout any more'));
   for (const name of SIGNALS) process.on(name, onSignal);
   stdout.on('error', onUnread);
   return {

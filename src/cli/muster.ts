@@ -9,6 +9,7 @@ import { doctorCommand } from './doctor-command.ts';
 import { errorReport } from './error-report.ts';
 import { evalCommand } from './eval-command.ts';
 import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
+import { Interrupted } from './interruption.ts';
 import { heedOutputErrors, print } from './output.ts';
 import { planCommand } from './plan-command.ts';
 import { serve } from '../serve.ts';
@@ -60,6 +61,7 @@ function packageVersion(): string {
 async function report(error: unknown): Promise<number> {
   // Commander has printed its own message by now; help and version end with 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.badInput;
+  if (error instanceof Interrupted) return EXIT_CODES.interrupted;
   await print(process.stderr, errorReport(error));
   return exitCodeOf(error);
 }

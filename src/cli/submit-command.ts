@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { resolve } from 'node:path';
 import { Command } from 'commander';
-import type { NewEvaluation } from '../client/muster-client.ts';
+import type { SubmitOptions } from '../client/muster-client.ts';
+import type { NewEvaluation } from '../client/request-bodies.ts';
+import { broughtCheckpoint } from './bring-checkpoint.ts';
 import { EXIT_CODES } from './exit-code.ts';
 import { collect, wholeNumber } from './flag-values.ts';
 import { interruption } from './interruption.ts';
@@ -27,10 +28,16 @@ export type SuiteToSend = (nameOrPath: string) => Promise<NewEvaluation['suite']
 export function submitCommand(connect: Connect, suiteToSend: SuiteToSend): Command {
   const command = new Command('submit')
     .summary('have a server evaluate checkpoints')
-    .description('Submits an evaluation for each checkpoint, and prints their ids.')
+    .description(
+      'Submits an evaluation for each checkpoint, and prints their ids. The server is sent the checkpoints that it does not have.',
+    )
     .argument('<suite>', 'suite file (YAML or JSON), or the name of a suite that the server has')
-    .requiredOption('-c, --checkpoint <path>', "path on the server's machine; give it again for further ones", collect)
-    .option('--baseline <path>', 'compare each with this checkpoint')
+    .requiredOption(
+      '-c, --checkpoint <checkpoint>',
+      'file or directory of this machine, or a URI or SHA-256 that the server knows; give it again for further ones',
+      collect,
+    )
+    .option('--baseline <checkpoint>', 'compare each with this one')
     .option('--run <name>', 'the training run that they belong to')
     .option('--step <number>', 'how far the run had got', wholeNumber)
     .option('--no-cache', 'play every episode anew')
@@ -38,31 +45,25 @@ export function submitCommand(connect: Connect, suiteToSend: SuiteToSend): Comma
     .option('-w, --watch', 'wait for the answers');
   return addServerFlags(addStopFlags(command)).action(async (suite: string, flags: SubmitFlags) => {
     using interrupt = interruption(process, 'no longer waiting; what was submitted goes on');
+    const { signal } = interrupt;
     const client = connect(flags);
     const sent = await suiteToSend(suite);
-    for (const path of flags.checkpoint) {
-      const idempotencyKey = flags.key === undefined || flags.checkpoint.length > 1 ? randomUUID() : flags.key;
-      const { id } = await client.submit(bodyOf(sent, path, flags), { idempotencyKey, signal: interrupt.signal });
+    const { run, step: version, cache } = flags;
+    const stop = stopOverride(flags);
+    const baseline = flags.baseline === undefined ? undefined : await broughtCheckpoint(client, flags.baseline, signal);
+    for (const given of flags.checkpoint) {
+      const checkpoint = await broughtCheckpoint(client, given, signal);
+      const options: SubmitOptions = { run, version, cache, stop, baseline, idempotencyKey: keyOf(flags), signal };
+      const { id } = await client.submit(checkpoint, sent, options);
       if (flags.watch !== true) await print(process.stdout, flags.json ? `${JSON.stringify({ id })}\n` : `${id}\n`);
       else {
-        const exitCode = await watched(client, id, flags.json === true, interrupt.signal);
+        const exitCode = await watched(client, id, flags.json === true, signal);
         if (exitCode !== EXIT_CODES.done) process.exitCode = exitCode;
       }
     }
   });
 }
 
-function bodyOf(suite: NewEvaluation['suite'], path: string, flags: SubmitFlags): NewEvaluation {
-  const labels = {
-    ...(flags.run === undefined ? {} : { run: flags.run }),
-    ...(flags.step === undefined ? {} : { version: flags.step }),
-  };
-  const stop = stopOverride(flags);
-  return {
-    suite,
-    checkpoint: { uri: resolve(path), ...labels },
-    ...(flags.baseline === undefined ? {} : { baseline: { uri: resolve(flags.baseline) } }),
-    ...(stop ? { stop } : {}),
-    cache: flags.cache ? 'on' : 'off',
-  };
+function keyOf({ key, checkpoint }: SubmitFlags): string {
+  return key === undefined || checkpoint.length > 1 ? randomUUID() : key;
 }

@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { summarySchema } from '../../src/orchestrator/summary.ts';
+import { sha256 } from '../support/upload-scene.ts';
 import { MusterServer, suiteOf } from './muster-server.ts';
 import { CARTPOLE, LATE, SOURCES, Stage } from './stage.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';
@@ -128,12 +130,15 @@ describe('muster serve', () => {
 });
 
 describe('the commands that speak to a server', () => {
-  it('submit, watch, list and cancel evaluations, and scale pools', async () => {
+  it('bring a checkpoint, submit, watch, list and cancel evaluations, and scale pools', async () => {
     await using stage = await Stage.open();
-    const server = await MusterServer.start(stage, await configOf(stage));
+    // Callers may name no path of the server's machine: what they evaluate is sent.
+    const server = await MusterServer.start(stage, await stage.write('plain.json', { server: { port: 0 }, pool: { max: 2 } }));
     const at = ['--server', server.url];
     const submitted = await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '7', ...at]);
     expect(submitted).toMatchObject({ exitCode: 0, stderr: '' });
+    const digest = sha256(await readFile(LATE));
+    expect((await fetch(`${server.url}/v1/checkpoints/${digest}`, { method: 'HEAD' })).status).toBe(200);
     const id = submitted.stdout.trim();
     const watched = await stage.run(['watch', id, ...at]);
     expect(watched.exitCode).toBe(0);
