@@ -12,6 +12,7 @@ import { Ground } from './ground.ts';
 import { systemClock } from './kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from './kernel/ids.ts';
+import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import { OrderLibrary } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
 import { endedCounter, figureRoutes, measure } from './server/figures.ts';
@@ -19,11 +20,13 @@ import { createHttpServer } from './server/http-server.ts';
 import { identifyByToken, identifyLocal } from './server/identify.ts';
 import type { Reason } from './server/operation-routes.ts';
 import { poolRoutes } from './server/pool-routes.ts';
+import { suiteRoutes } from './server/suite-routes.ts';
 import { auditRoute, tokenRoutes } from './server/token-routes.ts';
 import { CheckpointDesk } from './service/checkpoint-desk.ts';
 import { CheckpointKeeper } from './service/checkpoint-keeper.ts';
 import { EpisodeBounds } from './service/episode-bounds.ts';
 import { EvaluationService } from './service/evaluation-service.ts';
+import type { Library } from './service/library.ts';
 import { PoolDesk } from './service/pool-desk.ts';
 import { QuotaGate } from './service/quota-gate.ts';
 import { WebhookDeliverer } from './service/webhook-deliverer.ts';
@@ -58,14 +61,16 @@ export async function serve(config: Config): Promise<RunningServer> {
   const registry = new Registry();
   const webhooks = createDeliverer(config, store, ground);
   const countEnded = endedCounter(registry);
-  const service = createService({ store, ground, desk, gate }, (state) => {
+  const source = sourceForCallers(config, systemClock);
+  const library = new OrderLibrary(ground, { source, uploaded: (digest) => ground.checkpoints.find(digest) });
+  const service = createService({ store, ground, desk, gate, source, library }, (state) => {
     countEnded(state);
     webhooks.look();
   });
   measure(registry, service, desk);
   collectDefaultMetrics({ register: registry });
   const checkpointDesk = new CheckpointDesk({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate });
-  const app = await createApp({ store, ground, desk, service, registry, checkpointDesk });
+  const app = await createApp({ store, ground, desk, service, registry, checkpointDesk, library });
   const keeper = new CheckpointKeeper({
     store,
     checkpoints: ground.checkpoints,
@@ -95,9 +100,14 @@ interface Parts {
 }
 
 function createApp(
-  parts: Parts & { readonly service: EvaluationService; readonly registry: Registry; readonly checkpointDesk: CheckpointDesk },
+  parts: Parts & {
+    readonly service: EvaluationService;
+    readonly registry: Registry;
+    readonly checkpointDesk: CheckpointDesk;
+    readonly library: Library;
+  },
 ): ReturnType<typeof createHttpServer> {
-  const { store, ground, desk, service, registry, checkpointDesk } = parts;
+  const { store, ground, desk, service, registry, checkpointDesk, library } = parts;
   const { server } = ground.config;
   return createHttpServer({
     service,
@@ -111,6 +121,7 @@ function createApp(
     readiness: () => readiness(service, store),
     checkpoints: checkpointDesk,
     more: [
+      (routes) => suiteRoutes(routes, library),
       (routes) => poolRoutes(routes, desk),
       (routes) => figureRoutes(routes, registry),
       (routes) => tokenRoutes(routes, (principal) => new TokenOffice(store, systemClock, principal)),
@@ -120,17 +131,23 @@ function createApp(
 }
 
 function createService(
-  { store, ground, desk, gate }: Parts & { readonly gate: QuotaGate },
+  {
+    store,
+    ground,
+    desk,
+    gate,
+    source,
+    library,
+  }: Parts & { readonly gate: QuotaGate; readonly source: CheckpointSource; readonly library: Library },
   onConcluded: (state: FinalState) => void,
 ): EvaluationService {
   const { config } = ground;
   const { server } = config;
-  const source = sourceForCallers(config, systemClock);
   return new EvaluationService({
     store,
     gate,
     player: new OrderPlayer(ground, source),
-    library: new OrderLibrary(ground, { source, uploaded: (digest) => ground.checkpoints.find(digest) }),
+    library,
     assertWebhookUrl: webhooksOf(config, systemClock).assertUrl,
     owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),
     clock: systemClock,

@@ -41,19 +41,20 @@ export function connect(url = process.env['MUSTER_URL'] ?? '', options: Connecti
 }
 
 /** A person waits at a shell: long enough for a server to start again. */
-const SHELL_PATIENCE_MILLISECONDS = 30_000;
+const SHELL_PATIENCE_SECONDS = 30;
 
 export interface ServerAddress {
   readonly server?: string;
   readonly config?: string;
   readonly plainHttp?: boolean;
+  readonly patienceSeconds?: number;
 }
 
 /** For a command: a client of the server that flags name, or MUSTER_URL, or of the one that the configuration would start here. */
-export function clientFor({ server, config, plainHttp }: ServerAddress): MusterClient {
+export function clientFor({ server, config, plainHttp, patienceSeconds = SHELL_PATIENCE_SECONDS }: ServerAddress): MusterClient {
   return connect(server ?? process.env['MUSTER_URL'] ?? configuredUrl(config), {
     plainHttp,
-    retry: { patienceMilliseconds: SHELL_PATIENCE_MILLISECONDS },
+    retry: { patienceMilliseconds: 1000 * patienceSeconds },
   });
 }
 
@@ -72,7 +73,7 @@ export async function suiteToSend(nameOrPath: string): Promise<NewEvaluation['su
 }
 
 /** @throws InputError when the suite is wrong, or brings modules: only those that the server has a name for can. */
-async function readSuite(path: string): Promise<NewEvaluation['suite']> {
+export async function readSuite(path: string): Promise<NewEvaluation['suite']> {
   const suite = parseSuite(await readSuiteFile(path));
   if (suite.files === undefined) return suite;
   throw new InputError(

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
+import { openBatch } from '../batch-input.ts';
 import { doctorChecks } from '../doctor-checks.ts';
 import { configuration, Muster } from '../main.ts';
 import { plan } from '../plan.ts';
@@ -39,7 +40,8 @@ program.addCommand(
   planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)).copyInheritedSettings(program),
 );
 program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
-for (const command of [submitCommand(clientFor, suiteToSend), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
+const submitGround = { connect: clientFor, suiteToSend, openBatch };
+for (const command of [submitCommand(submitGround), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
   program.addCommand(command.copyInheritedSettings(program));
 program.addCommand(poolCommand(clientFor).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));

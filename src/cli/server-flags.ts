@@ -12,8 +12,8 @@ export interface ServerFlags {
   readonly json?: true;
 }
 
-/** Opens a client for the flags. */
-export type Connect = (flags: ServerFlags) => MusterClient;
+/** Opens a client for the flags. @param patienceSeconds how long trouble that passes is waited out, in place of a person's patience. */
+export type Connect = (flags: ServerFlags & { readonly patienceSeconds?: number }) => MusterClient;
 
 export function addServerFlags(command: Command): Command {
   return command

@@ -14,6 +14,7 @@ import {
   type EvaluationResource,
 } from '../server/evaluation-schemas.ts';
 import { type Pool, type PoolChange, poolListSchema, poolSchema } from '../server/pool-schemas.ts';
+import { suiteResourceSchema } from '../server/suite-routes.ts';
 import { issuedTokenSchema, type newTokenSchema, tokenPageSchema, tokenSchema, type Token } from '../server/token-schemas.ts';
 import { runningFiguresSchema, type RunningFigures } from '../service/running-figures.ts';
 import { answerOf, isComparisonSummary } from './answer-of.ts';
@@ -200,6 +201,11 @@ export class MusterClient {
   /** Sends a checkpoint that the server does not have. @returns its digest, which it may be named by from now on. */
   upload(path: string, { signal = NEVER, onUpload }: Pick<Submitting, 'signal' | 'onUpload'> = {}): Promise<Digest> {
     return this.#uploader.bring(path, { signal, onProgress: onUpload });
+  }
+
+  /** What a suite is that the server has a name for. */
+  suite(name: string, signal?: AbortSignal): Promise<z.infer<typeof suiteResourceSchema>> {
+    return this.#calls.ask(suiteResourceSchema, { method: 'GET', path: `/v1/suites/${encodeURIComponent(name)}`, signal });
   }
 
   async pools(signal?: AbortSignal): Promise<readonly Pool[]> {

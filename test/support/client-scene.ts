@@ -2,8 +2,12 @@ import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { Calls, type CallsOptions } from '../../src/client/calls.ts';
 import { MusterClient } from '../../src/client/muster-client.ts';
 import { DEFAULT_RETRY } from '../../src/client/patience.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import type { ServiceConfig } from '../../src/service/evaluation-service.ts';
+import type { Library } from '../../src/service/library.ts';
+import { suiteRoutes } from '../../src/server/suite-routes.ts';
 import { ServerScene } from './server-scene.ts';
-import { ServiceScene } from './service-scene.ts';
+import { PAPER_LIBRARY, ServiceScene } from './service-scene.ts';
 import { UploadScene } from './upload-scene.ts';
 
 /** A server on a real socket, over a store in memory and a scripted player, on a clock that tests move. */
@@ -12,17 +16,26 @@ export class ClientScene implements AsyncDisposable {
   readonly files: UploadScene;
   readonly url: string;
 
-  private constructor(server: ServerScene, files: UploadScene, url: string) {
+  /** The suites that the server has a name for say something else from now on. */
+  readonly rewriteSuites: () => void;
+
+  private constructor(server: ServerScene, files: UploadScene, url: string, rewriteSuites: () => void) {
+    this.rewriteSuites = rewriteSuites;
     this.server = server;
     this.files = files;
     this.url = url;
   }
 
-  static async open(): Promise<ClientScene> {
-    const scene = new ServiceScene();
+  static async open(scene = new ServiceScene(), config: Partial<ServiceConfig> = {}): Promise<ClientScene> {
     const files = await UploadScene.open(scene.clock);
-    const server = await ServerScene.open({}, { checkpoints: files.desk(scene.store.usage, scene.gate()) }, scene);
-    return new ClientScene(server, files, await server.app.listen({ host: '127.0.0.1', port: 0 }));
+    const checkpoints = files.desk(scene.store.usage, scene.gate());
+    const edition = { of: 'suites' };
+    const library: Pick<Library, 'suite'> = {
+      suite: async (...asked) => ({ ...(await PAPER_LIBRARY.suite(...asked)), digest: digestOf(edition.of) }),
+    };
+    const server = await ServerScene.open(config, { checkpoints, more: [(app) => suiteRoutes(app, library)] }, scene);
+    const url = await server.app.listen({ host: '127.0.0.1', port: 0 });
+    return new ClientScene(server, files, url, () => (edition.of = 'suites, second edition'));
   }
 
   calls(url = this.url): Calls {
