@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { assertAccessFits } from './access/loopback.ts';
-import { quotaOf, type Quota } from './access/quota.ts';
 import { TokenOffice } from './access/token-office.ts';
-import { openUploads, sourceForCallers } from './caller-checkpoints.ts';
+import { openUploads } from './caller-checkpoints.ts';
 import type { Config } from './config/config.ts';
 import type { FinalState } from './evaluation-store/evaluation-record.ts';
 import type { EvaluationStore } from './evaluation-store/evaluation-store.ts';
@@ -13,6 +12,7 @@ import { systemClock } from './kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from './kernel/ids.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
+import { liveQuotas, liveServiceConfig, liveSource, liveWebhooks, webhookSecret } from './live-settings.ts';
 import { OrderLibrary } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
 import { endedCounter, figureRoutes, measure } from './server/figures.ts';
@@ -31,13 +31,16 @@ import { PoolDesk } from './service/pool-desk.ts';
 import { QuotaGate } from './service/quota-gate.ts';
 import { WebhookDeliverer } from './service/webhook-deliverer.ts';
 import { openEvaluationStore } from './stores.ts';
-import { webhooksOf } from './webhook-sender.ts';
+import { reload, type Reload } from './reload.ts';
+import type { Webhooks } from './webhook-sender.ts';
 
 /** The composition root of `muster serve`. */
 
 export interface RunningServer {
   /** Where it listens: `http://127.0.0.1:7677`. */
   readonly url: string;
+  /** Reads the configuration anew; one that cannot be used is refused, and the one in force stays. */
+  reload(): Promise<Reload>;
   /** Begins nothing more, waits for what is played as long as the configuration allows, gives back the rest, and closes everything. */
   close(): Promise<void>;
 }
@@ -45,25 +48,29 @@ export interface RunningServer {
 /**
  * Opens the store, goes on with what was left in it, and listens.
  *
+ * @param read reads the configuration, at the start and whenever it is to be read anew.
  * @throws InputError when the configuration cannot be used, another process has the store, or the port is taken; InfrastructureError when
  * the machine or the database fails.
  */
-export async function serve(config: Config): Promise<RunningServer> {
-  const { server, checkpoints } = config;
+export async function serve(read: () => Config): Promise<RunningServer> {
+  const config = read();
+  const { server } = config;
   assertAccessFits(server.access, server.host);
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openEvaluationStore(config, systemClock));
   const ground = opening.use(await Ground.open(config));
   const uploads = await openUploads(config, ground.checkpoints, systemClock);
-  const quotas = (principal: string): Quota => quotaOf(config.quotas, principal);
+  const quotas = liveQuotas(ground);
+  const bounds = new EpisodeBounds(quotas);
   const gate = new QuotaGate({ usage: store.usage, quotaOf: quotas, clock: systemClock });
-  const desk = new PoolDesk(ground.pools, store.audit, systemClock, new EpisodeBounds(quotas));
+  const desk = new PoolDesk(ground.pools, store.audit, systemClock, bounds);
   const registry = new Registry();
-  const webhooks = createDeliverer(config, store, ground);
+  const webhookSite = liveWebhooks(ground, systemClock);
+  const webhooks = createDeliverer(store, ground, webhookSite);
   const countEnded = endedCounter(registry);
-  const source = sourceForCallers(config, systemClock);
+  const source = liveSource(ground, systemClock);
   const library = new OrderLibrary(ground, { source, uploaded: (digest) => ground.checkpoints.find(digest) });
-  const service = createService({ store, ground, desk, gate, source, library }, (state) => {
+  const service = createService({ store, ground, desk, gate, source, library, webhookSite }, (state) => {
     countEnded(state);
     webhooks.look();
   });
@@ -77,7 +84,7 @@ export async function serve(config: Config): Promise<RunningServer> {
     uploads,
     clock: systemClock,
     log: ground.log,
-    maxBytes: checkpoints.keptBytes === 'unlimited' ? undefined : checkpoints.keptBytes,
+    maxBytes: () => keptBytes(ground),
   });
   keeper.open();
   opening.defer(() => keeper.close());
@@ -87,10 +94,14 @@ export async function serve(config: Config): Promise<RunningServer> {
   webhooks.open();
   opening.defer(() => webhooks.close());
   service.open();
-  opening.defer(() => service.drain(server.drainSeconds * 1000));
+  opening.defer(() => service.drain(ground.config.server.drainSeconds * 1000));
   const url = await listen(config, (host, port) => app.listen({ host, port }));
   const opened = opening.move();
-  return { url, close: () => opened.disposeAsync() };
+  return {
+    url,
+    reload: () => reload({ read, ground, desk, bounds, webhooks }),
+    close: () => opened.disposeAsync(),
+  };
 }
 
 interface Parts {
@@ -115,7 +126,9 @@ function createApp(
     log: ground.log,
     version: packageVersion(),
     maxBodyBytes: server.maxBodyBytes,
-    maxWaitSeconds: server.maxWaitSeconds,
+    get maxWaitSeconds() {
+      return ground.config.server.maxWaitSeconds;
+    },
     identify: server.access === 'off' ? identifyLocal : identifyByToken(store.tokens, systemClock),
     requestsPerMinute: server.requestsPerMinute === 'unlimited' ? undefined : server.requestsPerMinute,
     readiness: () => readiness(service, store),
@@ -130,40 +143,30 @@ function createApp(
   });
 }
 
+interface ServiceParts extends Parts {
+  readonly gate: QuotaGate;
+  readonly source: CheckpointSource;
+  readonly library: Library;
+  readonly webhookSite: Webhooks;
+}
+
 function createService(
-  {
-    store,
-    ground,
-    desk,
-    gate,
-    source,
-    library,
-  }: Parts & { readonly gate: QuotaGate; readonly source: CheckpointSource; readonly library: Library },
+  { store, ground, desk, gate, source, library, webhookSite }: ServiceParts,
   onConcluded: (state: FinalState) => void,
 ): EvaluationService {
-  const { config } = ground;
-  const { server } = config;
   return new EvaluationService({
     store,
     gate,
     player: new OrderPlayer(ground, source),
     library,
-    assertWebhookUrl: webhooksOf(config, systemClock).assertUrl,
+    assertWebhookUrl: webhookSite.assertUrl,
     owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),
     clock: systemClock,
     log: ground.log,
     newId,
     placesOf: (template) => desk.placesOf(template),
     onConcluded,
-    config: {
-      slots: server.concurrentEvaluations,
-      ownershipMilliseconds: server.ownershipSeconds * 1000,
-      pollMilliseconds: server.pollSeconds * 1000,
-      reportMilliseconds: server.reportSeconds * 1000,
-      retentionMilliseconds: server.retentionDays * 86_400_000,
-      staleness: server.staleness,
-      deliversWebhooks: server.webhookSecret !== '',
-    },
+    config: liveServiceConfig(ground),
   });
 }
 
@@ -175,11 +178,13 @@ async function closed(app: Awaited<ReturnType<typeof createHttpServer>>): Promis
   await app.close();
 }
 
-function createDeliverer(config: Config, { webhooks: outbox }: EvaluationStore, { log }: Ground): WebhookDeliverer {
-  const { webhookSecret } = config.server;
-  const secret = webhookSecret === '' ? undefined : webhookSecret;
-  const { sender } = webhooksOf(config, systemClock);
-  return new WebhookDeliverer({ outbox, sender, secret, clock: systemClock, log });
+function createDeliverer({ webhooks: outbox }: EvaluationStore, ground: Ground, { sender }: Webhooks): WebhookDeliverer {
+  return new WebhookDeliverer({ outbox, sender, secret: () => webhookSecret(ground), clock: systemClock, log: ground.log });
+}
+
+/** Undefined for no bound. */
+function keptBytes({ config: { checkpoints } }: Ground): number | undefined {
+  return checkpoints.keptBytes === 'unlimited' ? undefined : checkpoints.keptBytes;
 }
 
 /** Sorts by the time of its making. */

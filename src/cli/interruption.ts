@@ -21,10 +21,15 @@ interface Streams {
   readonly stderr: NodeJS.WritableStream;
 }
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+type Ending = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+const SIGNALS: readonly Ending[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** @param meaning what the first signal does, for the person who sent it. */
-export function interruption({ stdout, stderr }: Streams, meaning = 'finishing with what there is (again to quit at once)'): Interruption {
+/** @param meaning what the first signal does, for the person who sent it. @param signals which of them end it. */
+export function interruption(
+  { stdout, stderr }: Streams,
+  meaning = 'finishing with what there is (again to quit at once)',
+  signals = SIGNALS,
+): Interruption {
   const controller = new AbortController();
   const onSignal = (name: NodeJS.Signals): void => {
     if (controller.signal.aborted) process.exit(EXIT_CODES.interrupted);
@@ -32,12 +37,12 @@ export function interruption({ stdout, stderr }: Streams, meaning = 'finishing w
     controller.abort(new Interrupted(`interrupted by ${name}`));
   };
   const onUnread = (): void => controller.abort(new Interrupted('nobody reads stdout any more'));
-  for (const name of SIGNALS) process.on(name, onSignal);
+  for (const name of signals) process.on(name, onSignal);
   stdout.on('error', onUnread);
   return {
     signal: controller.signal,
     [Symbol.dispose]() {
-      for (const name of SIGNALS) process.off(name, onSignal);
+      for (const name of signals) process.off(name, onSignal);
       stdout.off('error', onUnread);
     },
   };

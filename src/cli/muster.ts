@@ -39,7 +39,7 @@ program.addCommand(compareCommand(({ config, sandboxes }) => Muster.open(configu
 program.addCommand(
   planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)).copyInheritedSettings(program),
 );
-program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
+program.addCommand(serveCommand(({ config }) => serve(() => configuration(config))).copyInheritedSettings(program));
 const submitGround = { connect: clientFor, suiteToSend, openBatch };
 for (const command of [submitCommand(submitGround), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
   program.addCommand(command.copyInheritedSettings(program));
