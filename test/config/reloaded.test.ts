@@ -22,7 +22,14 @@ describe('a configuration that is read anew', () => {
       'sources.roots': ['/runs'],
     });
     const { config: inForce, changed, pending } = reloaded(config(), wanted);
-    expect(changed).toEqual(['log.level', 'pool.max', 'quotas.default.waitingEvaluations', 'sources.roots', 'server.concurrentEvaluations', 'server.retentionDays']);
+    expect(changed).toEqual([
+      'log.level',
+      'pool.max',
+      'quotas.default.waitingEvaluations',
+      'sources.roots',
+      'server.concurrentEvaluations',
+      'server.retentionDays',
+    ]);
     expect(pending).toEqual(['pool.readySeconds', 'templates.local.network', 'server.port']);
     expect(inForce).toMatchObject({ pool: { max: 7, readySeconds: config().pool.readySeconds }, server: { port: config().server.port } });
     // Read again, it says the same of what waits, and nothing more changes.
