@@ -51,6 +51,7 @@ export async function serve(config: Config): Promise<RunningServer> {
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openEvaluationStore(config, systemClock));
   const ground = opening.use(await Ground.open(config));
+  ground.pools.sweep();
   const uploads = await openUploads(config, ground.checkpoints, systemClock);
   const quotas = (principal: string): Quota => quotaOf(config.quotas, principal);
   const gate = new QuotaGate({ usage: store.usage, quotaOf: quotas, clock: systemClock });
