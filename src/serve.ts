@@ -59,6 +59,7 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openEvaluationStore(config, systemClock));
   const ground = opening.use(await Ground.open(config));
+  ground.pools.sweep();
   const uploads = await openUploads(config, ground.checkpoints, systemClock);
   const quotas = liveQuotas(ground);
   const bounds = new EpisodeBounds(quotas);
