@@ -7,6 +7,7 @@ import { parseEpisodeIndex, type Digest } from '../kernel/ids.ts';
 import { seedStreams } from '../kernel/seeds.ts';
 import type { PlannedEpisode } from '../runner/playlist.ts';
 import type { TaskEnvironment } from '../runner/frames.ts';
+import type { PlayDeclaration } from './play.ts';
 import { suiteContradictions } from './suite-contradictions.ts';
 import { KnownSettings } from '../written/known-settings.ts';
 import type { Layer } from '../written/layer.ts';
@@ -24,7 +25,7 @@ export interface SuiteTask extends TaskEnvironment {
 /** A suite with every default filled in and every cross-reference checked: all that an evaluation needs to know of it. */
 export interface SuiteDefinition {
   readonly name: string;
-  /** Of everything that decides an episode's outcome: tasks, seed, actions, bounds, scores, limits, metrics, files. */
+  /** Of everything that decides an episode's outcome: tasks, seed, actions, bounds, scores, limits, way of playing, metrics, files. */
   readonly digest: Digest;
   readonly tasks: readonly SuiteTask[];
   /** How an evaluation draws tasks; `adaptive` only with several of them. A comparison draws them by weight. */
@@ -34,6 +35,8 @@ export interface SuiteDefinition {
   readonly bounds: Bounds | undefined;
   readonly failureScores: { readonly timeout: number; readonly crash: number };
   readonly episodeSeconds: number;
+  /** One after the other, or in blocks that a runner plays batched. */
+  readonly play: PlayDeclaration;
   readonly metrics: readonly string[];
   /** An episode succeeds whose return is at least `threshold`; `k` ascends without repetition. */
   readonly success: { readonly threshold: number; readonly k: readonly number[] } | undefined;
@@ -89,9 +92,12 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
     episodeSeconds: suite.episode.seconds,
     metrics: suite.metrics,
     filesDigest,
+    // Playing one after the other is the plain definition of the outcomes, and is not named in the digest.
+    ...(suite.play.mode === 'single' ? {} : { play: suite.play }),
   };
   return {
     ...decisive,
+    play: suite.play,
     name: suite.name,
     digest: digestOf(canonicalJson(decisive)),
     allocation: suite.allocation,

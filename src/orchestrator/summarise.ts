@@ -26,7 +26,7 @@ export function summarise({ suite, checkpoint, checkpointUri, official, ending, 
     },
     ended: ending,
     partial: ending !== 'rule',
-    warnings: runWarnings(ending, facts),
+    warnings: runWarnings(ending, facts, suite),
     checkpoint: checkpointFacts(checkpoint, checkpointUri),
     run: facts,
   };
