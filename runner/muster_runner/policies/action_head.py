@@ -74,8 +74,8 @@ def action_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool,
         start = int(space.start)
         return _best(start) if deterministic else _drawn(start, dice)
     if isinstance(kind, Continuous) and isinstance(space, spaces.Box):
-        into_bounds = _into_bounds(kind, space)
-        return _mean(into_bounds) if deterministic else _normal(into_bounds, dice)
+        bounded = into_bounds(kind, space, space.shape)
+        return _mean(bounded) if deterministic else _normal(bounded, dice)
     raise PolicyRefusal(f"the environment takes {space}, expected Discrete or Box")
 
 
@@ -97,27 +97,29 @@ def _drawn(start: int, dice: Dice) -> ActionHead:
     return head
 
 
-def _mean(into_bounds: Callable[[Array], Array]) -> ActionHead:
+def _mean(bounded: Callable[[Array], Array]) -> ActionHead:
     def head(output: Array, _: Array | None) -> Array:
-        return into_bounds(output)
+        return bounded(output)
 
     return head
 
 
-def _normal(into_bounds: Callable[[Array], Array], dice: Dice) -> ActionHead:
+def _normal(bounded: Callable[[Array], Array], dice: Dice) -> ActionHead:
     def head(output: Array, log_std: Array | None) -> Array:
         if log_std is None:
             raise ValueError("the policy gives no log_std, so no stochastic action can be drawn")
         noise = dice.generator.standard_normal(len(output)).astype(output.dtype)
-        return into_bounds(output + np.exp(log_std) * noise)
+        return bounded(output + np.exp(log_std) * noise)
 
     return head
 
 
-def _into_bounds(kind: Continuous, space: spaces.Box) -> Callable[[Array], Array]:
-    """A fresh array at each step, shaped and typed as the space says: the environment may keep it."""
-    low, high = space.low, space.high
-    shape, dtype = space.shape, space.dtype
+def into_bounds(kind: Continuous, space: spaces.Box, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+    """From outputs [out] or [n, out] to a fresh array at each step, typed as the space says: the environment may keep it.
+
+    @param shape: the space's own, or (-1, …) for many rows.
+    """
+    low, high, dtype = space.low, space.high, space.dtype
     low_flat, high_flat = low.reshape(-1), high.reshape(-1)
     span = high_flat - low_flat
 

@@ -52,13 +52,11 @@ def observation_input(space: spaces.Space[Any], dtype: Any, normalisation: Norma
     @raises PolicyRefusal when the statistics are of another size than the observations.
     """
     size = input_size(space)
+    flatten = _flattened(space, np.empty(size, dtype))
     if normalisation is None:
-        return _flattened(space, np.empty(size, dtype))
-    if len(normalisation.mean) != size:
-        raise PolicyRefusal(f"the policy normalises {len(normalisation.mean)} numbers, the environment gives {size}")
-    if not (normalisation.variance >= 0).all():
-        raise PolicyRefusal("observation.variance holds a negative number or one that is none")
-    return _normalised(_flattened(space, np.empty(size, dtype)), normalisation, dtype)
+        return flatten
+    normalise = normaliser(normalisation, size, dtype)
+    return lambda observation: normalise(flatten(observation))
 
 
 def _flattened(space: spaces.Space[Any], buffer: Array) -> Callable[[Any], Array]:
@@ -78,14 +76,21 @@ def _flattened(space: spaces.Space[Any], buffer: Array) -> Callable[[Any], Array
     return other
 
 
-def _normalised(flatten: Callable[[Any], Array], normalisation: Normalisation, dtype: Any) -> Callable[[Any], Array]:
+def normaliser(normalisation: Normalisation, size: int, dtype: Any) -> Callable[[Array], Array]:
+    """Works in place, on [size] or [n, size].
+
+    @raises PolicyRefusal when the statistics are of another size than the observations.
+    """
+    if len(normalisation.mean) != size:
+        raise PolicyRefusal(f"the policy normalises {len(normalisation.mean)} numbers, the environment gives {size}")
+    if not (normalisation.variance >= 0).all():
+        raise PolicyRefusal("observation.variance holds a negative number or one that is none")
     mean = normalisation.mean.astype(dtype)
     deviation = np.sqrt(normalisation.variance.astype(dtype) + np.asarray(EPSILON, dtype))
     minimum, maximum = np.minimum, np.maximum
     low, high = np.full_like(mean, -CLIP), np.full_like(mean, CLIP)
 
-    def normalise(observation: Any) -> Array:
-        flat = flatten(observation)
+    def normalise(flat: Array) -> Array:
         flat -= mean
         flat /= deviation
         # Two ufuncs with arrays of bounds cost half of what numpy.clip does on a few numbers.

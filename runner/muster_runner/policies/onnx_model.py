@@ -42,7 +42,8 @@ def read_onnx(path: Path) -> Checkpoint:
         dtype=DTYPES[inputs[0].type],
         description=described(lambda: _muster(metadata), path.name),
         input_shape=_after_batch(inputs[0].shape, path),
-    ).fit
+        takes_one=inputs[0].shape[0] == 1,
+    )
 
 
 def _options(onnxruntime: Any) -> Any:

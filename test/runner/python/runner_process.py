@@ -148,5 +148,5 @@ def episodes(count: int, task: int = 0) -> list[tuple[int, int, int, int]]:
 
 
 def without_time(outcomes: list[Frame]) -> list[str]:
-    """What must be reproduced to the byte: all but the range and the measured time."""
-    return [json.dumps({name: value for name, value in outcome.items() if name not in ("seconds", "range")}) for outcome in outcomes]
+    """What must be reproduced to the byte: all but the range and the measured times."""
+    return [json.dumps({name: value for name, value in outcome.items() if name not in ("seconds", "forward", "range")}) for outcome in outcomes]
