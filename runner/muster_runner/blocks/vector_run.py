@@ -68,10 +68,13 @@ class VectorRun:
             if length == 0:
                 _check_shapes(count, reward=rewards, terminated=terminated, truncated=truncated)
             length += 1
-            np.add(totals, rewards, totals, where=True if left == count else waiting)
+            if left == count:
+                totals += rewards
+            else:
+                np.add(totals, rewards, totals, where=waiting)
             over: Flags = np.logical_or(terminated, truncated)
             charged += (perf_counter() - began) / left
-            if over.any():
+            if np.count_nonzero(over):
                 left -= self._end(over & waiting, totals, length, info)
                 waiting &= ~over
                 if self._mode is AutoresetMode.DISABLED and left:

@@ -21,7 +21,7 @@ from muster_runner.policies.action_head import ActionKind, Continuous, action_he
 from muster_runner.policies.checkpoint import Fit
 from muster_runner.policies.network_policy import Forward, NetworkPolicy
 from muster_runner.policies.network_rows import NetworkRows, RowsForward
-from muster_runner.policies.observation_input import Normalisation, input_size, observation_input
+from muster_runner.policies.observation_input import Normalisation, for_each_row, input_size, observation_input
 from muster_runner.policies.policy import Array, Dice, Policy
 from muster_runner.policies.rows_head import rows_head
 from muster_runner.policies.rows_input import RowsInput
@@ -118,7 +118,8 @@ class Mlp:
         dtype = self.weights[0].dtype
         buffers = [np.empty((rows, len(bias)), dtype) for bias in self.biases]
         # The library takes a transposed view as it is, as fast as a copy.
-        *hidden, (last_weight, last_bias, last_buffer) = zip([weight.T for weight in self.weights], self.biases, buffers, strict=True)
+        weights, biases = [weight.T for weight in self.weights], [for_each_row(bias, rows) for bias in self.biases]
+        *hidden, (last_weight, last_bias, last_buffer) = zip(weights, biases, buffers, strict=True)
         dot, add, log_std = np.dot, np.add, self.log_std
         activate = _activation(self.activation, dtype)
 
@@ -127,12 +128,12 @@ class Mlp:
             for weight, bias, buffer in hidden:
                 part = buffer[:count]
                 dot(x, weight, part)
-                add(part, bias, part)
+                add(part, bias[:count], part)
                 activate(part)
                 x = part
             output = last_buffer[:count]
             dot(x, last_weight, output)
-            add(output, last_bias, output)
+            add(output, last_bias[:count], output)
             return output, log_std
 
         return forward
@@ -144,4 +145,4 @@ def _activation(name: Literal["tanh", "relu"], dtype: Any) -> Callable[[Array], 
         hyperbolic = np.tanh
         return lambda x: hyperbolic(x, x)
     maximum, zero = np.maximum, np.zeros((), dtype)
-    return lambda x: maximum(x, zero, x)
+    return lambda x: maximum(x, zero, out=x)

@@ -13,6 +13,8 @@ from muster_runner.refusal import PolicyRefusal
 
 CLIP = 10.0
 EPSILON = 1e-8
+# Numbers.
+SHORT_ROW = 256
 
 
 @dataclass(frozen=True)
@@ -76,8 +78,8 @@ def _flattened(space: spaces.Space[Any], buffer: Array) -> Callable[[Any], Array
     return other
 
 
-def normaliser(normalisation: Normalisation, size: int, dtype: Any) -> Callable[[Array], Array]:
-    """Works in place, on [size] or [n, size].
+def normaliser(normalisation: Normalisation, size: int, dtype: Any, rows: int | None = None) -> Callable[[Array], Array]:
+    """Works in place, on [size], or where `rows` is given on [n, size] for at most so many rows.
 
     @raises PolicyRefusal when the statistics are of another size than the observations.
     """
@@ -87,6 +89,8 @@ def normaliser(normalisation: Normalisation, size: int, dtype: Any) -> Callable[
         raise PolicyRefusal("observation.variance holds a negative number or one that is none")
     mean = normalisation.mean.astype(dtype)
     deviation = np.sqrt(normalisation.variance.astype(dtype) + np.asarray(EPSILON, dtype))
+    if rows is not None:
+        return _normaliser_of_rows(for_each_row(mean, rows), for_each_row(deviation, rows), dtype)
     minimum, maximum = np.minimum, np.maximum
     low, high = np.full_like(mean, -CLIP), np.full_like(mean, CLIP)
 
@@ -94,8 +98,28 @@ def normaliser(normalisation: Normalisation, size: int, dtype: Any) -> Callable[
         flat -= mean
         flat /= deviation
         # Two ufuncs with arrays of bounds cost half of what numpy.clip does on a few numbers.
-        minimum(flat, high, flat)
-        maximum(flat, low, flat)
+        minimum(flat, high, out=flat)
+        maximum(flat, low, out=flat)
         return flat
 
     return normalise
+
+
+def _normaliser_of_rows(mean: Array, deviation: Array, dtype: Any) -> Callable[[Array], Array]:
+    minimum, maximum = np.minimum, np.maximum
+    low, high = np.asarray(-CLIP, dtype), np.asarray(CLIP, dtype)
+
+    def normalise(flat: Array) -> Array:
+        count = len(flat)
+        flat -= mean[:count]
+        flat /= deviation[:count]
+        minimum(flat, high, out=flat)
+        maximum(flat, low, out=flat)
+        return flat
+
+    return normalise
+
+
+def for_each_row(numbers: Array, rows: int) -> Array:
+    """[size] → [rows, size]: a copy for each row where they are few, since NumPy takes longest over many short rows."""
+    return np.tile(numbers, (rows, 1)) if len(numbers) <= SHORT_ROW else np.broadcast_to(numbers, (rows, len(numbers)))

@@ -22,7 +22,7 @@ class RowsInput:
         self._parts = _parts(space)
         shape = space.shape if isinstance(space, spaces.Box) else (size,)
         self._slots = [flat.reshape(shape) for flat in self._buffer]
-        self._normalise = None if normalisation is None else normaliser(normalisation, size, dtype)
+        self._normalise = None if normalisation is None else normaliser(normalisation, size, dtype, rows)
 
     def rows(self, observations: Sequence[Any]) -> Array:
         """One observation of each row → [n, size]."""
