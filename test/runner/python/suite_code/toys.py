@@ -144,8 +144,8 @@ class Broken(Toy):
 class Loud(Toy):
     """Prints in the given way at each step."""
 
-    def __init__(self, how: str, text: str = "loud") -> None:
-        super().__init__()
+    def __init__(self, how: str, text: str = "loud", steps: int = 1) -> None:
+        super().__init__(steps=steps)
         self.how = how
         self.text = text
 
@@ -205,3 +205,59 @@ class CaughtTwice(Toy):
 
     def reward(self, action: Any) -> float:
         raise RuntimeError("once")
+
+
+class Endless(Toy):
+    """Does not end in episodes whose seed is even."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.steps = sys.maxsize if seed is not None and seed % 2 == 0 else 1
+        return super().reset(seed=seed)
+
+
+class Seen(Toy):
+    """Shows its seed and the step, so that a row's observations tell whose they are; the reward is the discrete action."""
+
+    def __init__(self, steps: int = 4) -> None:
+        super().__init__([0.0, 0.0], actions=1000, steps=steps)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.seed = 0 if seed is None else seed
+        super().reset(seed=seed)
+        return self.seen(), {}
+
+    def step(self, action: Any) -> Step:
+        _, reward, terminated, truncated, info = super().step(action)
+        return self.seen(), reward, terminated, truncated, info
+
+    def seen(self) -> Any:
+        return np.array([self.seed % 7, self.played], np.float32)
+
+    def reward(self, action: Any) -> float:
+        return float(action) * 10.0**self.played
+
+
+class Varied(Toy):
+    """Episodes of one to eight steps, by their seed."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.steps = int(self.np_random.integers(1, 9))
+        return self.observation, {}
+
+
+class VariedCareless(Careless):
+    """The same, and draws from the generators that belong to the whole process."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.steps = random.randrange(1, 9)
+        return self.observation, {}
+
+
+class Misshapen(Toy):
+    """Shows more than it said in episodes whose seed is even."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return np.zeros(1 if seed is None or seed % 2 else 3, np.float32), {}
