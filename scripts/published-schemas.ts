@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { configSchema } from '../src/config/schema.ts';
 import { comparisonSummarySchema } from '../src/orchestrator/comparison-summary.ts';
 import { planSchema } from '../src/orchestrator/evaluation-plan.ts';
+import { tuningSchema } from '../src/orchestrator/tuning.ts';
 import { suiteSchema } from '../src/orchestrator/suite.ts';
 import { summariesSchema } from '../src/orchestrator/summaries.ts';
 import { summarySchema } from '../src/orchestrator/summary.ts';
@@ -21,6 +22,7 @@ export async function publishedSchemas(): Promise<readonly PublishedSchema[]> {
     published('docs/schemas/summary.schema.json', z.toJSONSchema(summarySchema)),
     published('docs/schemas/comparison.schema.json', z.toJSONSchema(comparisonSummarySchema)),
     published('docs/schemas/plan.schema.json', z.toJSONSchema(planSchema)),
+    published('docs/schemas/tuning.schema.json', z.toJSONSchema(tuningSchema)),
     published('docs/schemas/summaries.schema.json', z.toJSONSchema(summariesSchema)),
   ]);
 }

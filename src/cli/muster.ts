@@ -18,6 +18,7 @@ import { serveCommand } from './serve-command.ts';
 import { submitCommand } from './submit-command.ts';
 import { watchCommand } from './watch-command.ts';
 import { evaluatorOf } from './suite-evaluator.ts';
+import { tuneCommand } from './tune-command.ts';
 import { tokenCommand } from './token-command.ts';
 
 /** The `muster` command: parses, runs, and turns whatever goes wrong into a message and an exit code. */
@@ -37,6 +38,7 @@ program.addCommand(compareCommand(({ config, sandboxes }) => Muster.open(configu
 program.addCommand(
   planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)).copyInheritedSettings(program),
 );
+program.addCommand(tuneCommand(({ config, sandboxes }) => Muster.open(configuration(config, sandboxes))).copyInheritedSettings(program));
 program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
 for (const command of [submitCommand(clientFor, suiteToSend), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
   program.addCommand(command.copyInheritedSettings(program));

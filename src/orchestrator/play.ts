@@ -7,15 +7,22 @@ import { MAX_RANGE_EPISODES, MAX_WIDTH, type Batching } from '../runner/frames.t
 const EPISODES_PER_ROW = 4;
 
 const width = z.int().min(1).max(MAX_WIDTH);
+const lockstepWidth = width.describe('environments that are stepped together in one process, with one forward pass for all of them');
+const vectorWidth = width.describe("rows of the environment's own vector form, each of which plays one episode");
+const block = z.int().min(1).max(MAX_RANGE_EPISODES);
 
-const lockstepSchema = z
-  .strictObject({
-    mode: z.literal('lockstep'),
-    width: width.describe('environments that are stepped together in one process, with one forward pass for all of them'),
-    block: z
-      .int()
-      .min(1)
-      .max(MAX_RANGE_EPISODES)
+const single = z.strictObject({ mode: z.literal('single') });
+const lockstep = z.strictObject({ mode: z.literal('lockstep'), width: lockstepWidth, block: block.describe('episodes played together') });
+const vector = z.strictObject({ mode: z.literal('vector'), width: vectorWidth });
+
+/** With nothing left out. */
+export const playDeclarationSchema = z.discriminatedUnion('mode', [single, lockstep, vector]);
+
+export type PlayDeclaration = z.infer<typeof playDeclarationSchema>;
+
+const writtenLockstep = lockstep
+  .extend({
+    block: block
       .optional()
       .describe('episodes that are played together: a row whose episode ends takes the next of them; 4 for each row when left out'),
   })
@@ -23,25 +30,29 @@ const lockstepSchema = z
     path: ['block'],
     error: 'expected at least as many episodes as the width has rows',
   })
-  .transform((play) => ({ ...play, block: play.block ?? Math.min(EPISODES_PER_ROW * play.width, MAX_RANGE_EPISODES) }));
+  .transform((play) => ({ ...play, block: play.block ?? usualBlock(play.width) }));
 
-const vectorSchema = z.strictObject({
-  mode: z.literal('vector'),
-  width: width.describe("rows of the environment's own vector form, each of which plays one episode"),
-  block: z.never('expected nothing: with "vector" a block has one episode for each row').optional(),
-});
+const writtenVector = vector
+  .extend({ block: z.never('expected nothing: with "vector" a block has one episode for each row').optional() })
+  .transform(({ mode, width: rows }) => ({ mode, width: rows }));
 
-const declarationSchema = z.discriminatedUnion('mode', [z.strictObject({ mode: z.literal('single') }), lockstepSchema, vectorSchema]);
-
+/** As people write it. */
 export const playSchema = z
-  .union([z.literal('single').transform(() => ({ mode: 'single' as const })), declarationSchema], {
-    error: 'expected single, or a mode with its width such as { mode: lockstep, width: 32 }',
-  })
+  .union(
+    [
+      z.literal('single').transform((mode): PlayDeclaration => ({ mode })),
+      z.discriminatedUnion('mode', [single, writtenLockstep, writtenVector]),
+    ],
+    { error: 'expected single, or a mode with its width such as { mode: lockstep, width: 32 }' },
+  )
   .describe(
     "how episodes are played: one after the other, in lockstep with one forward pass for all rows, or with the environment's own vector form",
   );
 
-export type PlayDeclaration = z.infer<typeof declarationSchema>;
+/** Episodes of a lockstep block that leaves them out. */
+export function usualBlock(rows: number): number {
+  return Math.min(EPISODES_PER_ROW * rows, MAX_RANGE_EPISODES);
+}
 
 /** Consecutive indices that one runner plays together, counted from index 0 on. */
 export function blockSize(play: PlayDeclaration): number {

@@ -83,7 +83,7 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
   const bounds = suite.reward.bounds && { low: suite.reward.bounds[0], high: suite.reward.bounds[1] };
   const floor = bounds?.low;
   const tasks = suite.tasks ?? (suite.environment ? [{ name: suite.name, weight: 1, environment: suite.environment }] : []);
-  const decisive = {
+  const decisive: Decisive = {
     tasks,
     seed: suite.seed,
     actions: suite.actions,
@@ -92,20 +92,35 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
     episodeSeconds: suite.episode.seconds,
     metrics: suite.metrics,
     filesDigest,
-    // Playing one after the other is the plain definition of the outcomes, and is not named in the digest.
-    ...(suite.play.mode === 'single' ? {} : { play: suite.play }),
+    play: suite.play,
   };
   return {
     ...decisive,
-    play: suite.play,
     name: suite.name,
-    digest: digestOf(canonicalJson(decisive)),
+    digest: decisiveDigest(decisive),
     allocation: suite.allocation,
     success: suite.success,
     stop: suite.stop,
     budget: { episodes: suite.budget.episodes, seconds: suite.budget.seconds, cost: suite.budget.cost },
     template: suite.template,
   };
+}
+
+/** The suite, played in another way: another suite, with the same distribution of returns. */
+export function playedAs(suite: SuiteDefinition, play: PlayDeclaration): SuiteDefinition {
+  return { ...suite, play, digest: decisiveDigest({ ...suite, play }) };
+}
+
+type Decisive = Pick<
+  SuiteDefinition,
+  'tasks' | 'seed' | 'actions' | 'bounds' | 'failureScores' | 'episodeSeconds' | 'metrics' | 'filesDigest' | 'play'
+>;
+
+/** Playing one after the other is the plain definition of the outcomes, and is not named. */
+function decisiveDigest({ tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play }: Decisive): Digest {
+  const named = play.mode === 'single' ? undefined : play;
+  const all = { tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play: named };
+  return digestOf(canonicalJson(all));
 }
 
 /** Position of the task that an index plays. `draw` is uniform in [0, 1) and belongs to the index alone. */

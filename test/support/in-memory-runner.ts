@@ -29,10 +29,12 @@ export interface ScriptedRunnerOptions {
   readonly protocol?: number;
   /** What it has to say of everything that it loads. */
   readonly warnings?: readonly string[];
+  /** Why it refuses to play in this form, if it does. */
+  readonly refusal?: (form: string) => string | undefined;
 }
 
 /** A runner in a few lines, for the in-memory provider: speaks the protocol and leaves the episodes to the test. */
-export function scriptedRunner(play: PlayEpisode, { protocol = 2, warnings }: ScriptedRunnerOptions = {}): Program {
+export function scriptedRunner(play: PlayEpisode, { protocol = 2, warnings, refusal }: ScriptedRunnerOptions = {}): Program {
   return async (io) => {
     const send = (frame: object): void => void io.stdout.write(`${JSON.stringify(frame)}\n`);
     let checkpoint = '';
@@ -43,7 +45,9 @@ export function scriptedRunner(play: PlayEpisode, { protocol = 2, warnings }: Sc
       if (frame.type === 'ping') send({ type: 'pong', ping: frame.ping });
       if (frame.type === 'load') checkpoint = frame.policy.digest;
       if (frame.type === 'load') blockSize = frame.batching?.episodes ?? 1;
-      if (frame.type === 'load') send({ type: 'loaded', load: frame.load, digest: frame.policy.digest, warnings });
+      const refused = frame.type === 'load' ? refusal?.(frame.batching?.form ?? 'single') : undefined;
+      if (refused) send({ type: 'refused', load: frame.load, part: 'environment', message: refused });
+      else if (frame.type === 'load') send({ type: 'loaded', load: frame.load, digest: frame.policy.digest, warnings });
       if (frame.type !== 'play') continue;
       const indices: number[] = frame.episodes.map(([index]: [number]) => index);
       if (!indices.every((index, position) => isInWholeBlock(indices, position, index, blockSize))) return 70;
