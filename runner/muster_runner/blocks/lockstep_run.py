@@ -9,6 +9,7 @@ import numpy as np
 from muster_runner.blocks.block_player import PlayedBlock
 from muster_runner.blocks.environment_pool import EnvironmentPool
 from muster_runner.blocks.lockstep_row import Row
+from muster_runner.blocks.step_watch import OverdueStep, StepWatch
 from muster_runner.environments import close_environment
 from muster_runner.episode import Completed, Failed, Outcome, ended, failure, measure
 from muster_runner.frames import Batching, Episode
@@ -46,21 +47,27 @@ class LockstepRun:
         self._steps = 0
         self._forward_seconds = 0.0
         self._shared_seconds = 0.0
+        """The row whose environment is at work."""
+        self._active: Row | None = None
         self._prints.take()
 
     def play(self) -> PlayedBlock:
         self._began = perf_counter()
         seed_global_generators(self._episodes[0].environment_seed)
         seed_torch(self._episodes[0].policy_seed)
-        self._seat(row for row in self._rows if self._begin_next(row))
-        while self._rows:
-            done = self._step(*self._actions())
-            self._steps += 1
-            if perf_counter() - self._began > self._limit:
-                self._end_overdue(done)
-            if done:
-                self._refill(done)
+        with StepWatch(self._limit, self._progress):
+            self._seat(row for row in self._rows if self._begin_next(row))
+            while self._rows:
+                done = self._step(*self._actions())
+                self._steps += 1
+                if perf_counter() - self._began > self._limit:
+                    self._end_overdue(done)
+                if done:
+                    self._refill(done)
         return PlayedBlock([outcome for outcome in self._outcomes if outcome is not None], self._logs, self._forward_seconds)
+
+    def _progress(self) -> tuple[int, int, int] | None:
+        return None if self._active is None else (self._active.number, self._steps, self._begun)
 
     def _seat(self, rows: Iterable[Row]) -> None:
         """From here on these are the rows that play."""
@@ -83,20 +90,29 @@ class LockstepRun:
         row.total, row.first_step, row.shared_before = 0.0, self._steps, self._shared_seconds
         policy = row.policy = self._policies[episode.task]
         try:
-            if row.environment is None or row.episode is None or row.episode.task != episode.task:
-                self._release(row)
-                row.environment = self._pool.take(episode.task)
-            row.episode = episode
-            row.step = row.environment.step
-            row.observation, row.info = row.environment.reset(seed=episode.environment_seed)
+            self._active = row
+            self._reset_environment(row, episode)
+            self._active = None
+        except OverdueStep:
+            return self._hung()
         except BaseException as error:
             return failure(error, "environment-crash")
+        finally:
+            self._active = None
         try:
             policy.reset_row(row.number, episode.policy_seed)
         except BaseException as error:
             return failure(error, "policy-crash")
         row.seconds = perf_counter() - began
         return None
+
+    def _reset_environment(self, row: Row, episode: Episode) -> None:
+        if row.environment is None or row.episode is None or row.episode.task != episode.task:
+            self._release(row)
+            row.environment = self._pool.take(episode.task)
+        row.episode = episode
+        row.step = row.environment.step
+        row.observation, row.info = row.environment.reset(seed=episode.environment_seed)
 
     def _release(self, row: Row) -> None:
         environment, row.environment = row.environment, None
@@ -121,13 +137,31 @@ class LockstepRun:
     def _step(self, rows: Sequence[Row], actions: Sequence[Any], failed: dict[Row, Failed]) -> dict[Row, Outcome]:
         """Steps each row's environment in the order of the rows. @returns the episodes that are over."""
         done: dict[Row, Outcome] = {**failed}
+        pairs = zip(rows, actions, strict=True)
+        is_through = False
+        while not is_through:
+            try:
+                self._step_each(pairs, done)
+                is_through = True
+            except OverdueStep:
+                # The alarm may have come when the step was just over; its row has had more than its time either way.
+                if self._active is not None:
+                    done[self._active] = self._hung()
+        self._active = None
+        return done
+
+    def _step_each(self, pairs: Iterable[tuple[Row, Any]], done: dict[Row, Outcome]) -> None:
+        """Nearly all of the time is spent here. @raises OverdueStep when the active row's environment did not come back."""
         prints = self._prints
         now = perf_counter()
-        for row, action in zip(rows, actions, strict=True):
+        for row, action in pairs:
+            self._active = row
             try:
                 row.observation, reward, terminated, truncated, row.info = row.step(action)
                 row.total += float(reward)
                 is_over = terminated or truncated
+            except OverdueStep:
+                raise
             except BaseException as error:
                 done[row] = failure(error, "environment-crash")
                 is_over = False
@@ -137,7 +171,9 @@ class LockstepRun:
                 prints.pour_into(row.prints)
             if is_over:
                 done[row] = self._ended(row)
-        return done
+
+    def _hung(self) -> Failed:
+        return Failed("timeout", f"the environment did not come back within {self._limit:g} s, which is all that an episode may take")
 
     def _ended(self, row: Row) -> Outcome:
         try:

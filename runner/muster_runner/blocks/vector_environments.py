@@ -81,7 +81,7 @@ class VectorMaker:
             ) from error
 
     def _without_vector_form(self, reason: str) -> EnvironmentRefusal:
-        return self._refusal(f"{reason}. Play it with batching.form lockstep, which takes any environment")
+        return self._refusal(f"{reason}. Play it with mode: lockstep, which takes any environment")
 
     def _refusal(self, reason: str) -> EnvironmentRefusal:
         return EnvironmentRefusal(f'task "{self.task.name}": {reason}')

@@ -128,6 +128,20 @@ def test_an_episode_that_takes_too_long_of_its_rows_time_is_a_timeout(runner: Ru
     assert "the limit is 0.05 s" in outcomes[1]["detail"]
 
 
+@pytest.mark.parametrize("where", ["step", "reset"])
+def test_an_environment_that_does_not_come_back_is_a_timeout_of_its_episode(runner: RunnerProcess, any_policy: Policy, where: str) -> None:
+    runner.load(*any_policy, environment("toys:Hanging", where=where), batching=lockstep(3, 6, seconds=0.05))
+    outcomes = runner.play(work(6))
+    assert results(outcomes) == [1.0, "timeout"] * 3
+    assert "did not come back within 0.05 s" in outcomes[1]["detail"]
+
+
+def test_who_has_the_alarm_keeps_it(any_policy: Policy) -> None:
+    with RunnerProcess() as runner:
+        runner.ready().load(*any_policy, environment("toys:Alarmed"), batching=lockstep(3, 6))
+        assert results(runner.play(work(6))) == [1.0] * 6
+
+
 def test_rows_of_one_block_may_be_of_tasks_with_other_spaces(runner: RunnerProcess, tmp_path: Path) -> None:
     """A network fits observations of one size only; which number it sees is another one in each task."""
     code = (

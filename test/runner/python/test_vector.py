@@ -134,7 +134,7 @@ def test_a_row_that_does_not_end_is_a_timeout_and_the_others_keep_their_outcomes
     ("entry", "kwargs", "message"),
     [
         ("gymnasium:MountainCar-v0", {}, "MountainCar-v0 has no vector form of its own (vector_entry_point). Play it with"),
-        ("vector_toys:single_only", {"steps": 1}, "so it makes no vector environment. Play it with batching.form lockstep"),
+        ("vector_toys:single_only", {"steps": 1}, "so it makes no vector environment. Play it with mode: lockstep"),
         ("vector_toys:no_vector", {}, "it makes a range without reset, expected a gymnasium.vector.VectorEnv"),
         ("vector_toys:Wider", {}, "it makes a vector environment of 5 rows, expected num_envs=4"),
         ("vector_toys:Rows", {"mode": None}, 'metadata["autoreset_mode"] is None, expected a member of'),

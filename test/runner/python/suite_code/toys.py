@@ -3,6 +3,7 @@
 import ctypes
 import os
 import random
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -261,3 +262,48 @@ class Misshapen(Toy):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         super().reset(seed=seed)
         return np.zeros(1 if seed is None or seed % 2 else 3, np.float32), {}
+
+
+class Hanging(Toy):
+    """Does not come back in the given place, in episodes whose seed is even; what it catches does not help."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = where
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.due = seed is not None and seed % 2 == 0
+        self.hang("reset")
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> Step:
+        self.hang("step")
+        return super().step(action)
+
+    def hang(self, where: str) -> None:
+        while self.due and where == self.where:
+            try:
+                signal.pause()
+            except Exception:
+                continue
+
+
+class Alarmed(Toy):
+    """Has use for the process's alarm."""
+
+    rung = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        signal.signal(signal.SIGALRM, self.rings)
+
+    def rings(self, *_: Any) -> None:
+        Alarmed.rung += 1
+
+    def reward(self, action: Any) -> float:
+        before = Alarmed.rung
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        while Alarmed.rung == before:
+            # Whether the alarm has been is asked again and again: it may come before one could wait for it.
+            pass
+        return float(Alarmed.rung - before)
