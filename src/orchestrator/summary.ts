@@ -29,7 +29,7 @@ export const summarySchema = z
       checkpoint: z.strictObject({ digest: digestSchema }),
       stop: stoppingSchema,
       allocation: allocationSchema,
-      play: playDeclarationSchema.optional().describe('how episodes were played together; left out when one after the other'),
+      play: playDeclarationSchema.describe('how episodes were played: one after the other, or together in blocks'),
       budgetEpisodes: z.int().nullable().describe('most episodes that the suite allows; null for no bound'),
       ...officialStatisticsSchema.shape,
     }),
