@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from muster_runner.failure import describe
 from muster_runner.json_fields import FieldError, Object, as_object, only
@@ -87,9 +88,19 @@ class ExportedNetwork:
         """What its outputs mean, and the shape of one observation with its batch dimension. @raises PolicyRefusal"""
         kind = self.description.action or usual_action(fit.action_space)
         expected = outputs_of(kind, fit.action_space)
+        self._check_bytes(fit.observation_space)
         shape = (1, *self._shape_for(fit))
         self._try_out(np.zeros(shape, self.dtype), kind, fit, expected)
         return kind, shape
+
+    def _check_bytes(self, space: spaces.Space[Any]) -> None:
+        """What is no byte would be cut down to one without a word."""
+        if self.dtype is not np.uint8:
+            return
+        if not isinstance(space, spaces.Box) or space.dtype != np.uint8:
+            raise PolicyRefusal(f"the model takes uint8, and the environment gives {space}, expected a Box of uint8")
+        if self.description.normalisation is not None:
+            raise PolicyRefusal("the model takes uint8, which cannot be normalised before: let the model do it")
 
     def _shape_for(self, fit: Fit) -> tuple[int, ...]:
         """Flat, or shaped as the observation is when the model asks for as many dimensions."""

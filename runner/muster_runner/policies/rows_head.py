@@ -26,10 +26,12 @@ def rows_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool, r
     outputs = outputs_of(kind, space)
     if isinstance(space, spaces.Discrete):
         return Best(int(space.start)) if deterministic else Drawn(int(space.start), RowDice(rows, 1, uniform))
+    if isinstance(space, spaces.MultiDiscrete):
+        return Several(space, None if deterministic else RowDice(rows, space.nvec.size, uniform))
     if isinstance(kind, Continuous) and isinstance(space, spaces.Box):
         bounded = into_bounds(kind, space, (-1, *space.shape))
         return Mean(bounded) if deterministic else Normal(bounded, RowDice(rows, outputs, normal))
-    raise PolicyRefusal(f"the environment takes {space}, expected Discrete or Box")
+    raise PolicyRefusal(f"the environment takes {space}, expected Discrete, MultiDiscrete or Box")
 
 
 class Undiced:
@@ -55,13 +57,40 @@ class Drawn:
         self.reset = dice.reset
 
     def __call__(self, rows: Rows, outputs: Array, _log_std: Array | None, /) -> Array:
-        weights = np.exp(outputs - outputs.max(axis=1, keepdims=True), dtype=np.float64)
-        cumulative = weights.cumsum(axis=1)
-        drawn = self._dice.roll(rows) * cumulative[:, -1:]
-        # As many as lie to the left of it; rounding can bring the product up to the total itself.
-        chosen = np.minimum((~(cumulative > drawn)).sum(axis=1), outputs.shape[1] - 1)
-        actions: Array = chosen + self._start
-        return actions
+        return drawn(outputs, self._dice.roll(rows)) + self._start
+
+
+class Several:
+    """Several choices at once; the logits of one lie after those of the other."""
+
+    def __init__(self, space: spaces.MultiDiscrete, dice: RowDice | None) -> None:
+        self._space = space
+        self._ends = space.nvec.reshape(-1).cumsum()[:-1]
+        self._dice = dice
+
+    def reset(self, row: int, seed: int, /) -> None:
+        if self._dice is not None:
+            self._dice.reset(row, seed)
+
+    def __call__(self, rows: Rows, outputs: Array, _log_std: Array | None, /) -> Array:
+        choices = np.split(outputs, self._ends, axis=1)
+        if self._dice is None:
+            chosen = [logits.argmax(axis=1) for logits in choices]
+        else:
+            rolled = self._dice.roll(rows)
+            chosen = [drawn(logits, rolled[:, i : i + 1]) for i, logits in enumerate(choices)]
+        shaped = np.stack(chosen, axis=1).reshape(-1, *self._space.shape)
+        return (shaped + self._space.start).astype(self._space.dtype)
+
+
+def drawn(logits: Array, rolled: Array) -> Array:
+    """Logits [n, out], numbers from 0 to 1 [n, 1] → choices [n], by the logits' softmax."""
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True), dtype=np.float64)
+    cumulative = weights.cumsum(axis=1)
+    # As many as lie to the left of it; rounding can bring the product up to the total itself.
+    left: Array = (~(cumulative > rolled * cumulative[:, -1:])).sum(axis=1)
+    np.minimum(left, logits.shape[1] - 1, out=left)
+    return left
 
 
 class Mean(Undiced):

@@ -90,7 +90,8 @@ def box_of(low: float, high: float) -> spaces.Box:
 @pytest.mark.parametrize(
     ("action_space", "action"),
     [
-        (spaces.Discrete(2, start=3), {"kind": "discrete"}),
+        (spaces.Discrete(6, start=3), {"kind": "discrete"}),
+        (spaces.MultiDiscrete([[3], [3]], start=[[-1], [0]]), {"kind": "discrete"}),
         *((box_of(-1.0, 2.0), {"kind": "continuous", "squash": squash}) for squash in ("tanh", "clip", "none")),
     ],
     ids=str,
@@ -123,13 +124,15 @@ def test_actions_of_many_rows_are_those_of_each(
 
 
 def network(directory: Path, form: str, action: dict[str, str]) -> Checkpoint:
-    layers = random_layers(3, 8, 2)
+    outputs = 6 if action["kind"] == "discrete" else 2
+    layers = random_layers(3, 8, outputs)
+    log_std = np.linspace(-1, 0.3, outputs)
     if form == "mlp":
-        tensors = layers | {"action.log_std": np.array([-1.0, 0.3], np.float32)}
+        tensors = layers | {"action.log_std": log_std.astype(np.float32)}
         return read_checkpoint(write_mlp(directory / "p.safetensors", tensors, action)[0])
     batch: int | str = 1 if form == "onnx of one" else "batch"
     weight = layers["l1.weight"][:, :3]
-    return read_checkpoint(write_onnx(directory / "p.onnx", weight, layers["l1.bias"], [-1.0, 0.3], {"action": action}, batch)[0])
+    return read_checkpoint(write_onnx(directory / "p.onnx", weight, layers["l1.bias"], log_std.tolist(), {"action": action}, batch)[0])
 
 
 def onnx_model(path: Path, nodes: list[Any], shape: list[Any]) -> Path:

@@ -64,6 +64,27 @@ class Moved(Toy):
         return {"a0": action[0], "a1": action[1]}
 
 
+class Switched(Toy):
+    """Two choices; the reward is a hundred times the first, and the second."""
+
+    def __init__(self, choices: list[int], first: list[int]) -> None:
+        super().__init__()
+        self.action_space = spaces.MultiDiscrete(choices, start=first)
+
+    def reward(self, action: Any) -> float:
+        assert self.action_space.contains(action)
+        return float(action[0] * 100 + action[1])
+
+
+class Picture(Chosen):
+    """Shows an image of bytes; the discrete action is the reward."""
+
+    def __init__(self, bright: int) -> None:
+        super().__init__(actions=256)
+        self.observation_space = spaces.Box(0, 255, (2, 2, 1), np.uint8)
+        self.observation = np.full((2, 2, 1), bright, np.uint8)
+
+
 class Counted(Chosen):
     """Observations are the numbers from 0 to 4, in turn."""
 
