@@ -20,6 +20,7 @@ import { serveCommand } from './serve-command.ts';
 import { submitCommand } from './submit-command.ts';
 import { watchCommand } from './watch-command.ts';
 import { evaluatorOf } from './suite-evaluator.ts';
+import { tuneCommand } from './tune-command.ts';
 import { tokenCommand } from './token-command.ts';
 
 /** The `muster` command: parses, runs, and turns whatever goes wrong into a message and an exit code. */
@@ -42,6 +43,9 @@ program.addCommand(
 program.addCommand(serveCommand(({ config }) => serve(() => configuration(config))).copyInheritedSettings(program));
 const submitGround = { connect: clientFor, suiteToSend, openBatch };
 for (const command of [submitCommand(submitGround), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
+program.addCommand(tuneCommand(({ config, sandboxes }) => Muster.open(configuration(config, sandboxes))).copyInheritedSettings(program));
+program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
+for (const command of [submitCommand(clientFor, suiteToSend), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
   program.addCommand(command.copyInheritedSettings(program));
 program.addCommand(poolCommand(clientFor).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));
