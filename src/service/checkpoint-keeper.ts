@@ -14,7 +14,7 @@ export interface CheckpointKeeperOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** For the files of all checkpoints together; undefined for no bound. */
-  readonly maxBytes: number | undefined;
+  readonly maxBytes: () => number | undefined;
 }
 
 /** What was used within the last hour stays anyway. */
@@ -50,7 +50,7 @@ export class CheckpointKeeper {
     try {
       const swept = await uploads.sweep();
       const needed = await this.#needed();
-      const { forgotten, removed, bytes } = await checkpoints.retain({ maxBytes, isNeeded: (digest) => needed.has(digest) });
+      const { forgotten, removed, bytes } = await checkpoints.retain({ maxBytes: maxBytes(), isNeeded: (digest) => needed.has(digest) });
       for (const digest of removed) await store.usage.creditCheckpoint(digest);
       if (swept + bytes > 0) log.info({ uploads: swept, checkpoints: forgotten.length, bytes }, 'made room for checkpoints');
     } catch (error) {
