@@ -21,6 +21,9 @@ export const PERMISSIONS: readonly Permission[] = [
   { verb: 'list', group: 'networking.k8s.io', resource: 'networkpolicies' },
 ];
 
+/** A server that does not answer at all is told of soon: nothing is under way yet that patience would save. */
+const FIRST_RETRIES = 1;
+
 const DEPLOY = 'deploy/kubernetes';
 
 /**
@@ -39,16 +42,21 @@ export async function preflight(cluster: Cluster, template: SandboxTemplate, pod
 /** Whoever may not look at namespaces is asked for permissions in it all the same, and told of it there. */
 async function assertNamespace(cluster: Cluster, signal: AbortSignal): Promise<void> {
   const { namespace, gate, core } = cluster;
-  const found = await gate.request(`get the namespace ${namespace}`, signal, async (attemptSignal) => {
-    try {
-      await core.readNamespace({ name: namespace }, withSignal(attemptSignal));
-      return true;
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      if (refusalOf(error)?.code === 403) return true;
-      throw error;
-    }
-  });
+  const found = await gate.request(
+    `get the namespace ${namespace}`,
+    signal,
+    async (attemptSignal) => {
+      try {
+        await core.readNamespace({ name: namespace }, withSignal(attemptSignal));
+        return true;
+      } catch (error) {
+        if (isNotFound(error)) return false;
+        if (refusalOf(error)?.code === 403) return true;
+        throw error;
+      }
+    },
+    FIRST_RETRIES,
+  );
   if (found) return;
   const remedy = `kubectl create namespace ${namespace}, then kubectl apply -n ${namespace} -f ${DEPLOY}; or set kubernetes.namespace`;
   throw new InputError('kubernetes.no-namespace', `the cluster has no namespace "${namespace}": ${remedy}`);
