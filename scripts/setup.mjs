@@ -8,7 +8,7 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -48,6 +48,14 @@ function once(stampFile, inputs, step) {
   if (existsSync(path) && readFileSync(path, 'utf8') === stamp) return;
   step();
   writeFileSync(path, stamp);
+}
+
+/** npm and pip would empty or change what a link leads to: another checkout's packages. */
+function refuseLinks() {
+  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-moto', '.tools']) {
+    const isLink = lstatSync(join(root, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+    if (isLink) fail(`${name} is a symbolic link, and what it leads to would be changed; remove the link, then run this again`);
+  }
 }
 
 function installPackages() {
@@ -182,6 +190,7 @@ function installMoto() {
   });
 }
 
+refuseLinks();
 installPackages();
 installPython();
 installBubblewrap();

@@ -52,7 +52,7 @@ describe('an object store that answers', () => {
       code: 'checkpoint.missing',
       message: expect.stringContaining('gs://nowhere/run/'),
     });
-    nock(ENDPOINT).get('/nowhere').query(true).reply(404, NO_SUCH_BUCKET);
+    nock(ENDPOINT).get('/nowhere/').query(true).reply(404, NO_SUCH_BUCKET);
     await expect(list(s3(), 's3://nowhere/run/')).rejects.toMatchObject({
       code: 'checkpoint.missing',
       message: expect.stringContaining('s3://nowhere/run/'),
