@@ -11,7 +11,7 @@ import type { Clock } from './kernel/clock.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 
 /** Whoever runs Muster may name whatever they can reach. */
-const EVERYWHERE = { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'], plainHttp: true };
+export const EVERYWHERE = { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'], plainHttp: true };
 
 /** Checkpoints of the person who runs Muster: nothing is kept from them that they may read. Part of the composition root. */
 export function sourceForOwner({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {

@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import { doctorChecks } from '../doctor-checks.ts';
 import { configuration, Muster } from '../main.ts';
 import { plan } from '../plan.ts';
+import { watchRun } from '../run-watching.ts';
 import { openTokenOffice } from '../token-access.ts';
 import { compareCommand } from './compare-command.ts';
 import { doctorCommand } from './doctor-command.ts';
@@ -38,7 +39,12 @@ program.addCommand(
   planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)).copyInheritedSettings(program),
 );
 program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
-for (const command of [submitCommand(clientFor, suiteToSend), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
+const watching = watchCommand(clientFor, async (request, hooks) => {
+  const config = configuration(request.config, request.sandboxes);
+  await using muster = await Muster.open(config);
+  return await watchRun(muster, config, request, hooks);
+});
+for (const command of [submitCommand(clientFor, suiteToSend), watching, listCommand(clientFor), cancelCommand(clientFor)])
   program.addCommand(command.copyInheritedSettings(program));
 program.addCommand(poolCommand(clientFor).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));

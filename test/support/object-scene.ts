@@ -1,4 +1,4 @@
-import { S3Client, CreateBucketCommand, DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import { S3Client, CreateBucketCommand, DeleteObjectCommand, GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { Storage } from '@google-cloud/storage';
 import { randomUUID } from 'node:crypto';
 import { GcsStore } from '../../src/adapters/checkpoints/objects/gcs.ts';
@@ -13,6 +13,7 @@ export interface Bucket extends AsyncDisposable {
   uri(name: string): string;
   put(name: string, bytes: Uint8Array): Promise<void>;
   remove(name: string): Promise<void>;
+  get(name: string): Promise<string>;
 }
 
 /** One kind of object store, for a test file. */
@@ -24,6 +25,8 @@ export interface ObjectGround {
   /** The same for titles. */
   readonly skipped: string;
   start(): Promise<ObjectServer>;
+  /** What a configuration says to reach it. */
+  settings(server: ObjectServer): object;
   /** A new, empty bucket. @param url that Muster reaches the server by, when it is another one. */
   bucket(server: ObjectServer, url?: string): Promise<Bucket>;
 }
@@ -37,6 +40,7 @@ export const gcsGround: ObjectGround = {
   missing: noGcsHere,
   skipped: skippedBecause(noGcsHere),
   start: startGcs,
+  settings: ({ url }) => ({ gcs: { endpoint: url, project: 'test' } }),
   async bucket(server, url = server.url) {
     const client = new Storage({ apiEndpoint: server.url, projectId: 'test' });
     const [bucket] = await client.createBucket(`test-${randomUUID()}`);
@@ -45,6 +49,7 @@ export const gcsGround: ObjectGround = {
       uri: (name) => `gs://${bucket.name}/${name}`,
       put: (name, bytes) => bucket.file(name).save(Buffer.from(bytes), { resumable: false }),
       remove: async (name) => void (await bucket.file(name).delete()),
+      get: async (name) => (await bucket.file(name).download()).toString(),
       [Symbol.asyncDispose]: async () => undefined,
     };
   },
@@ -56,6 +61,7 @@ export const s3Ground: ObjectGround = {
   missing: noS3Here,
   skipped: skippedBecause(noS3Here),
   start: startS3,
+  settings: ({ url }) => ({ s3: { endpoint: url, region: 'us-east-1', pathStyle: true } }),
   async bucket(server, url = server.url) {
     const client = new S3Client({ endpoint: server.url, region: 'us-east-1', forcePathStyle: true, credentials: NO_CREDENTIALS });
     const bucket = `test-${randomUUID()}`;
@@ -65,6 +71,7 @@ export const s3Ground: ObjectGround = {
       uri: (name) => `s3://${bucket}/${name}`,
       put: async (name, bytes) => void (await client.send(new PutObjectCommand({ Bucket: bucket, Key: name, Body: bytes }))),
       remove: async (name) => void (await client.send(new DeleteObjectCommand({ Bucket: bucket, Key: name }))),
+      get: async (name) => (await (await client.send(new GetObjectCommand({ Bucket: bucket, Key: name }))).Body?.transformToString()) ?? '',
       [Symbol.asyncDispose]: async () => client.destroy(),
     };
   },
