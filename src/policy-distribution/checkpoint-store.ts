@@ -260,7 +260,7 @@ export class CheckpointStore {
   }
 
   async #addFile(source: CheckpointSource, file: ListedFile, signal: AbortSignal): Promise<StoredObject> {
-    return this.#content.write(wholeFile(file, source.read(file, signal)), (readAt, size) =>
+    return this.#content.write(wholeFile(file, source.read(file, signal)), file.size, (readAt, size) =>
       inspect(file.path, file.address, size, readAt),
     );
   }

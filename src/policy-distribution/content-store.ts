@@ -1,21 +1,19 @@
-import { createHash } from 'node:crypto';
 import { chmod, mkdir, open, readdir, rename, rm, utimes, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../kernel/clock.ts';
 import { InputError } from '../kernel/errors.ts';
-import { isDigest, parseDigest, type Digest } from '../kernel/ids.ts';
+import { isDigest, type Digest } from '../kernel/ids.ts';
 import { digestHex } from './checkpoint.ts';
+import { copyInto, digestOfFile, type Digested } from './digested-copy.ts';
 import { IncomingNames } from './incoming-names.ts';
 import type { ReadAt } from './safetensors.ts';
-import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing, writeAll } from './store-files.ts';
+import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from './store-files.ts';
 
 /** Sees a whole file of `size` bytes, and may refuse it. */
 export type Inspect = (readAt: ReadAt, size: number) => Promise<void>;
 
-/** Large enough that the disk is the limit, small enough that hashing one chunk keeps no other work waiting. */
-const CHUNK_BYTES = 256 * 1024;
-/** How many chunks are hashed before the file is touched, so that whoever looks sees that somebody is at it: some seconds' work. */
-const CHUNKS_BETWEEN_TOUCHES = 4096;
+/** How many bytes are hashed before the file is touched, so that whoever looks sees that somebody is at it: some seconds' work. */
+const BYTES_BETWEEN_TOUCHES = 2 ** 30;
 
 /**
  * Files kept under the sha256 of their content, each once: `objects/<hex>`, read-only. A file grows under a name of its own in
@@ -55,14 +53,15 @@ export class ContentStore {
   /**
    * Keeps the bytes and says their name. Errors of `bytes` and of `inspect` pass through as they are, and nothing is kept.
    *
+   * @param expectedSize of all bytes.
    * @param inspect sees the whole file before it gets its final name, and may refuse it.
    * @throws InfrastructureError `store.full`, `store.unusable`
    */
-  async write(bytes: AsyncIterable<Uint8Array>, inspect: Inspect): Promise<StoredObject> {
+  async write(bytes: AsyncIterable<Uint8Array>, expectedSize: number, inspect: Inspect): Promise<StoredObject> {
     const incoming = this.#incomingPath();
     try {
       await using handle = await guarded(incoming, () => open(incoming, 'wx+', 0o600));
-      const { digest, size } = await copyInto(handle, incoming, bytes);
+      const { digest, size } = await copyInto(handle, incoming, bytes, expectedSize);
       await inspect((position, length) => guarded(incoming, () => readAt(handle, position, length)), size);
       return await guarded(incoming, () => this.#keep(handle, incoming, digest, size));
     } finally {
@@ -155,17 +154,12 @@ export class ContentStore {
     return touched === true;
   }
 
-  async #hashed(handle: FileHandle, path: string, signal: AbortSignal): Promise<{ readonly digest: Digest; readonly size: number }> {
-    const hash = createHash('sha256');
-    let size = 0;
-    for (let chunks = 0; ; chunks += 1) {
+  async #hashed(handle: FileHandle, path: string, signal: AbortSignal): Promise<Digested> {
+    const { size } = await guarded(path, () => handle.stat());
+    return digestOfFile(handle, path, size, async (bytes) => {
       signal.throwIfAborted();
-      if (chunks % CHUNKS_BETWEEN_TOUCHES === 0) await guarded(path, () => this.#touch(path));
-      const chunk = await guarded(path, () => readAt(handle, size, CHUNK_BYTES));
-      hash.update(chunk);
-      size += chunk.length;
-      if (chunk.length < CHUNK_BYTES) return { digest: parseDigest(`sha256:${hash.digest('hex')}`), size };
-    }
+      if (bytes % BYTES_BETWEEN_TOUCHES === 0) await guarded(path, () => this.#touch(path));
+    });
   }
 
   async #sweep(): Promise<void> {
@@ -191,15 +185,4 @@ export interface StoredObject {
   readonly size: number;
   /** Absolute; read-only and never changed, so it may be linked or mounted anywhere. It stays for as long as its checkpoint is held. */
   readonly hostPath: string;
-}
-
-async function copyInto(handle: FileHandle, path: string, bytes: AsyncIterable<Uint8Array>): Promise<{ digest: Digest; size: number }> {
-  const hash = createHash('sha256');
-  let size = 0;
-  for await (const chunk of bytes) {
-    hash.update(chunk);
-    await guarded(path, () => writeAll(handle, chunk));
-    size += chunk.length;
-  }
-  return { digest: parseDigest(`sha256:${hash.digest('hex')}`), size };
 }
