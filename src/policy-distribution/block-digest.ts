@@ -7,7 +7,7 @@ import { parseDigest, type Digest } from '../kernel/ids.ts';
 export const BLOCK_BYTES = 2 ** 20;
 /** One is filled, one is written, and some wait to be hashed while the disk pauses. */
 const BLOCKS = 8;
-/** From this size on a file is hashed in a thread of its own: starting one takes as long as hashing some 40 MB. */
+/** From this size on a file is hashed in a thread of its own: starting one takes as long as hashing some 60 MB. */
 const WORTH_A_THREAD_BYTES = 64 * 2 ** 20;
 
 /** What the thread is told, and what it says. Buffers move from one to the other. */
