@@ -9,8 +9,8 @@ import { IncomingNames } from './incoming-names.ts';
 import type { ReadAt } from './safetensors.ts';
 import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from './store-files.ts';
 
-/** Sees a whole file of `size` bytes, and may refuse it. */
-export type Inspect = (readAt: ReadAt, size: number) => Promise<void>;
+/** Sees a whole file of `size` bytes and what it is called, and may refuse it. */
+export type Inspect = (readAt: ReadAt, size: number, digest: Digest) => Promise<void>;
 
 /** How many bytes are hashed before the file is touched, so that whoever looks sees that somebody is at it: some seconds' work. */
 const BYTES_BETWEEN_TOUCHES = 2 ** 30;
@@ -62,7 +62,7 @@ export class ContentStore {
     try {
       await using handle = await guarded(incoming, () => open(incoming, 'wx+', 0o600));
       const { digest, size } = await copyInto(handle, incoming, bytes, expectedSize);
-      await inspect((position, length) => guarded(incoming, () => readAt(handle, position, length)), size);
+      await inspect((position, length) => guarded(incoming, () => readAt(handle, position, length)), size, digest);
       return await guarded(incoming, () => this.#keep(handle, incoming, digest, size));
     } finally {
       await rm(incoming, { force: true });
@@ -85,7 +85,7 @@ export class ContentStore {
         `checkpoint: ${size} bytes came with the digest ${digest}; expected ${expected}. Was the file changed while it was sent? Send it anew`,
       );
     }
-    await inspect((position, length) => guarded(path, () => readAt(handle, position, length)), size);
+    await inspect((position, length) => guarded(path, () => readAt(handle, position, length)), size, digest);
     const kept = await guarded(path, () => this.#keep(handle, path, digest, size));
     await rm(path, { force: true });
     return kept;
@@ -99,9 +99,9 @@ export class ContentStore {
   }
 
   /** Errors of `inspect` pass through. */
-  async inspect({ hostPath, size }: StoredObject, inspect: Inspect): Promise<void> {
+  async inspect({ hostPath, size, digest }: StoredObject, inspect: Inspect): Promise<void> {
     await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
-    await inspect((position, length) => guarded(hostPath, () => readAt(handle, position, length)), size);
+    await inspect((position, length) => guarded(hostPath, () => readAt(handle, position, length)), size, digest);
   }
 
   /** All that is kept. */
@@ -114,9 +114,10 @@ export class ContentStore {
    * Removes an object unless somebody has brought it since, or a sandbox has it.
    *
    * @param untouchedSinceMs milliseconds since 1970.
-   * @returns the bytes that were freed: 0 when it stays.
+   * @param isWanted asked once nobody can find it any more; then it is put back.
+   * @returns the bytes that were freed; undefined when it stays.
    */
-  async remove(digest: Digest, untouchedSinceMs: number): Promise<number | undefined> {
+  async remove(digest: Digest, untouchedSinceMs: number, isWanted: () => Promise<boolean>): Promise<number | undefined> {
     const hostPath = this.#pathOf(digest);
     const isFree = async (path: string): Promise<number | undefined> => {
       const facts = await factsOf(path);
@@ -127,7 +128,7 @@ export class ContentStore {
       // Out of reach first: whoever brings it from now on finds none, and keeps his own. Whoever found it before has touched it.
       const removed = this.#incomingPath();
       await rename(hostPath, removed);
-      const size = await isFree(removed);
+      const size = (await isWanted()) ? undefined : await isFree(removed);
       if (size === undefined) await rename(removed, hostPath);
       else await rm(removed, { force: true });
       return size;

@@ -39,6 +39,22 @@ export async function copyInto(handle: FileHandle, path: string, bytes: AsyncIte
   return { digest: await hash.digest(), size: written };
 }
 
+/** Hashes bytes that are kept nowhere. @param size that is expected. */
+export async function digestOfPieces(bytes: AsyncIterable<Uint8Array>, size: number): Promise<Digested> {
+  await using hash = blockDigest(size);
+  let hashed = 0;
+  for await (const chunk of bytes) {
+    for (let at = 0; at < chunk.length; at += BLOCK_BYTES) {
+      const part = chunk.subarray(at, at + BLOCK_BYTES);
+      const block = await hash.block();
+      block.set(part);
+      hash.hash(block, part.length);
+    }
+    hashed += chunk.length;
+  }
+  return { digest: await hash.digest(), size: hashed };
+}
+
 /** Hashes a file where it lies. */
 export async function digestOfFile(
   handle: FileHandle,
