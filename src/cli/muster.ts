@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
+import { openBatch } from '../batch-input.ts';
 import { doctorChecks } from '../doctor-checks.ts';
 import { configuration, Muster } from '../main.ts';
 import { plan } from '../plan.ts';
@@ -9,6 +10,7 @@ import { doctorCommand } from './doctor-command.ts';
 import { errorReport } from './error-report.ts';
 import { evalCommand } from './eval-command.ts';
 import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
+import { Interrupted } from './interruption.ts';
 import { heedOutputErrors, print } from './output.ts';
 import { planCommand } from './plan-command.ts';
 import { serve } from '../serve.ts';
@@ -18,6 +20,7 @@ import { serveCommand } from './serve-command.ts';
 import { submitCommand } from './submit-command.ts';
 import { watchCommand } from './watch-command.ts';
 import { evaluatorOf } from './suite-evaluator.ts';
+import { tuneCommand } from './tune-command.ts';
 import { tokenCommand } from './token-command.ts';
 
 /** The `muster` command: parses, runs, and turns whatever goes wrong into a message and an exit code. */
@@ -37,6 +40,10 @@ program.addCommand(compareCommand(({ config, sandboxes }) => Muster.open(configu
 program.addCommand(
   planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)).copyInheritedSettings(program),
 );
+program.addCommand(serveCommand(({ config }) => serve(() => configuration(config))).copyInheritedSettings(program));
+const submitGround = { connect: clientFor, suiteToSend, openBatch };
+for (const command of [submitCommand(submitGround), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
+program.addCommand(tuneCommand(({ config, sandboxes }) => Muster.open(configuration(config, sandboxes))).copyInheritedSettings(program));
 program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
 for (const command of [submitCommand(clientFor, suiteToSend), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
   program.addCommand(command.copyInheritedSettings(program));
@@ -60,6 +67,7 @@ function packageVersion(): string {
 async function report(error: unknown): Promise<number> {
   // Commander has printed its own message by now; help and version end with 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.badInput;
+  if (error instanceof Interrupted) return EXIT_CODES.interrupted;
   await print(process.stderr, errorReport(error));
   return exitCodeOf(error);
 }

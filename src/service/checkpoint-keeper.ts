@@ -14,7 +14,7 @@ export interface CheckpointKeeperOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** For the files of all checkpoints together; undefined for no bound. */
-  readonly maxBytes: number | undefined;
+  readonly maxBytes: () => number | undefined;
 }
 
 /** What was used within the last hour stays anyway. */
@@ -56,7 +56,8 @@ export class CheckpointKeeper {
       const swept = await uploads.sweep();
       const needed = await this.#needed();
       const isNeeded = (digest: Digest): boolean => needed.has(digest);
-      const { forgotten, removed, packed, bytes } = await checkpoints.retain({ maxBytes, isNeeded }, this.#closing.signal);
+      const retention = { maxBytes: maxBytes(), isNeeded };
+      const { forgotten, removed, packed, bytes } = await checkpoints.retain(retention, this.#closing.signal);
       for (const digest of removed) await store.usage.creditCheckpoint(digest);
       if (swept + bytes > 0)
         log.info({ uploads: swept, checkpoints: forgotten.length, packed: packed.length, bytes }, 'made room for checkpoints');

@@ -49,7 +49,7 @@ def test_a_policy_is_found_by_its_digest_and_plays(tmp_path: Path) -> None:
     found = find_preloaded(digest)
     assert found is not None
     box = spaces.Box(-1.0, 1.0, (1,), np.float32)
-    policy = found(Fit(box, spaces.Discrete(2), True))
+    policy = found.fit(Fit(box, spaces.Discrete(2), True))
     policy.reset(0)
     assert policy.act(np.zeros(1, np.float32)) == 1
     assert find_preloaded(digest.replace(digest[-1], "0" if digest[-1] != "0" else "1")) is None
