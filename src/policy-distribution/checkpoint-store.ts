@@ -11,6 +11,7 @@ import { assertSameListing, wholeFile } from './listed-files.ts';
 import { incomplete, readManifest } from './manifest.ts';
 import { PackedFiles, undefinedWhenDamaged } from './packed-files.ts';
 import { StoredContents } from './stored-contents.ts';
+import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
 import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
 
 /** A checkpoint of which every file lies on this machine, verified. */
@@ -41,10 +42,12 @@ export class CheckpointStore {
   readonly #content: ContentStore;
   readonly #contents: StoredContents;
   readonly #records: CheckpointRecords;
+  readonly #parts: RetentionParts;
   readonly #retention: StoreRetention;
   readonly #limits: CheckpointLimits;
 
   private constructor(parts: RetentionParts, limits: CheckpointLimits) {
+    this.#parts = parts;
     this.#content = parts.plain;
     this.#contents = parts.contents;
     this.#records = parts.records;
@@ -200,6 +203,11 @@ export class CheckpointStore {
    */
   retain(retention: Retention, signal: AbortSignal): Promise<Retained> {
     return this.#retention.retain(retention, signal);
+  }
+
+  /** Reads all that is here. @throws InfrastructureError `store.unusable`; the signal's reason. */
+  verify(options: VerificationOptions): Promise<VerifiedStore> {
+    return new StoreVerification(this.#parts, options).run();
   }
 
   /** @throws InfrastructureError `store.removed` when a file was removed before it was recorded as this checkpoint's. */

@@ -104,6 +104,18 @@ export class ContentStore {
     await inspect((position, length) => guarded(hostPath, () => readAt(handle, position, length)), size, digest);
   }
 
+  /** What an object really is. @throws the signal's reason. */
+  async digestOf({ hostPath }: StoredObject, signal: AbortSignal): Promise<Digest> {
+    await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
+    const { size } = await guarded(hostPath, () => handle.stat());
+    return (await digestOfFile(handle, hostPath, size, async () => signal.throwIfAborted())).digest;
+  }
+
+  /** Takes an object out that is not what it is called. Whoever has it open or linked keeps what he has. */
+  async discard(digest: Digest): Promise<void> {
+    await guarded(this.#pathOf(digest), () => rm(this.#pathOf(digest), { force: true }));
+  }
+
   /** All that is kept. */
   async digests(): Promise<readonly Digest[]> {
     const names = await guarded(this.#objects, () => readdir(this.#objects));
