@@ -164,10 +164,8 @@ async function strike(fault: FaultKind, response: ServerResponse): Promise<void>
       response.destroy();
       return;
     case 'answer-dropped':
-      // Whatever is written, nobody gets it.
-      response.write = () => true;
-      response.end = () => response.destroy();
-      response.writeHead = () => response;
+      // Answers begin when everything is done that was asked for.
+      response.writeHead = () => response.destroy();
       return;
     case 'delayed':
       await pause(DELAY_MS);
