@@ -12,6 +12,7 @@ import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-
 import { Distributor } from '../../src/policy-distribution/distributor.ts';
 import type { PoolConfig } from '../../src/pool/pool-config.ts';
 import { createPool, type Pool } from '../../src/pool/pool.ts';
+import type { PoolState } from '../../src/pool/pool-state.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/sandbox.ts';
 import type { Sharing } from '../../src/pool/shared-content.ts';
 import type { SandboxTemplate } from '../../src/pool/template.ts';
@@ -98,6 +99,10 @@ export class EvaluationScene implements AsyncDisposable {
   evaluate(suite: SuiteDefinition, options: EvaluateOptions = {}, checkpoint = PAPER_CHECKPOINT): Promise<Summary> {
     const request = { suite, suiteFiles: undefined, checkpoint, checkpointUri: 'paper' };
     return evaluate(this.context, request, options);
+  }
+
+  poolState(): PoolState {
+    return this.#pool.state();
   }
 
   /** Resolves when sandboxes can be made, as they can in memory at once. */

@@ -27,7 +27,7 @@ const recordSchema = z.object({ process: processSchema, cgroups: z.array(z.strin
 
 /** Which process an owner is, and the control-group directories under which its sandboxes are. */
 export type OwnerRecord = z.infer<typeof recordSchema>;
-type OwnerProcess = OwnerRecord['process'];
+export type OwnerProcess = OwnerRecord['process'];
 
 export const sandboxesDirectory = (stateDir: string): string => path.join(stateDir, 'sandboxes');
 export const ownerDirectory = (stateDir: string, owner: OwnerId): string => path.join(sandboxesDirectory(stateDir), owner);
