@@ -32,10 +32,10 @@ const DEPLOY = 'deploy/kubernetes';
  * @throws InputError `kubernetes.unauthorized`, `kubernetes.no-namespace`, `kubernetes.forbidden`, `kubernetes.no-network-policy`,
  * `kubernetes.no-runtime-class`; InfrastructureError `kubernetes.unreachable`. Each names the remedy.
  */
-export async function preflight(cluster: Cluster, template: SandboxTemplate, pod: PodTemplate, signal: AbortSignal): Promise<void> {
+export async function preflight(cluster: Cluster, pod: PodTemplate, signal: AbortSignal): Promise<void> {
   await assertNamespace(cluster, signal);
   await assertPermissions(cluster, signal);
-  if (template.network === 'none') await assertNetworkPolicy(cluster, signal);
+  if (pod.network === 'none') await assertNetworkPolicy(cluster, signal);
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
 
@@ -107,7 +107,7 @@ async function assertNetworkPolicy(cluster: Cluster, signal: AbortSignal): Promi
     return matches && policyTypes.includes('Egress') && egress.length === 0;
   });
   if (denies) return;
-  const problem = `the template has network: none, but no NetworkPolicy in "${cluster.namespace}" denies egress to Muster's pods`;
+  const problem = `the template has kubernetes.network: none, but no NetworkPolicy in "${cluster.namespace}" denies egress to Muster's pods`;
   const remedy = `kubectl apply -n ${cluster.namespace} -f ${DEPLOY}/network-policy.yaml`;
   throw new InputError('kubernetes.no-network-policy', `${problem}: ${remedy}`);
 }

@@ -129,7 +129,7 @@ describe('before any sandbox is made on a cluster', () => {
       code: 'kubernetes.no-network-policy',
       message: expect.stringContaining('network-policy.yaml'),
     });
-    await provider.describe({ ...template(), network: 'host' });
+    await provider.describe(template({ network: 'cluster' }));
   });
 
   it('an API server that is not there is an infrastructure error that says so', async () => {
