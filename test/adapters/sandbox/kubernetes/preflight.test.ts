@@ -89,7 +89,11 @@ describe('before any sandbox is made on a cluster', () => {
   });
 
   it('a missing rule is named, with the remedy', async () => {
-    const rules = RULES.map((rule) => ({ ...rule, verbs: rule.verbs.filter((verb) => verb !== 'deletecollection') }));
+    const rules = RULES.map(({ apiGroups, resources, verbs }) => ({
+      apiGroups,
+      resources,
+      verbs: verbs.filter((verb) => verb !== 'deletecollection'),
+    }));
     ground.simulator.identities.set('admin-token', {
       user: 'muster',
       rules: rules.filter(({ resources }) => !resources.includes('pods/exec')),
