@@ -1,5 +1,6 @@
 import { aggregationThroughput } from './aggregation-throughput.ts';
 import type { Benchmark } from './benchmark.ts';
+import { bulkyPods } from './bulky-pods.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { durableEpisodes } from './durable-episodes.ts';
 import { episodeCost } from './episode-cost.ts';
@@ -29,4 +30,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   episodesSaved,
   systemCalls,
   idlePods,
+  bulkyPods,
 ];
