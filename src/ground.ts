@@ -1,5 +1,5 @@
-import { join, resolve } from 'node:path';
-import { pino } from 'pino';
+import { join } from 'node:path';
+import { pino, type Logger } from 'pino';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import type { Config } from './config/config.ts';
 import { contentToShare, type Played } from './content-to-share.ts';
@@ -8,6 +8,8 @@ import { InfrastructureError } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
 import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import { defineSuite, type SuiteDefinition } from './orchestrator/suite-definition.ts';
+import { checkpointUri, sourceForOwner } from './own-checkpoints.ts';
+import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { CheckpointLabels } from './policy-distribution/checkpoint.ts';
 import { CheckpointStore, type StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import { Distributor } from './policy-distribution/distributor.ts';
@@ -25,18 +27,21 @@ export interface LoadedSuite {
  * root.
  */
 export class Ground implements AsyncDisposable {
-  readonly config: Config;
   readonly log: Log;
   readonly checkpoints: CheckpointStore;
   readonly pools: Pools;
   readonly #distributor = new Distributor();
   readonly #closing = new AbortController();
+  readonly #logger: Logger;
+  #config: Config;
+  #ownSource: CheckpointSource | undefined;
 
-  private constructor(config: Config, log: Log, checkpoints: CheckpointStore) {
-    this.config = config;
-    this.log = log;
+  private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore) {
+    this.#config = config;
+    this.#logger = logger;
+    this.log = logger;
     this.checkpoints = checkpoints;
-    this.pools = new Pools(config, systemClock, log);
+    this.pools = new Pools(config, systemClock, logger);
   }
 
   /** @throws InfrastructureError when the state directory cannot be used. */
@@ -46,14 +51,27 @@ export class Ground implements AsyncDisposable {
     return new Ground(config, log, await CheckpointStore.open({ directory, limits: config.checkpoints, clock: systemClock }));
   }
 
+  /** The one that is in force. */
+  get config(): Config {
+    return this.#config;
+  }
+
+  /** Puts another configuration in force. Pools have sizes of their own. */
+  configure(config: Config): void {
+    this.#config = config;
+    this.#ownSource = undefined;
+    this.#logger.level = config.log.level;
+  }
+
   /** Aborted with the caller's signal, and when the ground is closed. */
   either(signal: AbortSignal | undefined): AbortSignal {
     return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
   }
 
-  /** @param path from the working directory, or a `file:` URL. @throws as `CheckpointStore.add` does. */
-  addCheckpoint(path: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
-    return this.checkpoints.add(filesystemSource, path.startsWith('file:') ? path : resolve(path), signal, labels);
+  /** @param written a path from the working directory, or a URI. @throws as `CheckpointStore.add` does. */
+  addCheckpoint(written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
+    this.#ownSource ??= sourceForOwner(this.config, systemClock);
+    return this.checkpoints.add(this.#ownSource, checkpointUri(written), signal, labels);
   }
 
   /** Until it is disposed, nobody removes them to make room. @throws InfrastructureError `store.removed` when one is gone already. */
@@ -100,7 +118,7 @@ export class Ground implements AsyncDisposable {
       distributor: this.#distributor,
       clock: systemClock,
       log: this.log,
-      config: { ...this.config.evaluation, renewMilliseconds: (this.config.pool.leaseSeconds * 1000) / 3 },
+      config: { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 },
     };
   }
 

@@ -10,7 +10,8 @@ import type { Config } from './config/config.ts';
 import type { TemplateConfig } from './config/schema.ts';
 import { untilAborted } from './kernel/abort.ts';
 import type { Clock } from './kernel/clock.ts';
-import { InputError } from './kernel/errors.ts';
+import { Deadline } from './kernel/deadline.ts';
+import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
 import { parseOwnerId, parseSandboxId, type OwnerId } from './kernel/ids.ts';
 import { createPool, type Pool } from './pool/pool.ts';
@@ -59,6 +60,9 @@ const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
   },
 };
 
+/** Removing hundreds of sandboxes takes a while; nobody waits for it but the end of the process. */
+const SWEEP_MILLISECONDS = 60_000;
+
 interface OpenPool {
   readonly pool: Pool<RunnerSession>;
   readonly made: SandboxTemplate;
@@ -76,6 +80,7 @@ export class Pools implements AsyncDisposable {
   readonly #open = new Map<string, Pool<RunnerSession>>();
   readonly #sizes = new Map<string, PoolSize>();
   readonly #closing = new AbortController();
+  #sweeping: Promise<unknown> = Promise.resolve();
   #sandboxes = 0;
 
   constructor(config: Config, clock: Clock, log: Log) {
@@ -127,6 +132,27 @@ export class Pools implements AsyncDisposable {
     return await this.#provider(this.settings(template).provider).share?.(made, content, signal);
   }
 
+  /**
+   * Begins to remove what Musters have left that were killed, wherever a configured template has its sandboxes. Pools do so when they open; this
+   * is for a process that may have nothing to play for long. What cannot be removed is logged, and left to the next sweep.
+   */
+  sweep(): void {
+    const names = new Set(Object.values(this.#config.templates).map(({ provider }) => provider));
+    this.#sweeping = Promise.all([...names].map((name) => this.#sweep(name)));
+  }
+
+  async #sweep(name: TemplateConfig['provider']): Promise<void> {
+    const late = (): Error =>
+      new InfrastructureError('sandbox.sweep', `provider ${name} took over ${SWEEP_MILLISECONDS / 1000} s to sweep`);
+    using deadline = new Deadline(this.#clock, SWEEP_MILLISECONDS, late, this.#closing.signal);
+    try {
+      const swept = await untilAborted(this.#provider(name).sweep(deadline.signal), deadline.signal);
+      if (swept.length > 0) this.#log.info({ provider: name, sandboxes: swept.length }, 'removed the sandboxes of a Muster that has ended');
+    } catch (error) {
+      if (!this.#closing.signal.aborted) this.#log.warn({ provider: name, error: messageOf(error) }, 'old sandboxes could not be removed');
+    }
+  }
+
   /** One pool a template; one that could not be opened is tried again by the next caller. */
   async #opened(template: string, signal: AbortSignal): Promise<OpenPool> {
     let opening = this.#pools.get(template);
@@ -140,6 +166,7 @@ export class Pools implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
+    await this.#sweeping;
     const pools = await Promise.allSettled(this.#pools.values());
     for (const open of pools) if (open.status === 'fulfilled') await open.value.pool[Symbol.asyncDispose]();
     for (const provider of this.#providers.values()) await provider[Symbol.asyncDispose]();
