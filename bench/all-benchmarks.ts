@@ -8,6 +8,7 @@ import { forkedCrowd } from './forked-crowd.ts';
 import { forkedEpisodes } from './forked-episodes.ts';
 import { forkedPool } from './forked-pool.ts';
 import { freshSandboxes } from './fresh-sandboxes.ts';
+import { idlePods } from './idle-pods.ts';
 import { noopEpisodes } from './noop-episodes.ts';
 import { sharedPolicy } from './shared-policy.ts';
 import { systemCalls } from './system-calls.ts';
@@ -27,4 +28,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   aggregationThroughput,
   episodesSaved,
   systemCalls,
+  idlePods,
 ];
