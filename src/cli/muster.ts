@@ -1,10 +1,12 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { openBatch } from '../batch-input.ts';
+import { openCheckpoints } from '../checkpoint-access.ts';
 import { doctorChecks } from '../doctor-checks.ts';
 import { configuration, Muster } from '../main.ts';
 import { plan } from '../plan.ts';
 import { openTokenOffice } from '../token-access.ts';
+import { checkpointsCommand } from './checkpoints-command.ts';
 import { compareCommand } from './compare-command.ts';
 import { doctorCommand } from './doctor-command.ts';
 import { errorReport } from './error-report.ts';
@@ -43,7 +45,7 @@ program.addCommand(
 program.addCommand(serveCommand(({ config }) => serve(() => configuration(config))).copyInheritedSettings(program));
 const submitGround = { connect: clientFor, suiteToSend, openBatch };
 for (const command of [submitCommand(submitGround), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
-program.addCommand(tuneCommand(({ config, sandboxes }) => Muster.open(configuration(config, sandboxes))).copyInheritedSettings(program));
+  program.addCommand(tuneCommand(({ config, sandboxes }) => Muster.open(configuration(config, sandboxes))).copyInheritedSettings(program));
 program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
 for (const command of [submitCommand(clientFor, suiteToSend), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
   program.addCommand(command.copyInheritedSettings(program));
@@ -52,6 +54,9 @@ program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).co
 const tokens = tokenCommand(openTokenOffice).copyInheritedSettings(program);
 for (const command of tokens.commands) command.copyInheritedSettings(tokens);
 program.addCommand(tokens);
+const checkpoints = checkpointsCommand((file) => openCheckpoints(configuration(file))).copyInheritedSettings(program);
+for (const command of checkpoints.commands) command.copyInheritedSettings(checkpoints);
+program.addCommand(checkpoints);
 
 try {
   await program.parseAsync();

@@ -13,7 +13,7 @@ export interface Packable {
 }
 
 /** Of what is smaller, a delta saves little and costs a file. */
-const WORTH_PACKING_BYTES = 2 ** 20;
+const WORTH_PACKING_BYTES = 2 ** 16;
 /** The next newer ones of its size: of several runs, one is likely the same. */
 const MOST_BASES = 3;
 /**
