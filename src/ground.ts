@@ -1,4 +1,3 @@
-import { resolve } from 'node:path';
 import { pino, type Logger } from 'pino';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import { openCheckpoints } from './checkpoint-access.ts';
@@ -9,6 +8,8 @@ import { InfrastructureError } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
 import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import { defineSuite, type SuiteDefinition } from './orchestrator/suite-definition.ts';
+import { checkpointUri, sourceForOwner } from './own-checkpoints.ts';
+import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { CheckpointLabels } from './policy-distribution/checkpoint.ts';
 import type { CheckpointStore, StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import { Distributor } from './policy-distribution/distributor.ts';
@@ -33,6 +34,7 @@ export class Ground implements AsyncDisposable {
   readonly #closing = new AbortController();
   readonly #logger: Logger;
   #config: Config;
+  #ownSource: CheckpointSource | undefined;
 
   private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore) {
     this.#config = config;
@@ -56,6 +58,7 @@ export class Ground implements AsyncDisposable {
   /** Puts another configuration in force. Pools have sizes of their own. */
   configure(config: Config): void {
     this.#config = config;
+    this.#ownSource = undefined;
     this.#logger.level = config.log.level;
   }
 
@@ -64,9 +67,10 @@ export class Ground implements AsyncDisposable {
     return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
   }
 
-  /** @param path from the working directory, or a `file:` URL. @throws as `CheckpointStore.add` does. */
-  addCheckpoint(path: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
-    return this.checkpoints.add(filesystemSource, path.startsWith('file:') ? path : resolve(path), signal, labels);
+  /** @param written a path from the working directory, or a URI. @throws as `CheckpointStore.add` does. */
+  addCheckpoint(written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
+    this.#ownSource ??= sourceForOwner(this.config, systemClock);
+    return this.checkpoints.add(this.#ownSource, checkpointUri(written), signal, labels);
   }
 
   /** Until it is disposed, nobody removes them to make room. @throws InfrastructureError `store.removed` when one is gone already. */

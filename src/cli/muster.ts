@@ -5,6 +5,7 @@ import { openCheckpoints } from '../checkpoint-access.ts';
 import { doctorChecks } from '../doctor-checks.ts';
 import { configuration, Muster } from '../main.ts';
 import { plan } from '../plan.ts';
+import { watchRun } from '../run-watching.ts';
 import { openTokenOffice } from '../token-access.ts';
 import { checkpointsCommand } from './checkpoints-command.ts';
 import { compareCommand } from './compare-command.ts';
@@ -42,12 +43,15 @@ program.addCommand(compareCommand(({ config, sandboxes }) => Muster.open(configu
 program.addCommand(
   planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)).copyInheritedSettings(program),
 );
+program.addCommand(tuneCommand(({ config, sandboxes }) => Muster.open(configuration(config, sandboxes))).copyInheritedSettings(program));
 program.addCommand(serveCommand(({ config }) => serve(() => configuration(config))).copyInheritedSettings(program));
-const submitGround = { connect: clientFor, suiteToSend, openBatch };
-for (const command of [submitCommand(submitGround), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
-  program.addCommand(tuneCommand(({ config, sandboxes }) => Muster.open(configuration(config, sandboxes))).copyInheritedSettings(program));
-program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
-for (const command of [submitCommand(clientFor, suiteToSend), watchCommand(clientFor), listCommand(clientFor), cancelCommand(clientFor)])
+const submitting = submitCommand({ connect: clientFor, suiteToSend, openBatch });
+const watching = watchCommand(clientFor, async (request, hooks) => {
+  const config = configuration(request.config, request.sandboxes);
+  await using muster = await Muster.open(config);
+  return await watchRun(muster, config, request, hooks);
+});
+for (const command of [submitting, watching, listCommand(clientFor), cancelCommand(clientFor)])
   program.addCommand(command.copyInheritedSettings(program));
 program.addCommand(poolCommand(clientFor).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));

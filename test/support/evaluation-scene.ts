@@ -12,7 +12,8 @@ import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-
 import { Distributor } from '../../src/policy-distribution/distributor.ts';
 import type { PoolConfig } from '../../src/pool/pool-config.ts';
 import { createPool, type Pool } from '../../src/pool/pool.ts';
-import type { Sandbox } from '../../src/pool/sandbox.ts';
+import type { PoolState } from '../../src/pool/pool-state.ts';
+import type { Sandbox, SandboxProvider } from '../../src/pool/sandbox.ts';
 import type { Sharing } from '../../src/pool/shared-content.ts';
 import type { SandboxTemplate } from '../../src/pool/template.ts';
 import { RunnerSession } from '../../src/runner/session.ts';
@@ -47,6 +48,8 @@ export interface SceneOptions {
   readonly sandboxes?: number;
   readonly pool?: Partial<PoolConfig>;
   readonly evaluation?: Partial<EvaluationRunConfig>;
+  /** In place of in-memory sandboxes that run the program. */
+  readonly provider?: SandboxProvider;
   /** What evaluations wish to have shared. */
   readonly sharing?: Sharing;
   /** What each sandbox has in memory from its beginning, by how many there were before. */
@@ -56,12 +59,12 @@ export interface SceneOptions {
 /** A pool of in-memory sandboxes and all that `evaluate` needs, closed together. */
 export class EvaluationScene implements AsyncDisposable {
   readonly context: EvaluateContext;
-  readonly #provider: ReturnType<typeof createInMemoryProvider>;
+  readonly #provider: SandboxProvider;
   readonly #pool: Pool<RunnerSession>;
   readonly #sandboxes = new Map<SandboxId, Sandbox>();
 
-  constructor({ program, clock, sandboxes = 4, pool = {}, evaluation = {}, sharing, shares }: SceneOptions) {
-    this.#provider = createInMemoryProvider({ owner: parseOwnerId('scene'), clock, programs: { runner: program } });
+  constructor({ program, clock, sandboxes = 4, pool = {}, evaluation = {}, provider, sharing, shares }: SceneOptions) {
+    this.#provider = provider ?? createInMemoryProvider({ owner: parseOwnerId('scene'), clock, programs: { runner: program } });
     let made = 0;
     this.#pool = createPool({
       provider: this.#provider,
@@ -92,6 +95,10 @@ export class EvaluationScene implements AsyncDisposable {
   evaluate(suite: SuiteDefinition, options: EvaluateOptions = {}, checkpoint = PAPER_CHECKPOINT): Promise<Summary> {
     const request = { suite, suiteFiles: undefined, checkpoint, checkpointUri: 'paper' };
     return evaluate(this.context, request, options);
+  }
+
+  poolState(): PoolState {
+    return this.#pool.state();
   }
 
   /** Every sandbox that was made so far and has a live runner or had one. */

@@ -14,7 +14,8 @@ const STARTING = '.starting-';
 const ETC = '_etc';
 const FILTER = 'system-calls.bpf';
 
-const processSchema = z.object({
+/** Which process an owner is: nothing that runs on any machine later is the same. */
+export const processSchema = z.object({
   pid: z.number().int().positive(),
   /** Clock ticks since boot. */
   startTime: z.string(),
@@ -26,7 +27,7 @@ const recordSchema = z.object({ process: processSchema, cgroups: z.array(z.strin
 
 /** Which process an owner is, and the control-group directories under which its sandboxes are. */
 export type OwnerRecord = z.infer<typeof recordSchema>;
-type OwnerProcess = OwnerRecord['process'];
+export type OwnerProcess = OwnerRecord['process'];
 
 export const sandboxesDirectory = (stateDir: string): string => path.join(stateDir, 'sandboxes');
 export const ownerDirectory = (stateDir: string, owner: OwnerId): string => path.join(sandboxesDirectory(stateDir), owner);
@@ -91,7 +92,7 @@ export async function directoryNames(directory: string): Promise<readonly string
   }
 }
 
-async function thisProcess(): Promise<OwnerProcess> {
+export async function thisProcess(): Promise<OwnerProcess> {
   const [startTime, bootId, pidNamespace] = await Promise.all([
     startTimeOf(process.pid),
     readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
