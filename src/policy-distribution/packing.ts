@@ -64,6 +64,16 @@ function wayDown(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): 
   return way;
 }
 
+/** Whether a file could be rebuilt if it were not there as it is. */
+export function isTold(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): boolean {
+  const seen = new Set([digest]);
+  for (let at = contents.get(digest)?.base; at !== undefined && !seen.has(at); at = contents.get(at)?.base) {
+    if (contents.get(at)?.isPlain === true) return true;
+    seen.add(at);
+  }
+  return false;
+}
+
 /** The longest way from a file to one that is told by it, and so on. */
 function deltasAbove(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): number {
   let above = 0;

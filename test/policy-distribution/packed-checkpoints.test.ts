@@ -271,6 +271,20 @@ describe('a store that was harmed', () => {
     expect(await scene.store.find(first.digest)).toEqual(first);
   });
 
+  it('loses nothing when several Musters pack it at once', async () => {
+    await using scene = await Scene.open();
+    const all = [await scene.step(), await scene.step(), await scene.step(), await scene.step()];
+    const others = [await openStore(scene.scratch, scene.clock), await openStore(scene.scratch, scene.clock)];
+    for (const { digest } of all.toReversed()) {
+      await Promise.all([scene.store, ...others].map((store) => store.retain(keepAll, signal)));
+      expect(await scene.store.verify({ remove: false, signal })).toMatchObject({ damaged: [], incomplete: [] });
+      // Another order each time: what was told by the next one may come to tell it.
+      await scene.store.find(digest);
+      scene.clock.skip(2 * HOUR);
+    }
+    for (const each of all) expect(await scene.store.find(each.digest)).toEqual(each);
+  });
+
   it('is rebuilt once by however many ask for it at once, in several Musters', async () => {
     await using scene = await Scene.open();
     const [first] = [await scene.step(), await scene.step()];
