@@ -11,6 +11,9 @@ import { forkedPool } from './forked-pool.ts';
 import { freshSandboxes } from './fresh-sandboxes.ts';
 import { idlePods } from './idle-pods.ts';
 import { noopEpisodes } from './noop-episodes.ts';
+import { idleSandboxes } from './idle-sandboxes.ts';
+import { imageEpisodes } from './image-episodes.ts';
+import { playedTogether } from './played-together.ts';
 import { sharedPolicy } from './shared-policy.ts';
 import { systemCalls } from './system-calls.ts';
 import { warmPool } from './warm-pool.ts';
@@ -18,6 +21,9 @@ import { warmPool } from './warm-pool.ts';
 export const BENCHMARKS: readonly Benchmark[] = [
   noopEpisodes,
   cartpoleEpisodes,
+  playedTogether,
+  imageEpisodes,
+  idleSandboxes,
   durableEpisodes,
   warmPool,
   forkedPool,
