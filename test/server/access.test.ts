@@ -10,7 +10,8 @@ import { poolRoutes } from '../../src/server/pool-routes.ts';
 import { auditRoute, tokenRoutes } from '../../src/server/token-routes.ts';
 import { PoolDesk } from '../../src/service/pool-desk.ts';
 import { ServerScene, type Answer } from '../support/server-scene.ts';
-import { ServiceScene } from '../support/service-scene.ts';
+import { suiteRoutes } from '../../src/server/suite-routes.ts';
+import { PAPER_LIBRARY, ServiceScene } from '../support/service-scene.ts';
 import { UploadScene } from '../support/upload-scene.ts';
 
 const ASKED = { suite: '50-episodes', checkpoint: { uri: '/late' } };
@@ -142,6 +143,7 @@ describe('a server that takes tokens', () => {
       more: [
         (app) => poolRoutes(app, new PoolDesk(NO_POOLS, store.audit, clock)),
         (app) => figureRoutes(app, new Registry()),
+        (app) => suiteRoutes(app, PAPER_LIBRARY),
         (app) => tokenRoutes(app, (principal) => new TokenOffice(store, clock, principal)),
         (app) => auditRoute(app, store.audit),
         (app) => {
