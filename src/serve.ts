@@ -12,6 +12,7 @@ import { systemClock } from './kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from './kernel/ids.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
+import type { Uploads } from './policy-distribution/uploads.ts';
 import { liveQuotas, liveServiceConfig, liveSource, liveWebhooks, webhookSecret } from './live-settings.ts';
 import { OrderLibrary } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
@@ -59,6 +60,7 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openEvaluationStore(config, systemClock));
   const ground = opening.use(await Ground.open(config));
+  ground.pools.sweep();
   const uploads = await openUploads(config, ground.checkpoints, systemClock);
   const quotas = liveQuotas(ground);
   const bounds = new EpisodeBounds(quotas);
@@ -78,14 +80,7 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   collectDefaultMetrics({ register: registry });
   const checkpointDesk = new CheckpointDesk({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate });
   const app = await createApp({ store, ground, desk, service, registry, checkpointDesk, library });
-  const keeper = new CheckpointKeeper({
-    store,
-    checkpoints: ground.checkpoints,
-    uploads,
-    clock: systemClock,
-    log: ground.log,
-    maxBytes: () => keptBytes(ground),
-  });
+  const keeper = createKeeper(store, ground, uploads);
   keeper.open();
   opening.defer(() => keeper.close());
   opening.defer(() => closed(app));
@@ -180,6 +175,11 @@ async function closed(app: Awaited<ReturnType<typeof createHttpServer>>): Promis
 
 function createDeliverer({ webhooks: outbox }: EvaluationStore, ground: Ground, { sender }: Webhooks): WebhookDeliverer {
   return new WebhookDeliverer({ outbox, sender, secret: () => webhookSecret(ground), clock: systemClock, log: ground.log });
+}
+
+function createKeeper(store: EvaluationStore, ground: Ground, uploads: Uploads): CheckpointKeeper {
+  const { checkpoints, log } = ground;
+  return new CheckpointKeeper({ store, checkpoints, uploads, clock: systemClock, log, maxBytes: () => keptBytes(ground) });
 }
 
 /** Undefined for no bound. */

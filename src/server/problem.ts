@@ -4,7 +4,7 @@ import { InputError, MusterError } from '../kernel/errors.ts';
 import { UploadOffsetError } from '../policy-distribution/uploads.ts';
 import type { Problem } from '../written/problems.ts';
 import { pathText } from '../written/path.ts';
-import { ForbiddenError, TooManyRequestsError, UnauthenticatedError } from './refusals.ts';
+import { ForbiddenError, MethodNotAllowedError, TooManyRequestsError, UnauthenticatedError } from './refusals.ts';
 
 const fieldProblemSchema = z.strictObject({
   field: z.string().describe('where in the request: body.suite.reward.bounds'),
@@ -105,6 +105,7 @@ function statusOfRefusal(error: MusterError): number {
   if (error instanceof UnauthenticatedError) return 401;
   if (error instanceof ForbiddenError) return 403;
   if (error instanceof QuotaError || error instanceof TooManyRequestsError) return 429;
+  if (error instanceof MethodNotAllowedError) return 405;
   if (error instanceof UploadOffsetError) return 409;
   const { code } = error;
   if (code.endsWith('.not-found')) return 404;

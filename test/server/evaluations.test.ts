@@ -272,6 +272,8 @@ describe('the documents of the server', () => {
   it('say what is missing where there is nothing', async () => {
     await using server = await ServerScene.open();
     expect(await server.send('GET', '/v2/evaluations')).toMatchObject({ status: 404, json: { code: 'request.not-found' } });
+    const other = await server.send('PATCH', '/v1/evaluations/nothing');
+    expect(other).toMatchObject({ status: 405, headers: { allow: 'DELETE, GET, HEAD' }, json: { code: 'request.method' } });
   });
 
   it('say whether work should be sent here', async () => {
