@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { RunningComparison } from './aggregation/paired-fold.ts';
 import { openRecordedEvaluation } from './adapters/results/recorded-evaluation.ts';
@@ -12,9 +13,12 @@ import type { ComparisonSummary } from './orchestrator/comparison-summary.ts';
 import type { Baseline } from './orchestrator/comparison.ts';
 import { evaluate as evaluateOn, EvaluationFailedError } from './orchestrator/evaluate.ts';
 import type { Progress } from './orchestrator/progress.ts';
+import { isUri } from './own-checkpoints.ts';
 import { recordedBaseline } from './orchestrator/recorded-baseline.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import type { Summary } from './orchestrator/summary.ts';
+import { tune, type TuningProgress } from './orchestrator/tune.ts';
+import type { Tuning } from './orchestrator/tuning.ts';
 import type { StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import type { SuiteInput } from './suite-input.ts';
 
@@ -26,7 +30,7 @@ export type { LoadedSuite } from './ground.ts';
  */
 
 export interface CheckpointInput {
-  /** Path of a checkpoint file or directory. */
+  /** Path or URI of a checkpoint file or directory. */
   readonly checkpoint: string;
   readonly labels?: { readonly run?: string; readonly version?: number };
 }
@@ -41,9 +45,9 @@ export interface EvaluationOptions {
 }
 
 export interface ComparisonInput extends SuiteInput {
-  /** Path of a checkpoint, or of a directory that an evaluation on the same suite was kept in. */
+  /** Path or URI of a checkpoint, or path of a directory that an evaluation on the same suite was kept in. */
   readonly baseline: string;
-  /** Paths of checkpoints; one at least. */
+  /** Paths or URIs of checkpoints; one at least. */
   readonly candidates: readonly string[];
   readonly terms?: ComparisonTermsInput;
 }
@@ -53,6 +57,17 @@ export interface ComparisonOptions {
   readonly onProgress?: (progress: Progress<RunningComparison>) => void;
   /** New directory to keep summary, episodes and configuration in. */
   readonly out?: string;
+}
+
+export interface TuningInput extends SuiteInput, Pick<CheckpointInput, 'checkpoint'> {
+  /** For all trials together, about. */
+  readonly seconds: number;
+}
+
+export interface TuningOptions {
+  readonly signal?: AbortSignal;
+  /** Called when a trial begins. */
+  readonly onProgress?: (progress: TuningProgress) => void;
 }
 
 export class Muster implements AsyncDisposable {
@@ -130,9 +145,27 @@ export class Muster implements AsyncDisposable {
     return await kept(results, play, (partial, cause) => new ComparisonFailedError(partial, cause));
   }
 
+  /**
+   * Plays a suite in several ways, and says how fast each of them is on this machine.
+   *
+   * @throws InputError when suite or checkpoint are wrong or do not fit together; InfrastructureError when the machine fails; the signal's
+   * reason when it is aborted.
+   */
+  async tune(input: TuningInput, options: TuningOptions = {}): Promise<Tuning> {
+    const signal = this.#ground.either(options.signal);
+    const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
+    const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal);
+    await using _held = await this.#ground.hold([checkpoint, suiteFiles]);
+    const context = await this.#ground.context({ suite, suiteFiles, checkpoints: [checkpoint] }, signal);
+    using _sharing = context.sharing;
+    const terms = { processors: availableParallelism(), seconds: input.seconds };
+    const request = { suite, suiteFiles, checkpoint, checkpointUri: input.checkpoint, ...terms };
+    return await tune(context, request, { signal, ...(options.onProgress ? { onProgress: options.onProgress } : {}) });
+  }
+
   /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */
   async #baseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
-    const recorded = await openRecordedEvaluation(resolve(path));
+    const recorded = isUri(path) ? undefined : await openRecordedEvaluation(resolve(path));
     if (recorded) return { kind: 'recorded', ...(await recordedBaseline(recorded, suite)) };
     return { kind: 'played', checkpoint: await this.#ground.addCheckpoint(path, signal) };
   }

@@ -2,8 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createBubblewrapProvider } from './adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
+import { createE2bProvider } from './adapters/sandbox/e2b/e2b-provider.ts';
 import { createGvisorProvider } from './adapters/sandbox/gvisor/gvisor-provider.ts';
+import { createKubernetesProvider } from './adapters/sandbox/kubernetes/kubernetes-provider.ts';
+import { podTemplate } from './adapters/sandbox/kubernetes/kubernetes-template.ts';
 import { pythonTemplate } from './adapters/sandbox/local/python-template.ts';
+import { remoteTemplate } from './adapters/sandbox/remote-template.ts';
 import type { Config } from './config/config.ts';
 import type { TemplateConfig } from './config/schema.ts';
 import { untilAborted } from './kernel/abort.ts';
@@ -13,7 +17,7 @@ import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
 import { parseOwnerId, parseSandboxId, type OwnerId } from './kernel/ids.ts';
 import { createPool, type Pool } from './pool/pool.ts';
-import type { PoolSize } from './pool/pool-config.ts';
+import type { PoolConfig, PoolSize } from './pool/pool-config.ts';
 import type { PoolState } from './pool/pool-state.ts';
 import type { SandboxProvider } from './pool/sandbox.ts';
 import type { SharedContent, Sharing } from './pool/shared-content.ts';
@@ -26,6 +30,8 @@ interface ProviderGround {
   readonly stateDir: string;
   readonly owner: OwnerId;
   readonly clock: Clock;
+  /** As configured, by name. */
+  readonly settings: (template: string) => TemplateConfig;
   /** Told what goes wrong without anything failing for it. */
   readonly log: (message: string) => void;
 }
@@ -34,11 +40,27 @@ interface ProviderGround {
 interface ProviderKind {
   open(ground: ProviderGround): SandboxProvider;
   template(name: string, settings: TemplateConfig, projectDirectory: string, signal: AbortSignal): Promise<SandboxTemplate>;
+  /** What the provider's service allows at most. Left out where only the pool's own settings count. */
+  allowance?(settings: TemplateConfig): Pick<PoolConfig, 'max' | 'creationsPerSecond'>;
 }
 
 const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
   bubblewrap: { open: createBubblewrapProvider, template: pythonTemplate },
   gvisor: { open: createGvisorProvider, template: pythonTemplate },
+  e2b: {
+    open: ({ owner, clock, settings, log }) =>
+      createE2bProvider({
+        owner,
+        clock,
+        account: { apiKey: process.env['E2B_API_KEY'] ?? '' },
+        machineOf: (template) => settings(template).e2b,
+        projectDirectory: PROJECT_DIRECTORY,
+        log,
+      }),
+    template: async (name, settings) => remoteTemplate(name, settings, settings.e2b.python),
+    allowance: ({ e2b }) => ({ max: e2b.maxSandboxes, creationsPerSecond: e2b.creationsPerSecond }),
+  },
+  kubernetes: { open: createKubernetesProvider, template: async (name, settings) => podTemplate(name, settings, settings.kubernetes) },
 };
 
 /** Removing hundreds of sandboxes takes a while; nobody waits for it but the end of the process. */
@@ -85,13 +107,15 @@ export class Pools implements AsyncDisposable {
 
   /** How large the template's pool is to be. */
   sizeOf(template: string): PoolSize {
-    return this.#sizes.get(template) ?? this.#config.pool;
+    const { min, max, warm } = this.#sizes.get(template) ?? this.#config.pool;
+    const most = Math.min(max, this.#allowance(template)?.max ?? max);
+    return { min: Math.min(min, most), max: most, warm: Math.min(warm, most) };
   }
 
   /** Until the end of this process. */
   resize(template: string, size: PoolSize): void {
     this.#sizes.set(template, size);
-    this.#open.get(template)?.resize(size);
+    this.#open.get(template)?.resize(this.sizeOf(template));
   }
 
   /** Undefined while nobody has needed the pool. */
@@ -157,7 +181,7 @@ export class Pools implements AsyncDisposable {
     const pool = createPool({
       provider: this.#provider(settings.provider),
       template: made,
-      config: { ...this.#config.pool, ...this.sizeOf(name) },
+      config: this.#poolConfig(name),
       clock: this.#clock,
       warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, this.#clock, abandoned),
       newSandboxId: () => parseSandboxId(`s${(this.#sandboxes += 1)}`),
@@ -174,6 +198,17 @@ export class Pools implements AsyncDisposable {
     }
   }
 
+  #allowance(template: string): Pick<PoolConfig, 'max' | 'creationsPerSecond'> | undefined {
+    const settings = this.settings(template);
+    return PROVIDERS[settings.provider].allowance?.(settings);
+  }
+
+  #poolConfig(template: string): PoolConfig {
+    const { pool } = this.#config;
+    const creationsPerSecond = Math.min(pool.creationsPerSecond, this.#allowance(template)?.creationsPerSecond ?? Infinity);
+    return { ...pool, ...this.sizeOf(template), creationsPerSecond };
+  }
+
   #provider(name: TemplateConfig['provider']): SandboxProvider {
     const provider = this.#providers.get(name) ?? PROVIDERS[name].open(this.#ground());
     this.#providers.set(name, provider);
@@ -182,6 +217,7 @@ export class Pools implements AsyncDisposable {
 
   #ground(): ProviderGround {
     const log = (message: string): void => this.#log.warn({}, message);
-    return { stateDir: this.#config.stateDir, owner: this.#owner, clock: this.#clock, log };
+    const settings = (template: string): TemplateConfig => this.settings(template);
+    return { stateDir: this.#config.stateDir, owner: this.#owner, clock: this.#clock, settings, log };
   }
 }

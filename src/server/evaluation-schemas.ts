@@ -29,7 +29,7 @@ export const checkpointReferenceSchema = z
       .string()
       .regex(/^(sha256:)?[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')
       .exactOptional()
-      .describe('of a checkpoint that was uploaded'),
+      .describe('of a checkpoint that the server has, as `PUT /v1/checkpoints/{sha256}` brought it; with or without `sha256:`'),
     run: runSchema.exactOptional(),
     version: versionSchema.exactOptional(),
   })
@@ -39,7 +39,11 @@ export const checkpointReferenceSchema = z
     context.addIssue({ code: 'custom', message: 'expected either "uri" or "sha256"' });
     return z.NEVER;
   })
-  .describe('a checkpoint: where it is, or what it contains');
+  .meta({
+    description: 'a checkpoint: where it is (`uri`), or what it contains (`sha256`)',
+    // What the transformation above insists on.
+    oneOf: [{ required: ['uri'] }, { required: ['sha256'] }],
+  });
 
 const suiteReferenceSchema = z
   .union([z.string().regex(/^[\w.-]{1,64}$/, 'expected the name of a suite that the server has'), suiteSchema])

@@ -6,6 +6,14 @@ import type { Problem } from '../written/problems.ts';
 import { pathText } from '../written/path.ts';
 import { ForbiddenError, MethodNotAllowedError, TooManyRequestsError, UnauthenticatedError } from './refusals.ts';
 
+const fieldProblemSchema = z.strictObject({
+  field: z.string().describe('where in the request: body.suite.reward.bounds'),
+  detail: z.string().describe('what was wrong, in words'),
+  expected: z.string().optional().describe('what should stand there, where it can be said by itself: a whole number from 1 on'),
+});
+
+export type FieldProblem = z.infer<typeof fieldProblemSchema>;
+
 /** RFC 9457: what went wrong, for programs (`code`) and people (`detail`). */
 export const problemSchema = z
   .strictObject({
@@ -14,10 +22,7 @@ export const problemSchema = z
     status: z.int(),
     code: z.string().describe('stable, for programs'),
     detail: z.string().describe('what was wrong, what was expected and what to do'),
-    errors: z
-      .array(z.strictObject({ field: z.string().describe('where in the request: body.suite.reward.bounds'), detail: z.string() }))
-      .optional()
-      .describe('each field that is wrong'),
+    errors: z.array(fieldProblemSchema).optional().describe('each field that is wrong'),
   })
   .describe('Problem');
 
@@ -68,7 +73,11 @@ const FASTIFY_CODES: Readonly<Record<string, string>> = {
 /** Of anything that was thrown. What a defect was is for the log, not for callers. */
 export function problemOf(error: unknown): ProblemDocument {
   if (error instanceof RequestInvalidError) {
-    const errors = error.problems.map(({ path, text }) => ({ field: pathText(path), detail: text }));
+    const errors = error.problems.map(({ path, text, expected }) => ({
+      field: pathText(path),
+      detail: text,
+      ...(expected === undefined ? {} : { expected }),
+    }));
     return { ...problem(400, error.code, error.message), errors };
   }
   if (error instanceof MusterError) return problem(statusOf(error), error.code, error.message);

@@ -36,9 +36,9 @@ export async function ask(client: MusterClient, order: ChaosOrder, onSubmit: () 
   await persistently(signal, async () => {
     // The client goes on where a connection broke; when it has given up, this is another reader, from the beginning.
     sequences.length = 0;
-    for await (const { sequence } of client.follow(id, signal)) sequences.push(sequence);
+    for await (const { sequence } of client.events(id, { signal })) sequences.push(sequence);
   });
-  const evaluation = await persistently(signal, () => client.find(id, signal));
+  const evaluation = await persistently(signal, () => client.get(id, signal));
   return { ...answerOf(evaluation), sequences };
 }
 
@@ -47,10 +47,10 @@ async function submit(client: MusterClient, { key, seed, question }: ChaosOrder,
   const options = { idempotencyKey: key, signal };
   switch (question.kind) {
     case 'evaluation':
-      return client.submit({ suite, checkpoint: { uri: question.checkpoint }, stop: question.stop }, options);
+      return client.submit({ uri: question.checkpoint }, suite, { stop: question.stop, ...options });
     case 'comparison': {
       const { baseline, candidate, budgetEpisodes } = question;
-      return client.compare({ suite, baseline: { uri: baseline }, candidates: [{ uri: candidate }], budgetEpisodes }, options);
+      return client.submitComparison({ uri: baseline }, { uri: candidate }, suite, { budgetEpisodes, ...options });
     }
   }
 }

@@ -72,7 +72,7 @@ export class KillingSpree {
   async #played(): Promise<number> {
     let played = 0;
     try {
-      for await (const { running } of this.#options.places[0]?.client.list({ limit: '200' }) ?? []) played += running?.episodes ?? 0;
+      for await (const { running } of this.#options.places[0]?.client.list({}, { pageSize: 200 }) ?? []) played += running?.episodes ?? 0;
     } catch (error) {
       if (!(error instanceof InfrastructureError)) throw error;
     }

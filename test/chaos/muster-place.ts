@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:net';
-import { systemClock } from '../../src/kernel/clock.ts';
-import { MusterClient } from '../../src/client/muster-client.ts';
+import type { MusterClient } from '../../src/client/muster-client.ts';
+import { connect } from '../../src/server-client.ts';
 import type { MusterCommand } from '../end-to-end/muster-command.ts';
 import type { Stage } from '../end-to-end/stage.ts';
 
@@ -20,7 +20,7 @@ export class MusterPlace {
   private constructor(stage: Stage, name: string, config: string, port: number) {
     this.name = name;
     this.stateDir = `${stage.stateDir}/${name}`;
-    this.client = new MusterClient(`http://127.0.0.1:${port}`, systemClock);
+    this.client = connect(`http://127.0.0.1:${port}`);
     this.#stage = stage;
     this.#config = config;
   }

@@ -1,5 +1,4 @@
-import { MusterClient } from '../../src/client/muster-client.ts';
-import { systemClock } from '../../src/kernel/clock.ts';
+import { connect } from '../../src/server-client.ts';
 import { MusterServer } from '../end-to-end/muster-server.ts';
 import { CARTPOLE, LATE, SOURCES, type Stage } from '../end-to-end/stage.ts';
 
@@ -29,11 +28,9 @@ export async function startFuzzed(stage: Stage): Promise<FuzzedServer> {
   const made = await stage.run(['token', 'create', 'fuzzer', '--role', 'operator', '--config', config]);
   const token = made.stdout.trim();
   const server = await MusterServer.start(stage, config, { deadlineMs: DEADLINE_MS });
-  const client = new MusterClient(server.url, systemClock, { token });
-  const asked = { suite: 'cartpole', checkpoint: { uri: LATE }, stop: { rule: 'fixed', episodes: 20 } } as const;
-  const { id, checkpoints } = await client.submit(asked, { idempotencyKey: 'first' });
-  const { signal } = new AbortController();
-  for await (const event of client.follow(id, signal)) void event;
+  const client = connect(server.url, { token });
+  const { id, checkpoints } = await client.submit({ uri: LATE }, 'cartpole', { stop: { rule: 'fixed', episodes: 20 } });
+  await client.wait(id);
   const other = await client.createToken({ principal: 'other', role: 'viewer' });
   const sha256 = checkpoints[0]?.digest.replace('sha256:', '') ?? '';
   const paths = { evaluations: { id }, tokens: { id: other.id }, pools: { name: 'local' }, checkpoints: { sha256 } };
