@@ -13,6 +13,7 @@ import { noopEpisodes } from './noop-episodes.ts';
 import { idleSandboxes } from './idle-sandboxes.ts';
 import { imageEpisodes } from './image-episodes.ts';
 import { playedTogether } from './played-together.ts';
+import { serviceLoad } from './service-load.ts';
 import { sharedPolicy } from './shared-policy.ts';
 import { systemCalls } from './system-calls.ts';
 import { warmPool } from './warm-pool.ts';
@@ -24,6 +25,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   imageEpisodes,
   idleSandboxes,
   durableEpisodes,
+  serviceLoad,
   warmPool,
   forkedPool,
   forkedCrowd,
