@@ -181,6 +181,22 @@ def test_a_policy_that_fails_for_one_row_fails_that_episode(runner: RunnerProces
     assert results(outcomes) == [1.0, "policy-crash"] * 4
 
 
+def test_a_policy_that_fails_for_all_rows_at_once_fails_the_episodes_that_are_being_played(runner: RunnerProcess, tmp_path: Path) -> None:
+    """Nobody can tell whose fault it was; the rows go on with the next episodes."""
+    code = (
+        "class P:\n"
+        "    def reset_row(self, row, seed): self.due = seed == 502\n"
+        "    def act_rows(self, rows, observations):\n"
+        "        if self.due: raise KeyError('lost')\n"
+        "        return rows * 0\n"
+        "def make(**_): return P()\n"
+    )
+    runner.load(*write_carried(tmp_path / "checkpoint", code), environment("toys:Toy"), batching=lockstep(3, 9))
+    outcomes = runner.play(work(9))
+    assert results(outcomes) == ["policy-crash"] * 3 + [1.0] * 6
+    assert outcomes[0]["detail"].startswith("KeyError: 'lost'")
+
+
 @pytest.mark.parametrize(
     "batching",
     [
