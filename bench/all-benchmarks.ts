@@ -8,6 +8,7 @@ import { forkedCrowd } from './forked-crowd.ts';
 import { forkedEpisodes } from './forked-episodes.ts';
 import { forkedPool } from './forked-pool.ts';
 import { freshSandboxes } from './fresh-sandboxes.ts';
+import { idlePods } from './idle-pods.ts';
 import { noopEpisodes } from './noop-episodes.ts';
 import { idleSandboxes } from './idle-sandboxes.ts';
 import { imageEpisodes } from './image-episodes.ts';
@@ -33,4 +34,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   aggregationThroughput,
   episodesSaved,
   systemCalls,
+  idlePods,
 ];

@@ -8,7 +8,7 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -52,7 +52,7 @@ function once(stampFile, inputs, step) {
 
 /** npm and pip would empty or change what a link leads to: another checkout's packages. */
 function refuseLinks() {
-  for (const name of ['node_modules', '.venv', '.venv-torch']) {
+  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-keras', '.venv-moto', '.tools']) {
     const isLink = lstatSync(join(root, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
     if (isLink) fail(`${name} is a symbolic link, and what it leads to would be changed; remove the link, then run this again`);
   }
@@ -143,6 +143,16 @@ function makeTorchEnvironment() {
   return run('making a Python environment with torch in .venv-torch', python, ['-m', 'venv', '--system-site-packages', '.venv-torch']);
 }
 
+/** The other training loop is tested with the real TensorFlow: 1.6 GB, in an environment of its own because nothing else needs it. */
+function installKeras() {
+  const requirements = 'test/runner/python/requirements-keras.txt';
+  once('.venv-keras/.setup-stamp', [join(root, requirements)], () => {
+    const python = join(root, '.venv-keras/bin/python');
+    if (!existsSync(python)) run('making a Python environment in .venv-keras', findPython(), ['-m', 'venv', '.venv-keras']);
+    run('installing TensorFlow', python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements]);
+  });
+}
+
 /** Sandboxes under gVisor are tested where the distribution has it: some 6 MB. */
 function installGvisor() {
   if (works('runsc', ['--version']) || installSystemPackage('runsc')) return;
@@ -165,14 +175,42 @@ function installPostgres() {
   fail('PostgreSQL is missing and installing it needs an administrator: sudo apt-get install postgresql, then run this again');
 }
 
+const FAKE_GCS = 'github.com/fsouza/fake-gcs-server@v1.56.1';
+
+/** Google's object store is tested against a server that speaks its protocol and holds to generations: one and a half minutes to build, once. */
+function installFakeGcs() {
+  if (!works('go', ['version'])) {
+    say('Go is missing (https://go.dev/dl): the tests against a server of Google Cloud Storage will say that they were skipped');
+    return;
+  }
+  mkdirSync(join(root, '.tools'), { recursive: true });
+  once('.tools/.fake-gcs-stamp', [FAKE_GCS], () => {
+    run('building fake-gcs-server', 'go', ['install', FAKE_GCS], { env: { ...process.env, GOBIN: join(root, '.tools') } });
+  });
+}
+
+/** The server that speaks S3 has an environment of its own: it wants older versions of what the tests of the runner stand on. */
+function installMoto() {
+  const requirements = join(root, 'test/adapters/checkpoints/requirements-moto.txt');
+  if (!existsSync(join(root, '.venv-moto/bin/python')))
+    run('making a Python environment in .venv-moto', findPython(), ['-m', 'venv', '.venv-moto']);
+  once('.venv-moto/.setup-stamp', [requirements], () => {
+    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements];
+    run('installing moto', join(root, '.venv-moto/bin/python'), flags);
+  });
+}
+
 refuseLinks();
 installPackages();
 installPython();
 installBubblewrap();
 if (forTests) {
   installTorch();
+  installKeras();
   installGvisor();
   installBrowser();
   installPostgres();
+  installMoto();
+  installFakeGcs();
 }
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);

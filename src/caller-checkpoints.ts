@@ -3,7 +3,9 @@ import { Egress } from './access/egress.ts';
 import { sourceByUri } from './adapters/checkpoints/by-uri.ts';
 import { filesystemSourceWithin } from './adapters/checkpoints/filesystem.ts';
 import { httpsSource } from './adapters/checkpoints/https.ts';
+import { ObjectSource } from './adapters/checkpoints/objects/object-source.ts';
 import { CheckedRequests } from './adapters/http/checked-requests.ts';
+import { bucketStores } from './bucket-stores.ts';
 import type { Config } from './config/config.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
@@ -17,7 +19,13 @@ const HOUR_MS = 3_600_000;
 /** By their URI. */
 export function sourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
   const requests = new CheckedRequests({ egress: new Egress(sources, 'sources'), clock });
-  return sourceByUri({ files: filesystemSourceWithin(sources.roots), web: httpsSource(requests, clock) });
+  const stores = bucketStores(sources);
+  return sourceByUri({
+    files: filesystemSourceWithin(sources.roots),
+    web: httpsSource(requests, clock),
+    gcs: new ObjectSource(stores.gcs, clock, sources.buckets),
+    s3: new ObjectSource(stores.s3, clock, sources.buckets),
+  });
 }
 
 /** By sending them. @throws InfrastructureError `store.unusable` */

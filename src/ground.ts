@@ -1,6 +1,6 @@
-import { join, resolve } from 'node:path';
-import { pino } from 'pino';
+import { pino, type Logger } from 'pino';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
+import { openCheckpoints } from './checkpoint-access.ts';
 import type { Config } from './config/config.ts';
 import { contentToShare, type Played } from './content-to-share.ts';
 import { systemClock } from './kernel/clock.ts';
@@ -8,8 +8,11 @@ import { InfrastructureError } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
 import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import { defineSuite, type SuiteDefinition } from './orchestrator/suite-definition.ts';
+import { checkpointUri, sourceForOwner } from './own-checkpoints.ts';
+import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { CheckpointLabels } from './policy-distribution/checkpoint.ts';
-import { CheckpointStore, type StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
+import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
+import type { CheckpointStore, StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import { Distributor } from './policy-distribution/distributor.ts';
 import { Pools } from './pools.ts';
 import { readSuite, type ReadSuite, type SuiteInput } from './suite-input.ts';
@@ -25,25 +28,39 @@ export interface LoadedSuite {
  * root.
  */
 export class Ground implements AsyncDisposable {
-  readonly config: Config;
   readonly log: Log;
   readonly checkpoints: CheckpointStore;
   readonly pools: Pools;
   readonly #distributor = new Distributor();
   readonly #closing = new AbortController();
+  readonly #logger: Logger;
+  #config: Config;
+  #ownSource: CheckpointSource | undefined;
 
-  private constructor(config: Config, log: Log, checkpoints: CheckpointStore) {
-    this.config = config;
-    this.log = log;
+  private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore) {
+    this.#config = config;
+    this.#logger = logger;
+    this.log = logger;
     this.checkpoints = checkpoints;
-    this.pools = new Pools(config, systemClock, log);
+    this.pools = new Pools(config, systemClock, logger);
   }
 
   /** @throws InfrastructureError when the state directory cannot be used. */
   static async open(config: Config): Promise<Ground> {
     const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
-    const directory = join(config.stateDir, 'store');
-    return new Ground(config, log, await CheckpointStore.open({ directory, limits: config.checkpoints, clock: systemClock }));
+    return new Ground(config, log, await openCheckpoints(config));
+  }
+
+  /** The one that is in force. */
+  get config(): Config {
+    return this.#config;
+  }
+
+  /** Puts another configuration in force. Pools have sizes of their own. */
+  configure(config: Config): void {
+    this.#config = config;
+    this.#ownSource = undefined;
+    this.#logger.level = config.log.level;
   }
 
   /** Aborted with the caller's signal, and when the ground is closed. */
@@ -51,9 +68,11 @@ export class Ground implements AsyncDisposable {
     return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
   }
 
-  /** @param path from the working directory, or a `file:` URL. @throws as `CheckpointStore.add` does. */
-  addCheckpoint(path: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
-    return this.checkpoints.add(filesystemSource, path.startsWith('file:') ? path : resolve(path), signal, labels);
+  /** @param written a path from the working directory, or a URI. @throws as `CheckpointStore.add` does. */
+  async addCheckpoint(written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
+    this.#ownSource ??= sourceForOwner(this.config, systemClock);
+    const { uri, expected } = pinnedUri(written);
+    return addPinned(this.checkpoints, this.#ownSource, { uri: checkpointUri(uri), expected }, signal, labels);
   }
 
   /** Until it is disposed, nobody removes them to make room. @throws InfrastructureError `store.removed` when one is gone already. */
@@ -100,7 +119,7 @@ export class Ground implements AsyncDisposable {
       distributor: this.#distributor,
       clock: systemClock,
       log: this.log,
-      config: { ...this.config.evaluation, renewMilliseconds: (this.config.pool.leaseSeconds * 1000) / 3 },
+      config: { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 },
     };
   }
 

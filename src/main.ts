@@ -13,6 +13,7 @@ import type { ComparisonSummary } from './orchestrator/comparison-summary.ts';
 import type { Baseline } from './orchestrator/comparison.ts';
 import { evaluate as evaluateOn, EvaluationFailedError } from './orchestrator/evaluate.ts';
 import type { Progress } from './orchestrator/progress.ts';
+import { isUri } from './own-checkpoints.ts';
 import { recordedBaseline } from './orchestrator/recorded-baseline.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import type { Summary } from './orchestrator/summary.ts';
@@ -29,7 +30,7 @@ export type { LoadedSuite } from './ground.ts';
  */
 
 export interface CheckpointInput {
-  /** Path of a checkpoint file or directory. */
+  /** Path or URI of a checkpoint file or directory. */
   readonly checkpoint: string;
   readonly labels?: { readonly run?: string; readonly version?: number };
 }
@@ -44,9 +45,9 @@ export interface EvaluationOptions {
 }
 
 export interface ComparisonInput extends SuiteInput {
-  /** Path of a checkpoint, or of a directory that an evaluation on the same suite was kept in. */
+  /** Path or URI of a checkpoint, or path of a directory that an evaluation on the same suite was kept in. */
   readonly baseline: string;
-  /** Paths of checkpoints; one at least. */
+  /** Paths or URIs of checkpoints; one at least. */
   readonly candidates: readonly string[];
   readonly terms?: ComparisonTermsInput;
 }
@@ -164,7 +165,7 @@ export class Muster implements AsyncDisposable {
 
   /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */
   async #baseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
-    const recorded = await openRecordedEvaluation(resolve(path));
+    const recorded = isUri(path) ? undefined : await openRecordedEvaluation(resolve(path));
     if (recorded) return { kind: 'recorded', ...(await recordedBaseline(recorded, suite)) };
     return { kind: 'played', checkpoint: await this.#ground.addCheckpoint(path, signal) };
   }

@@ -58,11 +58,44 @@ export const webhooksSchema = z
   })
   .describe('where webhooks may be sent');
 
+const AUTO = z.literal('auto');
+const autoOrUrl = z.union([AUTO, z.url({ protocol: /^https?$/ })], {
+  error: 'expected "auto" or a URL such as https://storage.internal:9000',
+});
+const autoOrText = z.union([AUTO, z.string().min(1).max(256)], { error: 'expected "auto" or a name' });
+const bucketPrefix = z
+  .string()
+  .regex(
+    /^(gs|s3):\/\/[a-z0-9][a-z0-9._-]{1,220}[a-z0-9](\/.*)?$/,
+    'expected gs://bucket, s3://bucket, or either with what names begin with',
+  );
+
 export const sourcesSchema = z
   .strictObject({
     roots: z.array(directory).max(64).describe('directories of this machine that callers of a server may name checkpoints in'),
     hosts: z.array(hostPattern).max(256).describe('hosts that checkpoints may be fetched from: "*" for all'),
     ...reach,
     plainHttp: z.boolean().describe('whether http: is fetched from, which anybody on the way can read and change'),
+    buckets: z
+      .array(bucketPrefix)
+      .max(256)
+      .describe(
+        'buckets, or prefixes in them, that callers of a server may name checkpoints in: they are read with the server’s credentials',
+      ),
+    gcs: z
+      .strictObject({
+        endpoint: autoOrUrl.describe('"auto": Google’s; or the URL of a server that speaks its protocol'),
+        project: autoOrText.describe('whose the requests are; "auto": the credentials’ own'),
+      })
+      .describe('how gs: is reached; credentials are found as Google’s libraries do'),
+    s3: z
+      .strictObject({
+        endpoint: autoOrUrl.describe('"auto": Amazon’s; or the URL of a server that speaks its protocol'),
+        region: autoOrText.describe('"auto": AWS_REGION, or the profile’s'),
+        pathStyle: z
+          .boolean()
+          .describe('whether the bucket stands in the path instead of the host’s name, as many servers other than Amazon’s want it'),
+      })
+      .describe('how s3: is reached; credentials are found as Amazon’s libraries do'),
   })
   .describe('which checkpoints the callers of a server may name by their URI');

@@ -11,7 +11,7 @@ import { ScratchDirectory } from './scratch-directory.ts';
 checkpointSourceContract('the file system within roots', async () => {
   const scratch = await ScratchDirectory.make();
   return {
-    source: sourceByUri({ files: filesystemSourceWithin([scratch.path]), web: never }),
+    source: sourceByUri({ ...nobody, files: filesystemSourceWithin([scratch.path]) }),
     uri: (path) => join(scratch.path, path),
     put: async (path, bytes) => {
       await mkdir(dirname(join(scratch.path, path)), { recursive: true });
@@ -26,6 +26,7 @@ const never: CheckpointSource = {
   list: () => expect.unreachable('it is for the other source'),
   read: () => expect.unreachable('it is for the other source'),
 };
+const nobody = { files: never, web: never, gcs: never, s3: never };
 const signal = new AbortController().signal;
 const list = (source: CheckpointSource, uri: string): Promise<CheckpointListing> => source.list(uri, { signal, maxFiles: 100 });
 const OUTSIDE = { kind: 'input', code: 'checkpoint.outside' };
@@ -91,18 +92,22 @@ describe('a caller of the server', () => {
       await expect(list(filesystemSourceWithin(roots), path)).rejects.toMatchObject(OUTSIDE);
   });
 
-  it.each(['ftp://example.com/x', 'data:,x', 'gs://bucket/x', 'relative/path', 'FILE', ''])(
+  it.each(['ftp://example.com/x', 'data:,x', 'gcs://bucket/x', 'relative/path', 'FILE', ''])(
     'may not name %j, which is of no source',
     async (uri) => {
-      await expect(list(sourceByUri({ files: never, web: never }), uri)).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.uri' });
+      await expect(list(sourceByUri(nobody), uri)).rejects.toMatchObject({ kind: 'input', code: 'checkpoint.uri' });
     },
   );
 
   it('is answered by the source of the URI’s scheme, whatever its case', async () => {
     const empty: CheckpointSource = { ...never, list: async () => ({ kind: 'directory', files: [] }) };
     for (const uri of ['/x', 'file:///x', 'FILE:///x'])
-      await expect(list(sourceByUri({ files: empty, web: never }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+      await expect(list(sourceByUri({ ...nobody, files: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+    for (const uri of ['gs://bucket/x', 'GS://bucket/x'])
+      await expect(list(sourceByUri({ ...nobody, gcs: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+    for (const uri of ['s3://bucket/x', 'S3://bucket/x'])
+      await expect(list(sourceByUri({ ...nobody, s3: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
     for (const uri of ['https://host/x', 'http://host/x', 'HTTPS://host/x'])
-      await expect(list(sourceByUri({ files: never, web: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
+      await expect(list(sourceByUri({ ...nobody, web: empty }), uri)).resolves.toEqual({ kind: 'directory', files: [] });
   });
 });

@@ -7,7 +7,13 @@ export interface SourcesByUri {
   readonly files: CheckpointSource;
   /** For `http:` and `https:` URLs. */
   readonly web: CheckpointSource;
+  /** For `gs:` URIs. */
+  readonly gcs: CheckpointSource;
+  /** For `s3:` URIs. */
+  readonly s3: CheckpointSource;
 }
+
+const KNOWN = 'file:///path, https://host/path, gs://bucket/name or s3://bucket/name';
 
 /** The sources that there are, as one. @throws InputError `checkpoint.uri` also, for what belongs to none. */
 export function sourceByUri(sources: SourcesByUri): CheckpointSource {
@@ -23,7 +29,7 @@ export function sourceByUri(sources: SourcesByUri): CheckpointSource {
   };
 }
 
-function sourceOf({ files, web }: SourcesByUri, uri: string): CheckpointSource {
+function sourceOf({ files, web, gcs, s3 }: SourcesByUri, uri: string): CheckpointSource {
   if (uri.startsWith('/')) return files;
   switch (URL.parse(uri)?.protocol) {
     case 'file:':
@@ -31,12 +37,13 @@ function sourceOf({ files, web }: SourcesByUri, uri: string): CheckpointSource {
     case 'http:':
     case 'https:':
       return web;
+    case 'gs:':
+      return gcs;
+    case 's3:':
+      return s3;
     case undefined:
-      throw new InputError(
-        'checkpoint.uri',
-        `checkpoint: ${shown(uri)} is no URI; expected an absolute path, file:///path or https://host/path`,
-      );
+      throw new InputError('checkpoint.uri', `checkpoint: ${shown(uri)} is no URI; expected an absolute path, or a URI: ${KNOWN}`);
     default:
-      throw new InputError('checkpoint.uri', `checkpoint: ${shown(uri)}: expected file: or https:, or an absolute path`);
+      throw new InputError('checkpoint.uri', `checkpoint: ${shown(uri)}: expected an absolute path, or a URI: ${KNOWN}`);
   }
 }

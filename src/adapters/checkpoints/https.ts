@@ -2,18 +2,14 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { basename } from 'node:path';
 import { shown } from '../../access/egress.ts';
-import { sleep, type Clock } from '../../kernel/clock.ts';
-import { Deadline } from '../../kernel/deadline.ts';
-import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { InputError, type MusterError } from '../../kernel/errors.ts';
 import { assertFileName } from '../../policy-distribution/checkpoint-checks.ts';
 import { CheckpointChangedError, type CheckpointSource, type ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 import type { CheckedAnswer, CheckedRequests } from '../http/checked-requests.ts';
-
-/** A connection over which nothing comes for so long is given up, and the file is gone on with over another. */
-const IDLE_MS = 60_000;
-/** Connections in a row that bring nothing, and the wait after the first of them; it doubles each time. */
-const MOST_FRUITLESS = 4;
-const RETRY_MS = 1000;
+import { announcedDigest } from './announced-digest.ts';
+import { ResumedReading, type ReopenableFile } from './resumed-reading.ts';
+import { broken, retried } from './retries.ts';
 
 /** What a server says of a file's version. */
 interface Version {
@@ -42,100 +38,37 @@ export function httpsSource(requests: CheckedRequests, clock: Clock): Checkpoint
 
     async *read(file, signal) {
       signal.throwIfAborted();
-      yield* new Reading(requests, clock, file, urlOf(file), signal).bytes();
+      yield* new ResumedReading(reopenable(requests, file, urlOf(file)), clock, signal).bytes();
       await retried(clock, signal, () => assertUnchanged(requests, file, urlOf(file), signal));
     },
   };
 }
 
-/** One file, over as many connections as it takes. */
-class Reading {
-  readonly #requests: CheckedRequests;
-  readonly #clock: Clock;
-  readonly #file: ListedFile;
-  readonly #url: string;
-  readonly #signal: AbortSignal;
-  #received = 0;
-
-  constructor(requests: CheckedRequests, clock: Clock, file: ListedFile, url: string, signal: AbortSignal) {
-    this.#requests = requests;
-    this.#clock = clock;
-    this.#file = file;
-    this.#url = url;
-    this.#signal = signal;
-  }
-
-  async *bytes(): AsyncGenerator<Uint8Array> {
-    for (let fruitless = 0; this.#received < this.#file.size;) {
-      const before = this.#received;
+/** The file at a URL, over one connection after the other. */
+function reopenable(requests: CheckedRequests, file: ListedFile, url: string): ReopenableFile {
+  const gone = (found: string): InputError => new CheckpointChangedError(file.address, found);
+  return {
+    file,
+    // Only a strong entity tag promises that two answers are of the same bytes.
+    isVersioned: file.revision.startsWith('entity "'),
+    async open(from, signal) {
+      const range: Record<string, string> = from === 0 ? {} : { range: `bytes=${from}-` };
+      const answer = await ask(requests, url, range, signal, gone);
       try {
-        yield* this.#overOneConnection();
-        if (this.#received < this.#file.size) throw broken(this.#file.address, `it ended after ${this.#received} bytes`);
+        assertSame(file, versionIn(answer, file.address));
       } catch (error) {
-        this.#signal.throwIfAborted();
-        fruitless = this.#received > before ? 0 : fruitless + 1;
-        if (!(error instanceof InfrastructureError) || fruitless === MOST_FRUITLESS || !this.#canGoOn()) throw error;
-        await sleep(this.#clock, RETRY_MS * 2 ** fruitless, this.#signal);
+        answer[Symbol.dispose]();
+        throw error;
       }
-    }
-  }
-
-  /** Only a strong entity tag promises that what comes over the next connection is the rest of what came over the last. */
-  #canGoOn(): boolean {
-    return this.#received === 0 || this.#file.revision.startsWith('entity "');
-  }
-
-  async *#overOneConnection(): AsyncGenerator<Uint8Array> {
-    const range: Record<string, string> = this.#received === 0 ? {} : { range: `bytes=${this.#received}-` };
-    using answer = await ask(
-      this.#requests,
-      this.#url,
-      range,
-      this.#signal,
-      (found) => new CheckpointChangedError(this.#file.address, found),
-    );
-    assertSame(this.#file, versionIn(answer, this.#file.address));
-    // A server that knows no ranges begins anew; what has come before is passed over.
-    let passed = answer.status === 206 ? this.#received : 0;
-    for await (const chunk of this.#timed(answer)) {
-      const known = Math.min(chunk.length, this.#received - passed);
-      passed += chunk.length;
-      if (known === chunk.length) continue;
-      this.#received = passed;
-      yield chunk.subarray(known);
-    }
-  }
-
-  async *#timed({ body }: CheckedAnswer): AsyncGenerator<Uint8Array> {
-    const late = (): Error => broken(this.#file.address, `nothing came for ${IDLE_MS / 1000} s`);
-    const next = async (): Promise<IteratorResult<unknown, unknown>> => {
-      using idle = new Deadline(this.#clock, IDLE_MS, late, this.#signal);
-      const onAbort = (): void => void body.destroy(idle.signal.reason);
-      idle.signal.addEventListener('abort', onAbort, { once: true });
-      try {
-        return await iterator.next();
-      } catch (error) {
-        throw error instanceof MusterError ? error : broken(this.#file.address, messageOf(error), error);
-      } finally {
-        idle.signal.removeEventListener('abort', onAbort);
-      }
-    };
-    const iterator: AsyncIterator<unknown> = body[Symbol.asyncIterator]();
-    for (let item = await next(); item.done !== true; item = await next()) if (item.value instanceof Uint8Array) yield item.value;
-  }
-}
-
-/** Until there is an answer, or no use in asking. */
-async function retried<Value>(clock: Clock, signal: AbortSignal, ask: () => Promise<Value>): Promise<Value> {
-  for (let failures = 1; ; failures += 1) {
-    try {
-      return await ask();
-    } catch (error) {
-      signal.throwIfAborted();
-      if (!(error instanceof InfrastructureError) || failures === MOST_FRUITLESS) throw error;
-      await sleep(clock, RETRY_MS * 2 ** failures, signal);
-    }
-  }
+      return {
+        // A server that knows no ranges begins anew.
+        from: answer.status === 206 ? from : 0,
+        body: answer.body,
+        digest: announcedDigest(answer.headers),
+        [Symbol.dispose]: () => answer[Symbol.dispose](),
+      };
+    },
+  };
 }
 
 async function assertUnchanged(requests: CheckedRequests, file: ListedFile, url: string, signal: AbortSignal): Promise<void> {
@@ -225,8 +158,4 @@ function fileName(uri: string): string {
     throw new InputError('checkpoint.path', `checkpoint: ${shown(uri)} names no file; expected https://host/…/policy.safetensors`);
   assertFileName(name);
   return name;
-}
-
-function broken(address: string, why: string, cause?: unknown): InfrastructureError {
-  return new InfrastructureError('checkpoint.read', `checkpoint: reading ${address} failed: ${why}`, { cause });
 }

@@ -67,6 +67,27 @@ def test_a_policy_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> No
     assert find_preloaded(digest) is None
 
 
+def test_what_cannot_be_read_is_told_to_be_something_else_when_it_is(tmp_path: Path) -> None:
+    path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(PolicyRefusal, match="it changed or was not copied whole"):
+        preload_policy(path, digest, trusted=False)
+    with pytest.raises(PolicyRefusal, match="no intact safetensors file"):
+        preload_policy(path, file_digest(path), trusted=False)
+
+
+def test_a_verification_that_fails_in_another_way_verifies_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
+
+    def broken(_path: Path) -> str:
+        raise MemoryError("no memory to hash with")
+
+    monkeypatch.setattr("muster_runner.digest.digest_of", broken)
+    with pytest.raises(MemoryError, match="no memory to hash with"):
+        preload_policy(path, digest, trusted=False)
+    assert find_preloaded(digest) is None
+
+
 @pytest.mark.parametrize("name", ["policy.pt", "policy.ts", "policy.py", "policy"])
 def test_a_file_that_is_not_data_alone_is_refused_unless_it_is_trusted(tmp_path: Path, name: str) -> None:
     path = tmp_path / name

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import type { IncomingHttpHeaders } from 'node:http';
+import { crc32 } from 'node:zlib';
+import { broken } from './retries.ts';
+
+/** What a server says that the whole file's bytes come to. */
+export interface AnnouncedDigest {
+  /** For people. */
+  readonly algorithm: string;
+  readonly base64: string;
+  start(): RunningDigest;
+}
+
+export interface RunningDigest {
+  update(chunk: Uint8Array): void;
+  /** After the last byte. */
+  base64(): string;
+}
+
+/**
+ * The strongest digest that the headers of an answer give: RFC 9530's, or those of the object stores, which presigned URLs answer with as well.
+ * Digests of parts, and of what was stored compressed and comes otherwise, are none of the bytes that come.
+ */
+export function announcedDigest(headers: IncomingHttpHeaders): AnnouncedDigest | undefined {
+  const isOfParts = headers['x-amz-checksum-type'] === 'COMPOSITE';
+  const isStoredAsItComes = ['', 'identity'].includes(text(headers['x-goog-stored-content-encoding']));
+  const general = valueIn(headers['repr-digest'], /(?:^|[\s,])sha-256=:(?<base64>[\w+/]{43}=):/);
+  if (general !== undefined) return hashed('sha256', general);
+  const amazons = isOfParts ? undefined : valueIn(headers['x-amz-checksum-sha256'], /^(?<base64>[\w+/]{43}=)$/);
+  if (amazons !== undefined) return hashed('sha256', amazons);
+  const googles = isStoredAsItComes ? valueIn(headers['x-goog-hash'], /(?:^|[\s,])md5=(?<base64>[\w+/]{22}==)/) : undefined;
+  if (googles !== undefined) return hashed('md5', googles);
+  const amazonsCrc = isOfParts ? undefined : valueIn(headers['x-amz-checksum-crc32'], /^(?<base64>[\w+/]{6}==)$/);
+  return amazonsCrc === undefined ? undefined : { algorithm: 'crc32', base64: amazonsCrc, start: startCrc32 };
+}
+
+/** Holds the bytes that come to what was announced of them. */
+export class DigestCheck {
+  readonly #announced: AnnouncedDigest;
+  readonly #running: RunningDigest;
+
+  constructor(announced: AnnouncedDigest) {
+    this.#announced = announced;
+    this.#running = announced.start();
+  }
+
+  update(chunk: Uint8Array): void {
+    this.#running.update(chunk);
+  }
+
+  /** After the last byte. @throws InfrastructureError `checkpoint.read` when other bytes came. */
+  assertSame(address: string): void {
+    const { algorithm, base64 } = this.#announced;
+    const found = this.#running.base64();
+    if (found !== base64) throw damaged(address, `their ${algorithm} is ${found}, the server announced ${base64}`);
+  }
+}
+
+export function damaged(address: string, found: string, cause?: unknown): ReturnType<typeof broken> {
+  return broken(address, `the bytes were damaged on the way: ${found}. Read it again`, cause);
+}
+
+function hashed(algorithm: 'sha256' | 'md5', base64: string): AnnouncedDigest {
+  return {
+    algorithm,
+    base64,
+    start: () => {
+      const hash = createHash(algorithm);
+      return { update: (chunk) => void hash.update(chunk), base64: () => hash.digest('base64') };
+    },
+  };
+}
+
+function startCrc32(): RunningDigest {
+  let value = 0;
+  return {
+    update: (chunk) => void (value = crc32(chunk, value)),
+    base64() {
+      const bytes = Buffer.alloc(4);
+      bytes.writeUInt32BE(value);
+      return bytes.toString('base64');
+    },
+  };
+}
+
+function valueIn(header: string | readonly string[] | undefined, pattern: RegExp): string | undefined {
+  return pattern.exec(text(header))?.groups?.['base64'];
+}
+
+function text(header: string | readonly string[] | undefined): string {
+  return typeof header === 'string' ? header : (header ?? []).join(', ');
+}

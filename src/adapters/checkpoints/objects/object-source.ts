@@ -1,0 +1,175 @@
+import { untilAborted } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { Deadline } from '../../../kernel/deadline.ts';
+import { InputError, MusterError } from '../../../kernel/errors.ts';
+import { assertFileName } from '../../../policy-distribution/checkpoint-checks.ts';
+import { assertCheckpointPath } from '../../../policy-distribution/checkpoint.ts';
+import {
+  CheckpointChangedError,
+  type CheckpointSource,
+  type ListedFile,
+  type ListOptions,
+} from '../../../policy-distribution/checkpoint-source.ts';
+import { ResumedReading, type ReopenableFile } from '../resumed-reading.ts';
+import { broken, retried } from '../retries.ts';
+import { objectPlace, ObjectStoreError, type FoundObject, type ObjectPlace, type ObjectStore } from './object-store.ts';
+
+/** For an answer, or the next page of a listing. */
+const ANSWER_MS = 30_000;
+
+/**
+ * Checkpoints in the buckets of an object store. A URI is an object's name, and then one file; or else what comes before a slash in the names of
+ * several, and then a directory. Versions are held apart by the store itself: what is read is what was listed, or nothing.
+ */
+export class ObjectSource implements CheckpointSource {
+  readonly #store: ObjectStore;
+  readonly #clock: Clock;
+  readonly #allowed: readonly string[] | undefined;
+
+  /** @param allowed what URIs may begin with, buckets or prefixes in them: for strangers, who ask with credentials that are not theirs. */
+  constructor(store: ObjectStore, clock: Clock, allowed?: readonly string[]) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#allowed = allowed;
+  }
+
+  async list(uri: string, options: ListOptions) {
+    const { signal } = options;
+    signal.throwIfAborted();
+    const place = objectPlace(uri);
+    this.#assertAllowed(uri);
+    const found = isDirectoryName(place.name) ? undefined : await this.#find(uri, place, signal);
+    if (found) return { kind: 'file' as const, files: [fileOf(uri, found)] };
+    return { kind: 'directory' as const, files: await this.#directory(uri, place, options) };
+  }
+
+  async *read(file: ListedFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    signal.throwIfAborted();
+    const place = objectPlace(file.address);
+    this.#assertAllowed(file.address);
+    yield* new ResumedReading(this.#reopenable(file, place), this.#clock, signal).bytes();
+    const now = await this.#find(file.address, place, signal);
+    if (!now) throw new CheckpointChangedError(file.address, 'it is gone');
+    if (now.revision !== file.revision) throw new CheckpointChangedError(file.address, `was ${file.revision}, is ${now.revision}`);
+  }
+
+  #assertAllowed(uri: string): void {
+    if (this.#allowed === undefined || this.#allowed.some((prefix) => isBelow(prefix, uri))) return;
+    const remedy = 'expected one in one of sources.buckets; ask an operator to add it, or upload the checkpoint';
+    throw new InputError('checkpoint.outside', `checkpoint: ${uri} is in no bucket that may be read; ${remedy}`);
+  }
+
+  #reopenable(file: ListedFile, place: ObjectPlace): ReopenableFile {
+    return {
+      file,
+      isVersioned: true,
+      open: (from, signal) =>
+        this.#answered(file.address, signal, async (either) => {
+          try {
+            return await this.#store.open(place, file.revision, from, either);
+          } catch (error) {
+            const isOther = error instanceof ObjectStoreError && (error.status === 404 || error.status === 412);
+            throw isOther ? new CheckpointChangedError(file.address, `${file.revision} is no longer there`) : error;
+          }
+        }),
+    };
+  }
+
+  #find(address: string, place: ObjectPlace, signal: AbortSignal): Promise<FoundObject | undefined> {
+    return retried(this.#clock, signal, () => this.#answered(address, signal, (either) => this.#store.find(place, either)));
+  }
+
+  async #directory(uri: string, place: ObjectPlace, { signal, maxFiles, ignores }: ListOptions): Promise<readonly ListedFile[]> {
+    const prefix = isDirectoryName(place.name) ? place.name : `${place.name}/`;
+    const files: ListedFile[] = [];
+    let isThere = false;
+    for await (const { name, size, revision } of this.#under(uri, { bucket: place.bucket, name: prefix }, signal)) {
+      isThere = true;
+      const path = name.slice(prefix.length);
+      // Stores' own pages put such objects where a directory is to be shown.
+      if (isDirectoryName(path) || isIgnored(path, ignores)) continue;
+      assertCheckpointPath(path);
+      if (files.length >= maxFiles) throw tooMany(uri, maxFiles);
+      files.push({ path, size, address: `${rootOf(uri)}/${name}`, revision });
+    }
+    if (!isThere) throw missing(uri);
+    return files;
+  }
+
+  async *#under(uri: string, place: ObjectPlace, signal: AbortSignal): AsyncGenerator<FoundObject> {
+    let token: string | undefined;
+    do {
+      const from = token;
+      const page = await retried(this.#clock, signal, () => this.#answered(uri, signal, (either) => this.#store.page(place, from, either)));
+      yield* page.objects;
+      token = page.next;
+    } while (token !== undefined);
+  }
+
+  /** @param ask is given a signal that is aborted when it takes too long. */
+  async #answered<Value>(address: string, signal: AbortSignal, ask: (either: AbortSignal) => Promise<Value>): Promise<Value> {
+    const late = (): Error => broken(address, `${this.#store.name} did not answer within ${ANSWER_MS / 1000} s`);
+    using deadline = new Deadline(this.#clock, ANSWER_MS, late, signal);
+    try {
+      return await untilAborted(ask(deadline.signal), deadline.signal);
+    } catch (error) {
+      deadline.signal.throwIfAborted();
+      throw this.#told(address, error);
+    }
+  }
+
+  #told(address: string, error: unknown): MusterError {
+    if (error instanceof MusterError) return error;
+    if (!(error instanceof ObjectStoreError)) throw error;
+    const { status, message, isUnsigned } = error;
+    if (isUnsigned || status === 401 || status === 403) {
+      const text = `checkpoint: ${address} may not be read: ${message}; ${this.#store.signIn}`;
+      return new InputError('checkpoint.unreadable', text, { cause: error });
+    }
+    if (status === 404) return missing(address, error);
+    const mayPass = status === undefined || status === 408 || status === 429 || status >= 500;
+    if (mayPass) return broken(address, `${this.#store.name}: ${message}`, error);
+    return new InputError(
+      'checkpoint.unreadable',
+      `checkpoint: ${address} cannot be read: ${this.#store.name} answered ${status}: ${message}`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+/** Of a bucket as a whole, or ending with a slash: it stands for what is below it. */
+function isDirectoryName(name: string): boolean {
+  return name === '' || name.endsWith('/');
+}
+
+function isIgnored(path: string, ignores: ListOptions['ignores']): boolean {
+  if (ignores === undefined) return false;
+  const parts = path.split('/');
+  return parts.some((_, i) => ignores(parts.slice(0, i + 1).join('/')));
+}
+
+function fileOf(uri: string, { name, size, revision }: FoundObject): ListedFile {
+  const path = name.slice(name.lastIndexOf('/') + 1);
+  assertFileName(path);
+  return { path, size, address: uri, revision };
+}
+
+function isBelow(prefix: string, uri: string): boolean {
+  return uri === prefix || uri.startsWith(prefix.endsWith('/') ? prefix : `${prefix}/`);
+}
+
+/** Scheme and bucket. */
+function rootOf(uri: string): string {
+  return /^[a-z0-9]+:\/\/[^/]*/i.exec(uri)?.[0] ?? uri;
+}
+
+function missing(uri: string, cause?: unknown): InputError {
+  return new InputError('checkpoint.missing', `checkpoint: ${uri} does not exist; check the bucket and the name`, { cause });
+}
+
+function tooMany(uri: string, maxFiles: number): InputError {
+  const remedy = 'name the checkpoint itself, not a prefix around it, or raise checkpoints.maxFiles';
+  return new InputError('checkpoint.too-many-files', `checkpoint: ${uri} holds more than ${maxFiles} files; ${remedy}`);
+}

@@ -1,0 +1,73 @@
+import { InputError } from '../../../kernel/errors.ts';
+import type { OpenedFile } from '../resumed-reading.ts';
+
+/** What Muster needs of an object store: Google's, or one that speaks S3. */
+export interface ObjectStore {
+  /** For people. */
+  readonly name: string;
+  /** What a person may do when nobody is signed in, or may not read. */
+  readonly signIn: string;
+  /** @returns undefined when there is no such object, or no such bucket. */
+  find(place: ObjectPlace, signal: AbortSignal): Promise<FoundObject | undefined>;
+  /**
+   * Objects whose names begin with the place's, in the order of their names.
+   *
+   * @param token of the page; undefined for the first.
+   * @throws ObjectStoreError with status 404 when there is no such bucket.
+   */
+  page(place: ObjectPlace, token: string | undefined, signal: AbortSignal): Promise<ObjectPage>;
+  /**
+   * @param revision of the object, as it was found.
+   * @throws ObjectStoreError with status 404 or 412 when there is another version by now.
+   */
+  open(place: ObjectPlace, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile>;
+  /** Writes a whole small object, over whatever is there. */
+  put(place: ObjectPlace, text: string, signal: AbortSignal): Promise<void>;
+}
+
+/** Every failure of an object store: what its client threw, told apart. */
+export class ObjectStoreError extends Error {
+  /** Of HTTP; undefined when there was no answer. */
+  readonly status: number | undefined;
+  /** Whether nobody is signed in: there was nothing to ask with. */
+  readonly isUnsigned: boolean;
+
+  constructor(message: string, status: number | undefined, isUnsigned: boolean, options: ErrorOptions) {
+    super(message, options);
+    this.name = 'ObjectStoreError';
+    this.status = status;
+    this.isUnsigned = isUnsigned;
+  }
+}
+
+export interface ObjectPlace {
+  readonly bucket: string;
+  /** Of an object, or what the names of several begin with. It is not decoded: a name may hold whatever it likes. */
+  readonly name: string;
+}
+
+export interface ObjectPage {
+  readonly objects: readonly FoundObject[];
+  /** Of the next page; undefined after the last. */
+  readonly next: string | undefined;
+}
+
+export interface FoundObject {
+  readonly name: string;
+  /** Bytes. */
+  readonly size: number;
+  /** Which version of it: a generation, an entity tag. */
+  readonly revision: string;
+}
+
+const PLACE = /^(?<scheme>gs|s3):\/\/(?<bucket>[a-z0-9][a-z0-9._-]{1,220}[a-z0-9])(?:\/(?<name>.*))?$/is;
+
+/** @throws InputError `checkpoint.uri` */
+export function objectPlace(uri: string): ObjectPlace {
+  const { bucket, name = '' } = PLACE.exec(uri)?.groups ?? {};
+  if (bucket !== undefined) return { bucket, name };
+  throw new InputError(
+    'checkpoint.uri',
+    `checkpoint: ${JSON.stringify(uri.slice(0, 200))} names no object; expected gs://bucket/name or s3://bucket/name`,
+  );
+}

@@ -1,0 +1,137 @@
+import type { GetObjectCommandOutput, S3Client, _Object } from '@aws-sdk/client-s3';
+import { Readable } from 'node:stream';
+import { messageOf } from '../../../kernel/errors.ts';
+import { announcedDigest } from '../announced-digest.ts';
+import type { OpenedFile } from '../resumed-reading.ts';
+import { clientError, numberIn } from './client-error.ts';
+import { ObjectStoreError, type FoundObject, type ObjectPage, type ObjectPlace, type ObjectStore } from './object-store.ts';
+
+export interface S3Settings {
+  /** URL of a server that speaks the protocol; Amazon's own when left out. */
+  readonly endpoint?: string;
+  /** As the environment or the profile has it when left out. */
+  readonly region?: string;
+  /** Whether the bucket stands in the path instead of the host's name. */
+  readonly pathStyle: boolean;
+}
+
+type Commands = typeof import('@aws-sdk/client-s3');
+interface Connected {
+  readonly client: S3Client;
+  readonly commands: Commands;
+}
+
+/**
+ * Amazon's S3, and whatever speaks its protocol. Who asks is found out by Amazon's usual chain: AWS_… variables, the profile, the machine's or
+ * the pod's own role. The client is loaded when the first bucket is named. It tries nothing again by itself: that is decided in one place for
+ * all sources.
+ */
+export class S3Store implements ObjectStore {
+  readonly name = 'S3';
+  readonly signIn = 'sign in (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, a role) as one who may list and read the bucket';
+  readonly #settings: S3Settings;
+  #connected: Promise<Connected> | undefined;
+
+  constructor(settings: S3Settings) {
+    this.#settings = settings;
+  }
+
+  async find({ bucket, name }: ObjectPlace, signal: AbortSignal): Promise<FoundObject | undefined> {
+    const { client, commands } = await this.#connect();
+    try {
+      const head = await client.send(new commands.HeadObjectCommand({ Bucket: bucket, Key: name }), { abortSignal: signal });
+      return { name, size: head.ContentLength ?? 0, revision: revisionOf(head.ETag) };
+    } catch (error) {
+      const told = s3Error(error);
+      if (told.status === 404) return undefined;
+      throw told;
+    }
+  }
+
+  async page({ bucket, name: prefix }: ObjectPlace, token: string | undefined, signal: AbortSignal): Promise<ObjectPage> {
+    const { client, commands } = await this.#connect();
+    const page = token === undefined ? {} : { ContinuationToken: token };
+    try {
+      const listed = await client.send(new commands.ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ...page }), {
+        abortSignal: signal,
+      });
+      return { objects: (listed.Contents ?? []).map(found), next: listed.NextContinuationToken };
+    } catch (error) {
+      throw s3Error(error);
+    }
+  }
+
+  async open({ bucket, name }: ObjectPlace, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile> {
+    const { client, commands } = await this.#connect();
+    const part = from === 0 ? {} : { Range: `bytes=${from}-` };
+    const asked = { Bucket: bucket, Key: name, IfMatch: revision.replace(/^entity /, ''), ChecksumMode: 'ENABLED', ...part } as const;
+    try {
+      const answer = await client.send(new commands.GetObjectCommand(asked), { abortSignal: signal });
+      return opened(answer, from);
+    } catch (error) {
+      throw error instanceof ObjectStoreError ? error : s3Error(error);
+    }
+  }
+
+  async put({ bucket, name }: ObjectPlace, text: string, signal: AbortSignal): Promise<void> {
+    const { client, commands } = await this.#connect();
+    try {
+      const asked = { Bucket: bucket, Key: name, Body: text, ContentType: 'application/json' };
+      await client.send(new commands.PutObjectCommand(asked), { abortSignal: signal });
+    } catch (error) {
+      throw s3Error(error);
+    }
+  }
+
+  #connect(): Promise<Connected> {
+    this.#connected ??= connect(this.#settings);
+    return this.#connected;
+  }
+}
+
+async function connect({ endpoint, region, pathStyle }: S3Settings): Promise<Connected> {
+  const commands = await import('@aws-sdk/client-s3');
+  const client = new commands.S3Client({
+    ...(endpoint === undefined ? {} : { endpoint }),
+    ...(region === undefined ? {} : { region }),
+    forcePathStyle: pathStyle,
+    maxAttempts: 1,
+    followRegionRedirects: true,
+  });
+  return { client, commands };
+}
+
+function opened(answer: GetObjectCommandOutput, from: number): OpenedFile {
+  const { Body: body } = answer;
+  if (!(body instanceof Readable)) throw clientError(new Error('it answered without a body'), undefined, false);
+  // Heard even when nobody reads any more: a connection that breaks later is told to who reads it.
+  body.on('error', () => undefined);
+  const headers = {
+    ...(answer.ChecksumSHA256 === undefined ? {} : { 'x-amz-checksum-sha256': answer.ChecksumSHA256 }),
+    ...(answer.ChecksumCRC32 === undefined ? {} : { 'x-amz-checksum-crc32': answer.ChecksumCRC32 }),
+    ...(answer.ChecksumType === undefined ? {} : { 'x-amz-checksum-type': answer.ChecksumType }),
+  };
+  return {
+    from: answer.ContentRange === undefined ? 0 : from,
+    body,
+    digest: announcedDigest(headers),
+    // Of an answer with the whole file the client checks what the store announces, also by algorithms that Muster does not know.
+    isDamage: (error) => messageOf(error).startsWith('Checksum mismatch'),
+    [Symbol.dispose]: () => void body.destroy(),
+  };
+}
+
+function found({ Key: name = '', Size: size = 0, ETag: tag }: _Object): FoundObject {
+  return { name, size, revision: revisionOf(tag) };
+}
+
+function revisionOf(tag: string | undefined): string {
+  return `entity ${tag ?? 'unknown'}`;
+}
+
+function s3Error(error: unknown): ObjectStoreError {
+  const name = error instanceof Error ? error.name : '';
+  const metadata: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, '$metadata') : undefined;
+  const status = numberIn(metadata, 'httpStatusCode');
+  return clientError(error, status, name === 'CredentialsProviderError');
+}

@@ -1,0 +1,104 @@
+import type { Readable } from 'node:stream';
+import type { Clock } from '../../kernel/clock.ts';
+import { Deadline } from '../../kernel/deadline.ts';
+import { InfrastructureError, messageOf, MusterError } from '../../kernel/errors.ts';
+import type { ListedFile } from '../../policy-distribution/checkpoint-source.ts';
+import { damaged, DigestCheck, type AnnouncedDigest } from './announced-digest.ts';
+import { broken, MOST_FRUITLESS, untilRetry } from './retries.ts';
+
+/** A connection over which nothing comes for so long is given up, and the file is gone on with over another. */
+const IDLE_MS = 60_000;
+
+/** One connection over which a file comes. Disposing it ends it. */
+export interface OpenedFile extends Disposable {
+  /** Where in the file its first byte stands: what was asked for, or 0 when the server knows no ranges. */
+  readonly from: number;
+  readonly body: Readable;
+  /** Of the whole file, whatever part of it comes. */
+  readonly digest: AnnouncedDigest | undefined;
+  /** Whether an error of the body says that it is damaged, as some clients find out by themselves. */
+  readonly isDamage?: (error: unknown) => boolean;
+}
+
+export interface ReopenableFile {
+  readonly file: ListedFile;
+  /** Whether what comes over the next connection is certain to be the rest of what came over the last. */
+  readonly isVersioned: boolean;
+  /** @throws CheckpointChangedError when it is another version by now; InfrastructureError when it may be tried again. */
+  open(from: number, signal: AbortSignal): Promise<OpenedFile>;
+}
+
+/**
+ * One file, over as many connections as it takes: one that breaks is gone on with where it broke. What the server says of the whole file's
+ * digest is held against the bytes.
+ */
+export class ResumedReading {
+  readonly #source: ReopenableFile;
+  readonly #clock: Clock;
+  readonly #signal: AbortSignal;
+  #received = 0;
+  #check: DigestCheck | undefined;
+  /** What has been handed out cannot be called back, so no further connection mends it. */
+  #isDamaged = false;
+
+  constructor(source: ReopenableFile, clock: Clock, signal: AbortSignal) {
+    this.#source = source;
+    this.#clock = clock;
+    this.#signal = signal;
+  }
+
+  async *bytes(): AsyncGenerator<Uint8Array> {
+    const { file, isVersioned } = this.#source;
+    for (let fruitless = 0; this.#received < file.size;) {
+      const before = this.#received;
+      try {
+        yield* this.#overOneConnection();
+        if (this.#received < file.size) throw broken(file.address, `it ended after ${this.#received} of ${file.size} bytes`);
+      } catch (error) {
+        this.#signal.throwIfAborted();
+        fruitless = this.#received > before ? 0 : fruitless + 1;
+        const canGoOn = !this.#isDamaged && this.#received < file.size && (this.#received === 0 || isVersioned);
+        if (!(error instanceof InfrastructureError) || fruitless === MOST_FRUITLESS || !canGoOn) throw error;
+        await untilRetry(this.#clock, fruitless, this.#signal);
+      }
+    }
+    this.#check?.assertSame(file.address);
+  }
+
+  async *#overOneConnection(): AsyncGenerator<Uint8Array> {
+    using opened = await this.#source.open(this.#received, this.#signal);
+    if (this.#received === 0) this.#check = opened.digest && new DigestCheck(opened.digest);
+    // What has come before is passed over.
+    let passed = opened.from;
+    for await (const chunk of this.#timed(opened)) {
+      const known = Math.min(chunk.length, this.#received - passed);
+      passed += chunk.length;
+      if (known === chunk.length) continue;
+      this.#received = passed;
+      const fresh = chunk.subarray(known);
+      this.#check?.update(fresh);
+      yield fresh;
+    }
+  }
+
+  async *#timed({ body, isDamage }: OpenedFile): AsyncGenerator<Uint8Array> {
+    const { address } = this.#source.file;
+    const late = (): Error => broken(address, `nothing came for ${IDLE_MS / 1000} s`);
+    const next = async (): Promise<IteratorResult<unknown, unknown>> => {
+      using idle = new Deadline(this.#clock, IDLE_MS, late, this.#signal);
+      const onAbort = (): void => void body.destroy(idle.signal.reason);
+      idle.signal.addEventListener('abort', onAbort, { once: true });
+      try {
+        return await iterator.next();
+      } catch (error) {
+        this.#isDamaged ||= isDamage?.(error) === true;
+        if (this.#isDamaged) throw damaged(address, messageOf(error), error);
+        throw error instanceof MusterError ? error : broken(address, messageOf(error), error);
+      } finally {
+        idle.signal.removeEventListener('abort', onAbort);
+      }
+    };
+    const iterator: AsyncIterator<unknown> = body[Symbol.asyncIterator]();
+    for (let item = await next(); item.done !== true; item = await next()) if (item.value instanceof Uint8Array) yield item.value;
+  }
+}

@@ -1,0 +1,166 @@
+import { sleep, type Clock } from '../kernel/clock.ts';
+import { InfrastructureError, InputError } from '../kernel/errors.ts';
+import { CheckpointChangedError, type CheckpointSource } from '../policy-distribution/checkpoint-source.ts';
+import { checkpointsIn, type FoundCheckpoint } from './found-checkpoints.ts';
+import { QuietTime } from './quiet-time.ts';
+import type { WatchEvent } from './watch-event.ts';
+import { planWatch, type StalePolicy } from './watch-plan.ts';
+import { isSettled, standing, withSettled, type Score, type WatchMemory, type WatchRecord } from './watch-record.ts';
+
+export interface WatchTerms {
+  /** Of the run's directory: an absolute path, gs:// or s3://. */
+  readonly uri: string;
+  /** File by which writers say that they are done; undefined: when nothing has changed for `everyMs`. */
+  readonly marker: string | undefined;
+  readonly stale: StalePolicy;
+  readonly everyMs: number;
+  /** Ends when everything that is there is done with. */
+  readonly once: boolean;
+}
+
+export interface WatchPorts {
+  readonly source: CheckpointSource;
+  readonly maxFiles: number;
+  readonly memory: WatchMemory;
+  readonly clock: Clock;
+  /** @throws as `Muster.evaluate` does. */
+  evaluate(name: string, uri: string, signal: AbortSignal): Promise<Score>;
+  /** Never rejects: whoever is told may be away. */
+  tell(event: WatchEvent, signal: AbortSignal): Promise<void>;
+  /** Says where the best one is. Never rejects; @returns whether it is said. */
+  pointTo(best: Score, signal: AbortSignal): Promise<boolean>;
+}
+
+/** In a row: an outage of some hours, at the usual pace, is survived. */
+const MOST_FAILED_LOOKS = 240;
+const MOST_FAILED_EVALUATIONS = 3;
+
+/**
+ * Evaluates the checkpoints of a run as they become complete, the newest first. One at a time: while one is evaluated others may come, and when it
+ * is over the newest of them is next. What has become of a checkpoint is written down before anybody is told, so that a watch that is started again
+ * goes on where it ended; one that was being evaluated is evaluated anew.
+ */
+export class RunWatch {
+  readonly #terms: WatchTerms;
+  readonly #ports: WatchPorts;
+  readonly #quiet: QuietTime;
+  #record: WatchRecord;
+  #failedLooks = 0;
+  /** In a row. */
+  #failedEvaluations = 0;
+  #pointedTo: string | undefined;
+
+  private constructor(terms: WatchTerms, ports: WatchPorts, record: WatchRecord) {
+    this.#terms = terms;
+    this.#ports = ports;
+    this.#record = record;
+    this.#quiet = new QuietTime(terms.everyMs, terms.marker !== undefined);
+  }
+
+  /**
+   * Until the signal is aborted, or with `once` until there is nothing left to do.
+   *
+   * @throws the signal's reason; InfrastructureError when the run cannot be listed any more, or evaluations fail one after the other.
+   */
+  static async run(terms: WatchTerms, ports: WatchPorts, signal: AbortSignal): Promise<WatchRecord> {
+    const record = await ports.memory.read();
+    // What could not be played may be mended by now: what it needs was installed, say.
+    const settled = record.settled.filter(({ outcome }) => outcome !== 'refused');
+    const watch = new RunWatch(terms, ports, { ...record, settled });
+    await watch.#point(signal);
+    while (!(await watch.#step(signal)));
+    return watch.#record;
+  }
+
+  /** @returns whether it is over. */
+  async #step(signal: AbortSignal): Promise<boolean> {
+    const found = await this.#look(signal);
+    const complete = this.#quiet.look(found, this.#ports.clock.now());
+    const { next, stale } = planWatch(this.#record, complete, this.#terms.stale);
+    for (const checkpoint of stale) await this.#settle({ event: 'skipped', name: checkpoint.name }, checkpoint, signal);
+    if (next && (await this.#evaluate(next, signal))) return false;
+    if (this.#terms.once && next === undefined && !this.#isWaiting(found)) return true;
+    await sleep(this.#ports.clock, this.#terms.everyMs, signal);
+    return false;
+  }
+
+  /** For a writer to be done: with a marker, one that is not there may never come. */
+  #isWaiting(found: readonly FoundCheckpoint[]): boolean {
+    return this.#terms.marker === undefined && found.some((checkpoint) => !isSettled(this.#record, checkpoint));
+  }
+
+  async #look(signal: AbortSignal): Promise<readonly FoundCheckpoint[]> {
+    const { source, maxFiles } = this.#ports;
+    try {
+      const { kind, files } = await source.list(this.#terms.uri, { signal, maxFiles });
+      this.#failedLooks = 0;
+      if (kind === 'directory') return checkpointsIn(files, this.#terms.marker);
+    } catch (error) {
+      signal.throwIfAborted();
+      // A run that has written nothing yet.
+      if (error instanceof InputError && error.code === 'checkpoint.missing') return [];
+      this.#failedLooks += 1;
+      if (!(error instanceof InfrastructureError) || this.#terms.once || this.#failedLooks >= MOST_FAILED_LOOKS) throw error;
+      await this.#ports.tell({ event: 'troubled', name: this.#terms.uri, message: error.message }, signal);
+      return [];
+    }
+    throw new InputError(
+      'watch.file',
+      `watch: ${this.#terms.uri} is a file; expected the directory that a run writes its checkpoints into`,
+    );
+  }
+
+  /** @returns whether there was an answer, so that it is worth looking at once whether there is more to do. */
+  async #evaluate(checkpoint: FoundCheckpoint, signal: AbortSignal): Promise<boolean> {
+    const { name } = checkpoint;
+    try {
+      const score = await this.#ports.evaluate(name, this.#uriOf(checkpoint), signal);
+      signal.throwIfAborted();
+      this.#failedEvaluations = 0;
+      const stands = standing(this.#record.best, score);
+      if (stands === 'first' || stands === 'better') this.#record = { ...this.#record, best: score };
+      await this.#settle({ event: 'evaluated', name, score, standing: stands, best: this.#record.best ?? score }, checkpoint, signal);
+      await this.#point(signal);
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      return this.#failed(checkpoint, error, signal);
+    }
+  }
+
+  async #failed(checkpoint: FoundCheckpoint, error: unknown, signal: AbortSignal): Promise<boolean> {
+    const { name } = checkpoint;
+    if (error instanceof CheckpointChangedError) {
+      await this.#ports.tell({ event: 'troubled', name, message: error.message }, signal);
+      return false;
+    }
+    if (error instanceof InputError) {
+      await this.#settle({ event: 'refused', name, message: error.message }, checkpoint, signal);
+      return true;
+    }
+    this.#failedEvaluations += 1;
+    if (!(error instanceof InfrastructureError) || this.#failedEvaluations >= MOST_FAILED_EVALUATIONS) throw error;
+    await this.#ports.tell({ event: 'troubled', name, message: error.message }, signal);
+    return false;
+  }
+
+  async #settle(
+    event: Exclude<WatchEvent, { readonly event: 'troubled' }>,
+    checkpoint: FoundCheckpoint,
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#record = withSettled(this.#record, checkpoint, event.event);
+    await this.#ports.memory.write(this.#record);
+    await this.#ports.tell(event, signal);
+  }
+
+  async #point(signal: AbortSignal): Promise<void> {
+    const { best } = this.#record;
+    if (best === null || best.digest === this.#pointedTo) return;
+    if (await this.#ports.pointTo(best, signal)) this.#pointedTo = best.digest;
+  }
+
+  #uriOf({ name, kind }: FoundCheckpoint): string {
+    return `${this.#terms.uri.replace(/\/$/, '')}/${name}${kind === 'directory' ? '/' : ''}`;
+  }
+}

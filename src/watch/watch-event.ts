@@ -1,0 +1,12 @@
+import type { Score, Standing } from './watch-record.ts';
+
+/** What happens while a run is watched. `name` is the checkpoint's, in the run's directory. */
+export type WatchEvent =
+  /** @see Standing; `best` is the best one now, which may be this. */
+  | { readonly event: 'evaluated'; readonly name: string; readonly score: Score; readonly standing: Standing; readonly best: Score }
+  /** A newer one was complete before its turn came. */
+  | { readonly event: 'skipped'; readonly name: string }
+  /** It cannot be played, and will not be tried again unless it changes. */
+  | { readonly event: 'refused'; readonly name: string; readonly message: string }
+  /** Something did not work, and is tried again. */
+  | { readonly event: 'troubled'; readonly name: string; readonly message: string };

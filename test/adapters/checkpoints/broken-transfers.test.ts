@@ -1,0 +1,174 @@
+import fc from 'fast-check';
+import type { IncomingMessage } from 'node:http';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import nock from 'nock';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ObjectSource } from '../../../src/adapters/checkpoints/objects/object-source.ts';
+import { digestOf } from '../../../src/kernel/canonical-json.ts';
+import type { CheckpointSource, ListedFile } from '../../../src/policy-distribution/checkpoint-source.ts';
+import { CheckpointStore } from '../../../src/policy-distribution/checkpoint-store.ts';
+import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
+import { eventually } from '../../support/eventually.ts';
+import { FaultyProxy, type Fault } from '../../support/faulty-proxy.ts';
+import type { ObjectServer } from '../../support/object-servers.ts';
+import { gcsGround, s3Ground, useTestCredentials, type Bucket, type ObjectGround } from '../../support/object-scene.ts';
+import { SkippableClock } from '../../support/skippable-clock.ts';
+
+// Real sockets, which nock would take the place of.
+beforeAll(() => nock.restore());
+afterAll(() => nock.activate());
+useTestCredentials();
+
+const signal = new AbortController().signal;
+const WEIGHTS = Buffer.from(Array.from({ length: 300_000 }, (_, i) => (i * 31) % 251));
+const NAME = 'run/policy.bin';
+const FINE: Fault = { kind: 'none' };
+
+/** A bucket behind a proxy that spoils what it is told to. */
+class Scene implements AsyncDisposable {
+  readonly clock = new SkippableClock();
+  readonly proxy: FaultyProxy;
+  readonly bucket: Bucket;
+  readonly source: CheckpointSource;
+
+  private constructor(proxy: FaultyProxy, bucket: Bucket) {
+    this.proxy = proxy;
+    this.bucket = bucket;
+    this.source = new ObjectSource(bucket.store, this.clock);
+  }
+
+  static async open(ground: ObjectGround, server: ObjectServer): Promise<Scene> {
+    const proxy = await FaultyProxy.before(server.url);
+    const scene = new Scene(proxy, await ground.bucket(server, proxy.url));
+    await scene.bucket.put(NAME, WEIGHTS);
+    return scene;
+  }
+
+  async listed(): Promise<ListedFile> {
+    const [file] = (await this.source.list(this.bucket.uri(NAME), { signal, maxFiles: 10 })).files;
+    if (!file) throw new Error('nothing is listed');
+    return file;
+  }
+
+  /** @param fault of the first answers with the file's bytes, one after the other; those after them are fine. */
+  async read(file: ListedFile, ...faults: readonly Fault[]): Promise<Buffer> {
+    let answers = 0;
+    this.proxy.spoil((request) => (isOfBytes(request) ? (faults[answers++] ?? FINE) : FINE));
+    return this.whileTimePasses(Array.fromAsync(this.source.read(file, signal)).then((chunks) => Buffer.concat(chunks)));
+  }
+
+  /** Time passes whenever nothing else does: while it waits to try again, or for bytes that do not come. */
+  async whileTimePasses<Value>(work: Promise<Value>): Promise<Value> {
+    let isSettled = false;
+    const settle = (): void => void (isSettled = true);
+    work.then(settle, settle);
+    let quiet = 0;
+    let seen = 0;
+    await eventually('it is settled', () => {
+      quiet = this.clock.pending > 0 && this.proxy.asked.length === seen ? quiet + 1 : 0;
+      seen = this.proxy.asked.length;
+      if (quiet > 20) this.clock.skip(61_000);
+      return isSettled;
+    });
+    return work;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.bucket[Symbol.asyncDispose]();
+    await this.proxy[Symbol.asyncDispose]();
+    expect(this.clock.pending, 'timers that were left').toBe(0);
+  }
+}
+
+/** And not for what is known of it: the one is asked by alt=media, the other by GET of the name. */
+function isOfBytes({ method, url = '' }: IncomingMessage): boolean {
+  return (
+    method === 'GET' && (url.includes('alt=media') || (url.includes('.bin') && !url.includes('/storage/v1') && !url.includes('list-type')))
+  );
+}
+
+describe.each([gcsGround, s3Ground])('$name', (ground) => {
+  describe.skipIf(ground.missing !== undefined)(`behind a bad connection${ground.skipped}`, () => {
+    let server: ObjectServer;
+    beforeAll(async () => {
+      server = await ground.start();
+    });
+    afterAll(() => server[Symbol.asyncDispose]());
+
+    it('brings every byte once, wherever at each tenth of the way the connection breaks', async () => {
+      await using scene = await Scene.open(ground, server);
+      const file = await scene.listed();
+      for (let tenth = 0; tenth < 10; tenth += 1) {
+        const after = (WEIGHTS.length * tenth) / 10;
+        expect((await scene.read(file, { kind: 'cut', after })).equals(WEIGHTS), `cut after ${after} bytes`).toBe(true);
+        const isResumed = scene.proxy.asked.some((line) => line.includes('bytes='));
+        expect(isResumed, `gone on with by range after ${after} bytes`).toBe(tenth > 0);
+      }
+    });
+
+    it('brings every byte once when each connection breaks after a tenth', async () => {
+      await using scene = await Scene.open(ground, server);
+      const cuts = Array.from({ length: 9 }, () => ({ kind: 'cut', after: WEIGHTS.length / 10 }) as const);
+      expect((await scene.read(await scene.listed(), ...cuts)).equals(WEIGHTS)).toBe(true);
+    });
+
+    it('is not gone on with when another version was written meanwhile', async () => {
+      await using scene = await Scene.open(ground, server);
+      const file = await scene.listed();
+      await scene.bucket.put(NAME, WEIGHTS.toReversed());
+      await expect(scene.read(file, { kind: 'cut', after: 1000 })).rejects.toMatchObject({
+        code: 'checkpoint.changed',
+        address: file.address,
+      });
+    });
+
+    it('a flipped bit anywhere is an error that names the object, and nothing is kept', async () => {
+      await using scene = await Scene.open(ground, server);
+      await using scratch = await ScratchDirectory.make();
+      const limits = { maxBytes: 1_000_000, maxFiles: 10 };
+      const store = await CheckpointStore.open({ directory: scratch.path, limits, clock: scene.clock });
+      const uri = scene.bucket.uri(NAME);
+      await fc.assert(
+        fc.asyncProperty(fc.nat({ max: WEIGHTS.length * 8 - 1 }), async (bit) => {
+          scene.proxy.spoil((request) => (isOfBytes(request) ? { kind: 'flip', bit } : FINE));
+          await expect(scene.whileTimePasses(store.add(scene.source, uri, signal))).rejects.toMatchObject({
+            kind: 'infrastructure',
+            code: 'checkpoint.read',
+            message: expect.stringContaining(uri),
+          });
+        }),
+        { numRuns: 8, examples: [[0], [WEIGHTS.length * 8 - 1]] },
+      );
+      expect([...(await readdir(join(scratch.path, 'objects'))), ...(await readdir(join(scratch.path, 'incoming')))]).toEqual([]);
+      scene.proxy.spoil(() => FINE);
+      expect((await store.add(scene.source, uri, signal)).digest).toBe(digestOf(WEIGHTS));
+    });
+
+    it('a connection that trickles to a halt is given up after a minute, and gone on with', async () => {
+      await using scene = await Scene.open(ground, server);
+      expect((await scene.read(await scene.listed(), { kind: 'stall', after: 100_000 })).equals(WEIGHTS)).toBe(true);
+    });
+
+    it('that never brings anything is given up after four connections, and says so', async () => {
+      await using scene = await Scene.open(ground, server);
+      const file = await scene.listed();
+      scene.proxy.spoil((request) => (isOfBytes(request) ? { kind: 'stall', after: 0 } : FINE));
+      const failed = scene.whileTimePasses(Array.fromAsync(scene.source.read(file, signal)));
+      await expect(failed).rejects.toMatchObject({
+        kind: 'infrastructure',
+        code: 'checkpoint.read',
+        message: expect.stringContaining(file.address),
+      });
+      expect(scene.proxy.asked).toHaveLength(4);
+    });
+
+    it('a store that is busy for a while is asked again', async () => {
+      await using scene = await Scene.open(ground, server);
+      let times = 0;
+      scene.proxy.spoil(() => (++times <= 3 ? { kind: 'status', status: 503 } : FINE));
+      const listing = await scene.whileTimePasses(scene.source.list(scene.bucket.uri('run'), { signal, maxFiles: 10 }));
+      expect(listing.files).toMatchObject([{ path: 'policy.bin' }]);
+    });
+  });
+});

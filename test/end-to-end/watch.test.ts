@@ -1,0 +1,97 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import nock from 'nock';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ObjectServer } from '../support/object-servers.ts';
+import { gcsGround, NO_CREDENTIALS, s3Ground, useTestCredentials, type Bucket } from '../support/object-scene.ts';
+import { ANYTHING, Stage } from './stage.ts';
+import { WebhookReceiver } from './webhook-receiver.ts';
+
+// Real sockets, which nock would take the place of.
+beforeAll(() => nock.restore());
+afterAll(() => nock.activate());
+useTestCredentials();
+
+const ENVIRONMENT = { AWS_ACCESS_KEY_ID: NO_CREDENTIALS.accessKeyId, AWS_SECRET_ACCESS_KEY: NO_CREDENTIALS.secretAccessKey };
+const FEW = { changes: { stop: { rule: 'fixed', episodes: 4 } } };
+
+/** A policy that fits any environment, as a directory of the run. */
+async function put(bucket: Bucket, step: string): Promise<void> {
+  for (const name of await readdir(ANYTHING))
+    if (name !== '__pycache__') await bucket.put(`run/${step}/${name}`, await readFile(path.join(ANYTHING, name)));
+}
+
+/** Of each line of stdout: what happened to which checkpoint. */
+function happened(stdout: string): readonly string[] {
+  const events = stdout
+    .trim()
+    .split('\n')
+    .map((line): { event?: string; name?: string } => JSON.parse(line));
+  return events.map(({ event, name }) => `${event} ${name}`);
+}
+
+describe.each([gcsGround, s3Ground])('a run in $name', (ground) => {
+  describe.skipIf(ground.missing !== undefined)(`that is watched${ground.skipped}`, () => {
+    let server: ObjectServer;
+    beforeAll(async () => {
+      server = await ground.start();
+    });
+    afterAll(() => server[Symbol.asyncDispose]());
+
+    it('is evaluated, the best is written beside the checkpoints and told, and nothing is done twice', async () => {
+      await using stage = await Stage.open();
+      await using bucket = await ground.bucket(server);
+      await using receiver = await WebhookReceiver.start();
+      const config = await stage.write('muster.json', { sources: ground.settings(server) });
+      const suite = await stage.faultSuite(FEW);
+      const flags = [
+        '--suite',
+        suite,
+        '--config',
+        config,
+        '--marker',
+        'DONE',
+        '--every',
+        '0.1',
+        '--webhook',
+        receiver.url,
+        '--best',
+        '--json',
+        '-n',
+        '1',
+      ];
+      const args = ['watch', bucket.uri('run/'), ...flags];
+      await put(bucket, 'step-1');
+      await bucket.put('run/step-1/DONE', Buffer.from(''));
+
+      const first = await stage.run([...args, '--once'], { environment: ENVIRONMENT });
+      expect(first).toMatchObject({ exitCode: 0 });
+      expect(happened(first.stdout)).toEqual(['evaluated step-1']);
+      expect(JSON.parse(await bucket.get('run/best.json'))).toMatchObject({ name: 'step-1', episodes: 4 });
+
+      const second = stage.start(args, { environment: ENVIRONMENT });
+      await put(bucket, 'step-2');
+      await bucket.put('run/step-2/DONE', Buffer.from(''));
+      await second.until('the new one is evaluated', () => second.stdout.includes('step-2'));
+      second.signalGroup('SIGINT');
+      const ended = await second.ended;
+      expect(ended).toMatchObject({ exitCode: 130 });
+      expect(happened(ended.stdout)).toEqual(['evaluated step-2']);
+      expect(receiver.received.map(({ body }): { name?: string } => JSON.parse(body)).map(({ name }) => name)).toEqual([
+        'step-1',
+        'step-2',
+      ]);
+    });
+  });
+});
+
+describe('muster watch', () => {
+  it.each([
+    [['gs://bucket/run'], 'add --suite', []],
+    [['https://host/run', '--suite', 'suite.yaml'], 'cannot be watched', []],
+  ])('%j is refused: %s', async (args, message, more) => {
+    await using stage = await Stage.open();
+    const result = await stage.run(['watch', ...args, ...more]);
+    expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(message) });
+  });
+});
