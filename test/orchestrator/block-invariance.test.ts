@@ -153,6 +153,23 @@ describe('an evaluation that is played in blocks', () => {
     );
   });
 
+  it('runs ahead of a block that takes long by whole ones, as many as the window has', async () => {
+    const losable = new LosableSandboxes();
+    const others = Promise.withResolvers<void>();
+    let furthest = 0;
+    const program = losable.program(async (episode) => {
+      furthest = Math.max(furthest, episode.index);
+      // The window of two sandboxes has 128 indices from the second on, and ends in the middle of a block.
+      if (episode.index === 131) others.resolve();
+      if (episode.index === 1) await others.promise;
+      return value(episode);
+    });
+    await using scene = new EvaluationScene({ program, clock: losable.clock, sandboxes: 2, evaluation: { window: 10 } });
+    const { official } = await scene.evaluate(suiteWith({ play: PLAY, stop: { rule: 'fixed', episodes: 300 } }));
+    expect(official.episodes).toBe(300);
+    expect(furthest).toBe(299);
+  });
+
   it('plays a block again whole of which a part is known, counts what is known, and reports what comes out differently', async () => {
     const losable = new LosableSandboxes();
     const journal = new MapJournal();
