@@ -8,6 +8,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from muster_runner.blocks.vector_asked_rows import AskedRows
 from muster_runner.blocks.vector_environments import autoreset_mode
 from muster_runner.environments import VectorEnvironment
 from muster_runner.episode import Failed, Outcome, PolicyCrash, ended, failure, measure
@@ -54,13 +55,14 @@ class VectorRun:
 
     def _run(self) -> None:
         observations = self._reset()
-        environment, act, count = self._environment, self._policy.act_batch, len(self._episodes)
-        rows, waiting, totals = np.arange(count), np.ones(count, bool), np.zeros(count)
+        environment, count = self._environment, len(self._episodes)
+        asked = AskedRows(self._policy, count)
+        act, waiting, totals = asked.act, np.ones(count, bool), np.zeros(count)
         left, length, charged = count, 0, 0.0
         while left:
             began = perf_counter()
             try:
-                actions = act(rows, observations)
+                actions = act(observations)
             except BaseException as error:
                 raise PolicyCrash from error
             self.forward_seconds += perf_counter() - began
@@ -77,6 +79,7 @@ class VectorRun:
             if np.count_nonzero(over):
                 left -= self._end(over & waiting, totals, length, info)
                 waiting &= ~over
+                asked.heed(waiting, left)
                 if self._mode is AutoresetMode.DISABLED and left:
                     observations, _ = environment.reset(options={"reset_mask": np.array(over, bool)})
             if charged > self._limit and left:
