@@ -5,6 +5,7 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
@@ -91,12 +92,20 @@ class VectorRun:
         seed_global_generators(first.environment_seed)
         seed_torch(first.policy_seed)
         observations, _ = self._environment.reset(seed=first.environment_seed)
+        self._check_observations(observations)
         try:
             for row, episode in enumerate(self._episodes):
                 self._policy.reset_row(row, episode.policy_seed)
         except BaseException as error:
             raise PolicyCrash from error
         return observations
+
+    def _check_observations(self, observations: Any) -> None:
+        """Others would be stretched to what the policy takes, or be taken for its mistake."""
+        space = self._environment.single_observation_space
+        expected = (len(self._episodes), *(space.shape or ()))
+        if isinstance(space, spaces.Box) and np.shape(observations) != expected:
+            raise ValueError(f"the observations have the shape {np.shape(observations)}, expected {expected}")
 
     def _end(self, over: Flags, totals: NDArray[np.float64], length: int, info: Any) -> int:
         """@returns how many episodes have ended."""

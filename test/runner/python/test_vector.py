@@ -104,6 +104,7 @@ def test_a_policy_of_one_observation_plays_row_by_row_and_says_so(runner: Runner
     ("kwargs", "detail"),
     [
         ({"fails_at": 3}, "RuntimeError: all wheels came off"),
+        ({"shows_more": 1}, "ValueError: the observations have the shape (5, 1), expected (4, 1)"),
         ({"shape": "one"}, "ValueError: reward has the shape (1,), expected (4,)"),
     ],
 )
@@ -147,7 +148,7 @@ def test_rows_that_are_waited_for_no_more_are_not_asked_for_long(runner: RunnerP
 
 
 def test_a_row_that_does_not_end_is_a_timeout_and_the_others_keep_their_outcomes(runner: RunnerProcess, any_policy: Policy) -> None:
-    runner.load(*any_policy, environment("vector_toys:Rows", endless=1), batching=vector(4, seconds=0.05))
+    runner.load(*any_policy, environment("vector_toys:Rows", endless=1), batching=vector(4, seconds=0.5))
     assert results(runner.play(work(4))) == [1.0, "timeout", 3.0, 4.0]
 
 
