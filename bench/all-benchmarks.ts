@@ -1,5 +1,6 @@
 import { aggregationThroughput } from './aggregation-throughput.ts';
 import type { Benchmark } from './benchmark.ts';
+import { bulkyPods } from './bulky-pods.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { checkpointStore } from './checkpoint-store.ts';
 import { durableEpisodes } from './durable-episodes.ts';
@@ -39,4 +40,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   episodesSaved,
   systemCalls,
   idlePods,
+  bulkyPods,
 ];
