@@ -8,7 +8,7 @@ import { ANYTHING, Stage } from './stage.ts';
 nock.restore();
 failOnLeftoverProcesses();
 
-/** `MUSTER_CROWD=300` is the full form: npm run test:faults. */
+/** `MUSTER_CROWD=100` is the full form: npm run test:faults. */
 const PODS = Number(process.env['MUSTER_CROWD'] ?? 24);
 const STEP = PODS / 6;
 const PER_SECOND = Math.max(4, PODS / 10);
