@@ -1,6 +1,8 @@
 import { aggregationThroughput } from './aggregation-throughput.ts';
 import type { Benchmark } from './benchmark.ts';
+import { bulkyPods } from './bulky-pods.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
+import { checkpointStore } from './checkpoint-store.ts';
 import { durableEpisodes } from './durable-episodes.ts';
 import { episodeCost } from './episode-cost.ts';
 import { episodesSaved } from './episodes-saved.ts';
@@ -32,9 +34,11 @@ export const BENCHMARKS: readonly Benchmark[] = [
   freshSandboxes,
   forkedEpisodes,
   sharedPolicy,
+  checkpointStore,
   episodeCost,
   aggregationThroughput,
   episodesSaved,
   systemCalls,
   idlePods,
+  bulkyPods,
 ];

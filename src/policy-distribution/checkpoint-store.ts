@@ -11,6 +11,7 @@ import { KnownFiles } from './known-files.ts';
 import { assertSameListing, wholeFile } from './listed-files.ts';
 import { incomplete, readManifest } from './manifest.ts';
 import { PackedFiles, undefinedWhenDamaged } from './packed-files.ts';
+import { keepTold } from './sent-delta.ts';
 import { StoredContents } from './stored-contents.ts';
 import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
 import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
@@ -138,6 +139,19 @@ export class CheckpointStore {
   async adopt(path: string, name: string, expected: Digest, signal: AbortSignal): Promise<StoredCheckpoint> {
     assertFileName(name);
     const object = await this.#content.adopt(path, expected, signal, (readAt, size) => inspect(name, name, size, readAt));
+    return this.#recorded({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
+  }
+
+  /**
+   * A file that is told by what differs from another one that is here; the delta stays where it is.
+   *
+   * @param path of the delta, which nobody else writes any more.
+   * @throws as `keepTold` does, and InputError `checkpoint.path`.
+   */
+  async adoptDelta(path: string, name: string, expected: Digest, signal: AbortSignal): Promise<StoredCheckpoint> {
+    assertFileName(name);
+    const sent = { path, name, expected, maxBytes: this.#limits.maxBytes };
+    const object = await keepTold(sent, this.#content, this.#contents, signal);
     return this.#recorded({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
   }
 
