@@ -1,8 +1,10 @@
 import { format, resolveConfig } from 'prettier';
 import { z } from 'zod';
+import { batchSchema } from '../src/client/batch-file.ts';
 import { configSchema } from '../src/config/schema.ts';
 import { comparisonSummarySchema } from '../src/orchestrator/comparison-summary.ts';
 import { planSchema } from '../src/orchestrator/evaluation-plan.ts';
+import { tuningSchema } from '../src/orchestrator/tuning.ts';
 import { suiteSchema } from '../src/orchestrator/suite.ts';
 import { summariesSchema } from '../src/orchestrator/summaries.ts';
 import { summarySchema } from '../src/orchestrator/summary.ts';
@@ -18,9 +20,11 @@ export async function publishedSchemas(): Promise<readonly PublishedSchema[]> {
   return Promise.all([
     published('config/schema.json', partial(z.toJSONSchema(configSchema, { io: 'input' }))),
     published('docs/schemas/suite.schema.json', z.toJSONSchema(suiteSchema, { io: 'input' })),
+    published('docs/schemas/batch.schema.json', z.toJSONSchema(batchSchema, { io: 'input' })),
     published('docs/schemas/summary.schema.json', z.toJSONSchema(summarySchema)),
     published('docs/schemas/comparison.schema.json', z.toJSONSchema(comparisonSummarySchema)),
     published('docs/schemas/plan.schema.json', z.toJSONSchema(planSchema)),
+    published('docs/schemas/tuning.schema.json', z.toJSONSchema(tuningSchema)),
     published('docs/schemas/summaries.schema.json', z.toJSONSchema(summariesSchema)),
   ]);
 }

@@ -52,7 +52,7 @@ function once(stampFile, inputs, step) {
 
 /** npm and pip would empty or change what a link leads to: another checkout's packages. */
 function refuseLinks() {
-  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-moto', '.tools']) {
+  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-keras', '.venv-moto', '.tools']) {
     const isLink = lstatSync(join(root, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
     if (isLink) fail(`${name} is a symbolic link, and what it leads to would be changed; remove the link, then run this again`);
   }
@@ -143,6 +143,16 @@ function makeTorchEnvironment() {
   return run('making a Python environment with torch in .venv-torch', python, ['-m', 'venv', '--system-site-packages', '.venv-torch']);
 }
 
+/** The other training loop is tested with the real TensorFlow: 1.6 GB, in an environment of its own because nothing else needs it. */
+function installKeras() {
+  const requirements = 'test/runner/python/requirements-keras.txt';
+  once('.venv-keras/.setup-stamp', [join(root, requirements)], () => {
+    const python = join(root, '.venv-keras/bin/python');
+    if (!existsSync(python)) run('making a Python environment in .venv-keras', findPython(), ['-m', 'venv', '.venv-keras']);
+    run('installing TensorFlow', python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements]);
+  });
+}
+
 /** Sandboxes under gVisor are tested where the distribution has it: some 6 MB. */
 function installGvisor() {
   if (works('runsc', ['--version']) || installSystemPackage('runsc')) return;
@@ -196,6 +206,7 @@ installPython();
 installBubblewrap();
 if (forTests) {
   installTorch();
+  installKeras();
   installGvisor();
   installBrowser();
   installPostgres();

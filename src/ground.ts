@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { pino } from 'pino';
+import { pino, type Logger } from 'pino';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import type { Config } from './config/config.ts';
 import { contentToShare, type Played } from './content-to-share.ts';
@@ -28,19 +28,21 @@ export interface LoadedSuite {
  * root.
  */
 export class Ground implements AsyncDisposable {
-  readonly config: Config;
   readonly log: Log;
   readonly checkpoints: CheckpointStore;
   readonly pools: Pools;
   readonly #distributor = new Distributor();
   readonly #closing = new AbortController();
+  readonly #logger: Logger;
+  #config: Config;
   #ownSource: CheckpointSource | undefined;
 
-  private constructor(config: Config, log: Log, checkpoints: CheckpointStore) {
-    this.config = config;
-    this.log = log;
+  private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore) {
+    this.#config = config;
+    this.#logger = logger;
+    this.log = logger;
     this.checkpoints = checkpoints;
-    this.pools = new Pools(config, systemClock, log);
+    this.pools = new Pools(config, systemClock, logger);
   }
 
   /** @throws InfrastructureError when the state directory cannot be used. */
@@ -48,6 +50,18 @@ export class Ground implements AsyncDisposable {
     const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
     const directory = join(config.stateDir, 'store');
     return new Ground(config, log, await CheckpointStore.open({ directory, limits: config.checkpoints, clock: systemClock }));
+  }
+
+  /** The one that is in force. */
+  get config(): Config {
+    return this.#config;
+  }
+
+  /** Puts another configuration in force. Pools have sizes of their own. */
+  configure(config: Config): void {
+    this.#config = config;
+    this.#ownSource = undefined;
+    this.#logger.level = config.log.level;
   }
 
   /** Aborted with the caller's signal, and when the ground is closed. */
@@ -106,7 +120,7 @@ export class Ground implements AsyncDisposable {
       distributor: this.#distributor,
       clock: systemClock,
       log: this.log,
-      config: { ...this.config.evaluation, renewMilliseconds: (this.config.pool.leaseSeconds * 1000) / 3 },
+      config: { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 },
     };
   }
 

@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { RunningComparison } from './aggregation/paired-fold.ts';
 import { openRecordedEvaluation } from './adapters/results/recorded-evaluation.ts';
@@ -16,6 +17,8 @@ import { isUri } from './own-checkpoints.ts';
 import { recordedBaseline } from './orchestrator/recorded-baseline.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import type { Summary } from './orchestrator/summary.ts';
+import { tune, type TuningProgress } from './orchestrator/tune.ts';
+import type { Tuning } from './orchestrator/tuning.ts';
 import type { StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import type { SuiteInput } from './suite-input.ts';
 
@@ -54,6 +57,17 @@ export interface ComparisonOptions {
   readonly onProgress?: (progress: Progress<RunningComparison>) => void;
   /** New directory to keep summary, episodes and configuration in. */
   readonly out?: string;
+}
+
+export interface TuningInput extends SuiteInput, Pick<CheckpointInput, 'checkpoint'> {
+  /** For all trials together, about. */
+  readonly seconds: number;
+}
+
+export interface TuningOptions {
+  readonly signal?: AbortSignal;
+  /** Called when a trial begins. */
+  readonly onProgress?: (progress: TuningProgress) => void;
 }
 
 export class Muster implements AsyncDisposable {
@@ -129,6 +143,24 @@ export class Muster implements AsyncDisposable {
       });
     };
     return await kept(results, play, (partial, cause) => new ComparisonFailedError(partial, cause));
+  }
+
+  /**
+   * Plays a suite in several ways, and says how fast each of them is on this machine.
+   *
+   * @throws InputError when suite or checkpoint are wrong or do not fit together; InfrastructureError when the machine fails; the signal's
+   * reason when it is aborted.
+   */
+  async tune(input: TuningInput, options: TuningOptions = {}): Promise<Tuning> {
+    const signal = this.#ground.either(options.signal);
+    const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
+    const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal);
+    await using _held = await this.#ground.hold([checkpoint, suiteFiles]);
+    const context = await this.#ground.context({ suite, suiteFiles, checkpoints: [checkpoint] }, signal);
+    using _sharing = context.sharing;
+    const terms = { processors: availableParallelism(), seconds: input.seconds };
+    const request = { suite, suiteFiles, checkpoint, checkpointUri: input.checkpoint, ...terms };
+    return await tune(context, request, { signal, ...(options.onProgress ? { onProgress: options.onProgress } : {}) });
   }
 
   /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */

@@ -2,17 +2,22 @@ import { randomBytes } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createBubblewrapProvider } from './adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
+import { createE2bProvider } from './adapters/sandbox/e2b/e2b-provider.ts';
 import { createGvisorProvider } from './adapters/sandbox/gvisor/gvisor-provider.ts';
+import { createKubernetesProvider } from './adapters/sandbox/kubernetes/kubernetes-provider.ts';
+import { podTemplate } from './adapters/sandbox/kubernetes/kubernetes-template.ts';
 import { pythonTemplate } from './adapters/sandbox/local/python-template.ts';
+import { remoteTemplate } from './adapters/sandbox/remote-template.ts';
 import type { Config } from './config/config.ts';
 import type { TemplateConfig } from './config/schema.ts';
 import { untilAborted } from './kernel/abort.ts';
 import type { Clock } from './kernel/clock.ts';
-import { InputError } from './kernel/errors.ts';
+import { Deadline } from './kernel/deadline.ts';
+import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
 import { parseOwnerId, parseSandboxId, type OwnerId } from './kernel/ids.ts';
 import { createPool, type Pool } from './pool/pool.ts';
-import type { PoolSize } from './pool/pool-config.ts';
+import type { PoolConfig, PoolSize } from './pool/pool-config.ts';
 import type { PoolState } from './pool/pool-state.ts';
 import type { SandboxProvider } from './pool/sandbox.ts';
 import type { SharedContent, Sharing } from './pool/shared-content.ts';
@@ -25,6 +30,8 @@ interface ProviderGround {
   readonly stateDir: string;
   readonly owner: OwnerId;
   readonly clock: Clock;
+  /** As configured, by name. */
+  readonly settings: (template: string) => TemplateConfig;
   /** Told what goes wrong without anything failing for it. */
   readonly log: (message: string) => void;
 }
@@ -33,12 +40,31 @@ interface ProviderGround {
 interface ProviderKind {
   open(ground: ProviderGround): SandboxProvider;
   template(name: string, settings: TemplateConfig, projectDirectory: string, signal: AbortSignal): Promise<SandboxTemplate>;
+  /** What the provider's service allows at most. Left out where only the pool's own settings count. */
+  allowance?(settings: TemplateConfig): Pick<PoolConfig, 'max' | 'creationsPerSecond'>;
 }
 
 const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
   bubblewrap: { open: createBubblewrapProvider, template: pythonTemplate },
   gvisor: { open: createGvisorProvider, template: pythonTemplate },
+  e2b: {
+    open: ({ owner, clock, settings, log }) =>
+      createE2bProvider({
+        owner,
+        clock,
+        account: { apiKey: process.env['E2B_API_KEY'] ?? '' },
+        machineOf: (template) => settings(template).e2b,
+        projectDirectory: PROJECT_DIRECTORY,
+        log,
+      }),
+    template: async (name, settings) => remoteTemplate(name, settings, settings.e2b.python),
+    allowance: ({ e2b }) => ({ max: e2b.maxSandboxes, creationsPerSecond: e2b.creationsPerSecond }),
+  },
+  kubernetes: { open: createKubernetesProvider, template: podTemplate },
 };
+
+/** Removing hundreds of sandboxes takes a while; nobody waits for it but the end of the process. */
+const SWEEP_MILLISECONDS = 60_000;
 
 interface OpenPool {
   readonly pool: Pool<RunnerSession>;
@@ -57,6 +83,7 @@ export class Pools implements AsyncDisposable {
   readonly #open = new Map<string, Pool<RunnerSession>>();
   readonly #sizes = new Map<string, PoolSize>();
   readonly #closing = new AbortController();
+  #sweeping: Promise<unknown> = Promise.resolve();
   #sandboxes = 0;
 
   constructor(config: Config, clock: Clock, log: Log) {
@@ -80,13 +107,15 @@ export class Pools implements AsyncDisposable {
 
   /** How large the template's pool is to be. */
   sizeOf(template: string): PoolSize {
-    return this.#sizes.get(template) ?? this.#config.pool;
+    const { min, max, warm } = this.#sizes.get(template) ?? this.#config.pool;
+    const most = Math.min(max, this.#allowance(template)?.max ?? max);
+    return { min: Math.min(min, most), max: most, warm: Math.min(warm, most) };
   }
 
   /** Until the end of this process. */
   resize(template: string, size: PoolSize): void {
     this.#sizes.set(template, size);
-    this.#open.get(template)?.resize(size);
+    this.#open.get(template)?.resize(this.sizeOf(template));
   }
 
   /** Undefined while nobody has needed the pool. */
@@ -106,6 +135,27 @@ export class Pools implements AsyncDisposable {
     return await this.#provider(this.settings(template).provider).share?.(made, content, signal);
   }
 
+  /**
+   * Begins to remove what Musters have left that were killed, wherever a configured template has its sandboxes. Pools do so when they open; this
+   * is for a process that may have nothing to play for long. What cannot be removed is logged, and left to the next sweep.
+   */
+  sweep(): void {
+    const names = new Set(Object.values(this.#config.templates).map(({ provider }) => provider));
+    this.#sweeping = Promise.all([...names].map((name) => this.#sweep(name)));
+  }
+
+  async #sweep(name: TemplateConfig['provider']): Promise<void> {
+    const late = (): Error =>
+      new InfrastructureError('sandbox.sweep', `provider ${name} took over ${SWEEP_MILLISECONDS / 1000} s to sweep`);
+    using deadline = new Deadline(this.#clock, SWEEP_MILLISECONDS, late, this.#closing.signal);
+    try {
+      const swept = await untilAborted(this.#provider(name).sweep(deadline.signal), deadline.signal);
+      if (swept.length > 0) this.#log.info({ provider: name, sandboxes: swept.length }, 'removed the sandboxes of a Muster that has ended');
+    } catch (error) {
+      if (!this.#closing.signal.aborted) this.#log.warn({ provider: name, error: messageOf(error) }, 'old sandboxes could not be removed');
+    }
+  }
+
   /** One pool a template; one that could not be opened is tried again by the next caller. */
   async #opened(template: string, signal: AbortSignal): Promise<OpenPool> {
     let opening = this.#pools.get(template);
@@ -119,6 +169,7 @@ export class Pools implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
+    await this.#sweeping;
     const pools = await Promise.allSettled(this.#pools.values());
     for (const open of pools) if (open.status === 'fulfilled') await open.value.pool[Symbol.asyncDispose]();
     for (const provider of this.#providers.values()) await provider[Symbol.asyncDispose]();
@@ -130,7 +181,7 @@ export class Pools implements AsyncDisposable {
     const pool = createPool({
       provider: this.#provider(settings.provider),
       template: made,
-      config: { ...this.#config.pool, ...this.sizeOf(name) },
+      config: this.#poolConfig(name),
       clock: this.#clock,
       warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, this.#clock, abandoned),
       newSandboxId: () => parseSandboxId(`s${(this.#sandboxes += 1)}`),
@@ -147,6 +198,17 @@ export class Pools implements AsyncDisposable {
     }
   }
 
+  #allowance(template: string): Pick<PoolConfig, 'max' | 'creationsPerSecond'> | undefined {
+    const settings = this.settings(template);
+    return PROVIDERS[settings.provider].allowance?.(settings);
+  }
+
+  #poolConfig(template: string): PoolConfig {
+    const { pool } = this.#config;
+    const creationsPerSecond = Math.min(pool.creationsPerSecond, this.#allowance(template)?.creationsPerSecond ?? Infinity);
+    return { ...pool, ...this.sizeOf(template), creationsPerSecond };
+  }
+
   #provider(name: TemplateConfig['provider']): SandboxProvider {
     const provider = this.#providers.get(name) ?? PROVIDERS[name].open(this.#ground());
     this.#providers.set(name, provider);
@@ -155,6 +217,7 @@ export class Pools implements AsyncDisposable {
 
   #ground(): ProviderGround {
     const log = (message: string): void => this.#log.warn({}, message);
-    return { stateDir: this.#config.stateDir, owner: this.#owner, clock: this.#clock, log };
+    const settings = (template: string): TemplateConfig => this.settings(template);
+    return { stateDir: this.#config.stateDir, owner: this.#owner, clock: this.#clock, settings, log };
   }
 }

@@ -2,9 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { assertAccessFits } from './access/loopback.ts';
-import { quotaOf, type Quota } from './access/quota.ts';
 import { TokenOffice } from './access/token-office.ts';
-import { openUploads, sourceForCallers } from './caller-checkpoints.ts';
+import { openUploads } from './caller-checkpoints.ts';
 import type { Config } from './config/config.ts';
 import type { FinalState } from './evaluation-store/evaluation-record.ts';
 import type { EvaluationStore } from './evaluation-store/evaluation-store.ts';
@@ -12,6 +11,9 @@ import { Ground } from './ground.ts';
 import { systemClock } from './kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from './kernel/ids.ts';
+import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
+import type { Uploads } from './policy-distribution/uploads.ts';
+import { liveQuotas, liveServiceConfig, liveSource, liveWebhooks, webhookSecret } from './live-settings.ts';
 import { OrderLibrary } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
 import { endedCounter, figureRoutes, measure } from './server/figures.ts';
@@ -19,22 +21,27 @@ import { createHttpServer } from './server/http-server.ts';
 import { identifyByToken, identifyLocal } from './server/identify.ts';
 import type { Reason } from './server/operation-routes.ts';
 import { poolRoutes } from './server/pool-routes.ts';
+import { suiteRoutes } from './server/suite-routes.ts';
 import { auditRoute, tokenRoutes } from './server/token-routes.ts';
 import { CheckpointDesk } from './service/checkpoint-desk.ts';
 import { CheckpointKeeper } from './service/checkpoint-keeper.ts';
 import { EpisodeBounds } from './service/episode-bounds.ts';
 import { EvaluationService } from './service/evaluation-service.ts';
+import type { Library } from './service/library.ts';
 import { PoolDesk } from './service/pool-desk.ts';
 import { QuotaGate } from './service/quota-gate.ts';
 import { WebhookDeliverer } from './service/webhook-deliverer.ts';
 import { openEvaluationStore } from './stores.ts';
-import { webhooksOf } from './webhook-sender.ts';
+import { reload, type Reload } from './reload.ts';
+import type { Webhooks } from './webhook-sender.ts';
 
 /** The composition root of `muster serve`. */
 
 export interface RunningServer {
   /** Where it listens: `http://127.0.0.1:7677`. */
   readonly url: string;
+  /** Reads the configuration anew; one that cannot be used is refused, and the one in force stays. */
+  reload(): Promise<Reload>;
   /** Begins nothing more, waits for what is played as long as the configuration allows, gives back the rest, and closes everything. */
   close(): Promise<void>;
 }
@@ -42,38 +49,38 @@ export interface RunningServer {
 /**
  * Opens the store, goes on with what was left in it, and listens.
  *
+ * @param read reads the configuration, at the start and whenever it is to be read anew.
  * @throws InputError when the configuration cannot be used, another process has the store, or the port is taken; InfrastructureError when
  * the machine or the database fails.
  */
-export async function serve(config: Config): Promise<RunningServer> {
-  const { server, checkpoints } = config;
+export async function serve(read: () => Config): Promise<RunningServer> {
+  const config = read();
+  const { server } = config;
   assertAccessFits(server.access, server.host);
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openEvaluationStore(config, systemClock));
   const ground = opening.use(await Ground.open(config));
+  ground.pools.sweep();
   const uploads = await openUploads(config, ground.checkpoints, systemClock);
-  const quotas = (principal: string): Quota => quotaOf(config.quotas, principal);
+  const quotas = liveQuotas(ground);
+  const bounds = new EpisodeBounds(quotas);
   const gate = new QuotaGate({ usage: store.usage, quotaOf: quotas, clock: systemClock });
-  const desk = new PoolDesk(ground.pools, store.audit, systemClock, new EpisodeBounds(quotas));
+  const desk = new PoolDesk(ground.pools, store.audit, systemClock, bounds);
   const registry = new Registry();
-  const webhooks = createDeliverer(config, store, ground);
+  const webhookSite = liveWebhooks(ground, systemClock);
+  const webhooks = createDeliverer(store, ground, webhookSite);
   const countEnded = endedCounter(registry);
-  const service = createService({ store, ground, desk, gate }, (state) => {
+  const source = liveSource(ground, systemClock);
+  const library = new OrderLibrary(ground, { source, uploaded: (digest) => ground.checkpoints.find(digest) });
+  const service = createService({ store, ground, desk, gate, source, library, webhookSite }, (state) => {
     countEnded(state);
     webhooks.look();
   });
   measure(registry, service, desk);
   collectDefaultMetrics({ register: registry });
   const checkpointDesk = new CheckpointDesk({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate });
-  const app = await createApp({ store, ground, desk, service, registry, checkpointDesk });
-  const keeper = new CheckpointKeeper({
-    store,
-    checkpoints: ground.checkpoints,
-    uploads,
-    clock: systemClock,
-    log: ground.log,
-    maxBytes: checkpoints.keptBytes === 'unlimited' ? undefined : checkpoints.keptBytes,
-  });
+  const app = await createApp({ store, ground, desk, service, registry, checkpointDesk, library });
+  const keeper = createKeeper(store, ground, uploads);
   keeper.open();
   opening.defer(() => keeper.close());
   opening.defer(() => closed(app));
@@ -82,10 +89,14 @@ export async function serve(config: Config): Promise<RunningServer> {
   webhooks.open();
   opening.defer(() => webhooks.close());
   service.open();
-  opening.defer(() => service.drain(server.drainSeconds * 1000));
+  opening.defer(() => service.drain(ground.config.server.drainSeconds * 1000));
   const url = await listen(config, (host, port) => app.listen({ host, port }));
   const opened = opening.move();
-  return { url, close: () => opened.disposeAsync() };
+  return {
+    url,
+    reload: () => reload({ read, ground, desk, bounds, webhooks }),
+    close: () => opened.disposeAsync(),
+  };
 }
 
 interface Parts {
@@ -95,9 +106,14 @@ interface Parts {
 }
 
 function createApp(
-  parts: Parts & { readonly service: EvaluationService; readonly registry: Registry; readonly checkpointDesk: CheckpointDesk },
+  parts: Parts & {
+    readonly service: EvaluationService;
+    readonly registry: Registry;
+    readonly checkpointDesk: CheckpointDesk;
+    readonly library: Library;
+  },
 ): ReturnType<typeof createHttpServer> {
-  const { store, ground, desk, service, registry, checkpointDesk } = parts;
+  const { store, ground, desk, service, registry, checkpointDesk, library } = parts;
   const { server } = ground.config;
   return createHttpServer({
     service,
@@ -105,12 +121,15 @@ function createApp(
     log: ground.log,
     version: packageVersion(),
     maxBodyBytes: server.maxBodyBytes,
-    maxWaitSeconds: server.maxWaitSeconds,
+    get maxWaitSeconds() {
+      return ground.config.server.maxWaitSeconds;
+    },
     identify: server.access === 'off' ? identifyLocal : identifyByToken(store.tokens, systemClock),
     requestsPerMinute: server.requestsPerMinute === 'unlimited' ? undefined : server.requestsPerMinute,
     readiness: () => readiness(service, store),
     checkpoints: checkpointDesk,
     more: [
+      (routes) => suiteRoutes(routes, library),
       (routes) => poolRoutes(routes, desk),
       (routes) => figureRoutes(routes, registry),
       (routes) => tokenRoutes(routes, (principal) => new TokenOffice(store, systemClock, principal)),
@@ -119,34 +138,30 @@ function createApp(
   });
 }
 
+interface ServiceParts extends Parts {
+  readonly gate: QuotaGate;
+  readonly source: CheckpointSource;
+  readonly library: Library;
+  readonly webhookSite: Webhooks;
+}
+
 function createService(
-  { store, ground, desk, gate }: Parts & { readonly gate: QuotaGate },
+  { store, ground, desk, gate, source, library, webhookSite }: ServiceParts,
   onConcluded: (state: FinalState) => void,
 ): EvaluationService {
-  const { config } = ground;
-  const { server } = config;
-  const source = sourceForCallers(config, systemClock);
   return new EvaluationService({
     store,
     gate,
     player: new OrderPlayer(ground, source),
-    library: new OrderLibrary(ground, { source, uploaded: (digest) => ground.checkpoints.find(digest) }),
-    assertWebhookUrl: webhooksOf(config, systemClock).assertUrl,
+    library,
+    assertWebhookUrl: webhookSite.assertUrl,
     owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),
     clock: systemClock,
     log: ground.log,
     newId,
     placesOf: (template) => desk.placesOf(template),
     onConcluded,
-    config: {
-      slots: server.concurrentEvaluations,
-      ownershipMilliseconds: server.ownershipSeconds * 1000,
-      pollMilliseconds: server.pollSeconds * 1000,
-      reportMilliseconds: server.reportSeconds * 1000,
-      retentionMilliseconds: server.retentionDays * 86_400_000,
-      staleness: server.staleness,
-      deliversWebhooks: server.webhookSecret !== '',
-    },
+    config: liveServiceConfig(ground),
   });
 }
 
@@ -158,11 +173,18 @@ async function closed(app: Awaited<ReturnType<typeof createHttpServer>>): Promis
   await app.close();
 }
 
-function createDeliverer(config: Config, { webhooks: outbox }: EvaluationStore, { log }: Ground): WebhookDeliverer {
-  const { webhookSecret } = config.server;
-  const secret = webhookSecret === '' ? undefined : webhookSecret;
-  const { sender } = webhooksOf(config, systemClock);
-  return new WebhookDeliverer({ outbox, sender, secret, clock: systemClock, log });
+function createDeliverer({ webhooks: outbox }: EvaluationStore, ground: Ground, { sender }: Webhooks): WebhookDeliverer {
+  return new WebhookDeliverer({ outbox, sender, secret: () => webhookSecret(ground), clock: systemClock, log: ground.log });
+}
+
+function createKeeper(store: EvaluationStore, ground: Ground, uploads: Uploads): CheckpointKeeper {
+  const { checkpoints, log } = ground;
+  return new CheckpointKeeper({ store, checkpoints, uploads, clock: systemClock, log, maxBytes: () => keptBytes(ground) });
+}
+
+/** Undefined for no bound. */
+function keptBytes({ config: { checkpoints } }: Ground): number | undefined {
+  return checkpoints.keptBytes === 'unlimited' ? undefined : checkpoints.keptBytes;
 }
 
 /** Sorts by the time of its making. */

@@ -6,7 +6,7 @@ import { systemClock } from './kernel/clock.ts';
 import { InputError, MusterError } from './kernel/errors.ts';
 import { parseTokenId } from './kernel/ids.ts';
 import { configuration } from './main.ts';
-import { clientFor } from './server-client.ts';
+import { clientFor, type ServerAddress } from './server-client.ts';
 import type { Token } from './server/token-schemas.ts';
 import { openEvaluationStore } from './stores.ts';
 
@@ -22,16 +22,10 @@ export interface OpenTokenOffice extends AsyncDisposable {
  *
  * @param server its address. @throws as `openStoredTokens` does.
  */
-export async function openTokenOffice({
-  server,
-  config,
-}: {
-  readonly server?: string;
-  readonly config?: string;
-}): Promise<OpenTokenOffice> {
+export async function openTokenOffice({ server, config, plainHttp = false }: ServerAddress): Promise<OpenTokenOffice> {
   if (server === undefined) return openStoredTokens(configuration(config));
   return {
-    office: officeAt(clientFor({ server })),
+    office: officeAt(clientFor({ server, plainHttp })),
     now: () => systemClock.date(),
     [Symbol.asyncDispose]: async () => undefined,
   };

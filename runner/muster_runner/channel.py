@@ -4,6 +4,7 @@ import fcntl
 import os
 import select
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from muster_runner.frames import MAX_MUSTER_FRAME_BYTES, Outgoing, ProtocolError, encode
@@ -33,7 +34,14 @@ class Channel:
 
         @raises OSError when nobody reads any more.
         """
-        rest = memoryview(encode(frame))
+        self._write(encode(frame))
+
+    def send_all(self, frames: Iterable[Outgoing]) -> None:
+        """The same for several that belong together: they go out in one piece."""
+        self._write(b"".join(map(encode, frames)))
+
+    def _write(self, lines: bytes) -> None:
+        rest = memoryview(lines)
         while rest:
             rest = rest[os.write(self.output_descriptor, rest) :]
 

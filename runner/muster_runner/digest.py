@@ -2,6 +2,9 @@
 
 import hashlib
 import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from muster_runner.refusal import PolicyRefusal
@@ -33,6 +36,33 @@ def verified(path: Path, expected: str) -> str:
     if digest != expected:
         raise PolicyRefusal(f"the checkpoint's digest is {digest}, expected {expected}: it changed or was not copied whole")
     return digest
+
+
+@contextmanager
+def verifying(path: Path, expected: str) -> Iterator[None]:
+    """As `verified`, in a thread beside what is done within, which is over when both are.
+
+    What was done counts only when this ends without an error: it is for reading data, which does nothing by being read. Whoever reads what
+    is not what it is called may fail for that; then the digest is what is told.
+
+    @raises PolicyRefusal as `verified` does, and whatever is raised within.
+    """
+    problems: list[BaseException] = []
+
+    def verify() -> None:
+        try:
+            verified(path, expected)
+        except BaseException as error:
+            problems.append(error)
+
+    thread = threading.Thread(target=verify)
+    thread.start()
+    try:
+        yield
+    finally:
+        thread.join()
+        if problems:
+            raise problems[0]
 
 
 def _listing(directory: Path) -> bytes:

@@ -1,11 +1,13 @@
 """Environments, made from what the suite says about them."""
 
+import sys
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gymnasium
+from gymnasium.vector import VectorEnv
 
 from muster_runner.carried_code import CodeError, find
 from muster_runner.failure import describe
@@ -14,6 +16,7 @@ from muster_runner.random_state import seed_global_generators
 from muster_runner.refusal import EnvironmentRefusal
 
 Environment = gymnasium.Env[Any, Any]
+VectorEnvironment = VectorEnv[Any, Any, Any]
 
 # Any constant does: what an environment draws while it is made is then the same in every sandbox.
 CONSTRUCTION_SEED = 0
@@ -47,6 +50,14 @@ class EnvironmentMaker:
                 made = type(environment).__name__
                 raise EnvironmentRefusal(f'task "{self.task.name}" makes a {made} without {name}, expected a gymnasium.Env')
         return environment
+
+
+def close_environment(environment: Environment | VectorEnvironment) -> None:
+    """What is raised is told to the error output: it is gone either way, and the outcome of its last episode is known."""
+    try:
+        environment.close()
+    except BaseException as error:
+        print(f"closing the environment failed: {describe(error)}", file=sys.stderr)
 
 
 def _innermost(point: EntryPoint, code: Path | None) -> Environment:

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Any, Literal
 
 from muster_runner.environments import Environment
@@ -17,36 +18,48 @@ class Completed:
     total: float
     length: int
     metrics: dict[str, float]
+    """Seconds that were spent in the policy; estimated from some of the steps."""
+    forward: float | None = None
 
 
 @dataclass(frozen=True)
 class Failed:
-    cause: Literal["environment-crash", "policy-crash", "invalid-return", "out-of-memory"]
+    cause: Literal["environment-crash", "policy-crash", "invalid-return", "out-of-memory", "timeout"]
     detail: str
+
+
+Outcome = Completed | Failed
+
+# A policy's share of the time is measured at one step in so many: more would cost the steps more than it tells.
+MEASURED_STEPS = 16
 
 
 class PolicyCrash(Exception):
     """What the policy raised is the cause. Whatever else comes out of an episode, the environment raised."""
 
 
-def play(environment: Environment, policy: Policy, episode: Episode, metrics: Iterable[str]) -> Completed | Failed:
+def play(environment: Environment, policy: Policy, episode: Episode, metrics: Iterable[str]) -> Outcome:
     """Plays until the environment terminates or truncates. What is raised on the way is an outcome, too.
 
     The return is the sum of the rewards in their order, in double precision.
     """
     try:
-        total, length, info = _run(environment, policy, episode)
+        total, length, info, forward = _run(environment, policy, episode)
         measured = measure(info, metrics)
     except PolicyCrash as crash:
         return failure(crash.__cause__ or crash, "policy-crash")
     except BaseException as error:
         return failure(error, "environment-crash")
+    return ended(total, length, measured, forward)
+
+
+def ended(total: float, length: int, metrics: dict[str, float], forward: float | None = None) -> Outcome:
     if not math.isfinite(total):
         return Failed("invalid-return", f"the return is {total} after {length} steps, expected a finite number")
-    return Completed(total, length, measured)
+    return Completed(total, length, metrics, forward)
 
 
-def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[float, int, Any]:
+def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[float, int, Any, float]:
     # A try statement that nothing is raised in costs nothing (since Python 3.11), so each step can tell whose fault it was.
     act = policy.act
     step = environment.step
@@ -58,16 +71,23 @@ def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[fl
         raise PolicyCrash from error
     total = 0.0
     length = 0
+    measured = 0.0
     while True:
         try:
-            action = act(observation)
+            if length % MEASURED_STEPS:
+                action = act(observation)
+            else:
+                began = perf_counter()
+                action = act(observation)
+                measured += perf_counter() - began
         except BaseException as error:
             raise PolicyCrash from error
         observation, reward, terminated, truncated, info = step(action)
         total += float(reward)
         length += 1
         if terminated or truncated:
-            return total, length, info
+            samples = (length - 1) // MEASURED_STEPS + 1
+            return total, length, info, measured / samples * length
 
 
 def failure(error: BaseException, cause: Literal["environment-crash", "policy-crash"]) -> Failed:

@@ -1,4 +1,4 @@
-"""The frames of the runner protocol, version 1: what Muster sends, parsed; what the runner sends, encoded."""
+"""The frames of the runner protocol, version 2: what Muster sends, parsed; what the runner sends, encoded."""
 
 import json
 from dataclasses import dataclass
@@ -11,17 +11,19 @@ from muster_runner.json_fields import (
     as_count,
     as_list,
     as_object,
+    as_positive_number,
     as_text,
     parse_object,
     required,
 )
 
-PROTOCOL_VERSION = 1
+PROTOCOL_VERSION = 2
 MAX_RUNNER_FRAME_BYTES = 64 * 1024
 MAX_MUSTER_FRAME_BYTES = 1024 * 1024
 # In characters: what a person still reads, and well below what Muster accepts for one field.
 MAX_TEXT = 4096
 MAX_SEED = 2**32 - 1
+MAX_WIDTH = 4096
 
 # Made once: an encoder a frame would cost more than the encoding.
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
@@ -49,6 +51,19 @@ class Task:
 
 
 @dataclass(frozen=True)
+class Batching:
+    """How the episodes of a block are played together; without it, episodes are played one by one."""
+
+    form: Literal["lockstep", "vector"]
+    """Rows that are played side by side."""
+    width: int
+    """How many episodes a block has: as many as rows in the vector form, at least as many in lockstep."""
+    episodes: int
+    """What a single episode may take of the runner's time."""
+    episode_seconds: float
+
+
+@dataclass(frozen=True)
 class Load:
     load: int
     path: str
@@ -57,6 +72,7 @@ class Load:
     tasks: tuple[Task, ...]
     actions: Literal["deterministic", "stochastic"]
     metrics: tuple[str, ...]
+    batching: Batching | None
 
 
 @dataclass(frozen=True)
@@ -109,7 +125,21 @@ def _load(frame: Object) -> Load:
         tasks=tuple(_task(as_object(task, f"tasks[{i}]"), f"tasks[{i}]") for i, task in enumerate(tasks)),
         actions="deterministic" if actions == "deterministic" else "stochastic",
         metrics=tuple(as_text(name, f"metrics[{i}]") for i, name in enumerate(metrics)),
+        batching=None if "batching" not in frame else _batching(as_object(frame["batching"], "batching")),
     )
+
+
+def _batching(value: Object) -> Batching:
+    form = as_choice(required(value, "form", "batching"), "batching.form", ("lockstep", "vector"))
+    width = as_count(required(value, "width", "batching"), "batching.width")
+    episodes = as_count(required(value, "episodes", "batching"), "batching.episodes")
+    if not 1 <= width <= MAX_WIDTH:
+        raise FieldError(f"batching.width is {width}, expected 1 to {MAX_WIDTH}")
+    if episodes < width or (form == "vector" and episodes != width):
+        expected = f"{width}, a vector's width" if form == "vector" else f"at least the width, {width}"
+        raise FieldError(f"batching.episodes is {episodes}, expected {expected}")
+    seconds = as_positive_number(required(value, "episodeSeconds", "batching"), "batching.episodeSeconds")
+    return Batching("lockstep" if form == "lockstep" else "vector", width, episodes, seconds)
 
 
 def _task(task: Object, where: str) -> Task:

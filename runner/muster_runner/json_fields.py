@@ -47,6 +47,12 @@ def as_count(value: Any, where: str) -> int:
     return value
 
 
+def as_positive_number(value: Any, where: str) -> float:
+    if type(value) not in (int, float) or not 0 < value < math.inf:
+        raise _unexpected(where, value, "a number above 0")
+    return float(value)
+
+
 def as_flag(value: Any, where: str) -> bool:
     if not isinstance(value, bool):
         raise _unexpected(where, value, "true or false")

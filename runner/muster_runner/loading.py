@@ -3,16 +3,14 @@
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from gymnasium import spaces
-
+from muster_runner.blocks.block_player import BlockPlayer
 from muster_runner.carried_code import forget, visit
 from muster_runner.digest import verified
-from muster_runner.environments import Environment, EnvironmentMaker
+from muster_runner.environments import Environment, EnvironmentMaker, close_environment
 from muster_runner.failure import describe
-from muster_runner.frames import Load
+from muster_runner.fitted_policies import FittedPolicies
+from muster_runner.frames import Batching, Load
 from muster_runner.policies.checkpoint import Checkpoint, Fit
 from muster_runner.policies.policy import Policy
 from muster_runner.policies.read_checkpoint import read_checkpoint
@@ -45,27 +43,34 @@ class LoadedTask:
     def discard(self) -> None:
         """Throws the environment away; the next episode gets a new one."""
         environment, self._environment = self._environment, None
-        if environment is None:
-            return
-        try:
-            environment.close()
-        except BaseException as error:
-            # It is gone either way, and the outcome of its last episode is known.
-            print(f"closing the environment failed: {describe(error)}", file=sys.stderr)
+        if environment is not None:
+            close_environment(environment)
 
 
 @dataclass
 class Loaded:
-    """What is being played, until the next load."""
+    """What is being played, until the next load: tasks one by one, or blocks of them."""
 
     digest: str
-    tasks: list[LoadedTask]
     metrics: tuple[str, ...]
+    tasks: list[LoadedTask] = field(default_factory=list)
+    blocks: BlockPlayer | None = None
+    block_episodes: int = 1
     directories: list[Path] = field(default_factory=list)
+
+    @property
+    def task_count(self) -> int:
+        return len(self.tasks) if self.blocks is None else self.blocks.task_count
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return () if self.blocks is None else self.blocks.warnings
 
     def unload(self) -> None:
         for task in self.tasks:
             task.discard()
+        if self.blocks is not None:
+            self.blocks.close()
         forget(self.directories)
 
 
@@ -77,12 +82,17 @@ def load(request: Load) -> Loaded:
     # Modules of a suite or a checkpoint must not leave bytecode beside them: it would change the directory's digest.
     sys.dont_write_bytecode = True
     path = Path(request.path)
-    loaded = Loaded(digest="", tasks=[], metrics=request.metrics)
+    loaded = Loaded(digest="", metrics=request.metrics)
     try:
         preloaded = find_preloaded(request.digest)
         loaded.digest = request.digest if preloaded else verified(path, request.digest)
         _visit_code(request, path, loaded)
-        _fit_tasks(request, preloaded or read_checkpoint(path), loaded)
+        checkpoint = preloaded or read_checkpoint(path)
+        if request.batching is None:
+            _fit_tasks(request, checkpoint, loaded)
+        else:
+            loaded.block_episodes = request.batching.episodes
+            loaded.blocks = _fit_blocks(request, request.batching, checkpoint)
     except Refusal:
         loaded.unload()
         raise
@@ -102,33 +112,27 @@ def _visit_code(request: Load, checkpoint: Path, loaded: Loaded) -> None:
 
 
 def _fit_tasks(request: Load, checkpoint: Checkpoint, loaded: Loaded) -> None:
-    fitted: list[tuple[Fit, Policy]] = []
+    policies = FittedPolicies(checkpoint.fit)
     code = None if request.code is None else Path(request.code)
     for position, task in enumerate(request.tasks):
         maker = EnvironmentMaker(task, code)
         environment = maker.make_first()
         fit = Fit(environment.observation_space, environment.action_space, request.actions == "deterministic")
         try:
-            policy = _fitted(checkpoint, fit, fitted)
-        except PolicyRefusal as refusal:
-            environment.close()
-            raise PolicyRefusal(f'{refusal} (task "{task.name}")') from refusal
+            policy = policies.policy_for(fit, task.name)
+        except PolicyRefusal:
+            close_environment(environment)
+            raise
         loaded.tasks.append(LoadedTask(maker, policy, position < KEPT_ENVIRONMENTS, environment))
         loaded.tasks[-1].played()
 
 
-def _fitted(checkpoint: Checkpoint, fit: Fit, fitted: list[tuple[Fit, Policy]]) -> Policy:
-    """Tasks with the same spaces share one policy."""
-    for known, policy in fitted:
-        if _same(known.observation_space, fit.observation_space) and _same(known.action_space, fit.action_space):
-            return policy
-    policy = checkpoint(fit)
-    fitted.append((fit, policy))
-    return policy
+def _fit_blocks(request: Load, batching: Batching, checkpoint: Checkpoint) -> BlockPlayer:
+    # What plays blocks is imported only for them: every sandbox would pay for it.
+    if batching.form == "lockstep":
+        from muster_runner.blocks.lockstep import fit_lockstep
 
+        return fit_lockstep(request, batching, checkpoint)
+    from muster_runner.blocks.vector import fit_vectors
 
-def _same(one: spaces.Space[Any], other: spaces.Space[Any]) -> bool:
-    # Gymnasium takes bounds for equal that are merely close, and actions are scaled to them.
-    if isinstance(one, spaces.Box) and isinstance(other, spaces.Box):
-        return one == other and np.array_equal(one.low, other.low) and np.array_equal(one.high, other.high)
-    return type(one) is type(other) and bool(one == other)
+    return fit_vectors(request, batching, checkpoint)

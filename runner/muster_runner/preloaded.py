@@ -7,7 +7,7 @@ import importlib
 from pathlib import Path
 
 from muster_runner.carried_code import visit
-from muster_runner.digest import verified
+from muster_runner.digest import verified, verifying
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.checkpoint_directory import read_description
 from muster_runner.policies.read_checkpoint import read_checkpoint
@@ -28,13 +28,18 @@ def preload_policy(path: Path, digest: str, trusted: bool) -> None:
 
     @raises PolicyRefusal when it is not what it is called, cannot be read, or is no data and not trusted.
     """
-    verified(path, digest)
-    if not trusted and not _is_data(path):
-        raise PolicyRefusal(f"{path.name} is not held as data alone: it is loaded in each sandbox by itself")
-    if trusted and path.is_dir():
-        # Where no code is trusted, the libraries that are imported to read the data must not be found in it.
-        visit(path)
-    _preloaded[digest] = read_checkpoint(path)
+    if trusted:
+        verified(path, digest)
+        if path.is_dir():
+            # Where no code is trusted, the libraries that are imported to read the data must not be found in it.
+            visit(path)
+        _preloaded[digest] = read_checkpoint(path)
+        return
+    with verifying(path, digest):
+        if not _is_data(path):
+            raise PolicyRefusal(f"{path.name} is not held as data alone: it is loaded in each sandbox by itself")
+        policy = read_checkpoint(path)
+    _preloaded[digest] = policy
 
 
 def preload_code(directory: Path, modules: list[str]) -> None:

@@ -16,10 +16,11 @@ class EpisodePrints:
 
     _head: bytearray = field(default_factory=bytearray)
     _tail: bytearray = field(default_factory=bytearray)
-    _total: int = 0
+    """How many bytes were printed since the last `take`."""
+    total: int = 0
 
     def append(self, data: bytes) -> None:
-        self._total += len(data)
+        self.total += len(data)
         room = KEPT_BYTES - len(self._head)
         self._head += data[:room]
         self._tail += data[room:]
@@ -27,17 +28,29 @@ class EpisodePrints:
         if len(self._tail) > 2 * KEPT_BYTES:
             del self._tail[:-KEPT_BYTES]
 
+    def pour_into(self, other: "EpisodePrints") -> None:
+        """What was kept is the other's from now on, after what that has; empties this one."""
+        tail = self._tail[-KEPT_BYTES:]
+        other.append(bytes(self._head))
+        # What is missing between the two ends is missing there as well.
+        other.total += self.total - len(self._head) - len(tail)
+        other.append(bytes(tail))
+        self._empty()
+
     def take(self) -> str:
         """What was kept, as text; empties it. Empty when nothing was printed."""
-        if self._total == 0:
+        if self.total == 0:
             return ""
         tail = self._tail[-KEPT_BYTES:]
-        missing = self._total - len(self._head) - len(tail)
+        missing = self.total - len(self._head) - len(tail)
         text = bytes(self._head) + (b"\n[%d bytes left out]\n" % missing if missing else b"") + bytes(tail)
+        self._empty()
+        return text.decode("utf-8", "replace")
+
+    def _empty(self) -> None:
         self._head.clear()
         self._tail.clear()
-        self._total = 0
-        return text.decode("utf-8", "replace")
+        self.total = 0
 
 
 class PassedOn(io.BufferedIOBase):

@@ -2,6 +2,8 @@
 
 import random
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -17,3 +19,17 @@ def seed_torch(seed: int) -> None:
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(seed)
+
+
+@contextmanager
+def undisturbed_generators() -> Iterator[None]:
+    """What happens inside leaves all of them as they were: those who draw from them afterwards do not feel it."""
+    torch = sys.modules.get("torch")
+    python, numpy, torch_state = random.getstate(), np.random.get_state(), None if torch is None else torch.get_rng_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+        if torch is not None:
+            torch.set_rng_state(torch_state)

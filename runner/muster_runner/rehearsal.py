@@ -4,8 +4,10 @@ What the interpreter and the libraries work out the first time, and keep, is the
 would do it for itself, in memory of its own.
 """
 
+import importlib
 import json
 import tempfile
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,10 @@ class Prompter(Channel):
             raise RuntimeError(f"the rehearsal was refused: {frame['message']}")
         self.answers.append(frame["type"])
 
+    def send_all(self, frames: Iterable[Outgoing]) -> None:
+        for frame in frames:
+            self.send(frame)
+
     def arrived(self) -> list[bytes]:
         return []
 
@@ -69,7 +75,11 @@ class Prompter(Channel):
 
 
 def rehearse() -> None:
-    """All that a session goes through, from its first frame to its last. @raises RuntimeError when it does not go as it should."""
+    """All that a session goes through, from its first frame to its last: episodes one by one, then a block of them in lockstep.
+
+    @raises RuntimeError when it does not go as it should.
+    """
+    importlib.import_module("muster_runner.blocks.vector")
     gymnasium.register(NAME, entry_point=f"{__name__}:{Corridor.__name__}", max_episode_steps=2 * STEPS)
     try:
         with tempfile.TemporaryDirectory() as directory:
@@ -77,7 +87,7 @@ def rehearse() -> None:
             Session(prompter, EpisodePrints()).run()
     finally:
         gymnasium.registry.pop(NAME, None)
-    expected = ["ready", "loaded", "begin", *["completed"] * EPISODES]
+    expected = ["ready", *["loaded", "begin", *["completed"] * EPISODES] * 2]
     if prompter.answers != expected:
         raise RuntimeError(f"the runner answered {prompter.answers[:4]} where {expected[:4]} was expected")
 
@@ -93,6 +103,13 @@ def _checkpoint(directory: Path) -> Path:
 def _cues(checkpoint: Path) -> list[bytes]:
     policy = {"path": str(checkpoint), "digest": digest_of(checkpoint)}
     tasks = [{"name": "task", "environment": {"entry": f"gymnasium:{NAME}", "kwargs": {}, "wrappers": []}}]
-    load = {"load": 1, "policy": policy, "code": None, "tasks": tasks, "actions": "deterministic", "metrics": []}
-    play = {"range": 1, "episodes": [[index, 0, index, index] for index in range(EPISODES)]}
-    return [json.dumps({"type": "load", **load}).encode(), json.dumps({"type": "play", **play}).encode()]
+    play = {"episodes": [[index, 0, index, index] for index in range(EPISODES)]}
+    batching = {"form": "lockstep", "width": EPISODES // 2, "episodes": EPISODES, "episodeSeconds": 60}
+    load = {"policy": policy, "code": None, "tasks": tasks, "actions": "deterministic", "metrics": []}
+    cues = [
+        {"type": "load", "load": 1, **load},
+        {"type": "play", "range": 1, **play},
+        {"type": "load", "load": 2, **load, "batching": batching},
+        {"type": "play", "range": 2, **play},
+    ]
+    return [json.dumps(cue).encode() for cue in cues]

@@ -2,18 +2,23 @@
 
 import gc
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 
+from muster_runner.blocks.block_player import BlockPlayer
 from muster_runner.channel import Channel
-from muster_runner.episode import Completed, Failed, failure, play
+from muster_runner.episode import Completed, Failed, Outcome, failure, play
 from muster_runner.frames import PROTOCOL_VERSION, Episode, Load, Outgoing, Ping, Play, ProtocolError, parse, shorten
 from muster_runner.loading import Loaded, LoadedTask, load
 from muster_runner.prints import EpisodePrints
 from muster_runner.refusal import Refusal
 from muster_runner.shared_memory import is_memory_shared
 
-RUNNER_NAME = "muster-python/1.0"
+RUNNER_NAME = "muster-python/1.1"
+MAX_WARNINGS = 16
+# In characters.
+MAX_WARNING = 1000
 
 
 @dataclass
@@ -60,7 +65,10 @@ class Session:
             message = shorten(str(refusal))
             self.channel.send({"type": "refused", "load": request.load, "part": refusal.part, "message": message})
         else:
-            self.channel.send({"type": "loaded", "load": request.load, "digest": self._loaded.digest})
+            loaded: Outgoing = {"type": "loaded", "load": request.load, "digest": self._loaded.digest}
+            if self._loaded.warnings:
+                loaded["warnings"] = [shorten(warning, MAX_WARNING) for warning in self._loaded.warnings[:MAX_WARNINGS]]
+            self.channel.send(loaded)
         # What was printed while loading belongs to no episode; the error output has it.
         self.prints.take()
         gc.collect()
@@ -82,20 +90,42 @@ class Session:
         loaded = self._loaded
         if loaded is None:
             raise ProtocolError("a play without a load before it")
-        self.channel.send({"type": "begin", "range": request.range})
         for episode in request.episodes:
-            if episode.task >= len(loaded.tasks):
-                raise ProtocolError(f"episode {episode.index} is of task {episode.task}, the load has {len(loaded.tasks)}")
-            started = perf_counter()
-            outcome = play_task(loaded.tasks[episode.task], episode, loaded.metrics)
-            seconds = perf_counter() - started
-            self.channel.send(outcome_frame(request.range, episode.index, outcome, seconds, self.prints.take()))
+            if episode.task >= loaded.task_count:
+                raise ProtocolError(f"episode {episode.index} is of task {episode.task}, the load has {loaded.task_count}")
+        if len(request.episodes) % loaded.block_episodes:
+            raise ProtocolError(f"a range has {len(request.episodes)} episodes, expected whole blocks of {loaded.block_episodes}")
+        self.channel.send({"type": "begin", "range": request.range})
+        for begin in range(0, len(request.episodes), loaded.block_episodes):
+            if loaded.blocks is None:
+                self._play_one(loaded, request.range, request.episodes[begin])
+            else:
+                block = request.episodes[begin : begin + loaded.block_episodes]
+                self.channel.send_all(play_block(loaded.blocks, request.range, block, self.prints))
             self._sort(self.channel.arrived())
             if self.channel.ended:
                 return
 
+    def _play_one(self, loaded: Loaded, range_id: int, episode: Episode) -> None:
+        started = perf_counter()
+        outcome = play_task(loaded.tasks[episode.task], episode, loaded.metrics)
+        seconds = perf_counter() - started
+        self.channel.send(outcome_frame(range_id, episode.index, outcome, seconds, self.prints.take()))
 
-def play_task(task: LoadedTask, episode: Episode, metrics: tuple[str, ...]) -> Completed | Failed:
+
+def play_block(player: BlockPlayer, range_id: int, episodes: Sequence[Episode], prints: EpisodePrints) -> list[Outgoing]:
+    """The outcomes of a whole block. Each episode is told its share of the block's time."""
+    started = perf_counter()
+    played = player.play(episodes, prints)
+    seconds = (perf_counter() - started) / len(episodes)
+    forward = played.forward_seconds / len(episodes)
+    return [
+        outcome_frame(range_id, episode.index, outcome, seconds, log, forward)
+        for episode, outcome, log in zip(episodes, played.outcomes, played.logs, strict=True)
+    ]
+
+
+def play_task(task: LoadedTask, episode: Episode, metrics: tuple[str, ...]) -> Outcome:
     try:
         environment = task.environment()
     except BaseException as error:
@@ -108,7 +138,8 @@ def play_task(task: LoadedTask, episode: Episode, metrics: tuple[str, ...]) -> C
     return outcome
 
 
-def outcome_frame(range_id: int, index: int, outcome: Completed | Failed, seconds: float, log: str) -> Outgoing:
+def outcome_frame(range_id: int, index: int, outcome: Outcome, seconds: float, log: str, forward: float | None = None) -> Outgoing:
+    """@param forward: seconds in the policy; the outcome's own where it knows them."""
     episode: Outgoing = {"range": range_id, "index": index}
     match outcome:
         case Completed():
@@ -119,9 +150,12 @@ def outcome_frame(range_id: int, index: int, outcome: Completed | Failed, second
                 "length": outcome.length,
                 "metrics": outcome.metrics,
             }
+            forward = outcome.forward if forward is None else forward
         case Failed():
             frame = {"type": "failed", **episode, "cause": outcome.cause, "detail": outcome.detail}
     frame["seconds"] = round(seconds, 6)
+    if forward is not None:
+        frame["forward"] = round(forward, 6)
     if log:
         frame["log"] = log
     return frame

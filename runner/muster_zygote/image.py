@@ -15,7 +15,8 @@ from typing import NoReturn
 from muster_runner.imports import import_all
 from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import Message, receive, send
-from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams, join_pages
+from muster_zygote.huge_pages import huge_pages
+from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams
 from muster_zygote.program import Confinement, forget_the_past, prepare, run
 from muster_zygote.settings import Settings
 
@@ -148,9 +149,9 @@ def preload(policies: list[Message], code: list[Message]) -> None:
 
     for suite in code:
         preload_code(Path(suite["path"]), suite["modules"])
-    for policy in policies:
-        preload_policy(Path(policy["path"]), policy["digest"], policy["trusted"])
-    join_pages()
+    with huge_pages():
+        for policy in policies:
+            preload_policy(Path(policy["path"]), policy["digest"], policy["trusted"])
 
 
 def flush_prints() -> None:

@@ -6,11 +6,19 @@ import os
 import resource
 import socket
 import struct
-from enum import IntFlag
+from enum import IntEnum, IntFlag
 from pathlib import Path
 
 # PyDLL holds the interpreter's lock: these calls change the process as a whole and return at once.
 _libc = ctypes.PyDLL(None, use_errno=True)
+
+
+class Advice(IntEnum):
+    """The MADV_… values of madvise(2)."""
+
+    HUGE_PAGES = 14
+    # Since Linux 6.1.
+    COLLAPSE = 25
 
 
 class Namespace(IntFlag):
@@ -50,10 +58,6 @@ _PR_CAP_AMBIENT_CLEAR_ALL = 4
 # The header of capset(2): the version, and this process; then effective, permitted and inheritable ones, twice 32 bits each.
 _OWN_CAPABILITIES, _NONE = struct.pack("Ii", 0x2008_0522, 0), bytes(24)
 _CAP_WAKE_ALARM = 35
-_MADV_COLLAPSE = 25
-_HUGE_PAGE = 2 << 20
-# In bytes. Smaller ones hold what each child writes on: of those it is to copy small pages.
-LARGE_REGION = 32 << 20
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP_AND_RUNNING = 0x41
 
@@ -147,19 +151,9 @@ def flush_c_streams() -> None:
     _checked(_libc.fflush(None), "fflush")
 
 
-def join_pages() -> None:
-    """Has the kernel hold large regions of this process's own memory in huge pages, where it can: MADV_COLLAPSE, since Linux 6.1.
-
-    Forking and ending a process costs a look at every entry of its page tables, and they are memory, too: for a gigabyte in small pages
-    that is milliseconds and two megabytes for each sandbox.
-    """
-    for line in Path("/proc/self/maps").read_text().splitlines():
-        region, permissions, _offset, _device, inode, *_name = line.split()
-        start, end = (int(address, 16) for address in region.split("-"))
-        begin, length = -(-start // _HUGE_PAGE) * _HUGE_PAGE, end - start - 2 * _HUGE_PAGE
-        if permissions == "rw-p" and inode == "0" and length >= LARGE_REGION:
-            # What the kernel does not do stays as it was.
-            _libc.madvise(ctypes.c_void_p(begin), ctypes.c_size_t(length // _HUGE_PAGE * _HUGE_PAGE), _MADV_COLLAPSE)
+def advise(start: int, length: int, advice: Advice) -> bool:
+    """@returns whether the kernel has taken it."""
+    return int(_libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), int(advice))) == 0
 
 
 def close_from(lowest: int) -> None:

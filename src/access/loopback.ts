@@ -37,7 +37,8 @@ export function strangeOrigin({ remoteAddress, host, origin, forwarded }: Reques
   return undefined;
 }
 
-function isLoopback(host: string): boolean {
+/** Whether a host, as URLs and listeners have it, is this machine alone. */
+export function isLoopback(host: string): boolean {
   const name = host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host;
   if (name === 'localhost') return true;
   return ipaddr.isValid(name) && isFourPart(name) && ipaddr.process(name).range() === 'loopback';

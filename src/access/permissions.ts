@@ -24,6 +24,7 @@ export const NEEDS = {
   'GET /v1/evaluations/{id}/episodes': 'viewer',
   'DELETE /v1/evaluations/{id}': { own: 'submitter', others: 'operator' },
   'POST /v1/comparisons': 'submitter',
+  'GET /v1/suites/{name}': 'viewer',
   'GET /v1/pools': 'viewer',
   'PATCH /v1/pools/{name}': 'operator',
   'GET /v1/tokens': 'operator',

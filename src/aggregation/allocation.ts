@@ -22,6 +22,8 @@ export interface AllocationOptions {
   readonly bounds: Bounds | undefined;
   /** That the rule `certified` aims at, in units of the return. Undefined with other rules. */
   readonly halfWidth: number | undefined;
+  /** Indices come in groups of so many that are sent out together: a block holds whole groups. 1 when left out. */
+  readonly playedTogether?: number | undefined;
 }
 
 /** Episodes start … end − 1 draw their tasks in the same way. */
@@ -52,8 +54,8 @@ export class Allocation {
   /** @throws RangeError when there is no task, or a weight that is not positive and finite. */
   constructor(options: AllocationOptions) {
     const shares = sharesOf(options.weights);
-    const length = Math.max(FIRST_BLOCK, FIRST_BLOCK_PER_TASK * shares.length);
     this.#options = options;
+    const length = this.#wholeGroups(Math.max(FIRST_BLOCK, FIRST_BLOCK_PER_TASK * shares.length));
     this.#proportional = proportionalDesign(shares, options.bounds);
     this.#estimates = new TaskEstimates(shares, options.bounds);
     this.#current = { start: 0, end: length, design: this.#proportional };
@@ -117,6 +119,11 @@ export class Allocation {
     const design = estimates === undefined ? this.#proportional : bestDesign(estimates, this.#proportional, bounds, halfWidth);
     const start = this.#next.end;
     this.#current = this.#next;
-    this.#next = { start, end: start + Math.max(SHORTEST_BLOCK, Math.ceil(BLOCK_GROWTH * start)), design };
+    this.#next = { start, end: start + this.#wholeGroups(Math.max(SHORTEST_BLOCK, Math.ceil(BLOCK_GROWTH * start))), design };
+  }
+
+  #wholeGroups(episodes: number): number {
+    const { playedTogether = 1 } = this.#options;
+    return playedTogether * Math.ceil(episodes / playedTogether);
   }
 }

@@ -1,57 +1,44 @@
 import { Command } from 'commander';
-import type { CheckpointInspection } from '../policy-distribution/checkpoint-inspection.ts';
+import type { VerificationOptions, VerifiedStore } from '../policy-distribution/store-verification.ts';
+import { printable } from '../shown/printable.ts';
 import { EXIT_CODES } from './exit-code.ts';
-import { failedAttempt } from './failed-attempt.ts';
-import { inspectionLines } from './inspection-lines.ts';
+import { inspectCommand, type InspectCheckpoint } from './inspect-command.ts';
 import { interruption } from './interruption.ts';
 import { print } from './output.ts';
+import { storeLines } from './store-lines.ts';
 
-/** What `muster checkpoints inspect` needs of the composition root. */
-export type InspectCheckpoint = (path: string, config: string | undefined, signal: AbortSignal) => Promise<CheckpointInspection>;
+/** What `muster checkpoints` needs of the composition root. */
+export type OpenCheckpoints = (configFile: string | undefined) => Promise<{ verify(options: VerificationOptions): Promise<VerifiedStore> }>;
 
-interface InspectFlags {
+interface VerifyFlags {
+  readonly remove?: true;
   readonly json?: true;
   readonly config?: string;
 }
 
-export function checkpointsCommand(inspect: InspectCheckpoint): Command {
-  const command = new Command('checkpoints').summary('look at checkpoints').description('Looks at checkpoints. Nothing of them is run.');
-  command
-    .command('inspect')
-    .summary('say what a checkpoint holds')
-    .description(
-      'Prints the digest of a checkpoint, its files, and what is in them: tensors with their types, shapes and sizes, and metadata.',
-    )
-    .argument('<path>', 'checkpoint file or directory')
-    .option('--config <file>', 'configuration file, for the bounds of checkpoints (default: config/default.yaml alone)')
-    .option('--json', 'print exactly one JSON document on stdout')
-    .addHelpText('after', HELP)
-    .action(async (path: string, flags: InspectFlags) => {
-      process.exitCode = await inspected(inspect, path, flags);
-    });
-  return command;
+export function checkpointsCommand(open: OpenCheckpoints, inspect: InspectCheckpoint): Command {
+  return new Command('checkpoints')
+    .summary('look at a checkpoint, and after those that are kept on this machine')
+    .addCommand(inspectCommand(inspect))
+    .addCommand(verifyCommand(open));
 }
 
-const HELP = `
-Exit codes:
-  0    done
-  1    a defect of Muster
-  2    bad input: there is no such checkpoint, or it is not whole
-  3    the infrastructure failed
-  130  interrupted
-
-Example:
-  muster checkpoints inspect examples/game/checkpoints/late.safetensors`;
-
-async function inspected(inspect: InspectCheckpoint, path: string, { json, config }: InspectFlags): Promise<number> {
-  using interrupt = interruption(process);
-  try {
-    const found = await inspect(path, config, interrupt.signal);
-    await print(process.stdout, json ? `${JSON.stringify(found, undefined, 2)}\n` : `${inspectionLines(found).join('\n')}\n`);
-    return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
-  } catch (error) {
-    const told = failedAttempt(error, interrupt.signal, `all of ${path} was read`);
-    await print(process.stderr, told.report);
-    return told.exitCode;
-  }
+function verifyCommand(open: OpenCheckpoints): Command {
+  return new Command('verify')
+    .summary('read all files of the checkpoint store, and tell which are not what they were')
+    .description(
+      'Hashes what is kept as it is, and rebuilds in memory what is kept as a delta. Musters that use the store may go on meanwhile. Nothing that is damaged is ever played, whether this has been run or not.',
+    )
+    .option('--remove', 'take out what is damaged, so that it is brought anew')
+    .option('--json', 'print exactly one JSON document on stdout')
+    .option('--config <file>', 'configuration file that says where the store is (default: config/default.yaml alone)')
+    .addHelpText('after', '\nExit codes: 0 all is intact, 2 bad configuration, 3 something is damaged, or the store cannot be read')
+    .action(async (flags: VerifyFlags) => {
+      using interrupt = interruption(process);
+      const store = await open(flags.config);
+      const found = await store.verify({ remove: flags.remove === true, signal: interrupt.signal });
+      const text = flags.json ? `${JSON.stringify(found, undefined, 2)}\n` : printable(`${storeLines(found).join('\n')}\n`);
+      await print(process.stdout, text);
+      if (found.damaged.length > 0) process.exitCode = EXIT_CODES.infrastructure;
+    });
 }

@@ -13,6 +13,8 @@ export const EXIT_CODES = {
   regress: 4,
   /** A comparison came to no verdict within its budget. */
   inconclusive: 5,
+  /** Of a batch: some of its evaluations were refused, failed or were cancelled. */
+  incomplete: 6,
   /** Ctrl-C, as shells have it: 128 + SIGINT. */
   interrupted: 130,
 } as const;

@@ -9,28 +9,40 @@ export interface Interruption extends Disposable {
   readonly signal: AbortSignal;
 }
 
+/** Why the work was ended; the person has been told. */
+export class Interrupted extends DOMException {
+  constructor(by: string) {
+    super(by, 'AbortError');
+  }
+}
+
 interface Streams {
   readonly stdout: NodeJS.WritableStream;
   readonly stderr: NodeJS.WritableStream;
 }
 
-const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+type Ending = 'SIGINT' | 'SIGTERM' | 'SIGHUP';
+const SIGNALS: readonly Ending[] = ['SIGINT', 'SIGTERM', 'SIGHUP'];
 
-/** @param meaning what the first signal does, for the person who sent it. */
-export function interruption({ stdout, stderr }: Streams, meaning = 'finishing with what there is (again to quit at once)'): Interruption {
+/** @param meaning what the first signal does, for the person who sent it. @param signals which of them end it. */
+export function interruption(
+  { stdout, stderr }: Streams,
+  meaning = 'finishing with what there is (again to quit at once)',
+  signals = SIGNALS,
+): Interruption {
   const controller = new AbortController();
   const onSignal = (name: NodeJS.Signals): void => {
     if (controller.signal.aborted) process.exit(EXIT_CODES.interrupted);
     stderr.write(`\nmuster: ${name}: ${meaning}\n`);
-    controller.abort(new DOMException(`interrupted by ${name}`, 'AbortError'));
+    controller.abort(new Interrupted(`interrupted by ${name}`));
   };
-  const onUnread = (): void => controller.abort(new DOMException('nobody reads stdout any more', 'AbortError'));
-  for (const name of SIGNALS) process.on(name, onSignal);
+  const onUnread = (): void => controller.abort(new Interrupted('nobody reads stdout any more'));
+  for (const name of signals) process.on(name, onSignal);
   stdout.on('error', onUnread);
   return {
     signal: controller.signal,
     [Symbol.dispose]() {
-      for (const name of SIGNALS) process.off(name, onSignal);
+      for (const name of signals) process.off(name, onSignal);
       stdout.off('error', onUnread);
     },
   };

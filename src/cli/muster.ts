@@ -1,5 +1,7 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
+import { openBatch } from '../batch-input.ts';
+import { openCheckpoints } from '../checkpoint-access.ts';
 import { inspectionOf } from '../checkpoint-inspection.ts';
 import { doctorChecks } from '../doctor-checks.ts';
 import { configuration, Muster } from '../main.ts';
@@ -12,6 +14,7 @@ import { doctorCommand } from './doctor-command.ts';
 import { errorReport } from './error-report.ts';
 import { evalCommand } from './eval-command.ts';
 import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
+import { Interrupted } from './interruption.ts';
 import { heedOutputErrors, print } from './output.ts';
 import { planCommand } from './plan-command.ts';
 import { serve } from '../serve.ts';
@@ -20,7 +23,9 @@ import { cancelCommand, listCommand, poolCommand } from './server-commands.ts';
 import { serveCommand } from './serve-command.ts';
 import { submitCommand } from './submit-command.ts';
 import { watchCommand } from './watch-command.ts';
+import type { InspectCheckpoint } from './inspect-command.ts';
 import { evaluatorOf } from './suite-evaluator.ts';
+import { tuneCommand } from './tune-command.ts';
 import { tokenCommand } from './token-command.ts';
 
 /** The `muster` command: parses, runs, and turns whatever goes wrong into a message and an exit code. */
@@ -40,24 +45,25 @@ program.addCommand(compareCommand(({ config, sandboxes }) => Muster.open(configu
 program.addCommand(
   planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)).copyInheritedSettings(program),
 );
-program.addCommand(serveCommand(({ config }) => serve(configuration(config))).copyInheritedSettings(program));
+program.addCommand(tuneCommand(({ config, sandboxes }) => Muster.open(configuration(config, sandboxes))).copyInheritedSettings(program));
+program.addCommand(serveCommand(({ config }) => serve(() => configuration(config))).copyInheritedSettings(program));
+const submitting = submitCommand({ connect: clientFor, suiteToSend, openBatch });
 const watching = watchCommand(clientFor, async (request, hooks) => {
   const config = configuration(request.config, request.sandboxes);
   await using muster = await Muster.open(config);
   return await watchRun(muster, config, request, hooks);
 });
-for (const command of [submitCommand(clientFor, suiteToSend), watching, listCommand(clientFor), cancelCommand(clientFor)])
+for (const command of [submitting, watching, listCommand(clientFor), cancelCommand(clientFor)])
   program.addCommand(command.copyInheritedSettings(program));
 program.addCommand(poolCommand(clientFor).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));
-for (const group of [
-  checkpointsCommand((path, file, signal) => inspectionOf(path, configuration(file), signal)),
-  tokenCommand(openTokenOffice),
-]) {
-  group.copyInheritedSettings(program);
-  for (const command of group.commands) command.copyInheritedSettings(group);
-  program.addCommand(group);
-}
+const tokens = tokenCommand(openTokenOffice).copyInheritedSettings(program);
+for (const command of tokens.commands) command.copyInheritedSettings(tokens);
+program.addCommand(tokens);
+const inspect: InspectCheckpoint = (path, file, signal) => inspectionOf(path, configuration(file), signal);
+const checkpoints = checkpointsCommand((file) => openCheckpoints(configuration(file)), inspect).copyInheritedSettings(program);
+for (const command of checkpoints.commands) command.copyInheritedSettings(checkpoints);
+program.addCommand(checkpoints);
 
 try {
   await program.parseAsync();
@@ -73,6 +79,7 @@ function packageVersion(): string {
 async function report(error: unknown): Promise<number> {
   // Commander has printed its own message by now; help and version end with 0.
   if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT_CODES.done : EXIT_CODES.badInput;
+  if (error instanceof Interrupted) return EXIT_CODES.interrupted;
   await print(process.stderr, errorReport(error));
   return exitCodeOf(error);
 }

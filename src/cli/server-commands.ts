@@ -1,4 +1,7 @@
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
+import { z } from 'zod';
+import type { Filter } from '../client/list-filter.ts';
+import { EVALUATION_STATES } from '../evaluation-store/evaluation-record.ts';
 import type { EvaluationItem } from '../server/evaluation-schemas.ts';
 import type { Pool, PoolChange } from '../server/pool-schemas.ts';
 import { printable } from '../shown/printable.ts';
@@ -10,10 +13,13 @@ import { addServerFlags, type Connect, type ServerFlags } from './server-flags.t
 interface ListFlags extends ServerFlags {
   readonly run?: string;
   readonly suite?: string;
-  readonly state?: string;
-  readonly label?: string;
+  readonly state?: readonly State[];
+  readonly label?: Label;
   readonly limit: number;
 }
+
+type State = EvaluationItem['state'];
+type Label = NonNullable<Filter['label']>;
 
 const MOST_LISTED = 50;
 
@@ -23,15 +29,13 @@ export function listCommand(connect: Connect): Command {
     .description('Lists evaluations and comparisons, latest first.')
     .option('--run <name>')
     .option('--suite <name>')
-    .option('--state <states>', 'waiting, running, finished, cancelled, failed; several with commas')
-    .option('--label <name=value>')
+    .option('--state <states>', 'waiting, running, finished, cancelled, failed; several with commas', states)
+    .option('--label <name=value>', 'evaluations with this label', label)
     .option('--limit <count>', 'how many at most', wholeNumber, MOST_LISTED);
   return addServerFlags(command).action(async ({ run, suite, state, label, limit, ...flags }: ListFlags) => {
     using interrupt = interruption(process);
-    const given = Object.entries({ run, suite, state, label }).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
-    const filter: Readonly<Record<string, string>> = Object.fromEntries(given);
     let listed = 0;
-    for await (const item of connect(flags).list(filter, interrupt.signal)) {
+    for await (const item of connect(flags).list({ run, suite, state, label }, { signal: interrupt.signal })) {
       await print(process.stdout, `${flags.json ? JSON.stringify(item) : itemLine(item)}\n`);
       listed += 1;
       if (listed >= limit) return;
@@ -88,6 +92,18 @@ export function poolCommand(connect: Connect): Command {
     (name: string, flags: ServerFlags) => change(name, { draining: false }, flags),
   );
   return pool;
+}
+
+function states(text: string): readonly State[] {
+  const parsed = z.array(z.enum(EVALUATION_STATES)).safeParse(text.split(','));
+  if (parsed.success) return parsed.data;
+  throw new InvalidArgumentError(`expected some of ${EVALUATION_STATES.join(', ')}, with commas between them.`);
+}
+
+function label(text: string): Label {
+  const at = text.indexOf('=');
+  if (at > 0) return { name: text.slice(0, at), value: text.slice(at + 1) };
+  throw new InvalidArgumentError('expected NAME=VALUE.');
 }
 
 function count(text: string): number {

@@ -16,6 +16,8 @@ interface TokenFlags {
   readonly config?: string;
   /** Address of a server to ask in place of the store. */
   readonly server?: string;
+  /** Whether the operator's token may travel to another machine without TLS. */
+  readonly plainHttp?: true;
   readonly json?: true;
 }
 
@@ -77,6 +79,7 @@ function revokeCommand(openOffice: OpenOffice): Command {
 function shared(command: Command): Command {
   return command
     .option('--server <url>', 'ask this server, with the token in MUSTER_TOKEN')
+    .option('--plain-http', 'send that token to another machine without TLS')
     .option('--json', 'print exactly one JSON document on stdout')
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)');
 }

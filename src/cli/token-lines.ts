@@ -1,4 +1,5 @@
 import type { ListedToken } from '../access/token-office.ts';
+import { columns } from './columns.ts';
 
 const HEADINGS = ['id', 'principal', 'role', 'made', 'state'] as const;
 
@@ -6,13 +7,7 @@ const HEADINGS = ['id', 'principal', 'role', 'made', 'state'] as const;
 export function tokenLines(tokens: readonly ListedToken[], now: Date): readonly string[] {
   if (tokens.length === 0) return ['there are no tokens'];
   const rows = [HEADINGS, ...tokens.map((token) => [token.id, token.principal, token.role, dayOf(token.createdAt), stateOf(token, now)])];
-  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
+  return columns(rows);
 }
 
 function stateOf({ expiresAt, revokedAt }: ListedToken, now: Date): string {

@@ -1,8 +1,7 @@
 import { Command, Option } from 'commander';
+import { isComparisonSummary, isSummary } from '../client/answer-of.ts';
 import type { MusterClient } from '../client/muster-client.ts';
 import { InputError } from '../kernel/errors.ts';
-import { comparisonSummarySchema } from '../orchestrator/comparison-summary.ts';
-import { summarySchema } from '../orchestrator/summary.ts';
 import type { EvaluationResource } from '../server/evaluation-schemas.ts';
 import { runningFiguresSchema } from '../service/running-figures.ts';
 import { printable } from '../shown/printable.ts';
@@ -13,6 +12,8 @@ import { EXIT_CODES } from './exit-code.ts';
 import { positiveNumber, wholeNumber } from './flag-values.ts';
 import { interruption } from './interruption.ts';
 import { print } from './output.ts';
+import { openProgressDisplay } from './progress-display.ts';
+import { figuresView } from './remote-progress.ts';
 import { addServerFlags, type Connect, type ServerFlags } from './server-flags.ts';
 import { addStopFlags, stopOverride, type StopFlags } from './stop-override.ts';
 import { summaryLines } from './summary-lines.ts';
@@ -116,11 +117,14 @@ async function watchRun(watchARun: WatchARun, run: string, suite: string, flags:
 
 /** @returns the exit code that says how it ended. */
 export async function watched(client: MusterClient, id: string, json: boolean, signal: AbortSignal): Promise<number> {
-  for await (const { type, data } of client.follow(id, signal)) {
-    const figures = type === 'progress' ? runningFiguresSchema.safeParse(data).data : undefined;
-    if (figures) await print(process.stderr, `${id}: ${figures.episodes} episodes, ${figures.episodesPerSecond.toFixed(1)}/s\n`);
+  {
+    using display = openProgressDisplay(figuresView(id), process.stderr);
+    for await (const { type, data } of client.events(id, { signal })) {
+      const figures = type === 'progress' ? runningFiguresSchema.safeParse(data).data : undefined;
+      if (figures) display.show(figures);
+    }
   }
-  const evaluation = await client.find(id, signal);
+  const evaluation = await client.get(id, signal);
   await print(process.stdout, json ? `${JSON.stringify(evaluation, undefined, 2)}\n` : `${answerLines(evaluation).join('\n')}\n`);
   if (evaluation.failure) await print(process.stderr, notice(`${evaluation.failure.code}: ${evaluation.failure.message}`));
   return exitCodeOfState(evaluation.state);
@@ -128,13 +132,12 @@ export async function watched(client: MusterClient, id: string, json: boolean, s
 
 function answerLines({ id, suite, state, summary }: EvaluationResource): readonly string[] {
   const title = printable(`${suite} · ${id}`);
-  const evaluation = summarySchema.safeParse(summary).data;
-  if (evaluation) return summaryLines(evaluation, title);
-  const comparison = comparisonSummarySchema.safeParse(summary).data;
-  return comparison ? comparisonLines(comparison, title) : [`${title}: ${state}`];
+  if (isSummary(summary)) return summaryLines(summary, title);
+  return isComparisonSummary(summary) ? comparisonLines(summary, title) : [`${title}: ${state}`];
 }
 
-function exitCodeOfState(state: EvaluationResource['state']): number {
+/** What a shell learns of how an evaluation stands. */
+export function exitCodeOfState(state: EvaluationResource['state']): number {
   switch (state) {
     case 'finished':
       return EXIT_CODES.done;

@@ -1,221 +1,258 @@
-import { EventSourceParserStream } from 'eventsource-parser/stream';
-import pRetry from 'p-retry';
-import { z } from 'zod';
-import { sleep, type Clock } from '../kernel/clock.ts';
+import { randomUUID } from 'node:crypto';
+import type { z } from 'zod';
 import { Deadline } from '../kernel/deadline.ts';
-import { InfrastructureError, InputError, messageOf, MusterError } from '../kernel/errors.ts';
+import { InfrastructureError } from '../kernel/errors.ts';
+import type { Digest } from '../kernel/ids.ts';
+import type { ComparisonSummary } from '../orchestrator/comparison-summary.ts';
+import type { Summary } from '../orchestrator/summary.ts';
+import type { CheckpointSource } from '../policy-distribution/checkpoint-source.ts';
 import {
   evaluationPageSchema,
   evaluationSchema,
+  type EpisodeLine,
   type EvaluationItem,
   type EvaluationResource,
-  type newComparisonSchema,
-  type newEvaluationSchema,
 } from '../server/evaluation-schemas.ts';
 import { type Pool, type PoolChange, poolListSchema, poolSchema } from '../server/pool-schemas.ts';
-import { problemSchema } from '../server/problem.ts';
+import { suiteResourceSchema } from '../server/suite-routes.ts';
 import { issuedTokenSchema, type newTokenSchema, tokenPageSchema, tokenSchema, type Token } from '../server/token-schemas.ts';
+import { runningFiguresSchema, type RunningFigures } from '../service/running-figures.ts';
+import { answerOf, isComparisonSummary } from './answer-of.ts';
+import { Calls, SLOW_ANSWER_MILLISECONDS, type CallsOptions } from './calls.ts';
+import { WaitTimeoutError } from './client-errors.ts';
+import { listPath, type Filter } from './list-filter.ts';
+import { namedCheckpoint, type CheckpointLike } from './named-checkpoint.ts';
+import {
+  checkpointReference,
+  comparisonBody,
+  evaluationBody,
+  type AskedOfComparison,
+  type AskedOfEvaluation,
+  type CheckpointReference,
+  type NewEvaluation,
+} from './request-bodies.ts';
+import { episodes, evaluationPath, events, type FollowedEvent } from './streams.ts';
+import { Uploader, type UploadProgress } from './uploads.ts';
 
-export type NewEvaluation = z.input<typeof newEvaluationSchema>;
-export type NewComparison = z.input<typeof newComparisonSchema>;
-
-const eventSchema = z.object({ sequence: z.int(), type: z.string(), at: z.string(), data: z.unknown() });
-export type FollowedEvent = z.infer<typeof eventSchema>;
-
-export interface ClientOptions {
-  /** What the server knows the caller by; none for a server that takes none. */
-  readonly token?: string | undefined;
-  /** Before the first retry; doubled for each further one. */
-  readonly retryMilliseconds?: number;
+export interface ClientOptions extends CallsOptions {
+  /** Reads the checkpoints of this machine. */
+  readonly source: CheckpointSource;
+  /** Reads the suite of a file. @throws InputError when it is none that may be sent. */
+  readonly readSuite: (path: string) => Promise<NewEvaluation['suite']>;
 }
 
-export interface SubmitOptions {
-  /** Sent again with the same key, it is the same request. */
-  readonly idempotencyKey: string;
+/** A name that the server knows; a path that ends in .yaml, .yml or .json; or a suite as such a file has it. */
+export type SuiteLike = NewEvaluation['suite'];
+
+interface Submitting {
+  /** Asked again with the same key, it is the same evaluation. A new one each time when left out. */
+  readonly idempotencyKey?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Told how bringing a checkpoint goes. */
+  readonly onUpload?: ((progress: UploadProgress) => void) | undefined;
+}
+
+export interface Waiting {
+  /** Until an error says that it was not over by then. It goes on. */
+  readonly timeoutSeconds?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Told the figures as they come. */
+  readonly onProgress?: ((figures: RunningFigures) => void) | undefined;
+}
+
+export interface SubmitOptions extends AskedOfEvaluation, Submitting {
+  /** Makes it a comparison of the checkpoint with this one. */
+  readonly baseline?: CheckpointLike | undefined;
+}
+export interface CompareOptions extends AskedOfComparison, Submitting {}
+
+interface Watched {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** Long enough for a server to start again. */
-const RETRIES = 6;
-const FIRST_PAUSE_MILLISECONDS = 250;
-const FOLLOW_AGAIN_MILLISECONDS = 1000;
-const ANSWER_MILLISECONDS = 120_000;
-/** A connection that broke without a word is noticed in that time. */
-const CONNECTION_MILLISECONDS = 120_000;
+const FILE = /\.(ya?ml|json)$/;
+const NEVER = new AbortController().signal;
 
 /**
  * Speaks to `muster serve`. What is safe to send twice is sent again when a server cannot be reached or asks for it.
  *
- * @throws InputError what the server refuses, with its code; InfrastructureError when it cannot be reached or cannot serve. Each method.
+ * Each method throws RefusedError for what the server refuses; UnavailableError when patience has run out; InfrastructureError
+ * `muster.defect` or `server.answer` for a defect of the server, or the address of something else; and its signal's reason.
  */
 export class MusterClient {
-  readonly #url: string;
-  readonly #clock: Clock;
-  readonly #retryMilliseconds: number;
-  readonly #access: Readonly<Record<string, string>>;
+  readonly #calls: Calls;
+  readonly #uploader: Uploader;
+  readonly #readSuite: ClientOptions['readSuite'];
 
-  /** @param url `http://127.0.0.1:7677` */
-  constructor(url: string, clock: Clock, { token, retryMilliseconds = FIRST_PAUSE_MILLISECONDS }: ClientOptions = {}) {
-    this.#retryMilliseconds = retryMilliseconds;
-    this.#access = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    this.#url = url.replace(/\/+$/, '');
-    this.#clock = clock;
+  constructor(options: ClientOptions) {
+    this.#calls = new Calls(options);
+    this.#uploader = new Uploader(this.#calls, options.source);
+    this.#readSuite = options.readSuite;
   }
 
-  submit(body: NewEvaluation, options: SubmitOptions): Promise<EvaluationResource> {
-    return this.#submit('/v1/evaluations', body, options);
+  /**
+   * Evaluates a checkpoint on a suite, waits, and returns the answer; with a baseline, the comparison with it.
+   *
+   * @throws EvaluationEndedError, which holds what was known by then; WaitTimeoutError; InputError for a checkpoint or suite that cannot be read.
+   */
+  evaluate(
+    checkpoint: CheckpointLike,
+    suite: SuiteLike,
+    options?: SubmitOptions & Waiting & { readonly baseline?: undefined },
+  ): Promise<Summary>;
+  evaluate(
+    checkpoint: CheckpointLike,
+    suite: SuiteLike,
+    options: SubmitOptions & Waiting & { readonly baseline: CheckpointLike },
+  ): Promise<ComparisonSummary>;
+  async evaluate(
+    checkpoint: CheckpointLike,
+    suite: SuiteLike,
+    options: SubmitOptions & Waiting = {},
+  ): Promise<Summary | ComparisonSummary> {
+    return this.wait((await this.submit(checkpoint, suite, options)).id, options);
   }
 
-  compare(body: NewComparison, options: SubmitOptions): Promise<EvaluationResource> {
-    return this.#submit('/v1/comparisons', body, options);
+  /** Compares candidates with a baseline on the same episodes, waits, and returns the verdicts. @throws as `evaluate` does. */
+  async compare(
+    baseline: CheckpointLike,
+    candidates: CheckpointLike | readonly CheckpointLike[],
+    suite: SuiteLike,
+    options: CompareOptions & Waiting = {},
+  ): Promise<ComparisonSummary> {
+    const answer = await this.wait((await this.submitComparison(baseline, candidates, suite, options)).id, options);
+    if (isComparisonSummary(answer)) return answer;
+    throw new InfrastructureError('server.answer', 'the server answered a comparison with the summary of an evaluation');
   }
 
-  find(id: string, signal?: AbortSignal): Promise<EvaluationResource> {
-    return this.#ask(evaluationSchema, 'GET', `/v1/evaluations/${encodeURIComponent(id)}`, { signal });
+  /** As `evaluate`, without waiting: what was accepted is played, whatever becomes of this process. */
+  async submit(checkpoint: CheckpointLike, suite: SuiteLike, options: SubmitOptions = {}): Promise<EvaluationResource> {
+    const written = await this.#suite(suite);
+    const subject = await this.#reference(checkpoint, options, options);
+    const baseline = options.baseline === undefined ? undefined : await this.#reference(options.baseline, {}, options);
+    return this.#accepted('/v1/evaluations', evaluationBody(subject, { suite: written, baseline }, options), options);
   }
 
-  /** Latest first; the next page is asked for when the last one has been taken. */
-  async *list(filter: Readonly<Record<string, string>>, signal?: AbortSignal): AsyncGenerator<EvaluationItem> {
+  /** As `compare`, without waiting. */
+  async submitComparison(
+    baseline: CheckpointLike,
+    candidates: CheckpointLike | readonly CheckpointLike[],
+    suite: SuiteLike,
+    options: CompareOptions = {},
+  ): Promise<EvaluationResource> {
+    const written = await this.#suite(suite);
+    const reference = await this.#reference(baseline, {}, options);
+    const references = [];
+    for (const candidate of [candidates].flat()) references.push(await this.#reference(candidate, options, options));
+    return this.#accepted('/v1/comparisons', comparisonBody(reference, references, written, options), options);
+  }
+
+  /** Waits for what was submitted, and returns the answer. @throws as `evaluate` does. */
+  async wait(id: string, { timeoutSeconds = Infinity, signal, onProgress }: Waiting = {}): Promise<Summary | ComparisonSummary> {
+    using deadline = new Deadline(this.#calls.options.clock, 1000 * timeoutSeconds, () => new WaitTimeoutError(id, timeoutSeconds), signal);
+    for await (const { type, data } of this.events(id, { signal: deadline.signal })) {
+      const figures = type === 'progress' ? runningFiguresSchema.safeParse(data).data : undefined;
+      if (figures) onProgress?.(figures);
+    }
+    return answerOf(await this.get(id, signal));
+  }
+
+  /** One evaluation, with its running figures or its summary. */
+  get(id: string, signal?: AbortSignal): Promise<EvaluationResource> {
+    return this.#calls.ask(evaluationSchema, { method: 'GET', path: evaluationPath(id), signal });
+  }
+
+  /** Latest first, without their summaries; the next page is asked for when the last one has been taken. */
+  async *list(
+    filter: Filter = {},
+    { pageSize = 50, signal }: Watched & { readonly pageSize?: number } = {},
+  ): AsyncGenerator<EvaluationItem> {
     let after: string | null = null;
     do {
-      const query = new URLSearchParams({ ...filter, ...(after === null ? {} : { after }) });
-      const page: z.infer<typeof evaluationPageSchema> = await this.#ask(
-        evaluationPageSchema,
-        'GET',
-        `/v1/evaluations?${query.toString()}`,
-        {
-          signal,
-        },
-      );
+      const path = listPath(filter, pageSize, after);
+      const page: z.infer<typeof evaluationPageSchema> = await this.#calls.ask(evaluationPageSchema, { method: 'GET', path, signal });
       yield* page.items;
       after = page.next;
     } while (after !== null);
   }
 
+  /** All events after one, each once, until it is over, whatever becomes of the connection meanwhile. */
+  events(id: string, { after = 0, signal = NEVER }: Watched & { readonly after?: number } = {}): AsyncGenerator<FollowedEvent> {
+    return events(this.#calls, id, after, signal);
+  }
+
+  /**
+   * Episodes that are settled, by index.
+   *
+   * @param options `first`: index to begin with. `arm`, of a comparison: 0 for the baseline, 1, 2, … for the candidates.
+   */
+  episodes(
+    id: string,
+    { first = 0, arm = 0, signal = NEVER }: Watched & { readonly first?: number; readonly arm?: number } = {},
+  ): AsyncGenerator<EpisodeLine> {
+    return episodes(this.#calls, id, first, arm, signal);
+  }
+
+  /** Calls it off. What was found by then is kept, labelled partial. What is over stays as it is. */
   cancel(id: string, signal?: AbortSignal): Promise<EvaluationResource> {
-    return this.#ask(evaluationSchema, 'DELETE', `/v1/evaluations/${encodeURIComponent(id)}`, { signal });
+    return this.#calls.ask(evaluationSchema, { method: 'DELETE', path: evaluationPath(id), signal });
+  }
+
+  /** Sends a checkpoint that the server does not have. @returns its digest, which it may be named by from now on. */
+  upload(path: string, { signal = NEVER, onUpload }: Pick<Submitting, 'signal' | 'onUpload'> = {}): Promise<Digest> {
+    return this.#uploader.bring(path, { signal, onProgress: onUpload });
+  }
+
+  /** What a suite is that the server has a name for. */
+  suite(name: string, signal?: AbortSignal): Promise<z.infer<typeof suiteResourceSchema>> {
+    return this.#calls.ask(suiteResourceSchema, { method: 'GET', path: `/v1/suites/${encodeURIComponent(name)}`, signal });
   }
 
   async pools(signal?: AbortSignal): Promise<readonly Pool[]> {
-    return (await this.#ask(poolListSchema, 'GET', '/v1/pools', { signal })).items;
+    return (await this.#calls.ask(poolListSchema, { method: 'GET', path: '/v1/pools', signal })).items;
   }
 
+  /** Until the server ends. Not sent again when no answer comes: somebody else may have changed the pool in between. */
   changePool(name: string, change: PoolChange, signal?: AbortSignal): Promise<Pool> {
-    return this.#ask(poolSchema, 'PATCH', `/v1/pools/${encodeURIComponent(name)}`, { body: change, signal });
+    return this.#calls.askOnce(poolSchema, { method: 'PATCH', path: `/v1/pools/${encodeURIComponent(name)}`, body: change, signal });
   }
 
   tokens(after?: string, signal?: AbortSignal): Promise<z.infer<typeof tokenPageSchema>> {
     const query = new URLSearchParams({ limit: '200', ...(after === undefined ? {} : { after }) });
-    return this.#ask(tokenPageSchema, 'GET', `/v1/tokens?${query.toString()}`, { signal });
+    return this.#calls.ask(tokenPageSchema, { method: 'GET', path: `/v1/tokens?${query.toString()}`, signal });
   }
 
   /** Not sent again when no answer comes: there would be two. */
   createToken(body: z.input<typeof newTokenSchema>, signal?: AbortSignal): Promise<z.infer<typeof issuedTokenSchema>> {
-    return this.#ask(issuedTokenSchema, 'POST', '/v1/tokens', { body, signal, once: true });
+    return this.#calls.askOnce(issuedTokenSchema, { method: 'POST', path: '/v1/tokens', body, signal });
   }
 
   revokeToken(id: string, signal?: AbortSignal): Promise<Token> {
-    return this.#ask(tokenSchema, 'DELETE', `/v1/tokens/${encodeURIComponent(id)}`, { signal });
+    return this.#calls.ask(tokenSchema, { method: 'DELETE', path: `/v1/tokens/${encodeURIComponent(id)}`, signal });
   }
 
-  /** All events until it is over, each once, whatever becomes of the connection meanwhile. */
-  async *follow(id: string, signal: AbortSignal): AsyncGenerator<FollowedEvent> {
-    let last = 0;
-    while (!signal.aborted) {
-      using connection = new Deadline(this.#clock, CONNECTION_MILLISECONDS, () => new DOMException('asked again', 'AbortError'), signal);
-      try {
-        const headers = { 'last-event-id': String(last) };
-        const path = `/v1/evaluations/${encodeURIComponent(id)}/events`;
-        const answer = await this.#fetch('GET', path, { headers, signal: connection.signal });
-        if (answer.status === 204) return;
-        for await (const event of eventsOf(answer)) {
-          last = event.sequence;
-          yield event;
-        }
-      } catch (error) {
-        // The connection broke: what comes next is asked for again.
-        if (signal.aborted || error instanceof MusterError) throw error;
-      }
-      await sleep(this.#clock, FOLLOW_AGAIN_MILLISECONDS, signal);
-    }
+  async #suite(given: SuiteLike): Promise<SuiteLike> {
+    return typeof given === 'string' && FILE.test(given) ? this.#readSuite(given) : given;
   }
 
-  #submit(path: string, body: object, { idempotencyKey, signal }: SubmitOptions): Promise<EvaluationResource> {
-    return this.#ask(evaluationSchema, 'POST', path, { body, headers: { 'idempotency-key': idempotencyKey }, signal });
+  async #reference(
+    given: CheckpointLike,
+    labels: Pick<AskedOfEvaluation, 'run' | 'version'>,
+    how: Submitting,
+  ): Promise<CheckpointReference> {
+    const named = namedCheckpoint(given, { run: labels.run, version: labels.version });
+    return checkpointReference(named, 'path' in named ? await this.upload(named.path, how) : undefined);
   }
 
-  async #ask<Schema extends z.ZodType>(schema: Schema, method: string, path: string, sent: Sent): Promise<z.infer<Schema>> {
-    const late = (): Error => new InfrastructureError('server.late', `${this.#url} did not answer within ${ANSWER_MILLISECONDS / 1000} s`);
-    using deadline = new Deadline(this.#clock, ANSWER_MILLISECONDS, late, sent.signal);
-    const answer = await this.#fetch(method, path, { ...sent, signal: deadline.signal });
-    const parsed = schema.safeParse(await answer.json());
-    if (parsed.success) return parsed.data;
-    const what = `${method} ${path}`;
-    throw new InfrastructureError('server.answer', `${this.#url} answered ${what} with something else: ${z.prettifyError(parsed.error)}`);
-  }
-
-  #fetch(method: string, path: string, sent: Sent): Promise<Response> {
-    return pRetry(() => this.#fetchOnce(method, path, sent), {
-      retries: sent.once === true ? 0 : RETRIES,
-      minTimeout: this.#retryMilliseconds,
-      ...(sent.signal ? { signal: sent.signal } : {}),
-      shouldRetry: ({ error }) => error instanceof InfrastructureError,
+  #accepted(path: string, body: object, { idempotencyKey = randomUUID(), signal }: Submitting): Promise<EvaluationResource> {
+    const headers = { 'idempotency-key': idempotencyKey };
+    return this.#calls.ask(evaluationSchema, {
+      method: 'POST',
+      path,
+      body,
+      headers,
+      signal,
+      answerMilliseconds: SLOW_ANSWER_MILLISECONDS,
     });
-  }
-
-  async #fetchOnce(method: string, path: string, { body, headers, signal }: Sent): Promise<Response> {
-    let answer: Response;
-    try {
-      answer = await fetch(`${this.#url}${path}`, {
-        method,
-        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...this.#access, ...headers },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        ...(signal ? { signal } : {}),
-      });
-    } catch (error) {
-      if (signal?.aborted) throw error;
-      const cause = error instanceof Error && error.cause !== undefined ? messageOf(error.cause) : messageOf(error);
-      throw new InfrastructureError('server.unreachable', `${this.#url} cannot be reached: ${cause}; is "muster serve" running there?`, {
-        cause: error,
-      });
-    }
-    if (!answer.ok) throw await errorOf(answer);
-    return answer;
-  }
-}
-
-interface Sent {
-  readonly body?: object | undefined;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly signal?: AbortSignal | undefined;
-  /** Whether it must not be sent twice. */
-  readonly once?: true;
-}
-
-/** @throws InfrastructureError when what comes is no event of Muster's. */
-async function* eventsOf({ body }: Response): AsyncGenerator<FollowedEvent> {
-  if (!body) return;
-  for await (const { data } of body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream())) {
-    const parsed = eventSchema.safeParse(JSON.parse(data));
-    if (!parsed.success) throw new InfrastructureError('server.answer', `an event was not one: ${z.prettifyError(parsed.error)}`);
-    yield parsed.data;
-  }
-}
-
-async function errorOf(answer: Response): Promise<MusterError> {
-  const text = await answer.text();
-  const problem = problemSchema.safeParse(parsedJson(text)).data;
-  const code = problem?.code ?? 'server.answer';
-  const message = problem?.detail ?? `the server answered with ${answer.status}: ${text.slice(0, 200)}`;
-  // What a quota refuses without saying until when, time alone does not mend.
-  const passes = answer.status >= 500 || (answer.status === 429 && answer.headers.has('retry-after'));
-  return passes ? new InfrastructureError(code, message) : new InputError(code, message);
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -4,8 +4,8 @@ import type { Layer } from '../written/layer.ts';
 import { nested } from '../written/path.ts';
 
 const PREFIX = 'MUSTER_';
-/** What clients show a server. No setting, and nothing that a configuration should have in it. */
-const TOKEN = 'MUSTER_TOKEN';
+/** For clients: which server they speak to, and what they show it. No settings, and nothing that a configuration should have in it. */
+const OF_CLIENTS = new Set(['MUSTER_TOKEN', 'MUSTER_URL']);
 
 /**
  * One layer for each variable that begins with `MUSTER_`: `MUSTER_POOL__CREATION_CONCURRENCY=8` sets
@@ -13,7 +13,7 @@ const TOKEN = 'MUSTER_TOKEN';
  */
 export function environmentLayers(environment: Readonly<Record<string, string | undefined>>, known: KnownSettings): readonly Layer[] {
   return Object.entries(environment)
-    .filter(([name]) => name.startsWith(PREFIX) && name !== TOKEN)
+    .filter(([name]) => name.startsWith(PREFIX) && !OF_CLIENTS.has(name))
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, text]) => {
       const path = settingPath(name.slice(PREFIX.length), known);

@@ -8,18 +8,23 @@ import type { Outcome } from '../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
 import type { PlannedEpisode } from '../runner/playlist.ts';
-import { Dispatcher, type DispatchConfig, type DispatchView } from './dispatcher.ts';
+import type { Block } from './block.ts';
+import { Dispatcher, type DispatchConfig, type DispatchView, type Settled } from './dispatcher.ts';
 import type { EpisodeSink } from './episode-record.ts';
 import type { Goal } from './goal.ts';
 import { HeldEpisodes } from './held-episodes.ts';
+import { blockSize } from './play.ts';
 import { Recall } from './recall.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 
 /** Least number of episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
 const LEAST_AHEAD = 8;
 
+/** A runner shares its sandbox with code that nobody vouches for, which may have much to say. */
+const MOST_REMARKS = 16;
+
 export interface ArmConfig extends DispatchConfig {
-  /** Most episodes that may be ahead of the fold: bounds memory, and what a stop may leave unused. */
+  /** Most episodes that may be ahead of the fold, up to the end of a block: bounds memory, and what a stop may leave unused. */
   readonly window: number;
 }
 
@@ -56,6 +61,7 @@ export class Arm {
   wasLoaded = false;
   readonly #goal: Goal;
   readonly #window: number;
+  readonly #blockSize: number;
   readonly #dispatcher: Dispatcher;
   readonly #held: HeldEpisodes | undefined;
   readonly #journal: EpisodeJournal | undefined;
@@ -63,9 +69,10 @@ export class Arm {
   #recall: Recall | undefined;
   #recalling: Promise<boolean> | undefined;
   #recalled = 0;
-  /** First result of an episode of which another copy is still being played. */
-  readonly #firstResults = new Map<EpisodeIndex, string>();
+  /** First result of an episode that may be played again, for others to be held against. */
+  readonly #firstResults = new Map<EpisodeIndex, Outcome>();
   readonly #differing: EpisodeIndex[] = [];
+  readonly #remarks = new Set<string>();
 
   constructor({ suite, suiteFiles, checkpoint, goal, plan, config, sink, journal }: ArmOptions) {
     this.suite = suite;
@@ -73,7 +80,8 @@ export class Arm {
     this.checkpoint = checkpoint;
     this.#goal = goal;
     this.#window = config.window;
-    this.#dispatcher = new Dispatcher(plan, config);
+    this.#blockSize = blockSize(suite.play);
+    this.#dispatcher = new Dispatcher(plan, config, this.#blockSize);
     this.#held = sink && new HeldEpisodes(suite, checkpoint.digest, sink);
     this.#journal = journal;
     this.#recall = journal && new Recall(journal);
@@ -93,12 +101,22 @@ export class Arm {
     return this.#differing;
   }
 
+  /** Takes in what a runner has to say of what it loaded. */
+  hear(remarks: readonly string[]): void {
+    for (const remark of remarks) if (this.#remarks.size < MOST_REMARKS) this.#remarks.add(remark);
+  }
+
+  /** What runners said of what they loaded, each once. */
+  get remarks(): readonly string[] {
+    return [...this.#remarks];
+  }
+
   /** Whether anything is kept of an episode beside what it counts for. */
   get isKept(): boolean {
     return this.#held !== undefined || this.#journal !== undefined;
   }
 
-  /** How many episodes could be dispatched now. */
+  /** How many blocks of episodes could be dispatched now; without batching each episode is one. */
   available(sandboxes: number): number {
     return this.isOver ? 0 : this.#dispatcher.available(this.#horizon(sandboxes));
   }
@@ -109,8 +127,9 @@ export class Arm {
     return this.#dispatcher.take({ now, horizon: this.#horizon(sandboxes), sandboxes, outstanding, capacity });
   }
 
-  takeStraggler(now: number): PlannedEpisode | undefined {
-    return this.isOver ? undefined : this.#dispatcher.takeStraggler(now);
+  /** As `take`: a second copy of what has been out for long. */
+  takeStraggler(now: number): readonly PlannedEpisode[] {
+    return this.isOver ? [] : this.#dispatcher.takeStraggler(now);
   }
 
   nextStragglerAt(): number | undefined {
@@ -144,10 +163,7 @@ export class Arm {
   /** Takes results in. @returns a promise when the journal or the episode sink asks to wait: with a journal they count only then. */
   record(played: readonly PlayedEpisode[]): Promise<void> | undefined {
     if (this.#journal) return this.#recordIn(this.#journal, played);
-    for (const episode of played) {
-      const settled = this.#settle(episode);
-      if (settled) this.#count(settled);
-    }
+    for (const episode of played) for (const settled of this.#settle(episode)) this.#count(settled);
     return this.#held?.emit(this.#goal.folded);
   }
 
@@ -161,11 +177,11 @@ export class Arm {
     return this.#recall === undefined ? this.#needed(sandboxes) : this.#dispatcher.next;
   }
 
-  /** The first index that is not needed yet, or never. */
+  /** The first index that is not needed yet, or never, and begins a block: one that is needed in part is played whole. */
   #needed(sandboxes: number): number {
     const { folded, limit } = this.#goal;
     const needed = Math.max(this.#goal.expectedRemaining(), LEAST_AHEAD, Math.ceil(sandboxes / 4));
-    return Math.min(folded + Math.min(needed, this.#window), limit);
+    return this.#blockSize * Math.ceil(Math.min(folded + Math.min(needed, this.#window), limit) / this.#blockSize);
   }
 
   async #recallNow(sandboxes: number, signal: AbortSignal): Promise<boolean> {
@@ -184,16 +200,19 @@ export class Arm {
   #takeIn(known: readonly StoredEpisode[], end: number): void {
     let position = 0;
     while (this.#dispatcher.next < end && !this.isOver) {
-      const episode = known[position];
-      if (episode?.index === this.#dispatcher.next) {
-        position += 1;
-        this.#recallOne(episode);
-      } else this.#dispatcher.returnNext();
+      const block = this.#dispatcher.passNext();
+      const first = position;
+      for (let episode = known[position]; episode && episode.index < this.#dispatcher.next; episode = known[(position += 1)])
+        this.#recallOne(block, episode);
+      if (block.isSettled) continue;
+      for (const { index, outcome } of known.slice(first, position)) this.#firstResults.set(index, withoutDetail(outcome));
+      this.#dispatcher.return(block);
     }
   }
 
-  #recallOne(stored: StoredEpisode): void {
-    const planned = this.#dispatcher.passNext();
+  #recallOne(block: Block, stored: StoredEpisode): void {
+    const planned = block.settle(stored.index);
+    if (!planned) return;
     if (planned.task !== stored.task) {
       throw new InfrastructureError(
         'store.episode-differs',
@@ -205,23 +224,42 @@ export class Arm {
   }
 
   async #recordIn(journal: EpisodeJournal, played: readonly PlayedEpisode[]): Promise<void> {
-    const settled = played.flatMap((episode) => this.#settle(episode) ?? []);
+    const settled = played.flatMap((episode) => this.#settle(episode));
     if (settled.length > 0) await journal.append(settled.map(storedEpisode));
     for (const episode of settled) this.#count(episode);
     await this.#held?.emit(this.#goal.folded);
   }
 
-  /** Undefined when the result of the episode is not this one. */
-  #settle(played: PlayedEpisode): SettledEpisode | undefined {
-    const outcome = this.#finalOutcome(played);
-    if (!outcome) return undefined;
-    const settled = this.#dispatcher.settle(played.index, played.seconds * 1000);
+  /** Empty when the result of the episode is not this one; more than one where a block is given up. */
+  #settle(played: PlayedEpisode): readonly SettledEpisode[] {
+    const { index, outcome } = played;
+    if (outcome.kind === 'lost') return this.#afterLoss(played, outcome.detail);
+    const judged = judge(outcome, this.suite.bounds);
+    const settled = this.#dispatcher.settle(index, played.seconds * 1000);
     if (!settled) {
-      this.#compare(played.index, outcome);
-      return undefined;
+      this.#compare(index, judged);
+      return [];
     }
-    if (settled.others > 0) this.#firstResults.set(played.index, essence(outcome));
-    return { played, planned: settled.episode, outcome };
+    this.#keepFirst(settled, judged);
+    return [{ played, planned: settled.episode, outcome: judged }];
+  }
+
+  /** The block of the episode is played again, or another copy of it decides, or this is what became of those that have no outcome. */
+  #afterLoss(played: PlayedEpisode, detail: string): readonly SettledEpisode[] {
+    const decision = this.#dispatcher.lost(played.index, detail, played.killed);
+    if (decision?.kind !== 'final') return [];
+    const { episodes, outcome } = decision;
+    return episodes.flatMap((planned) => {
+      const settled = this.#dispatcher.settle(planned.index, played.seconds * 1000);
+      if (!settled) return [];
+      this.#keepFirst(settled, outcome);
+      return [{ played: { ...played, index: planned.index }, planned, outcome }];
+    });
+  }
+
+  #keepFirst({ episode, mayComeAgain, done }: Settled, outcome: Outcome): void {
+    if (mayComeAgain) this.#firstResults.set(episode.index, withoutDetail(outcome));
+    if (done && this.#blockSize > 1) for (const { index } of done.episodes) this.#firstResults.delete(index);
   }
 
   #count({ played, planned, outcome }: SettledEpisode): void {
@@ -229,19 +267,12 @@ export class Arm {
     this.#goal.offer(played.index, planned.task, withoutDetail(outcome));
   }
 
-  /** Undefined while the episode is to be played again, or another copy of it decides. */
-  #finalOutcome(episode: PlayedEpisode): Outcome | undefined {
-    if (episode.outcome.kind !== 'lost') return judge(episode.outcome, this.suite.bounds);
-    const decision = this.#dispatcher.lost(episode.index, episode.outcome.detail, episode.killed);
-    return decision?.kind === 'final' ? decision.outcome : undefined;
-  }
-
-  /** A second result of an index changes nothing but what is said about reproducibility. */
+  /** A further result of an index changes nothing but what is said about reproducibility. */
   #compare(index: EpisodeIndex, outcome: Outcome): void {
     const first = this.#firstResults.get(index);
     if (first === undefined) return;
-    this.#firstResults.delete(index);
-    if (first !== essence(outcome)) this.#differing.push(index);
+    if (!this.#dispatcher.isOut(index)) this.#firstResults.delete(index);
+    if (essence(first) !== essence(outcome)) this.#differing.push(index);
   }
 }
 

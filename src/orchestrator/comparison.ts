@@ -8,6 +8,7 @@ import type { EpisodeSink } from './episode-record.ts';
 import type { Goal } from './goal.ts';
 import type { RecordedBaseline } from './recorded-baseline.ts';
 import type { Study, StudyEnd } from './study.ts';
+import { blockSize } from './play.ts';
 import { episodePlanner, type SuiteDefinition } from './suite-definition.ts';
 
 /** The baseline plays along, or was played before. */
@@ -37,6 +38,8 @@ export interface ComparisonOptions {
  * others is lost when a verdict comes first; each turn costs loading a policy.
  */
 const LEAD_PER_SANDBOX = 32;
+/** One that is played, and one that is sent ahead of its turn. */
+const BLOCKS_LEAD_PER_SANDBOX = 2;
 
 /** Recorded outcomes are handed over so many at a time: as many wait in the fold's buffer at most. */
 const RECORDED_AHEAD = 1024;
@@ -61,10 +64,10 @@ export class Comparison implements Study<RunningComparison> {
       margin: options.margin,
       budgetEpisodes: options.budgetEpisodes,
       ...(baseline.kind === 'recorded' ? { baselineEpisodes: baseline.outcomes.length } : {}),
-      windowSize: Math.max(config.window, RECORDED_AHEAD),
+      windowSize: Math.max(config.window, RECORDED_AHEAD) + blockSize(suite.play),
       seed: suite.seed,
     });
-    const lead = LEAD_PER_SANDBOX * (1 + options.maxSandboxes);
+    const lead = Math.max(LEAD_PER_SANDBOX, BLOCKS_LEAD_PER_SANDBOX * blockSize(suite.play)) * (1 + options.maxSandboxes);
     const plan = episodePlanner(suite);
     const arm = (checkpoint: StoredCheckpoint, position: number): Arm =>
       new Arm({ ...options, checkpoint, plan, goal: this.#goal(position, lead), journal: options.journal?.(position) });

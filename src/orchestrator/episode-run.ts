@@ -36,7 +36,7 @@ const OVER = new DOMException('the evaluation is over', 'AbortError');
 /**
  * Plays the episodes of a study until it needs no more, on as many sandboxes as the pool may have.
  *
- * As many *places* are put to work as there are episodes waiting, at most one for each sandbox that the pool may have. A place leases
+ * As many *places* are put to work as there are blocks of episodes waiting, at most one for each sandbox that the pool may have. A place leases
  * one sandbox after the other and works a `Shift` with each, for the arm that has the most to do. With several arms a shift that
  * finds nothing more to do ends when another arm has work.
  */
@@ -151,7 +151,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     }
   }
 
-  /** Puts as many places to work as there are episodes waiting, within the pool's bounds. */
+  /** Puts as many places to work as there are blocks of episodes waiting, within the pool's bounds. */
   #staff(): void {
     const wanted = this.#available() - this.#idle.count;
     const free = this.#context.maxSandboxes - this.#staffed;
@@ -161,7 +161,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     }
   }
 
-  /** Episodes that could be dispatched now. */
+  /** Blocks of episodes that could be dispatched now. */
   #available(): number {
     let sum = 0;
     for (const arm of this.#study.arms) sum += arm.available(this.#context.maxSandboxes);

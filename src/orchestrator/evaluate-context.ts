@@ -6,6 +6,8 @@ import type { Sharing } from '../pool/shared-content.ts';
 import type { RunnerSession } from '../runner/session.ts';
 import type { ArmConfig } from './arm.ts';
 import type { PlaceShare } from './place-share.ts';
+import { blockSize } from './play.ts';
+import type { SuiteDefinition } from './suite-definition.ts';
 
 /** What a study is played with. */
 export interface EvaluateContext {
@@ -39,7 +41,13 @@ export interface EvaluationRunConfig extends ArmConfig {
 /** Fewer episodes than these in the window and ranges get so short that messages, not episodes, take the time. */
 const WINDOW_PER_SANDBOX = 64;
 
+/** Fewer blocks than these and a sandbox waits for the fold while another is slow with an earlier block. */
+const BLOCKS_IN_WINDOW_PER_SANDBOX = 4;
+
 /** The window that is used: the configured one, or what so many sandboxes need. */
-export function windowOf({ config, maxSandboxes }: Pick<EvaluateContext, 'config' | 'maxSandboxes'>): number {
-  return Math.max(config.window, WINDOW_PER_SANDBOX * maxSandboxes);
+export function windowOf(
+  { config, maxSandboxes }: Pick<EvaluateContext, 'config' | 'maxSandboxes'>,
+  { play }: Pick<SuiteDefinition, 'play'>,
+): number {
+  return Math.max(config.window, Math.max(WINDOW_PER_SANDBOX, BLOCKS_IN_WINDOW_PER_SANDBOX * blockSize(play)) * maxSandboxes);
 }

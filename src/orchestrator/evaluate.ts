@@ -39,7 +39,7 @@ export class EvaluationFailedError extends RunFailedError<Summary> {
  */
 export async function evaluate(context: EvaluateContext, request: EvaluationRequest, options: EvaluateOptions = {}): Promise<Summary> {
   assertPriced(context, request.suite);
-  const config = { ...context.config, window: windowOf(context) };
+  const config = { ...context.config, window: windowOf(context, request.suite) };
   const evaluation = new Evaluation({ ...request, config, sink: options.episodes, journal: options.journal });
   const { ending, failure, facts } = await new EpisodeRun(context, evaluation, options).play();
   if (failure && !(failure instanceof InfrastructureError)) throw failure;

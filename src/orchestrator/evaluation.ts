@@ -10,6 +10,7 @@ import { Arm, type ArmConfig } from './arm.ts';
 import type { EpisodeSink } from './episode-record.ts';
 import type { Goal } from './goal.ts';
 import type { Study, StudyEnd } from './study.ts';
+import { blockSize } from './play.ts';
 import { episodePlanner, type SuiteDefinition } from './suite-definition.ts';
 
 export interface EvaluationOptions {
@@ -43,7 +44,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
       rule: this.#rule,
       allocation,
       budgetEpisodes: suite.budget.episodes,
-      windowSize: config.window,
+      windowSize: config.window + blockSize(suite.play),
     });
     const plan = episodePlanner(suite, allocation && ((index, draw) => allocation.taskOf(index, draw)));
     this.arms = [new Arm({ suite, suiteFiles, checkpoint, goal: this, plan, config, sink, journal })];
@@ -90,8 +91,8 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
 }
 
 /** Undefined when tasks are drawn by weight. */
-function allocationOf({ allocation, tasks, bounds, stop }: SuiteDefinition): Allocation | undefined {
+function allocationOf({ allocation, tasks, bounds, stop, play }: SuiteDefinition): Allocation | undefined {
   if (allocation === 'proportional') return undefined;
   const halfWidth = stop.rule === 'certified' ? stop.halfWidth : undefined;
-  return new Allocation({ weights: tasks.map(({ weight }) => weight), bounds, halfWidth });
+  return new Allocation({ weights: tasks.map(({ weight }) => weight), bounds, halfWidth, playedTogether: blockSize(play) });
 }

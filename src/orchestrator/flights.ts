@@ -1,8 +1,8 @@
-import type { PlannedEpisode } from '../runner/playlist.ts';
+import type { Block } from './block.ts';
 
-/** An episode that is out with a runner. */
+/** A block that is out with a runner. */
 export interface Flight {
-  readonly episode: PlannedEpisode;
+  readonly block: Block;
   /** Milliseconds on the clock. */
   readonly since: number;
   /** Episodes that its runner has to play before it. */
@@ -13,12 +13,12 @@ export interface Flight {
 }
 
 /**
- * The episodes in flight, by index. They lie close together, between the first that is missing and the last that was sent, so a ring
+ * The blocks in flight, by number. They lie close together, between the first that is missing and the last that was sent, so a ring
  * serves: hundreds of thousands may be out at once, and a hash of them would cost an episode more than all else that dispatch does.
  */
 export class Flights {
   #slots = emptySlots(1024);
-  /** No index below is in flight, and none from `#end` on. */
+  /** No number below is in flight, and none from `#end` on. */
   #start = 0;
   #end = 0;
   #size = 0;
@@ -27,33 +27,33 @@ export class Flights {
     return this.#size;
   }
 
-  get(index: number): Flight | undefined {
-    return index < this.#start || index >= this.#end ? undefined : this.#slots[index & (this.#slots.length - 1)];
+  get(number: number): Flight | undefined {
+    return number < this.#start || number >= this.#end ? undefined : this.#slots[number & (this.#slots.length - 1)];
   }
 
   add(flight: Flight): void {
-    const { index } = flight.episode;
-    if (this.#size === 0) this.#start = this.#end = index;
-    const start = Math.min(this.#start, index);
-    const end = Math.max(this.#end, index + 1);
+    const { number } = flight.block;
+    if (this.#size === 0) this.#start = this.#end = number;
+    const start = Math.min(this.#start, number);
+    const end = Math.max(this.#end, number + 1);
     if (end - start > this.#slots.length) this.#grow(end - start);
     this.#start = start;
     this.#end = end;
-    this.#slots[index & (this.#slots.length - 1)] = flight;
+    this.#slots[number & (this.#slots.length - 1)] = flight;
     this.#size += 1;
   }
 
-  remove(index: number): void {
-    if (this.get(index) === undefined) return;
-    this.#slots[index & (this.#slots.length - 1)] = undefined;
+  remove(number: number): void {
+    if (this.get(number) === undefined) return;
+    this.#slots[number & (this.#slots.length - 1)] = undefined;
     this.#size -= 1;
     while (this.#start < this.#end && this.get(this.#start) === undefined) this.#start += 1;
   }
 
-  /** The lowest index of which one copy is out, and another may be: what the fold waits for. */
+  /** The lowest number of which one copy is out, and another may be: what the fold waits for. */
   firstSingle(): Flight | undefined {
-    for (let index = this.#start; index < this.#end; index += 1) {
-      const flight = this.get(index);
+    for (let number = this.#start; number < this.#end; number += 1) {
+      const flight = this.get(number);
       if (flight?.copies === 1 && !flight.isLast) return flight;
     }
     return undefined;
@@ -62,7 +62,8 @@ export class Flights {
   #grow(length: number): void {
     const before = this.#slots;
     const slots = emptySlots(2 ** Math.ceil(Math.log2(length)));
-    for (let index = this.#start; index < this.#end; index += 1) slots[index & (slots.length - 1)] = before[index & (before.length - 1)];
+    for (let number = this.#start; number < this.#end; number += 1)
+      slots[number & (slots.length - 1)] = before[number & (before.length - 1)];
     this.#slots = slots;
   }
 }

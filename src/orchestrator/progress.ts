@@ -3,6 +3,7 @@ import type { Clock } from '../kernel/clock.ts';
 import type { PoolState } from '../pool/pool-state.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
 import { EpisodeTimes, type EpisodeSeconds } from './episode-times.ts';
+import { ForwardTime } from './forward-time.ts';
 import type { RunningFigures, Study } from './study.ts';
 
 /** A study at a glance, while it runs. */
@@ -28,6 +29,8 @@ export interface Timings {
   readonly outcomes: number;
   /** Undefined while no episode has come to an end. */
   readonly episodeSeconds: EpisodeSeconds | undefined;
+  /** Of the time of episodes whose runner measures it: what the policy's forward passes took. Undefined while there is none. */
+  readonly forwardShare: number | undefined;
 }
 
 /** Reports are for people: ten times a second looks alive, and costs nothing. */
@@ -44,6 +47,7 @@ export class ProgressReporter<Running extends RunningFigures> {
   #firstOutcome: number | undefined;
   #outcomes = 0;
   readonly #times = new EpisodeTimes();
+  readonly #forward = new ForwardTime();
 
   constructor(clock: Clock, study: Study<Running>, pool: () => PoolState, listener: ((progress: Progress<Running>) => void) | undefined) {
     this.#clock = clock;
@@ -55,10 +59,11 @@ export class ProgressReporter<Running extends RunningFigures> {
   }
 
   countOutcomes(played: readonly PlayedEpisode[]): void {
-    for (const { outcome, seconds } of played) {
+    for (const { outcome, seconds, forwardSeconds } of played) {
       if (outcome.kind === 'lost') continue;
       this.#outcomes += 1;
       this.#times.add(seconds);
+      if (forwardSeconds !== undefined) this.#forward.add(seconds, forwardSeconds);
     }
     if (this.#outcomes > 0) this.#firstOutcome ??= this.#clock.now();
   }
@@ -88,6 +93,7 @@ export class ProgressReporter<Running extends RunningFigures> {
       episodesPerSecond: this.#rate(now),
       outcomes: this.#outcomes,
       episodeSeconds: this.#times.summary(),
+      forwardShare: this.#forward.share,
     };
   }
 

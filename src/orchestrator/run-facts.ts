@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { PoolState, PoolTotals } from '../pool/pool-state.ts';
 import { LIMIT_NAMES } from '../pool/template.ts';
 import type { Arm } from './arm.ts';
+import type { SuiteDefinition } from './suite-definition.ts';
 import type { Timings } from './progress.ts';
 
 const enforcementSchema = z.strictObject({ scope: z.enum(['tree', 'process', 'none']), by: z.string() });
@@ -29,6 +30,13 @@ export const runFactsSchema = z.strictObject({
     .strictObject({ mean: z.number(), p50: z.number(), p95: z.number(), max: z.number() })
     .nullable()
     .describe('of an episode, as the runners measured it'),
+  forwardShare: z
+    .number()
+    .min(0)
+    .max(1)
+    .optional()
+    .describe("of the episodes' time, what the policy's forward passes took, as the runners measured it; left out when none does"),
+  remarks: z.array(z.string()).optional().describe('what runners had to say of checkpoint and suite, each once'),
   sandboxSeconds: z.number().describe('for how long sandboxes were leased, added up'),
   cost: z.number().nullable().describe('sandboxSeconds at the price of the template; null when it has none'),
   outcomes: z.int().describe('episodes that came to an end, official and surplus'),
@@ -59,12 +67,15 @@ export interface RunParts {
 export function runFacts(parts: RunParts): RunFacts {
   const { arms, surplus, timings, sandboxSeconds, costPerSandboxHour } = parts;
   const sum = (count: (arm: Arm) => number): number => arms.reduce((total, arm) => total + count(arm), 0);
+  const remarks = [...new Set(arms.flatMap((arm) => arm.remarks))];
   return {
     startedAt: timings.startedAt.toISOString(),
     seconds: timings.seconds,
     ...(timings.firstEpisodeSeconds === undefined ? {} : { firstEpisodeSeconds: timings.firstEpisodeSeconds }),
     episodesPerSecond: timings.episodesPerSecond,
     episodeSeconds: timings.episodeSeconds ?? null,
+    ...(timings.forwardShare === undefined ? {} : { forwardShare: timings.forwardShare }),
+    ...(remarks.length === 0 ? {} : { remarks }),
     sandboxSeconds,
     cost: costPerSandboxHour === undefined ? null : (sandboxSeconds * costPerSandboxHour) / 3600,
     outcomes: timings.outcomes,
@@ -92,8 +103,11 @@ function poolFacts({ provider, template, sandboxesMax, pool, poolBefore }: RunPa
   };
 }
 
+/** Share of the time from which on it is worth to be told that forward passes could be batched. */
+const MUCH_FORWARD = 0.5;
+
 /** What a reader of the result must know about the run, each a sentence. */
-export function runWarnings(ending: string, facts: RunFacts): string[] {
+export function runWarnings(ending: string, facts: RunFacts, { play }: Pick<SuiteDefinition, 'play'>): string[] {
   const warnings: string[] = [];
   if (ending === 'seconds' || ending === 'cost')
     warnings.push(`the budget of ${ending} ended it: how many episodes it holds depends on the speed of this machine`);
@@ -103,6 +117,12 @@ export function runWarnings(ending: string, facts: RunFacts): string[] {
   if (differing > 0)
     warnings.push(
       `not deterministic: ${differing} episodes that were played twice came out differently; results may change from run to run`,
+    );
+  warnings.push(...(facts.remarks ?? []));
+  const { forwardShare } = facts;
+  if ((play.mode === 'single' || play.width === 1) && forwardShare !== undefined && forwardShare > MUCH_FORWARD)
+    warnings.push(
+      `${Math.round(100 * forwardShare)} % of the episodes' time went into forward passes of the policy with one observation each: "play" in the suite can batch them, and "muster tune" finds the fastest way`,
     );
   const unenforced = Object.entries(facts.pool.limits).filter(([, { scope }]) => scope === 'none');
   if (unenforced.length > 0)

@@ -10,6 +10,7 @@ import type { Sharing } from '../pool/shared-content.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
 import type { RunnerSession } from '../runner/session.ts';
 import type { Arm } from './arm.ts';
+import { batchingOf } from './play.ts';
 import { UsageMeter } from './usage-meter.ts';
 import type { Waiters } from './waiters.ts';
 
@@ -120,17 +121,20 @@ export class Shift {
     const { signal } = deadline;
     const modules = suiteFiles ? await distributor.deliver(suiteFiles, this.#lease.sandbox, signal) : null;
     const path = await distributor.deliver(checkpoint, this.#lease.sandbox, signal);
-    await this.#session.load(
+    const batching = batchingOf(suite.play, suite.episodeSeconds);
+    const remarks = await this.#session.load(
       {
         policy: { path, digest: checkpoint.digest },
         code: modules,
         tasks: suite.tasks.map(({ name, environment }) => ({ name, environment })),
         actions: suite.actions,
         metrics: suite.metrics,
+        ...(batching && { batching }),
       },
       { episodeMilliseconds: suite.episodeSeconds * 1000, beginMilliseconds: config.beginMilliseconds, code },
       signal,
     );
+    this.#context.arm.hear(remarks);
   }
 
   /** Also when the lease is lost, the session is heard to its end: only then is it known what was not played. */
@@ -187,7 +191,7 @@ export class Shift {
     }
     if (this.#session.isBusy || this.#lease.episodesLeft === 0) return;
     const straggler = this.#context.arm.takeStraggler(this.#context.clock.now());
-    if (straggler) this.#session.play([straggler]);
+    if (straggler.length > 0) this.#session.play(straggler);
   }
 
   /** Resolves when there may be work again: something came back, the fold advanced, an episode has become a straggler. */

@@ -7,6 +7,7 @@ import { parseEpisodeIndex, type Digest } from '../kernel/ids.ts';
 import { seedStreams } from '../kernel/seeds.ts';
 import type { PlannedEpisode } from '../runner/playlist.ts';
 import type { TaskEnvironment } from '../runner/frames.ts';
+import type { PlayDeclaration } from './play.ts';
 import { suiteContradictions } from './suite-contradictions.ts';
 import { KnownSettings } from '../written/known-settings.ts';
 import type { Layer } from '../written/layer.ts';
@@ -24,7 +25,7 @@ export interface SuiteTask extends TaskEnvironment {
 /** A suite with every default filled in and every cross-reference checked: all that an evaluation needs to know of it. */
 export interface SuiteDefinition {
   readonly name: string;
-  /** Of everything that decides an episode's outcome: tasks, seed, actions, bounds, scores, limits, metrics, files. */
+  /** Of everything that decides an episode's outcome: tasks, seed, actions, bounds, scores, limits, way of playing, metrics, files. */
   readonly digest: Digest;
   readonly tasks: readonly SuiteTask[];
   /** How an evaluation draws tasks; `adaptive` only with several of them. A comparison draws them by weight. */
@@ -34,6 +35,8 @@ export interface SuiteDefinition {
   readonly bounds: Bounds | undefined;
   readonly failureScores: { readonly timeout: number; readonly crash: number };
   readonly episodeSeconds: number;
+  /** One after the other, or in blocks that a runner plays batched. */
+  readonly play: PlayDeclaration;
   readonly metrics: readonly string[];
   /** An episode succeeds whose return is at least `threshold`; `k` ascends without repetition. */
   readonly success: { readonly threshold: number; readonly k: readonly number[] } | undefined;
@@ -80,7 +83,7 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
   const bounds = suite.reward.bounds && { low: suite.reward.bounds[0], high: suite.reward.bounds[1] };
   const floor = bounds?.low;
   const tasks = suite.tasks ?? (suite.environment ? [{ name: suite.name, weight: 1, environment: suite.environment }] : []);
-  const decisive = {
+  const decisive: Decisive = {
     tasks,
     seed: suite.seed,
     actions: suite.actions,
@@ -89,17 +92,35 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
     episodeSeconds: suite.episode.seconds,
     metrics: suite.metrics,
     filesDigest,
+    play: suite.play,
   };
   return {
     ...decisive,
     name: suite.name,
-    digest: digestOf(canonicalJson(decisive)),
+    digest: decisiveDigest(decisive),
     allocation: suite.allocation,
     success: suite.success,
     stop: suite.stop,
     budget: { episodes: suite.budget.episodes, seconds: suite.budget.seconds, cost: suite.budget.cost },
     template: suite.template,
   };
+}
+
+/** The suite, played in another way: another suite, with the same distribution of returns. */
+export function playedAs(suite: SuiteDefinition, play: PlayDeclaration): SuiteDefinition {
+  return { ...suite, play, digest: decisiveDigest({ ...suite, play }) };
+}
+
+type Decisive = Pick<
+  SuiteDefinition,
+  'tasks' | 'seed' | 'actions' | 'bounds' | 'failureScores' | 'episodeSeconds' | 'metrics' | 'filesDigest' | 'play'
+>;
+
+/** Playing one after the other is the plain definition of the outcomes, and is not named. */
+function decisiveDigest({ tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play }: Decisive): Digest {
+  const named = play.mode === 'single' ? undefined : play;
+  const all = { tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play: named };
+  return digestOf(canonicalJson(all));
 }
 
 /** Position of the task that an index plays. `draw` is uniform in [0, 1) and belongs to the index alone. */

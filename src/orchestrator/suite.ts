@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
+import { playSchema } from './play.ts';
 
 /**
  * What to evaluate, as a person writes it (YAML or JSON). The parsed form has every default filled in.
@@ -127,6 +128,7 @@ export const suiteSchema = z
     episode: z
       .strictObject({ seconds: z.number().positive().max(86_400).default(60).describe('time limit for one episode, by the wall clock') })
       .prefault({}),
+    play: playSchema.default({ mode: 'single' }),
     metrics: z
       .array(taskNameSchema)
       .max(64)

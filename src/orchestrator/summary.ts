@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { officialStatisticsSchema } from '../aggregation/statistics.ts';
+import { playDeclarationSchema } from './play.ts';
 import { runFactsSchema } from './run-facts.ts';
 import { allocationSchema, stoppingSchema } from './suite.ts';
 
@@ -28,6 +29,7 @@ export const summarySchema = z
       checkpoint: z.strictObject({ digest: digestSchema }),
       stop: stoppingSchema,
       allocation: allocationSchema,
+      play: playDeclarationSchema.describe('how episodes were played: one after the other, or together in blocks'),
       budgetEpisodes: z.int().nullable().describe('most episodes that the suite allows; null for no bound'),
       ...officialStatisticsSchema.shape,
     }),

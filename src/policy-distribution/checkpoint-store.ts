@@ -9,7 +9,10 @@ import { ContentStore, type StoredObject } from './content-store.ts';
 import { IncomingNames } from './incoming-names.ts';
 import { assertSameListing, wholeFile } from './listed-files.ts';
 import { incomplete, readManifest } from './manifest.ts';
-import { toForget } from './retention.ts';
+import { PackedFiles, undefinedWhenDamaged } from './packed-files.ts';
+import { StoredContents } from './stored-contents.ts';
+import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
+import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
 
 /** A checkpoint of which every file lies on this machine, verified. */
 export interface StoredCheckpoint extends Checkpoint {
@@ -27,26 +30,9 @@ export interface CheckpointStoreOptions {
   readonly clock: Clock;
 }
 
-export interface Retention {
-  /** For the files of all checkpoints together; undefined for no bound. */
-  readonly maxBytes: number | undefined;
-  /** Those that somebody will want though nobody holds them: of evaluations that wait, say. */
-  readonly isNeeded: (digest: Digest) => boolean;
-}
-
-export interface Retained {
-  readonly forgotten: readonly Digest[];
-  /** Files: that of a checkpoint of one file bears its digest. */
-  readonly removed: readonly Digest[];
-  readonly bytes: number;
-}
-
 export interface HeldCheckpoint extends Hold {
   readonly checkpoint: StoredCheckpoint;
 }
-
-/** Whoever has brought a checkpoint, or has looked whether it is there, has so long to hold it before it may be removed. */
-const RECENT_MS = 60 * 60 * 1000;
 
 /**
  * Brings checkpoints onto this machine, each byte once, and names them. Nothing that is incomplete, changing or malformed gets a
@@ -54,22 +40,28 @@ const RECENT_MS = 60 * 60 * 1000;
  */
 export class CheckpointStore {
   readonly #content: ContentStore;
+  readonly #contents: StoredContents;
   readonly #records: CheckpointRecords;
+  readonly #parts: RetentionParts;
+  readonly #retention: StoreRetention;
   readonly #limits: CheckpointLimits;
-  readonly #clock: Clock;
 
-  private constructor(content: ContentStore, records: CheckpointRecords, limits: CheckpointLimits, clock: Clock) {
-    this.#content = content;
-    this.#records = records;
+  private constructor(parts: RetentionParts, limits: CheckpointLimits) {
+    this.#parts = parts;
+    this.#content = parts.plain;
+    this.#contents = parts.contents;
+    this.#records = parts.records;
+    this.#retention = new StoreRetention(parts);
     this.#limits = limits;
-    this.#clock = clock;
   }
 
   /** @throws InfrastructureError `store.unusable` */
   static async open({ directory, limits, clock }: CheckpointStoreOptions): Promise<CheckpointStore> {
     const names = await IncomingNames.forThisProcess(clock);
-    const content = await ContentStore.open(directory, names, clock);
-    return new CheckpointStore(content, await CheckpointRecords.open(directory, names, clock), limits, clock);
+    const plain = await ContentStore.open(directory, names, clock);
+    const packed = await PackedFiles.open(directory, names);
+    const records = await CheckpointRecords.open(directory, names, clock);
+    return new CheckpointStore({ plain, packed, contents: new StoredContents(plain, packed), records, clock }, limits);
   }
 
   /**
@@ -102,7 +94,7 @@ export class CheckpointStore {
   async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
     const stored: StoredFile[] = [];
     for (const file of files) {
-      const object = await this.#content.find(file.digest);
+      const object = await this.#contents.find(file.digest);
       if (object?.size !== file.size) {
         throw new InfrastructureError(
           'store.content-missing',
@@ -159,7 +151,7 @@ export class CheckpointStore {
     const files: StoredFile[] = [];
     const missing: Digest[] = [];
     for (const { path, digest } of entries) {
-      const object = await this.#content.find(digest);
+      const object = await this.#contents.find(digest);
       if (object) files.push({ path, ...object });
       else missing.push(digest);
     }
@@ -204,42 +196,18 @@ export class CheckpointStore {
   }
 
   /**
-   * Removes what was least recently used until the rest fits, and files that belong to no checkpoint. Nothing that is held, by whatever
-   * process, needed, or was used within the last hour.
+   * Keeps what is not in use as deltas where that is smaller, and removes what was least recently used until the rest fits, and files that belong
+   * to no checkpoint. Nothing that is held, by whatever process, needed, or was used within the last hour.
    *
-   * @returns the checkpoints that are gone, the files that are, and the bytes that are free now.
+   * @throws InfrastructureError `store.full`, `store.unusable`
    */
-  async retain({ maxBytes = Infinity, isNeeded }: Retention): Promise<Retained> {
-    const unusedSinceMs = this.#clock.date().getTime() - RECENT_MS;
-    const held = await this.#records.held();
-    const kept = (await this.#all()).map(({ record: { digest, files }, usedMs }) => ({
-      digest,
-      files,
-      usedMs,
-      isNeeded: held.has(digest) || usedMs >= unusedSinceMs || isNeeded(digest),
-    }));
-    const forgotten: Digest[] = [];
-    for (const digest of toForget(kept, maxBytes)) if (await this.#records.forget(digest, unusedSinceMs)) forgotten.push(digest);
-    const used = new Set((await this.#all()).flatMap(({ record }) => record.files.map(({ digest }) => digest)));
-    let bytes = 0;
-    const removed: Digest[] = [];
-    for (const digest of await this.#content.digests()) {
-      if (used.has(digest)) continue;
-      const size = await this.#content.remove(digest, unusedSinceMs);
-      if (size === undefined) continue;
-      removed.push(digest);
-      bytes += size;
-    }
-    return { forgotten, removed, bytes };
+  retain(retention: Retention, signal: AbortSignal): Promise<Retained> {
+    return this.#retention.retain(retention, signal);
   }
 
-  async #all(): Promise<readonly { readonly record: RecordedCheckpoint; readonly usedMs: number }[]> {
-    const all: { record: RecordedCheckpoint; usedMs: number }[] = [];
-    for (const digest of await this.#records.digests()) {
-      const [record, usedMs] = [await this.#records.read(digest), await this.#records.usedMs(digest)];
-      if (record && usedMs !== undefined) all.push({ record, usedMs });
-    }
-    return all;
+  /** Reads all that is here. @throws InfrastructureError `store.unusable`; the signal's reason. */
+  verify(options: VerificationOptions): Promise<VerifiedStore> {
+    return new StoreVerification(this.#parts, options).run();
   }
 
   /** @throws InfrastructureError `store.removed` when a file was removed before it was recorded as this checkpoint's. */
@@ -252,7 +220,7 @@ export class CheckpointStore {
   async #withObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
     const found: StoredFile[] = [];
     for (const { path, digest: ofFile, size } of files) {
-      const object = await this.#content.find(ofFile);
+      const object = await this.#contents.find(ofFile).catch(undefinedWhenDamaged);
       if (object?.size !== size) return undefined;
       found.push({ path, ...object });
     }
@@ -260,7 +228,7 @@ export class CheckpointStore {
   }
 
   async #addFile(source: CheckpointSource, file: ListedFile, signal: AbortSignal): Promise<StoredObject> {
-    return this.#content.write(wholeFile(file, source.read(file, signal)), (readAt, size) =>
+    return this.#content.write(wholeFile(file, source.read(file, signal)), file.size, (readAt, size) =>
       inspect(file.path, file.address, size, readAt),
     );
   }

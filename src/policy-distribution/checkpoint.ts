@@ -38,7 +38,7 @@ export function mayBringCode({ kind, files }: Pick<Checkpoint, 'kind' | 'files'>
 export function checkpointDigest(kind: CheckpointKind, files: readonly CheckpointFile[]): Digest {
   switch (kind) {
     case 'directory':
-      return manifestDigest(files);
+      return parseDigest(`sha256:${createHash('sha256').update(manifestText(files)).digest('hex')}`);
     case 'file': {
       const [file, ...rest] = files;
       if (file === undefined || rest.length > 0) throw new RangeError(`a checkpoint of kind "file" has one file, got ${files.length}`);
@@ -48,13 +48,13 @@ export function checkpointDigest(kind: CheckpointKind, files: readonly Checkpoin
 }
 
 /**
- * sha256 over the lines `<sha256 hex>  <path>\n`, sorted by path in byte order. It can be had without Muster:
+ * What a directory is named by: the lines `<sha256 hex>  <path>\n`, sorted by path in byte order. Its sha256 can be had without Muster:
  * `find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum -- | sha256sum`.
  */
-function manifestDigest(files: readonly CheckpointFile[]): Digest {
-  const hash = createHash('sha256');
-  for (const file of sortedByPath(files)) hash.update(`${digestHex(file.digest)}  ${file.path}\n`);
-  return parseDigest(`sha256:${hash.digest('hex')}`);
+export function manifestText(files: readonly Pick<CheckpointFile, 'path' | 'digest'>[]): string {
+  return sortedByPath(files)
+    .map(({ path, digest }) => `${digestHex(digest)}  ${path}\n`)
+    .join('');
 }
 
 /** Byte order of the UTF-8 form, which is not the order of JavaScript strings beyond U+FFFF. */

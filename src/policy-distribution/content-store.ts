@@ -1,21 +1,19 @@
-import { createHash } from 'node:crypto';
 import { chmod, mkdir, open, readdir, rename, rm, utimes, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../kernel/clock.ts';
 import { InputError } from '../kernel/errors.ts';
-import { isDigest, parseDigest, type Digest } from '../kernel/ids.ts';
+import { isDigest, type Digest } from '../kernel/ids.ts';
 import { digestHex } from './checkpoint.ts';
+import { copyInto, digestOfFile, type Digested } from './digested-copy.ts';
 import { IncomingNames } from './incoming-names.ts';
 import type { ReadAt } from './safetensors.ts';
-import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing, writeAll } from './store-files.ts';
+import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from './store-files.ts';
 
-/** Sees a whole file of `size` bytes, and may refuse it. */
-export type Inspect = (readAt: ReadAt, size: number) => Promise<void>;
+/** Sees a whole file of `size` bytes and what it is called, and may refuse it. */
+export type Inspect = (readAt: ReadAt, size: number, digest: Digest) => Promise<void>;
 
-/** Large enough that the disk is the limit, small enough that hashing one chunk keeps no other work waiting. */
-const CHUNK_BYTES = 256 * 1024;
-/** How many chunks are hashed before the file is touched, so that whoever looks sees that somebody is at it: some seconds' work. */
-const CHUNKS_BETWEEN_TOUCHES = 4096;
+/** How many bytes are hashed before the file is touched, so that whoever looks sees that somebody is at it: some seconds' work. */
+const BYTES_BETWEEN_TOUCHES = 2 ** 30;
 
 /**
  * Files kept under the sha256 of their content, each once: `objects/<hex>`, read-only. A file grows under a name of its own in
@@ -55,15 +53,16 @@ export class ContentStore {
   /**
    * Keeps the bytes and says their name. Errors of `bytes` and of `inspect` pass through as they are, and nothing is kept.
    *
+   * @param expectedSize of all bytes.
    * @param inspect sees the whole file before it gets its final name, and may refuse it.
    * @throws InfrastructureError `store.full`, `store.unusable`
    */
-  async write(bytes: AsyncIterable<Uint8Array>, inspect: Inspect): Promise<StoredObject> {
+  async write(bytes: AsyncIterable<Uint8Array>, expectedSize: number, inspect: Inspect): Promise<StoredObject> {
     const incoming = this.#incomingPath();
     try {
       await using handle = await guarded(incoming, () => open(incoming, 'wx+', 0o600));
-      const { digest, size } = await copyInto(handle, incoming, bytes);
-      await inspect((position, length) => guarded(incoming, () => readAt(handle, position, length)), size);
+      const { digest, size } = await copyInto(handle, incoming, bytes, expectedSize);
+      await inspect((position, length) => guarded(incoming, () => readAt(handle, position, length)), size, digest);
       return await guarded(incoming, () => this.#keep(handle, incoming, digest, size));
     } finally {
       await rm(incoming, { force: true });
@@ -86,7 +85,7 @@ export class ContentStore {
         `checkpoint: ${size} bytes came with the digest ${digest}; expected ${expected}. Was the file changed while it was sent? Send it anew`,
       );
     }
-    await inspect((position, length) => guarded(path, () => readAt(handle, position, length)), size);
+    await inspect((position, length) => guarded(path, () => readAt(handle, position, length)), size, digest);
     const kept = await guarded(path, () => this.#keep(handle, path, digest, size));
     await rm(path, { force: true });
     return kept;
@@ -100,9 +99,21 @@ export class ContentStore {
   }
 
   /** Errors of `inspect` pass through. */
-  async inspect({ hostPath, size }: StoredObject, inspect: Inspect): Promise<void> {
+  async inspect({ hostPath, size, digest }: StoredObject, inspect: Inspect): Promise<void> {
     await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
-    await inspect((position, length) => guarded(hostPath, () => readAt(handle, position, length)), size);
+    await inspect((position, length) => guarded(hostPath, () => readAt(handle, position, length)), size, digest);
+  }
+
+  /** What an object really is. @throws the signal's reason. */
+  async digestOf({ hostPath }: StoredObject, signal: AbortSignal): Promise<Digest> {
+    await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
+    const { size } = await guarded(hostPath, () => handle.stat());
+    return (await digestOfFile(handle, hostPath, size, async () => signal.throwIfAborted())).digest;
+  }
+
+  /** Takes an object out that is not what it is called. Whoever has it open or linked keeps what he has. */
+  async discard(digest: Digest): Promise<void> {
+    await guarded(this.#pathOf(digest), () => rm(this.#pathOf(digest), { force: true }));
   }
 
   /** All that is kept. */
@@ -115,9 +126,10 @@ export class ContentStore {
    * Removes an object unless somebody has brought it since, or a sandbox has it.
    *
    * @param untouchedSinceMs milliseconds since 1970.
-   * @returns the bytes that were freed: 0 when it stays.
+   * @param isWanted asked once nobody can find it any more; then it is put back.
+   * @returns the bytes that were freed; undefined when it stays.
    */
-  async remove(digest: Digest, untouchedSinceMs: number): Promise<number | undefined> {
+  async remove(digest: Digest, untouchedSinceMs: number, isWanted: () => Promise<boolean>): Promise<number | undefined> {
     const hostPath = this.#pathOf(digest);
     const isFree = async (path: string): Promise<number | undefined> => {
       const facts = await factsOf(path);
@@ -128,7 +140,7 @@ export class ContentStore {
       // Out of reach first: whoever brings it from now on finds none, and keeps his own. Whoever found it before has touched it.
       const removed = this.#incomingPath();
       await rename(hostPath, removed);
-      const size = await isFree(removed);
+      const size = (await isWanted()) ? undefined : await isFree(removed);
       if (size === undefined) await rename(removed, hostPath);
       else await rm(removed, { force: true });
       return size;
@@ -155,17 +167,12 @@ export class ContentStore {
     return touched === true;
   }
 
-  async #hashed(handle: FileHandle, path: string, signal: AbortSignal): Promise<{ readonly digest: Digest; readonly size: number }> {
-    const hash = createHash('sha256');
-    let size = 0;
-    for (let chunks = 0; ; chunks += 1) {
+  async #hashed(handle: FileHandle, path: string, signal: AbortSignal): Promise<Digested> {
+    const { size } = await guarded(path, () => handle.stat());
+    return digestOfFile(handle, path, size, async (bytes) => {
       signal.throwIfAborted();
-      if (chunks % CHUNKS_BETWEEN_TOUCHES === 0) await guarded(path, () => this.#touch(path));
-      const chunk = await guarded(path, () => readAt(handle, size, CHUNK_BYTES));
-      hash.update(chunk);
-      size += chunk.length;
-      if (chunk.length < CHUNK_BYTES) return { digest: parseDigest(`sha256:${hash.digest('hex')}`), size };
-    }
+      if (bytes % BYTES_BETWEEN_TOUCHES === 0) await guarded(path, () => this.#touch(path));
+    });
   }
 
   async #sweep(): Promise<void> {
@@ -191,15 +198,4 @@ export interface StoredObject {
   readonly size: number;
   /** Absolute; read-only and never changed, so it may be linked or mounted anywhere. It stays for as long as its checkpoint is held. */
   readonly hostPath: string;
-}
-
-async function copyInto(handle: FileHandle, path: string, bytes: AsyncIterable<Uint8Array>): Promise<{ digest: Digest; size: number }> {
-  const hash = createHash('sha256');
-  let size = 0;
-  for await (const chunk of bytes) {
-    hash.update(chunk);
-    await guarded(path, () => writeAll(handle, chunk));
-    size += chunk.length;
-  }
-  return { digest: parseDigest(`sha256:${hash.digest('hex')}`), size };
 }

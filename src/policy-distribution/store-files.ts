@@ -32,13 +32,18 @@ export async function writeAll(handle: FileHandle, chunk: Uint8Array, position?:
 /** Up to `length` bytes; fewer only where the file ends. */
 export async function readAt(handle: FileHandle, position: number, length: number): Promise<Uint8Array> {
   const buffer = Buffer.allocUnsafe(length);
+  return buffer.subarray(0, await readInto(handle, buffer, position));
+}
+
+/** Fills the buffer. @returns how many bytes there are; fewer than it holds only where the file ends. */
+export async function readInto(handle: FileHandle, buffer: Uint8Array, position: number): Promise<number> {
   let filled = 0;
-  while (filled < length) {
-    const { bytesRead } = await handle.read(buffer, filled, length - filled, position + filled);
+  while (filled < buffer.length) {
+    const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled, position + filled);
     if (bytesRead === 0) break;
     filled += bytesRead;
   }
-  return buffer.subarray(0, filled);
+  return filled;
 }
 
 export interface FileFacts {

@@ -6,6 +6,7 @@ import type { LeaseLoss } from './lease.ts';
 import { live, type Making } from './life.ts';
 import type { Occupant } from './occupant.ts';
 import type { PoolTotals } from './pool-state.ts';
+import { ProviderBusyError } from './provider-busy.ts';
 import { Member, type Roster } from './roster.ts';
 import type { Sandbox } from './sandbox.ts';
 import type { IdleState } from './sandbox-state.ts';
@@ -75,6 +76,7 @@ export class Fleet<Resident extends Occupant> {
 
   #created(member: Member<Resident>, sandbox: Sandbox): void {
     this.#totals.created++;
+    this.creation.made(this.#making.clock.now());
     this.#isolation = sandbox.isolation;
     member.isMade = true;
     if (member.state.kind === 'creating') this.#roster.move(member, { kind: 'warming' });
@@ -122,8 +124,12 @@ export class Fleet<Resident extends Occupant> {
 
   #failed(member: Member<Resident>, error: unknown): void {
     if (member.state.kind === 'destroying') return;
-    this.#totals.failed++;
-    this.creation.failed(member.since, error, this.#making.clock.now());
+    const now = this.#making.clock.now();
+    if (error instanceof ProviderBusyError) this.creation.refused(member.since, error, now, error.retryAfterMs);
+    else {
+      this.#totals.failed++;
+      this.creation.failed(member.since, error, now);
+    }
     this.condemn(member, messageOf(error), { kind: 'sandbox-died', detail: messageOf(error) });
   }
 

@@ -19,6 +19,10 @@ export interface WaiterObservation {
 
 export interface CreationObservation {
   readonly bucket: TokenBucket;
+  /** How fast the bucket fills: the configuration's rate, or less while the provider's service is busy. */
+  readonly rate: TokenRate;
+  /** The service wants no creations before this. */
+  readonly pausedUntil: number;
   /** Rounds of creation that failed since the last sandbox got ready. */
   readonly failures: number;
   /** When the last of these rounds failed; −∞ before the first. */
@@ -218,9 +222,9 @@ function create(pool: PoolObservation, census: Census, missing: number, now: num
   const room = config.max - present(census) - census.ending;
   const wanted = Math.min(missing, slots, room);
   if (wanted <= 0) return;
-  const pauseEnds = creation.failedAt + backoffMs(creation.failures);
+  const pauseEnds = Math.max(creation.failedAt + backoffMs(creation.failures), creation.pausedUntil);
   if (now < pauseEnds) return agenda.remember(pauseEnds);
-  const rate = creationRate(config);
+  const { rate } = creation;
   const allowed = tokensAt(creation.bucket, rate, now);
   const count = Math.min(wanted, allowed);
   if (count > 0) agenda.add({ kind: 'create', count });

@@ -31,6 +31,11 @@ export function takeTokens(bucket: TokenBucket, rate: TokenRate, now: number, co
   return { tokens: Math.max(0, level(bucket, rate, now) - count), at: now };
 }
 
+/** As it is now, before its rate changes. */
+export function settledBucket(bucket: TokenBucket, rate: TokenRate, now: number): TokenBucket {
+  return takeTokens(bucket, rate, now, 0);
+}
+
 function level(bucket: TokenBucket, rate: TokenRate, now: number): number {
   return Math.min(rate.burst, bucket.tokens + ((now - bucket.at) / 1000) * rate.perSecond);
 }

@@ -3,10 +3,13 @@ import { InputError } from '../kernel/errors.ts';
 import { FAILURE_CAUSES } from '../kernel/outcome.ts';
 
 /**
- * The frames of the runner protocol, version 1 (docs/runner-protocol.md): one JSON object a line, both ways.
+ * The frames of the runner protocol, versions 1 and 2 (docs/runner-protocol.md): one JSON object a line, both ways.
  * What a runner sends is untrusted: nothing of it is used before `parseRunnerFrame` has let it through.
  */
-export const PROTOCOL_VERSION = 1;
+export const PROTOCOL_VERSIONS: readonly number[] = [1, 2];
+
+/** From this version on a runner plays in blocks when the load says so; one before would play the episodes one by one, and say nothing. */
+export const BATCHING_SINCE = 2;
 
 /** Longest line that a runner may send, in bytes without the line feed. */
 export const MAX_RUNNER_FRAME_BYTES = 64 * 1024;
@@ -17,16 +20,36 @@ export const MAX_MUSTER_FRAME_BYTES = 1024 * 1024;
 /** Most episodes that travel in one range: keeps a `play` line far below the megabyte that a runner must accept. */
 export const MAX_RANGE_EPISODES = 4096;
 
+/** Most rows that are played together. */
+export const MAX_WIDTH = 4096;
+
+/** How a runner is to play: episodes come in groups of `episodes`, and the outcome of one depends on its group alone. */
+export interface Batching {
+  readonly form: 'lockstep' | 'vector';
+  /** Rows. */
+  readonly width: number;
+  /** Of a block. With `vector` as many as there are rows. */
+  readonly episodes: number;
+  /** Time limit of one episode, as the runner charges it to a row. */
+  readonly episodeSeconds: number;
+}
+
 const id = z.int().min(0);
 const shortText = z.string().max(16 * 1024);
 
 const readySchema = z.object({ type: z.literal('ready'), protocol: z.int(), runner: z.string().max(200) });
-const loadedSchema = z.object({ type: z.literal('loaded'), load: id, digest: z.string().max(200) });
+const loadedSchema = z.object({
+  type: z.literal('loaded'),
+  load: id,
+  digest: z.string().max(200),
+  warnings: z.array(z.string().max(1000)).max(16).default([]),
+});
 const refusedSchema = z.object({ type: z.literal('refused'), load: id, part: z.enum(['policy', 'environment']), message: shortText });
 const beginSchema = z.object({ type: z.literal('begin'), range: id });
 const pongSchema = z.object({ type: z.literal('pong'), ping: id });
 
-const episodeFields = { range: id, index: id, seconds: z.number().min(0).max(1e9), log: shortText.optional() };
+const seconds = z.number().min(0).max(1e9);
+const episodeFields = { range: id, index: id, seconds, forward: seconds.optional(), log: shortText.optional() };
 const completedSchema = z.object({
   type: z.literal('completed'),
   ...episodeFields,
@@ -96,6 +119,8 @@ export interface LoadFrame {
   readonly tasks: readonly TaskEnvironment[];
   readonly actions: 'deterministic' | 'stochastic';
   readonly metrics: readonly string[];
+  /** Left out: one episode after the other. */
+  readonly batching?: Batching;
 }
 
 export interface PlayFrame {

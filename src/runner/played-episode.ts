@@ -10,6 +10,8 @@ export interface PlayedEpisode {
   readonly outcome: Outcome;
   /** Wall-clock seconds of the episode as the runner measured them, at most the time limit: a measure for dispatch, not for the result. */
   readonly seconds: number;
+  /** Of these seconds: spent in the policy's forward pass, about. Undefined when the runner does not measure it. */
+  readonly forwardSeconds?: number;
   /** The runner was ended by SIGKILL or SIGTERM during the episode; `outcome` is then `lost`. */
   readonly killed: boolean;
   /** What the environment and the policy printed, shortened. */

@@ -1,13 +1,13 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Outcome } from '../kernel/outcome.ts';
-import type { EpisodeFrame } from './frames.ts';
+import type { EpisodeFrame, LoadFrame } from './frames.ts';
 import { outcomeOfFrame, type PlayedEpisode } from './played-episode.ts';
 import { Playlist, type EpisodeRange, type PlannedEpisode } from './playlist.ts';
 import { Watchdog } from './watchdog.ts';
 
 /** What holds for all that is played until the next load. */
 export interface PlayTerms {
-  /** From the moment the episode starts in the sandbox. */
+  /** From the moment the episode starts in the sandbox. A block may take as long as all of its episodes together. */
   readonly episodeMilliseconds: number;
   /** From a range being sent to an idle runner until it says that it begins. */
   readonly beginMilliseconds: number;
@@ -17,19 +17,20 @@ export interface PlayTerms {
 
 export interface PlayingListener {
   onPlayed(episode: PlayedEpisode): void;
-  /** A time limit passed. @param outcome of the episode that is due; undefined when none had begun. */
+  /** A time limit passed. @param outcome of what is being played; undefined when nothing had begun. */
   onLate(reason: string, outcome: Outcome | undefined): void;
   /** What has been printed since it was last asked. */
   takeStderr(): string;
 }
 
-/** The episodes that a runner owes, each against its time limit, and what becomes of the one that is due. */
+/** The episodes that a runner owes, each block of them against its time limit, and what becomes of the block that is being played. */
 export class Playing {
   readonly #playlist = new Playlist();
   readonly #watchdog: Watchdog;
   readonly #listener: PlayingListener;
   #terms: PlayTerms = { episodeMilliseconds: 60_000, beginMilliseconds: 60_000, code: '' };
   #metrics: readonly string[] = [];
+  #blockSize = 1;
   /** Whether the runner itself keeps what is printed: then stderr, which has it too, counts for last words alone. */
   #keepsLogs = false;
 
@@ -52,10 +53,12 @@ export class Playing {
     return this.#playlist.episodes;
   }
 
-  /** For what is played from now on. @param metrics names that are asked for. */
-  agree(terms: PlayTerms, metrics: readonly string[]): void {
+  /** For what is played from now on. @param request what the runner is told of it. */
+  agree(terms: PlayTerms, { metrics, batching }: Pick<LoadFrame, 'metrics' | 'batching'>): void {
     this.#terms = terms;
     this.#metrics = metrics;
+    this.#blockSize = batching?.episodes ?? 1;
+    this.#playlist.playInBlocksOf(this.#blockSize);
   }
 
   /** The range is being sent. */
@@ -67,7 +70,7 @@ export class Playing {
   /** @returns what is wrong when it is not this range's turn. */
   begin(rangeId: number): string | undefined {
     const problem = this.#playlist.begin(rangeId);
-    if (problem === undefined) this.#watchdog.restart(this.#terms.episodeMilliseconds);
+    if (problem === undefined) this.#watchdog.restart(this.#blockMilliseconds);
     return problem;
   }
 
@@ -79,8 +82,14 @@ export class Playing {
     this.#keepsLogs ||= frame.log !== undefined;
     const log = this.#keepsLogs ? frame.log : this.#listener.takeStderr();
     const seconds = Math.min(frame.seconds, this.#terms.episodeMilliseconds / 1000);
-    const outcome = outcomeOfFrame(frame, this.#metrics);
-    this.#listener.onPlayed({ index: due.index, outcome, seconds, killed: false, ...(log ? { log } : {}) });
+    this.#listener.onPlayed({
+      index: due.index,
+      outcome: outcomeOfFrame(frame, this.#metrics),
+      seconds,
+      killed: false,
+      ...(frame.forward === undefined ? {} : { forwardSeconds: Math.min(frame.forward, seconds) }),
+      ...(log ? { log } : {}),
+    });
     this.#rearm();
     return undefined;
   }
@@ -88,31 +97,42 @@ export class Playing {
   /**
    * There will be no further frames.
    *
-   * @param outcome what the episode that is due has come to, if that is known; else it goes unplayed.
+   * @param outcome what was being played has come to, if that is known; else it goes unplayed. Nobody knows which episode of a block it was, so
+   * a failure is that of all without an outcome. A block that was lost is played again whole, and is told of by its due episode.
    * @param killed the runner was ended by SIGKILL or SIGTERM.
    * @returns all that went unplayed.
    */
   end(outcome: Outcome | undefined, killed: boolean): readonly PlannedEpisode[] {
     this.#watchdog.stop();
-    const { due } = this.#playlist;
-    if (due && outcome) {
-      const seconds = this.#watchdog.elapsedMilliseconds / 1000;
-      const log = this.#listener.takeStderr();
-      this.#listener.onPlayed({ index: due.index, outcome, seconds, killed, ...(log ? { log } : {}) });
-      this.#playlist.skipDue();
-    }
+    if (outcome) this.#blame(this.#playlist.takeUnansweredBlock(), outcome, killed);
     return this.#playlist.drain();
   }
 
+  #blame(unanswered: readonly PlannedEpisode[], outcome: Outcome, killed: boolean): void {
+    const log = unanswered.length > 0 ? this.#listener.takeStderr() : '';
+    const seconds = this.#watchdog.elapsedMilliseconds / 1000 / unanswered.length;
+    const told = outcome.kind === 'lost' ? unanswered.slice(0, 1) : unanswered;
+    for (const [position, { index }] of told.entries()) {
+      this.#listener.onPlayed({ index, outcome, seconds, killed, ...(log && position === 0 ? { log } : {}) });
+    }
+  }
+
+  get #blockMilliseconds(): number {
+    return this.#blockSize * this.#terms.episodeMilliseconds;
+  }
+
   #rearm(): void {
-    if (this.#playlist.due) this.#watchdog.restart(this.#terms.episodeMilliseconds);
+    if (this.#playlist.due && !this.#playlist.isAtBlockStart) return;
+    if (this.#playlist.due) this.#watchdog.restart(this.#blockMilliseconds);
     else if (this.#playlist.ranges > 0) this.#watchdog.restart(this.#terms.beginMilliseconds);
     else this.#watchdog.pause();
   }
 
   #onDeadline(): void {
     if (!this.#playlist.due) return this.#listener.onLate('the runner did not begin its work in time', undefined);
-    const detail = `not finished within ${this.#terms.episodeMilliseconds / 1000} s`;
-    this.#listener.onLate('the time limit of an episode passed', { kind: 'failed', cause: 'timeout', detail });
+    const isBlock = this.#blockSize > 1;
+    const what = isBlock ? `its block of ${this.#blockSize} episodes was ` : '';
+    const detail = `${what}not finished within ${this.#blockMilliseconds / 1000} s`;
+    this.#listener.onLate(`the time limit of ${isBlock ? 'a block' : 'an episode'} passed`, { kind: 'failed', cause: 'timeout', detail });
   }
 }

@@ -7,7 +7,15 @@ import type { Sandbox, SandboxExit } from '../pool/sandbox.ts';
 import { describeExit, outcomeOfExit, wasKilled } from './exit-outcome.ts';
 import { Asks } from './asks.ts';
 import { Channel } from './channel.ts';
-import { PROTOCOL_VERSION, type LoadFrame, type MalformedFrame, type MusterFrame, type RunnerFrame } from './frames.ts';
+import {
+  BATCHING_SINCE,
+  PROTOCOL_VERSIONS,
+  type Batching,
+  type LoadFrame,
+  type MalformedFrame,
+  type MusterFrame,
+  type RunnerFrame,
+} from './frames.ts';
 import type { Collected } from './played-episode.ts';
 import { Playing, type PlayTerms } from './playing.ts';
 import type { EpisodeRange, PlannedEpisode } from './playlist.ts';
@@ -20,8 +28,8 @@ import { Uncollected } from './uncollected.ts';
  *        │                  └──────────────── any ────────────────┬──────────────────────┘
  *        └── exit, deadline ──▶ closed ◀── exit, time limit, protocol violation, close()
  *
- * A closed session never opens again; its sandbox is used up. Closing settles everything: the due episode gets the
- * outcome that the cause deserves, all that was not begun is handed back unplayed.
+ * A closed session never opens again; its sandbox is used up. Closing settles everything: the due episode, and what is left of its block,
+ * gets the outcome that the cause deserves, all that was not begun is handed back unplayed.
  */
 export class RunnerSession implements Occupant {
   readonly #channel: Channel;
@@ -32,7 +40,7 @@ export class RunnerSession implements Occupant {
   readonly #asks = new Asks();
   #closed: Closed | undefined;
   #sequence = 0;
-  #isReady = false;
+  #runner: Pick<RunnerFrameOf<'ready'>, 'protocol' | 'runner'> | undefined;
 
   /** Resolves with the reason once the session is closed; never rejects. */
   readonly gone: Promise<string> = this.#gone.promise;
@@ -60,18 +68,21 @@ export class RunnerSession implements Occupant {
   /**
    * Makes the runner load a policy and its environments, in place of what it had. Not to be called while it owes outcomes.
    *
-   * @throws InputError when the runner refuses them: the checkpoint does not fit the suite, or one of them is broken.
+   * @returns what the runner has to say of them, for people.
+   * @throws InputError when the runner refuses them: the checkpoint does not fit the suite, or one of them is broken; or when it cannot play
+   * in blocks and is to.
    */
-  async load(request: Omit<LoadFrame, 'type' | 'load'>, terms: PlayTerms, signal: AbortSignal): Promise<void> {
+  async load(request: Omit<LoadFrame, 'type' | 'load'>, terms: PlayTerms, signal: AbortSignal): Promise<readonly string[]> {
+    if (request.batching) this.#assertPlaysBlocks(request.batching);
     const load = this.#nextId();
-    this.#playing.agree(terms, request.metrics);
+    this.#playing.agree(terms, request);
     const frame = await this.#ask(`load ${load}`, { type: 'load', load, ...request }, signal);
     switch (frame.type) {
       case 'loaded':
         if (frame.digest !== request.policy.digest) {
           throw new InfrastructureError('checkpoint.mismatch', `the runner loaded ${frame.digest}, expected ${request.policy.digest}`);
         }
-        return;
+        return frame.warnings;
       case 'refused':
         throw new InputError(
           frame.part === 'policy' ? 'checkpoint.refused' : 'suite.refused',
@@ -169,7 +180,7 @@ export class RunnerSession implements Occupant {
       case 'malformed':
         return this.#violation(`a malformed frame (${frame.problem})`);
       case 'ready':
-        return this.#onReady(frame.protocol);
+        return this.#onReady(frame);
       case 'loaded':
       case 'refused':
         return this.#onAnswer(`load ${frame.load}`, frame);
@@ -183,11 +194,18 @@ export class RunnerSession implements Occupant {
     }
   }
 
-  #onReady(protocol: number): void {
-    if (this.#isReady) return this.#violation('a second "ready"');
-    this.#isReady = true;
-    if (protocol === PROTOCOL_VERSION) return this.#ready.resolve();
-    this.#close(`the runner speaks protocol ${protocol}, expected ${PROTOCOL_VERSION}`, undefined);
+  #onReady(ready: RunnerFrameOf<'ready'>): void {
+    if (this.#runner) return this.#violation('a second "ready"');
+    this.#runner = ready;
+    if (PROTOCOL_VERSIONS.includes(ready.protocol)) return this.#ready.resolve();
+    this.#close(`the runner speaks protocol ${ready.protocol}, expected ${PROTOCOL_VERSIONS.join(' or ')}`, undefined);
+  }
+
+  #assertPlaysBlocks({ form }: Batching): void {
+    if (this.#runner && this.#runner.protocol >= BATCHING_SINCE) return;
+    const found = `the runner ${JSON.stringify(this.#runner?.runner)} speaks protocol ${this.#runner?.protocol} and plays episodes one by one`;
+    const remedy = 'give the template a runner that does, or leave "play" out of the suite';
+    throw new InputError('runner.plays-no-blocks', `${found}; expected protocol ${BATCHING_SINCE} for "play: ${form}": ${remedy}`);
   }
 
   #onAnswer(key: string, frame: RunnerFrame): void {
@@ -221,6 +239,8 @@ export class RunnerSession implements Occupant {
     this.#uncollected.end();
   }
 }
+
+type RunnerFrameOf<Type extends RunnerFrame['type']> = Extract<RunnerFrame, { type: Type }>;
 
 interface Closed {
   readonly reason: string;

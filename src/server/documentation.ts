@@ -7,13 +7,18 @@ import { callOf, NEEDS, type Need } from '../access/permissions.ts';
 import { comparisonSummarySchema } from '../orchestrator/comparison-summary.ts';
 import { jsonValue } from '../orchestrator/suite.ts';
 import { summarySchema } from '../orchestrator/summary.ts';
+import { checkpointSchema } from './checkpoint-schemas.ts';
+import { checkpointReferenceSchema } from './evaluation-schemas.ts';
 import { problemSchema } from './problem.ts';
+import { plainlyNamed } from './schema-names.ts';
 
 /** Schemas that the document has once and refers to. */
 function namedSchemas(): z.core.$ZodRegistry<{ id: string }> {
   const registry = z.registry<{ id: string }>();
   registry.add(jsonValue, { id: 'Json' });
   registry.add(problemSchema, { id: 'Problem' });
+  registry.add(checkpointReferenceSchema, { id: 'CheckpointReference' });
+  registry.add(checkpointSchema, { id: 'Checkpoint' });
   registry.add(summarySchema, { id: 'Summary' });
   registry.add(comparisonSummarySchema, { id: 'ComparisonSummary' });
   return registry;
@@ -60,6 +65,7 @@ function withNeeds(transform: SwaggerTransform, takesTokens: boolean): SwaggerTr
 /** The OpenAPI document at /openapi.json, made of the schemas that requests are checked by, and a page to browse it at /docs. */
 export async function documentation(app: FastifyInstance, { version, takesTokens }: DocumentationOptions): Promise<void> {
   const schemaRegistry = namedSchemas();
+  const named = createJsonSchemaTransformObject({ schemaRegistry, zodToJsonConfig: CONVERSION });
   await app.register(swagger, {
     openapi: {
       openapi: '3.1.0',
@@ -79,7 +85,7 @@ export async function documentation(app: FastifyInstance, { version, takesTokens
       ...(takesTokens ? { components: { securitySchemes: { bearer: BEARER } } } : {}),
     },
     transform: withNeeds(createJsonSchemaTransform({ schemaRegistry, zodToJsonConfig: CONVERSION }), takesTokens),
-    transformObject: createJsonSchemaTransformObject({ schemaRegistry, zodToJsonConfig: CONVERSION }),
+    transformObject: (document) => plainlyNamed<ReturnType<typeof named>>(named(document)),
   });
   await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true, theme: { title: 'Muster' } });
   app.get('/openapi.json', { schema: { hide: true } }, () => app.swagger());

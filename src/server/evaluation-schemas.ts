@@ -8,13 +8,14 @@ import { runningFiguresSchema } from '../service/running-figures.ts';
 
 /** What callers send and get about evaluations: the only definition, from which validation, types and the OpenAPI document are made. */
 
-/** PostgreSQL cannot keep U+0000, and nobody means it. */
+/** PostgreSQL cannot keep U+0000, and nobody means it. Written so that the patterns of the OpenAPI document are understood by others than JavaScript. */
+const NO_NUL = String.raw`[^\u0000]`;
 const text = (most: number) =>
   z
     .string()
     .min(1)
     .max(most)
-    .regex(/^[^\0]*$/, 'expected text without NUL characters');
+    .regex(new RegExp(`^${NO_NUL}*$`), 'expected text without NUL characters');
 
 const runSchema = text(200).describe('the training run that it belongs to');
 const versionSchema = z.int().min(0).describe('how far the run had got: its training step');
@@ -28,7 +29,7 @@ export const checkpointReferenceSchema = z
       .string()
       .regex(/^(sha256:)?[0-9a-f]{64}$/, 'expected 64 lower-case hexadecimal digits')
       .exactOptional()
-      .describe('of a checkpoint that was uploaded'),
+      .describe('of a checkpoint that the server has, as `PUT /v1/checkpoints/{sha256}` brought it; with or without `sha256:`'),
     run: runSchema.exactOptional(),
     version: versionSchema.exactOptional(),
   })
@@ -38,7 +39,11 @@ export const checkpointReferenceSchema = z
     context.addIssue({ code: 'custom', message: 'expected either "uri" or "sha256"' });
     return z.NEVER;
   })
-  .describe('a checkpoint: where it is, or what it contains');
+  .meta({
+    description: 'a checkpoint: where it is (`uri`), or what it contains (`sha256`)',
+    // What the transformation above insists on.
+    oneOf: [{ required: ['uri'] }, { required: ['sha256'] }],
+  });
 
 const suiteReferenceSchema = z
   .union([z.string().regex(/^[\w.-]{1,64}$/, 'expected the name of a suite that the server has'), suiteSchema])
@@ -158,7 +163,7 @@ export const listQuerySchema = z.strictObject({
     .describe('one or several, with commas between'),
   label: z
     .string()
-    .regex(/^[\w.-]{1,64}=[^\0]{1,256}$/, 'expected NAME=VALUE')
+    .regex(new RegExp(String.raw`^[\w.-]{1,64}=${NO_NUL}{1,256}$`), 'expected NAME=VALUE')
     .exactOptional(),
   principal: text(63).exactOptional(),
   from: z.iso.datetime({ offset: true }).pipe(z.coerce.date()).exactOptional().describe('accepted at this time or later'),
@@ -197,6 +202,17 @@ export const textSchema = z.string();
 
 /** A stream of text: it is not checked while it flows. */
 export const textStreamSchema = z.custom<Readable>().meta({ type: 'string' });
+
+/** The same, as what each server-sent event is made of. */
+export const eventStreamSchema = z.custom<Readable>().meta({
+  type: 'object',
+  description: 'one event of the stream',
+  properties: {
+    id: { type: 'string', description: 'its sequence, without a gap' },
+    event: { enum: ['state', 'progress', 'verdict'] },
+    data: { type: 'string', contentMediaType: 'application/json', description: '{ sequence, type, at, data }' },
+  },
+});
 
 export const eventsQuerySchema = z.strictObject({
   after: wholeNumber.exactOptional().describe('sequence of the last event seen; as the header Last-Event-ID, which goes first'),

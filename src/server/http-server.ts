@@ -1,9 +1,10 @@
 import fastify, { type FastifyError, type FastifyInstance } from 'fastify';
 import type { Clock } from '../kernel/clock.ts';
-import { messageOf } from '../kernel/errors.ts';
+import { InputError, messageOf } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import type { CheckpointDesk } from '../service/checkpoint-desk.ts';
 import type { EvaluationService } from '../service/evaluation-service.ts';
+import { AllowedMethods } from './allowed-methods.ts';
 import { limitBodyTime } from './body-deadline.ts';
 import { documentation } from './documentation.ts';
 import { checkpointRoutes, isUpload } from './checkpoint-routes.ts';
@@ -11,8 +12,9 @@ import { cancelRoute, evaluationRoutes } from './evaluation-routes.ts';
 import { guard } from './guard.ts';
 import { identifyLocal, type Identify } from './identify.ts';
 import { operationRoutes, type Readiness } from './operation-routes.ts';
-import { problem, PROBLEM_TYPE, problemOf } from './problem.ts';
+import { PROBLEM_TYPE, problemOf } from './problem.ts';
 import { problemHeaders } from './problem-headers.ts';
+import { MethodNotAllowedError } from './refusals.ts';
 import { checkBySchemas, routeOf } from './schema-compilers.ts';
 import { episodeRoutes, eventRoutes } from './stream-routes.ts';
 import { submissionRoutes } from './submission-routes.ts';
@@ -51,10 +53,13 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
     forceCloseConnections: 'idle',
     routerOptions: { maxParamLength: 128 },
   });
+  const methods = new AllowedMethods();
+  methods.watch(app);
   checkBySchemas(app);
   handleErrors(app, log);
   limitBodyTime(app, clock, isUpload);
   await guard(app, { identify, requestsPerMinute });
+  refuseUnknown(app, methods);
   app.addHook('onResponse', async (request, reply) => {
     const fields = { request: request.id, call: routeOf(request), status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime) };
     log.debug(fields, 'answered');
@@ -86,12 +91,15 @@ function handleErrors(app: FastifyInstance, log: Log): void {
       .serializer(JSON.stringify)
       .send(document);
   });
-  app.setNotFoundHandler((request, reply) => {
-    const document = problem(
-      404,
-      'request.not-found',
-      `there is no ${request.method} ${request.url.split('?')[0]}; /docs lists what there is`,
-    );
-    return reply.code(404).type(PROBLEM_TYPE).serializer(JSON.stringify).send(document);
+}
+
+/** Before anything else is looked at: what a request brings to where there is nothing is of no interest. */
+function refuseUnknown(app: FastifyInstance, methods: AllowedMethods): void {
+  app.addHook('onRequest', async ({ is404, method, url }) => {
+    if (!is404) return;
+    const asked = `${method} ${url.split('?')[0]}`;
+    const allowed = methods.at(url);
+    if (allowed.length > 0) throw new MethodNotAllowedError(asked, allowed);
+    throw new InputError('request.not-found', `there is no ${asked}; /docs lists what there is`);
   });
 }

@@ -1,6 +1,6 @@
 import { QuotaError } from '../access/quota-error.ts';
 import { UploadOffsetError } from '../policy-distribution/uploads.ts';
-import { TooManyRequestsError, UnauthenticatedError } from './refusals.ts';
+import { MethodNotAllowedError, TooManyRequestsError, UnauthenticatedError } from './refusals.ts';
 
 /** In seconds: what a restart takes, about. */
 const RETRY_UNAVAILABLE = '5';
@@ -10,6 +10,7 @@ export const UPLOAD_OFFSET = 'upload-offset';
 /** What programs go by, besides the problem itself. @param status of the answer. */
 export function problemHeaders(error: unknown, status: number): Readonly<Record<string, string>> {
   if (error instanceof UnauthenticatedError) return { 'www-authenticate': 'Bearer realm="muster"' };
+  if (error instanceof MethodNotAllowedError) return { allow: error.allowed.join(', ') };
   if (error instanceof UploadOffsetError) return { [UPLOAD_OFFSET]: String(error.received) };
   if (error instanceof QuotaError || error instanceof TooManyRequestsError)
     return error.retryAfterSeconds === undefined ? {} : { 'retry-after': String(error.retryAfterSeconds) };

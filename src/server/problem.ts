@@ -4,7 +4,15 @@ import { InputError, MusterError } from '../kernel/errors.ts';
 import { UploadOffsetError } from '../policy-distribution/uploads.ts';
 import type { Problem } from '../written/problems.ts';
 import { pathText } from '../written/path.ts';
-import { ForbiddenError, TooManyRequestsError, UnauthenticatedError } from './refusals.ts';
+import { ForbiddenError, MethodNotAllowedError, TooManyRequestsError, UnauthenticatedError } from './refusals.ts';
+
+const fieldProblemSchema = z.strictObject({
+  field: z.string().describe('where in the request: body.suite.reward.bounds'),
+  detail: z.string().describe('what was wrong, in words'),
+  expected: z.string().optional().describe('what should stand there, where it can be said by itself: a whole number from 1 on'),
+});
+
+export type FieldProblem = z.infer<typeof fieldProblemSchema>;
 
 /** RFC 9457: what went wrong, for programs (`code`) and people (`detail`). */
 export const problemSchema = z
@@ -14,10 +22,7 @@ export const problemSchema = z
     status: z.int(),
     code: z.string().describe('stable, for programs'),
     detail: z.string().describe('what was wrong, what was expected and what to do'),
-    errors: z
-      .array(z.strictObject({ field: z.string().describe('where in the request: body.suite.reward.bounds'), detail: z.string() }))
-      .optional()
-      .describe('each field that is wrong'),
+    errors: z.array(fieldProblemSchema).optional().describe('each field that is wrong'),
   })
   .describe('Problem');
 
@@ -68,7 +73,11 @@ const FASTIFY_CODES: Readonly<Record<string, string>> = {
 /** Of anything that was thrown. What a defect was is for the log, not for callers. */
 export function problemOf(error: unknown): ProblemDocument {
   if (error instanceof RequestInvalidError) {
-    const errors = error.problems.map(({ path, text }) => ({ field: pathText(path), detail: text }));
+    const errors = error.problems.map(({ path, text, expected }) => ({
+      field: pathText(path),
+      detail: text,
+      ...(expected === undefined ? {} : { expected }),
+    }));
     return { ...problem(400, error.code, error.message), errors };
   }
   if (error instanceof MusterError) return problem(statusOf(error), error.code, error.message);
@@ -96,6 +105,7 @@ function statusOfRefusal(error: MusterError): number {
   if (error instanceof UnauthenticatedError) return 401;
   if (error instanceof ForbiddenError) return 403;
   if (error instanceof QuotaError || error instanceof TooManyRequestsError) return 429;
+  if (error instanceof MethodNotAllowedError) return 405;
   if (error instanceof UploadOffsetError) return 409;
   const { code } = error;
   if (code.endsWith('.not-found')) return 404;

@@ -8,6 +8,16 @@ export class UnauthenticatedError extends InputError {}
 /** Whoever speaks may not do this: `access.forbidden`, `access.stranger`, `access.no-such-call`. */
 export class ForbiddenError extends InputError {}
 
+/** `request.method`: the path takes others. */
+export class MethodNotAllowedError extends InputError {
+  readonly allowed: readonly string[];
+
+  constructor(asked: string, allowed: readonly string[]) {
+    super('request.method', `there is no ${asked}; it takes ${allowed.join(', ')}`);
+    this.allowed = allowed;
+  }
+}
+
 /** `request.too-many` */
 export class TooManyRequestsError extends InputError {
   readonly retryAfterSeconds: number;

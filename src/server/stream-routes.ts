@@ -8,7 +8,7 @@ import { orderOf } from '../service/evaluation-order.ts';
 import type { EvaluationService } from '../service/evaluation-service.ts';
 import { isOver } from '../service/is-over.ts';
 import { checkpointOfArm, episodeStream } from './episode-stream.ts';
-import { episodesQuerySchema, eventsQuerySchema, idParamsSchema, textStreamSchema } from './evaluation-schemas.ts';
+import { episodesQuerySchema, eventsQuerySchema, eventStreamSchema, idParamsSchema, textStreamSchema } from './evaluation-schemas.ts';
 import { eventStream } from './event-stream.ts';
 import { foundEvaluation } from './found-evaluation.ts';
 import { goneSignal } from './gone-signal.ts';
@@ -37,7 +37,7 @@ export function eventRoutes(instance: FastifyInstance, { service, clock }: Strea
             .optional(),
         }),
         response: {
-          200: { description: 'events', content: { 'text/event-stream': { schema: textStreamSchema } } },
+          200: { description: 'events', content: { 'text/event-stream': { schema: eventStreamSchema } } },
           204: z.undefined().describe('it is over, and the last event was seen'),
           ...PROBLEMS,
         },

@@ -14,19 +14,23 @@ export interface CheckpointKeeperOptions {
   readonly clock: Clock;
   readonly log: Log;
   /** For the files of all checkpoints together; undefined for no bound. */
-  readonly maxBytes: number | undefined;
+  readonly maxBytes: () => number | undefined;
 }
 
 /** What was used within the last hour stays anyway. */
 const EVERY_MILLISECONDS = 3_600_000;
 const EVALUATIONS_AT_A_TIME = 200;
 
-/** Makes room, every hour: removes uploads that nobody goes on with, and beyond the bound the checkpoints that were least recently used. */
+/**
+ * Makes room, every hour: removes uploads that nobody goes on with, keeps as deltas what is not in use, and removes beyond the bound the checkpoints
+ * that were least recently used.
+ */
 export class CheckpointKeeper {
   readonly #options: CheckpointKeeperOptions;
   #isOpen = false;
   #timer: Disposable | undefined;
   #keeping: Promise<void> = Promise.resolve();
+  readonly #closing = new AbortController();
 
   constructor(options: CheckpointKeeperOptions) {
     this.#options = options;
@@ -41,6 +45,7 @@ export class CheckpointKeeper {
 
   async close(): Promise<void> {
     this.#isOpen = false;
+    this.#closing.abort();
     this.#timer?.[Symbol.dispose]();
     await this.#keeping;
   }
@@ -50,10 +55,14 @@ export class CheckpointKeeper {
     try {
       const swept = await uploads.sweep();
       const needed = await this.#needed();
-      const { forgotten, removed, bytes } = await checkpoints.retain({ maxBytes, isNeeded: (digest) => needed.has(digest) });
+      const isNeeded = (digest: Digest): boolean => needed.has(digest);
+      const retention = { maxBytes: maxBytes(), isNeeded };
+      const { forgotten, removed, packed, bytes } = await checkpoints.retain(retention, this.#closing.signal);
       for (const digest of removed) await store.usage.creditCheckpoint(digest);
-      if (swept + bytes > 0) log.info({ uploads: swept, checkpoints: forgotten.length, bytes }, 'made room for checkpoints');
+      if (swept + bytes > 0)
+        log.info({ uploads: swept, checkpoints: forgotten.length, packed: packed.length, bytes }, 'made room for checkpoints');
     } catch (error) {
+      if (this.#closing.signal.aborted) return;
       log.warn({ error: messageOf(error) }, 'no room could be made for checkpoints');
     }
   }

@@ -28,6 +28,11 @@ export class EpisodeBounds {
     return episodesAllowed(this.#quotaOf(principal), elsewhere, wanted);
   }
 
+  /** Quotas are others by now. */
+  changed(): void {
+    for (const onRoom of this.#pools) onRoom();
+  }
+
   taken(principal: string): void {
     this.#played.set(principal, (this.#played.get(principal) ?? 0) + 1);
   }

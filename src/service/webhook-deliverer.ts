@@ -14,8 +14,8 @@ export interface WebhookSender {
 export interface DelivererOptions {
   readonly outbox: WebhookOutbox;
   readonly sender: WebhookSender;
-  /** Undefined: nothing is delivered. */
-  readonly secret: string | undefined;
+  /** Asked for each delivery. Undefined: nothing is delivered. */
+  readonly secret: () => string | undefined;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -51,13 +51,13 @@ export class WebhookDeliverer {
   }
 
   open(): void {
-    this.#isOpen = this.#options.secret !== undefined;
+    this.#isOpen = true;
     this.look();
   }
 
   /** There may be something to deliver. */
   look(): void {
-    if (!this.#isOpen) return;
+    if (!this.#isOpen || this.#options.secret() === undefined) return;
     if (this.#looking) {
       this.#isToLookAgain = true;
       return;
@@ -120,11 +120,11 @@ export class WebhookDeliverer {
   }
 
   async #failureOf(delivery: WebhookDelivery): Promise<{ readonly text: string; readonly isFinal: boolean } | undefined> {
-    const { sender, clock, secret = '' } = this.#options;
+    const { sender, clock, secret } = this.#options;
     const body = JSON.stringify(delivery.body);
     const late = (): Error => new InfrastructureError('webhook.late', `no answer within ${ANSWER_MILLISECONDS / 1000} s`);
     using deadline = new Deadline(clock, ANSWER_MILLISECONDS, late, this.#closing.signal);
-    const headers = signedHeaders(String(delivery.id), Math.floor(clock.date().getTime() / 1000), body, secret);
+    const headers = signedHeaders(String(delivery.id), Math.floor(clock.date().getTime() / 1000), body, secret() ?? '');
     try {
       const status = await sender.post(delivery.url, headers, body, deadline.signal);
       if (status >= 200 && status < 300) return undefined;

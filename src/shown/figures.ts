@@ -45,3 +45,12 @@ function groupThousands(text: string): string {
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
+
+const BYTE_UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
+
+/** `512 B`, `1.5 MiB`, `120 GiB` */
+export function formatBytes(bytes: number): string {
+  const power = bytes < 1 ? 0 : Math.min(BYTE_UNITS.length - 1, Math.floor(Math.log2(bytes) / 10));
+  const amount = bytes / 1024 ** power;
+  return `${power === 0 || amount >= 99.95 ? groupThousands(amount.toFixed(0)) : amount.toFixed(1)} ${BYTE_UNITS[power]}`;
+}

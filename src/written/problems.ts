@@ -8,6 +8,8 @@ export interface Problem {
   readonly path: SettingPath;
   /** `expected a number, got "many"` */
   readonly text: string;
+  /** What should stand there, by itself: `a number`. Left out where there is no saying. */
+  readonly expected?: string;
   /** Nothing stands at the path: in a layer that need not be whole, that is no problem. */
   readonly isAbsence: boolean;
 }
@@ -29,11 +31,11 @@ function problemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: KnownSe
   }
   if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(path, key, known));
   const found = valueAt(value, path);
-  if (found === undefined) return [{ path, text: 'is missing', isAbsence: true }];
-  const expected = issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message;
-  return [
-    { path, text: `${withoutPreamble(expected)}, got ${shown(issue.code === 'invalid_key' ? path.at(-1) : found)}`, isAbsence: false },
-  ];
+  const message = withoutPreamble(issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message);
+  const expected = /^expected (?<what>.+)$/s.exec(message)?.groups?.['what'];
+  const problem = { path, ...(expected === undefined ? {} : { expected }) };
+  if (found === undefined) return [{ ...problem, text: 'is missing', isAbsence: true }];
+  return [{ ...problem, text: `${message}, got ${shown(issue.code === 'invalid_key' ? path.at(-1) : found)}`, isAbsence: false }];
 }
 
 /**
@@ -49,9 +51,15 @@ function closestForm(forms: readonly (readonly z.core.$ZodIssue[])[]): readonly 
 
 function unknownKey(path: SettingPath, key: string, known: KnownSettings): Problem {
   const names = known.keysAt(path);
-  const expected = names.length === 0 ? '' : `; expected one of ${names.join(', ')}`;
   const suggestion = didYouMean(key, names);
-  return { path: [...path, key], text: `unknown key${suggestion === '' ? expected : suggestion}`, isAbsence: false };
+  if (names.length === 0) return { path: [...path, key], text: `unknown key${suggestion}`, isAbsence: false };
+  const expected = `one of ${names.join(', ')}`;
+  return {
+    path: [...path, key],
+    text: `unknown key${suggestion === '' ? `; expected ${expected}` : suggestion}`,
+    expected,
+    isAbsence: false,
+  };
 }
 
 /** Zod opens with what kind of wrong it is and closes with what it got; the value itself says more. */

@@ -21,6 +21,7 @@ const EXPECTED: Readonly<Record<Call, readonly [Answer, Answer, Answer, Answer]>
   'GET /v1/evaluations/{id}/episodes': ['-', 'yes', 'yes', 'yes'],
   'DELETE /v1/evaluations/{id}': ['-', 'no', 'own', 'yes'],
   'POST /v1/comparisons': ['-', 'no', 'yes', 'yes'],
+  'GET /v1/suites/{name}': ['-', 'yes', 'yes', 'yes'],
   'GET /v1/pools': ['-', 'yes', 'yes', 'yes'],
   'PATCH /v1/pools/{name}': ['-', 'no', 'no', 'yes'],
   'GET /v1/tokens': ['-', 'no', 'no', 'yes'],

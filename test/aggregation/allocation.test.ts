@@ -184,3 +184,13 @@ test('only what is decided and not yet done with can be asked for', () => {
 test('weights are positive', () => {
   for (const weights of [[], [1, 0], [1, -1], [1, Number.NaN], [1, Infinity]]) expect(() => allocationOf(weights)).toThrow(RangeError);
 });
+
+test('indices that are sent out together are decided together', () => {
+  for (const playedTogether of [1, 7, 64, 1000]) {
+    const allocation = new Allocation({ weights: [1, 2], bounds: unit, halfWidth: 0.01, playedTogether });
+    for (let index = 0; index < 5000; index += 1) {
+      expect(allocation.decidedUpTo % playedTogether).toBe(0);
+      allocation.fold(index % 2, played(index, index % 2));
+    }
+  }
+});

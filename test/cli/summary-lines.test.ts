@@ -11,6 +11,7 @@ const OFFICIAL: Summary['official'] = {
   checkpoint: { digest: CHECKPOINT },
   stop: { rule: 'certified', halfWidth: 0.01, confidence: 0.95 },
   allocation: 'proportional',
+  play: { mode: 'single' },
   budgetEpisodes: null,
   episodes: 1234,
   resolved: 1234,

@@ -5,19 +5,19 @@ import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/python-template.
 
 /** The runner's process in one sandbox, as the host sees it. */
 export class RunnerInside {
-  readonly #pid: number;
+  readonly pid: number;
 
   constructor(pid: number) {
-    this.#pid = pid;
+    this.pid = pid;
   }
 
   /** Whether an environment in it has come to the closed gate (suites/environments/gates.py). */
   async isAt(gate: string): Promise<boolean> {
-    return exists(`/proc/${this.#pid}/root/tmp/at-${gate}`);
+    return exists(`/proc/${this.pid}/root/tmp/at-${gate}`);
   }
 
   kill(): void {
-    killProcess(this.#pid);
+    killProcess(this.pid);
   }
 }
 

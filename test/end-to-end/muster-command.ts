@@ -9,9 +9,11 @@ export interface MusterCommandOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Put before the command: `unshare -m`, say. */
   readonly under?: readonly string[];
+  /** One that runs for longer is ended, so that nothing of it outlives whoever started it. */
+  readonly deadlineMs?: number;
 }
 
-/** No run of the tests takes a quarter of it; one that hangs is ended, so that nothing of it outlives its test. */
+/** No run of the tests takes a quarter of it. */
 const DEADLINE_MS = 50_000;
 
 /** `./muster` as a shell starts it from a terminal: in a process group of its own, with nothing of this process's environment that Muster heeds. */
@@ -23,7 +25,7 @@ export class MusterCommand implements AsyncDisposable {
   stdout = '';
   stderr = '';
 
-  constructor(command: readonly string[], { environment = {}, under = [] }: MusterCommandOptions) {
+  constructor(command: readonly string[], { environment = {}, under = [], deadlineMs = DEADLINE_MS }: MusterCommandOptions) {
     const [program = '', ...args] = [...under, ...command];
     const { PATH = '', HOME = '/' } = process.env;
     const child = spawn(program, args, {
@@ -37,7 +39,7 @@ export class MusterCommand implements AsyncDisposable {
     if (child.pid === undefined) throw new Error(`${program} could not be started`);
     this.pid = child.pid;
     this.#process = child;
-    this.#deadline = setTimeout(() => this.signalGroup('SIGKILL'), DEADLINE_MS);
+    this.#deadline = setTimeout(() => this.signalGroup('SIGKILL'), deadlineMs);
     this.ended = this.#end();
   }
 

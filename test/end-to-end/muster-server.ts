@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { evaluationSchema, type EvaluationResource } from '../../src/server/evaluation-schemas.ts';
-import type { MusterCommand } from './muster-command.ts';
+import type { MusterCommand, MusterCommandOptions } from './muster-command.ts';
 import type { Stage } from './stage.ts';
 
 const episodeSchema = z.looseObject({ index: z.int() });
@@ -17,8 +17,8 @@ export class MusterServer {
     this.url = url;
   }
 
-  static async start(stage: Stage, config: string): Promise<MusterServer> {
-    const command = stage.start(['serve', '--config', config]);
+  static async start(stage: Stage, config: string, options: MusterCommandOptions = {}): Promise<MusterServer> {
+    const command = stage.start(['serve', '--config', config], options);
     await command.until('it listens', () => command.stderr.includes('listening on'));
     const [, url] = /listening on (http:\S+?);/.exec(command.stderr) ?? [];
     if (url === undefined) throw new Error(`no address in: ${command.stderr}`);

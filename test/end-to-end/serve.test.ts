@@ -1,7 +1,10 @@
 import { createHmac } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { z } from 'zod';
 import { summarySchema } from '../../src/orchestrator/summary.ts';
+import { sha256 } from '../support/upload-scene.ts';
 import { MusterServer, suiteOf } from './muster-server.ts';
 import { CARTPOLE, LATE, SOURCES, Stage } from './stage.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';
@@ -128,12 +131,15 @@ describe('muster serve', () => {
 });
 
 describe('the commands that speak to a server', () => {
-  it('submit, watch, list and cancel evaluations, and scale pools', async () => {
+  it('bring a checkpoint, submit, watch, list and cancel evaluations, and scale pools', async () => {
     await using stage = await Stage.open();
-    const server = await MusterServer.start(stage, await configOf(stage));
+    // Callers may name no path of the server's machine: what they evaluate is sent.
+    const server = await MusterServer.start(stage, await stage.write('plain.json', { server: { port: 0 }, pool: { max: 2 } }));
     const at = ['--server', server.url];
     const submitted = await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', '--run', 'r', '--step', '7', ...at]);
     expect(submitted).toMatchObject({ exitCode: 0, stderr: '' });
+    const digest = sha256(await readFile(LATE));
+    expect((await fetch(`${server.url}/v1/checkpoints/${digest}`, { method: 'HEAD' })).status).toBe(200);
     const id = submitted.stdout.trim();
     const watched = await stage.run(['watch', id, ...at]);
     expect(watched.exitCode).toBe(0);
@@ -144,6 +150,37 @@ describe('the commands that speak to a server', () => {
     const refused = await stage.run(['submit', 'no-such-suite', '-c', LATE, ...at]);
     expect(refused).toMatchObject({ exitCode: 2, stdout: '' });
     expect(refused.stderr).toContain('the server has no suite "no-such-suite"');
+    server.command.signal('SIGTERM');
+    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
+  });
+
+  it('evaluate a batch, which is interrupted, goes on, and is found again', async () => {
+    await using stage = await Stage.open();
+    const server = await MusterServer.start(stage, await stage.write('plain.json', { server: { port: 0 }, pool: { max: 2 } }));
+    const batch = await stage.write('batch.json', {
+      suites: [CARTPOLE],
+      checkpoints: [{ files: LATE.replace('late', '*a*'), labelled: '{run}.safetensors' }],
+      stop: { rule: 'fixed', episodes: 40 },
+    });
+    const args = ['submit', '--batch', batch, '--server', server.url];
+    const interrupted = stage.start(args);
+    const labelled = async (): Promise<readonly unknown[]> => {
+      const answer = await fetch(`${server.url}/v1/evaluations?label=batch=batch`);
+      return z.looseObject({ items: z.array(z.unknown()) }).parse(await answer.json()).items;
+    };
+    await server.command.until('one is submitted', async () => (await labelled()).length > 0);
+    interrupted.signal('SIGINT');
+    const { exitCode, stderr } = await interrupted.ended;
+    expect([exitCode, stderr]).toEqual([130, expect.stringContaining(`the same command goes on: muster submit --batch ${batch}`)]);
+    const first = await stage.run(args);
+    expect(first).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/early\.safetensors .* finished +40 +\d[^]*late\.safetensors/),
+    });
+    const again = await stage.run([...args, '--json']);
+    const document = z.looseObject({ complete: z.literal(true), evaluations: z.array(z.looseObject({})) }).parse(JSON.parse(again.stdout));
+    expect(document.evaluations).toMatchObject([{ evaluation: { run: 'early' } }, { evaluation: { run: 'late' } }]);
+    expect(await labelled()).toHaveLength(2);
     server.command.signal('SIGTERM');
     expect(await server.command.ended).toMatchObject({ exitCode: 0 });
   });

@@ -1,10 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseEpisodeIndex } from '../../src/kernel/ids.ts';
+import { Block } from '../../src/orchestrator/block.ts';
 import { Flights, type Flight } from '../../src/orchestrator/flights.ts';
 
 const flight = (index: number, copies = 1): Flight => ({
-  episode: { index: parseEpisodeIndex(index), task: 0, environmentSeed: 0, policySeed: 0 },
+  block: new Block(index, [{ index: parseEpisodeIndex(index), task: 0, environmentSeed: 0, policySeed: 0 }]),
   since: 0,
   behind: 0,
   copies,
@@ -13,7 +14,7 @@ const flight = (index: number, copies = 1): Flight => ({
 /** Spreads the indices over more than the slots that there are at first. */
 const STRIDE = 9;
 
-it('episodes in flight are found by their index, whatever is added and removed in whatever order', () => {
+it('blocks in flight are found by their number, whatever is added and removed in whatever order', () => {
   const step = fc.record({
     isAdding: fc.boolean(),
     index: fc.nat({ max: 500 }).map((position) => position * STRIDE),
@@ -36,8 +37,8 @@ it('episodes in flight are found by their index, whatever is added and removed i
         expect(flights.get(index)).toBe(model.get(index));
       }
       for (let index = 0; index <= 500 * STRIDE; index += 1) expect(flights.get(index)).toBe(model.get(index));
-      const singles = [...model.values()].filter((one) => one.copies === 1).map((one) => one.episode.index);
-      expect(flights.firstSingle()?.episode.index).toBe(singles.length === 0 ? undefined : Math.min(...singles));
+      const singles = [...model.values()].filter((one) => one.copies === 1).map((one) => one.block.number);
+      expect(flights.firstSingle()?.block.number).toBe(singles.length === 0 ? undefined : Math.min(...singles));
     }),
   );
 });

@@ -2,17 +2,24 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { rangeSize, type RangeSituation } from '../../src/orchestrator/range-size.ts';
 
-const usual: RangeSituation = { available: 100_000, sandboxes: 8, episodeMilliseconds: 1, rangeMilliseconds: 100, outstanding: 0 };
+const usual: RangeSituation = {
+  available: 100_000,
+  sandboxes: 8,
+  blockMilliseconds: 1,
+  rangeMilliseconds: 100,
+  outstanding: 0,
+  most: 4096,
+};
 
 describe('how many episodes travel together', () => {
   it('as many as keep a runner busy for the range time', () => {
     expect(rangeSize(usual)).toBe(100);
-    expect(rangeSize({ ...usual, episodeMilliseconds: 20 })).toBe(5);
-    expect(rangeSize({ ...usual, episodeMilliseconds: 5000 })).toBe(1);
+    expect(rangeSize({ ...usual, blockMilliseconds: 20 })).toBe(5);
+    expect(rangeSize({ ...usual, blockMilliseconds: 5000 })).toBe(1);
   });
 
   it('a single one while nobody knows how long an episode takes', () => {
-    expect(rangeSize({ ...usual, episodeMilliseconds: undefined })).toBe(1);
+    expect(rangeSize({ ...usual, blockMilliseconds: undefined })).toBe(1);
   });
 
   it('single ones at the tail, so that no runner sits on a heap while others idle', () => {
@@ -33,9 +40,10 @@ describe('how many episodes travel together', () => {
         fc.record({
           available: fc.nat({ max: 1e6 }),
           sandboxes: fc.integer({ min: 1, max: 5000 }),
-          episodeMilliseconds: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true }), { nil: undefined }),
+          blockMilliseconds: fc.option(fc.double({ min: 0, max: 1e6, noNaN: true }), { nil: undefined }),
           rangeMilliseconds: fc.integer({ min: 1, max: 10_000 }),
           outstanding: fc.nat({ max: 2 }),
+          most: fc.integer({ min: 1, max: 4096 }),
         }),
         (situation) => {
           const size = rangeSize(situation);

@@ -52,6 +52,26 @@ describe('a suite', () => {
     for (const change of decisive) expect(define({ ...minimal, ...change }).digest).not.toBe(digest);
   });
 
+  it('that is played one episode after the other has the digest of one that says nothing of how it is played', () => {
+    const digest = 'sha256:75e0e7628d582a2b6628136d95d72b6d2b09966bf76022ee24764b800b36bd66';
+    for (const change of [{}, { play: 'single' }, { play: { mode: 'single' } }])
+      expect(define({ ...minimal, ...change }).digest).toBe(digest);
+  });
+
+  it('that is played in blocks has another digest for every width and block', () => {
+    const plays = [
+      'single',
+      { mode: 'lockstep', width: 8 },
+      { mode: 'lockstep', width: 16 },
+      { mode: 'lockstep', width: 8, block: 16 },
+      { mode: 'vector', width: 8 },
+      { mode: 'vector', width: 16 },
+    ];
+    expect(new Set(plays.map((play) => define({ ...minimal, play }).digest)).size).toBe(plays.length);
+    const spelledOut = { mode: 'lockstep', width: 8, block: 32 };
+    expect(define({ ...minimal, play: spelledOut }).digest).toBe(define({ ...minimal, play: { mode: 'lockstep', width: 8 } }).digest);
+  });
+
   it('carries what counts as a success, or that nothing does', () => {
     expect(define(minimal).success).toBeUndefined();
     expect(define({ ...minimal, success: { threshold: 475, k: [5, 1] } }).success).toEqual({ threshold: 475, k: [1, 5] });
@@ -161,6 +181,28 @@ describe('a suite is refused, with the path and what was expected, when', () => 
       /allocation: expected "proportional", got "adaptive"/,
     ],
     ['the allocation is unknown', { ...minimal, allocation: 'neyman' }, /allocation: .*"adaptive"/],
+    ['blocks have no rows', { ...minimal, play: { mode: 'lockstep', width: 0 } }, /play\.width: expected number to be >=1, got 0/],
+    [
+      'blocks have too many rows',
+      { ...minimal, play: { mode: 'vector', width: 4097 } },
+      /play\.width: expected number to be <=4096, got 4097/,
+    ],
+    ['blocks have rows of nobody says what width', { ...minimal, play: { mode: 'vector' } }, /play\.width: is missing/],
+    [
+      'it names a way of playing alone',
+      { ...minimal, play: 'lockstep' },
+      /play: expected single, or a mode with its width such as \{ mode: lockstep, width: 32 \}, got "lockstep"/,
+    ],
+    [
+      'a block has fewer episodes than rows',
+      { ...minimal, play: { mode: 'lockstep', width: 8, block: 7 } },
+      /play\.block: expected at least as many episodes as the width has rows, got 7/,
+    ],
+    [
+      'a block of the vector form is to have more episodes than rows',
+      { ...minimal, play: { mode: 'vector', width: 8, block: 16 } },
+      /play\.block: expected nothing: with "vector" a block has one episode for each row, got 16/,
+    ],
     [
       'two tasks share a name',
       {

@@ -65,9 +65,10 @@ describe('checkpoints beyond what may be kept', () => {
     const [a, b, c] = [await scene.unused('a'), await scene.unused('b'), await scene.unused('c')];
     await scene.store.find(a.digest);
     scene.clock.skip(2 * HOUR);
-    expect(await scene.store.retain({ maxBytes: 200, isNeeded: nobody })).toEqual({
+    expect(await scene.store.retain({ maxBytes: 200, isNeeded: nobody }, signal)).toEqual({
       forgotten: [b.digest],
       removed: [b.digest],
+      packed: [],
       bytes: 100,
     });
     expect(await scene.store.find(b.digest)).toBeUndefined();
@@ -81,11 +82,11 @@ describe('checkpoints beyond what may be kept', () => {
     const held = await scene.store.hold(a.digest);
     expect(held?.checkpoint).toEqual(a);
     scene.clock.skip(48 * HOUR);
-    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).forgotten).toEqual([b.digest]);
+    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([b.digest]);
     await held?.[Symbol.asyncDispose]();
-    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).forgotten).toEqual([]);
+    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
     scene.clock.skip(2 * HOUR);
-    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).forgotten).toEqual([a.digest]);
+    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([a.digest]);
     expect(await scene.store.hold(a.digest)).toBeUndefined();
     expect(await readdir(join(scene.scratch.path, 'store/holds'))).toEqual([]);
   });
@@ -97,19 +98,20 @@ describe('checkpoints beyond what may be kept', () => {
     const ended = once(holder, 'exit');
     await once(holder.stdout, 'data');
     scene.clock.skip(20 * HOUR);
-    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).forgotten).toEqual([]);
+    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
     holder.kill('SIGKILL');
     await ended;
-    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).forgotten).toEqual([a.digest]);
+    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([a.digest]);
   });
 
   it('stay while somebody will need them, or has just brought them', async () => {
     await using scene = await Scene.open();
     const a = await scene.unused('a');
     await scene.add('b');
-    expect(await scene.store.retain({ maxBytes: 0, isNeeded: (digest) => digest === a.digest })).toEqual({
+    expect(await scene.store.retain({ maxBytes: 0, isNeeded: (digest) => digest === a.digest }, signal)).toEqual({
       forgotten: [],
       removed: [],
+      packed: [],
       bytes: 0,
     });
   });
@@ -117,7 +119,12 @@ describe('checkpoints beyond what may be kept', () => {
   it('stay when there is no bound', async () => {
     await using scene = await Scene.open();
     await scene.unused('a');
-    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody })).toEqual({ forgotten: [], removed: [], bytes: 0 });
+    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody }, signal)).toEqual({
+      forgotten: [],
+      removed: [],
+      packed: [],
+      bytes: 0,
+    });
   });
 
   it('leave a file to another checkpoint that has it, too', async () => {
@@ -126,7 +133,12 @@ describe('checkpoints beyond what may be kept', () => {
     await scene.scratch.put('both/a.bin', 'a'.padEnd(100, '.'));
     await scene.scratch.put('both/more.bin', 'more');
     const both = await scene.store.add(filesystemSource, join(scene.scratch.path, 'both'), signal);
-    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).toEqual({ forgotten: [a.digest], removed: [], bytes: 0 });
+    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).toEqual({
+      forgotten: [a.digest],
+      removed: [],
+      packed: [],
+      bytes: 0,
+    });
     expect(await scene.store.find(both.digest)).toEqual(both);
   });
 
@@ -135,16 +147,26 @@ describe('checkpoints beyond what may be kept', () => {
     const a = await scene.unused('a');
     const inside = join(scene.scratch.path, 'inbox');
     await link(a.files[0]?.hostPath ?? '', inside);
-    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody })).toEqual({ forgotten: [a.digest], removed: [], bytes: 0 });
+    expect(await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).toEqual({
+      forgotten: [a.digest],
+      removed: [],
+      packed: [],
+      bytes: 0,
+    });
     expect(await scene.objects()).toHaveLength(1);
     await rm(inside);
-    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody })).toEqual({ forgotten: [], removed: [a.digest], bytes: 100 });
+    expect(await scene.store.retain({ maxBytes: undefined, isNeeded: nobody }, signal)).toEqual({
+      forgotten: [],
+      removed: [a.digest],
+      packed: [],
+      bytes: 100,
+    });
   });
 
   it('can be brought again', async () => {
     await using scene = await Scene.open();
     const a = await scene.unused('a');
-    await scene.store.retain({ maxBytes: 0, isNeeded: nobody });
+    await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal);
     expect(await scene.add('a')).toEqual(a);
     expect(await scene.store.find(a.digest)).toEqual(a);
   });
@@ -173,7 +195,12 @@ describe('a checkpoint that is looked for', () => {
 });
 
 describe('what is to be forgotten', () => {
-  const file = fc.record({ digest: fc.constantFrom('f1', 'f2', 'f3', 'f4', 'f5').map(digestOf), size: fc.constant(10) });
+  const file = fc.record({
+    digest: fc.constantFrom('f1', 'f2', 'f3', 'f4', 'f5').map(digestOf),
+    size: fc.constant(10),
+    path: fc.constant('a.bin'),
+  });
+  const contents = new Map(['f1', 'f2', 'f3', 'f4', 'f5'].map((name) => [digestOf(name), { bytes: 10, base: undefined }]));
   const kept: fc.Arbitrary<Kept[]> = fc
     .array(fc.record({ files: fc.array(file, { minLength: 1, maxLength: 4 }), usedMs: fc.nat(20), isNeeded: fc.boolean() }), {
       maxLength: 8,
@@ -184,7 +211,7 @@ describe('what is to be forgotten', () => {
   it('lets the rest fit, unless what is needed does not', () => {
     fc.assert(
       fc.property(kept, fc.nat(60), (all, maxBytes) => {
-        const gone = new Set<Digest>(toForget(all, maxBytes));
+        const gone = new Set<Digest>(toForget(all, contents, maxBytes));
         const left = all.filter(({ digest }) => !gone.has(digest));
         const fits = bytesOf(left) <= maxBytes;
         expect(fits || left.every(({ isNeeded }) => isNeeded)).toBe(true);
@@ -196,7 +223,7 @@ describe('what is to be forgotten', () => {
   it('is older than all that stays, and all of it had to go', () => {
     fc.assert(
       fc.property(kept, fc.nat(60), (all, maxBytes) => {
-        const gone = toForget(all, maxBytes);
+        const gone = toForget(all, contents, maxBytes);
         const left = all.filter(({ digest, isNeeded }) => !isNeeded && !gone.includes(digest));
         const used = (digest: Digest): number => all.find((one) => one.digest === digest)?.usedMs ?? Number.NaN;
         for (const digest of gone) expect(left.every(({ usedMs }) => usedMs >= used(digest))).toBe(true);

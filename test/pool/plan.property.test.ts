@@ -34,6 +34,7 @@ const KINDS = [
   'ready',
   'ready',
   'fail',
+  'busy',
   'die',
   'answer',
   'bury',
@@ -67,7 +68,9 @@ function happen(world: SimulatedWorld, { kind, which, amount }: Happening): void
       world.now += amount;
       return;
     case 'made':
-      return pick(world.inState('creating')).forEach((place) => world.move(place, { kind: 'warming' }));
+      return pick(world.inState('creating')).forEach((place) => world.made(place));
+    case 'busy':
+      return pick(world.inState('creating')).forEach((place) => world.refuse(place, amount));
     case 'ready':
       return pick(world.inState('warming')).forEach((place) => world.makeIdle(place));
     case 'fail':

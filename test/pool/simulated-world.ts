@@ -60,6 +60,17 @@ export class SimulatedWorld {
     this.move(place, { kind: 'idle', since: this.now, heardAt: this.now, pingedAt: undefined }, episodes);
   }
 
+  made(place: Place): void {
+    this.#creation.made(this.now);
+    this.move(place, { kind: 'warming' });
+  }
+
+  /** The provider's service takes no more creations. */
+  refuse(place: Place, retryAfterMs?: number): void {
+    this.#creation.refused(place.beganAt, new Error('busy'), this.now, retryAfterMs);
+    this.move(place, { kind: 'destroying', reason: 'refused' });
+  }
+
   fail(place: Place): void {
     this.#creation.failed(place.beganAt, new Error('no'), this.now);
     this.move(place, { kind: 'destroying', reason: 'failed' });
@@ -81,7 +92,7 @@ export class SimulatedWorld {
   /** Everything outside goes well: what comes gets ready, what is leased is released, what is destroyed is gone; then time passes. */
   goWell(): void {
     for (const place of this.inState('destroying')) this.bury(place);
-    for (const place of this.inState('creating')) this.move(place, { kind: 'warming' });
+    for (const place of this.inState('creating')) this.made(place);
     for (const place of this.inState('warming', 'leased')) this.makeIdle(place);
     for (const place of this.inState('idle')) this.answer(place);
     this.act();
@@ -130,6 +141,7 @@ export class SimulatedWorld {
 
   #create(count: number): void {
     assert.equal(this.phase, 'open');
+    assert(this.now >= this.#creation.pausedUntil, 'the service is left alone for as long as it asked');
     for (let i = 0; i < count; i++) {
       this.createdAt.push(this.now);
       const id = parseSandboxId(`s-${this.createdAt.length}`);

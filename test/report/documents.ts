@@ -37,6 +37,7 @@ const OFFICIAL: Official = {
   checkpoint: { digest: digest('a') },
   stop: { rule: 'certified', halfWidth: 0.01, confidence: 0.95 },
   allocation: 'proportional',
+  play: { mode: 'single' },
   budgetEpisodes: 50_000,
   episodes: 2048,
   resolved: 2045,

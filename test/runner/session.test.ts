@@ -184,10 +184,10 @@ describe('a runner that cannot be used', () => {
 
   it('because it speaks another protocol is refused', async () => {
     const speaks: Program = async (io) => {
-      io.stdout.write('{"type":"ready","protocol":2,"runner":"x"}\n');
+      io.stdout.write('{"type":"ready","protocol":3,"runner":"x"}\n');
       return never;
     };
-    await expect(open(speaks)).rejects.toThrow(/protocol 2, expected 1/);
+    await expect(open(speaks)).rejects.toThrow(/protocol 3, expected 1 or 2/);
   });
 
   it('because it refuses the policy is the fault of the input', async () => {
@@ -330,5 +330,89 @@ describe('the time limit of an episode', () => {
     session.play(episodes(0));
     await clock.advance(60_001);
     expect(await session.collect(forever)).toMatchObject({ played: [], closed: { unplayed: [{ index: 0 }] } });
+  });
+});
+
+describe('episodes that are played in blocks', () => {
+  const batching = { form: 'lockstep', width: 2, episodes: 3, episodeSeconds: 10 } as const;
+
+  /** Plays episodes 0 … count − 1 in blocks of three. */
+  async function playing(program: Program, count: number): Promise<RunnerSession> {
+    const session = await open(program);
+    await session.load({ ...load, batching }, limits, forever);
+    session.play(episodes(...Array.from({ length: count }, (_, index) => index)));
+    return session;
+  }
+
+  const causes = ({ played }: Collected): (string | number)[][] =>
+    played.map(({ index, outcome }) => [index, outcome.kind === 'failed' ? outcome.cause : outcome.kind]);
+
+  it.each([
+    ['ended', { exit: 1 }, 'environment-crash'],
+    ['broke the protocol', { raw: 'garbage\n' }, 'protocol-violation'],
+  ])('share what becomes of them when their runner %s, and the next block goes unplayed', async (_name, answer, cause) => {
+    const session = await playing(
+      scriptedRunner(({ index }) => (index === 4 ? answer : { return: index })),
+      9,
+    );
+    const collected = await collect(session, 9);
+    expect(causes(collected)).toEqual([...[0, 1, 2, 3].map((index) => [index, 'completed']), [4, cause], [5, cause]]);
+    expect(collected.closed?.unplayed.map(({ index }) => index)).toEqual([6, 7, 8]);
+  });
+
+  it('are lost together when their runner is killed, which is told once', async () => {
+    const session = await playing(
+      scriptedRunner(({ index }) => (index === 1 ? { exit: 137 } : { return: index })),
+      6,
+    );
+    const collected = await collect(session, 6);
+    expect(causes(collected)).toEqual([
+      [0, 'completed'],
+      [1, 'lost'],
+    ]);
+    expect(collected.closed?.unplayed.map(({ index }) => index)).toEqual([3, 4, 5]);
+  });
+
+  it('go back unplayed, those of a begun block too, when nobody is to blame', async () => {
+    const session = await playing(
+      scriptedRunner(({ index }) => (index === 1 ? never : { return: index })),
+      3,
+    );
+    const { played } = await session.collect(forever);
+    session.close('not needed any more');
+    expect(played).toHaveLength(1);
+    expect((await session.collect(forever)).closed?.unplayed.map(({ index }) => index)).toEqual([1, 2]);
+  });
+
+  it('have the time of all of them together, block by block', async () => {
+    const gates = new Map([1, 4].map((index) => [index, Promise.withResolvers<void>()]));
+    const session = await playing(
+      scriptedRunner(async ({ index }) => {
+        await gates.get(index)?.promise;
+        return index === 5 ? never : { return: index };
+      }),
+      6,
+    );
+    for (const gate of gates.values()) {
+      await clock.advance(29_000);
+      gate.resolve();
+      await clock.advance(0);
+    }
+    expect((await collect(session, 5)).closed).toBeUndefined();
+    await clock.advance(1001);
+    expect(causes(await session.collect(forever))).toEqual([[5, 'timeout']]);
+  });
+
+  it('are not sent to a runner that would play them one by one', async () => {
+    const session = await open(scriptedRunner(() => ({ return: 0 }), { protocol: 1 }));
+    await expect(session.load({ ...load, batching }, limits, forever)).rejects.toMatchObject({
+      kind: 'input',
+      message: expect.stringMatching(/"scripted\/1" speaks protocol 1 .* expected protocol 2 for "play: lockstep"/),
+    });
+  });
+
+  it('may come with what the runner has to say of the policy', async () => {
+    const session = await open(scriptedRunner(() => ({ return: 0 }), { warnings: ['rows are played one by one'] }));
+    expect(await session.load({ ...load, batching }, limits, forever)).toEqual(['rows are played one by one']);
   });
 });

@@ -77,23 +77,33 @@ describe('asking for an evaluation', () => {
   });
 
   it.each([
-    ['a number for a name', { ...ASKED, suite: 7 }, 'body.suite'],
-    ['no checkpoint', { suite: 'a' }, 'body.checkpoint'],
-    ['two places for one checkpoint', { suite: 'a', checkpoint: { uri: '/a', sha256: 'a'.repeat(64) } }, 'body.checkpoint'],
-    ['a field that does not exist', { ...ASKED, prioritty: 1 }, 'body.prioritty'],
-    ['a wrong rule', { ...ASKED, stop: { rule: 'certified', halfWidth: -1 } }, 'body.stop.halfWidth'],
+    ['a number for a name', { ...ASKED, suite: 7 }, 'body.suite', undefined],
+    ['no checkpoint', { suite: 'a' }, 'body.checkpoint', 'object'],
+    [
+      'two places for one checkpoint',
+      { suite: 'a', checkpoint: { uri: '/a', sha256: 'a'.repeat(64) } },
+      'body.checkpoint',
+      'either "uri" or "sha256"',
+    ],
+    ['a field that does not exist', { ...ASKED, prioritty: 1 }, 'body.prioritty', expect.stringContaining('one of checkpoint, ')],
+    ['a wrong rule', { ...ASKED, stop: { rule: 'certified', halfWidth: -1 } }, 'body.stop.halfWidth', 'number to be >0'],
     [
       'a suite with a wrong field',
       { ...ASKED, suite: { name: 'a', stop: { rule: 'fixed', episodes: 'many' } } },
       'body.suite.stop.episodes',
+      'number',
     ],
-    ['a webhook that is none', { ...ASKED, webhook: { url: 'file:///etc/passwd' } }, 'body.webhook.url'],
-  ])('with %s is refused, and the answer names the field', async (_what, body, field) => {
+    ['a webhook that is none', { ...ASKED, webhook: { url: 'file:///etc/passwd' } }, 'body.webhook.url', undefined],
+  ])('with %s is refused, and the answer names the field, and what was expected', async (_what, body, field, expected) => {
     await using server = await ServerScene.open();
     const answer = await server.send('POST', '/v1/evaluations', { body });
     expect(answer.status).toBe(400);
     expect(answer.headers['content-type']).toContain('application/problem+json');
-    expect(answer.json).toMatchObject({ status: 400, code: 'request.invalid', errors: [{ field, detail: expect.any(String) }] });
+    expect(answer.json).toMatchObject({
+      status: 400,
+      code: 'request.invalid',
+      errors: [{ field, detail: expect.any(String), ...(expected && { expected }) }],
+    });
   });
 
   it('with a webhook is refused where none can be signed', async () => {
@@ -262,6 +272,8 @@ describe('the documents of the server', () => {
   it('say what is missing where there is nothing', async () => {
     await using server = await ServerScene.open();
     expect(await server.send('GET', '/v2/evaluations')).toMatchObject({ status: 404, json: { code: 'request.not-found' } });
+    const other = await server.send('PATCH', '/v1/evaluations/nothing');
+    expect(other).toMatchObject({ status: 405, headers: { allow: 'DELETE, GET, HEAD' }, json: { code: 'request.method' } });
   });
 
   it('say whether work should be sent here', async () => {

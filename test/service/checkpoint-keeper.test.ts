@@ -46,7 +46,7 @@ class Scene extends ServiceScene implements AsyncDisposable {
 
   keeper(maxBytes: number | undefined): CheckpointKeeper {
     const { checkpoints, uploads } = this.files;
-    return new CheckpointKeeper({ store: this.store, checkpoints, uploads, clock: this.time, log: this.log, maxBytes });
+    return new CheckpointKeeper({ store: this.store, checkpoints, uploads, clock: this.time, log: this.log, maxBytes: () => maxBytes });
   }
 
   /** What it does at its beginning, it does every hour. */

@@ -42,7 +42,7 @@ async function ended(scene: ServiceScene): Promise<void> {
 
 function deliverer(scene: ServiceScene, sender: WebhookSender): WebhookDeliverer {
   const { clock, log, store } = scene;
-  return new WebhookDeliverer({ outbox: store.webhooks, sender, secret: SECRET, clock, log });
+  return new WebhookDeliverer({ outbox: store.webhooks, sender, secret: () => SECRET, clock, log });
 }
 
 describe('a webhook', () => {

@@ -12,7 +12,8 @@ import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-
 import { Distributor } from '../../src/policy-distribution/distributor.ts';
 import type { PoolConfig } from '../../src/pool/pool-config.ts';
 import { createPool, type Pool } from '../../src/pool/pool.ts';
-import type { Sandbox } from '../../src/pool/sandbox.ts';
+import type { PoolState } from '../../src/pool/pool-state.ts';
+import type { Sandbox, SandboxProvider } from '../../src/pool/sandbox.ts';
 import type { Sharing } from '../../src/pool/shared-content.ts';
 import type { SandboxTemplate } from '../../src/pool/template.ts';
 import { RunnerSession } from '../../src/runner/session.ts';
@@ -42,7 +43,11 @@ export function suiteWith(changes: object = {}): SuiteDefinition {
 }
 
 export interface SceneOptions {
-  readonly program: Program;
+  /** What in-memory sandboxes run. */
+  readonly program?: Program;
+  /** Other sandboxes than those. */
+  readonly provider?: SandboxProvider;
+  readonly template?: SandboxTemplate;
   readonly clock: Clock;
   readonly sandboxes?: number;
   readonly pool?: Partial<PoolConfig>;
@@ -56,16 +61,18 @@ export interface SceneOptions {
 /** A pool of in-memory sandboxes and all that `evaluate` needs, closed together. */
 export class EvaluationScene implements AsyncDisposable {
   readonly context: EvaluateContext;
-  readonly #provider: ReturnType<typeof createInMemoryProvider>;
+  readonly #provider: SandboxProvider;
   readonly #pool: Pool<RunnerSession>;
   readonly #sandboxes = new Map<SandboxId, Sandbox>();
 
-  constructor({ program, clock, sandboxes = 4, pool = {}, evaluation = {}, sharing, shares }: SceneOptions) {
-    this.#provider = createInMemoryProvider({ owner: parseOwnerId('scene'), clock, programs: { runner: program } });
+  constructor(options: SceneOptions) {
+    const { program, provider, template = TEMPLATE, clock, sandboxes = 4, pool = {}, evaluation = {}, sharing, shares } = options;
+    const programs = program === undefined ? {} : { runner: program };
+    this.#provider = provider ?? createInMemoryProvider({ owner: parseOwnerId('scene'), clock, programs });
     let made = 0;
     this.#pool = createPool({
       provider: this.#provider,
-      template: TEMPLATE,
+      template,
       config: { ...POOL_CONFIG, max: sandboxes, ...pool },
       clock,
       warmUp: (sandbox, signal) => {
@@ -79,7 +86,7 @@ export class EvaluationScene implements AsyncDisposable {
     const distributor = new Distributor();
     this.context = {
       pool: this.#pool,
-      provider: 'in-memory',
+      provider: this.#provider.name,
       maxSandboxes: sandboxes,
       distributor,
       sharing,
@@ -92,6 +99,15 @@ export class EvaluationScene implements AsyncDisposable {
   evaluate(suite: SuiteDefinition, options: EvaluateOptions = {}, checkpoint = PAPER_CHECKPOINT): Promise<Summary> {
     const request = { suite, suiteFiles: undefined, checkpoint, checkpointUri: 'paper' };
     return evaluate(this.context, request, options);
+  }
+
+  poolState(): PoolState {
+    return this.#pool.state();
+  }
+
+  /** Resolves when sandboxes can be made, as they can in memory at once. */
+  started(): Promise<void> {
+    return this.#pool.started();
   }
 
   /** Every sandbox that was made so far and has a live runner or had one. */

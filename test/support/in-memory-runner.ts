@@ -11,6 +11,8 @@ export interface ScriptedEpisode {
   readonly policySeed: number;
   /** Digest of the checkpoint that was loaded last. */
   readonly checkpoint: string;
+  /** Indices of the episodes that it is played together with, its own among them. */
+  readonly block: readonly number[];
   readonly io: ProgramIo;
 }
 
@@ -22,21 +24,38 @@ export type ScriptedAnswer =
   /** The program ends with this code. */
   | { readonly exit: number };
 
+export interface ScriptedRunnerOptions {
+  /** From 2 on it takes blocks; it then ends with code 70 when it is not sent whole ones. */
+  readonly protocol?: number;
+  /** What it has to say of everything that it loads. */
+  readonly warnings?: readonly string[];
+  /** Why it refuses to play in this form, if it does. */
+  readonly refusal?: (form: string) => string | undefined;
+}
+
 /** A runner in a few lines, for the in-memory provider: speaks the protocol and leaves the episodes to the test. */
-export function scriptedRunner(play: PlayEpisode): Program {
+export function scriptedRunner(play: PlayEpisode, { protocol = 2, warnings, refusal }: ScriptedRunnerOptions = {}): Program {
   return async (io) => {
     const send = (frame: object): void => void io.stdout.write(`${JSON.stringify(frame)}\n`);
     let checkpoint = '';
-    send({ type: 'ready', protocol: 1, runner: 'scripted/1' });
+    let blockSize = 1;
+    send({ type: 'ready', protocol, runner: 'scripted/1' });
     for await (const line of createInterface({ input: io.stdin, crlfDelay: Infinity })) {
       const frame = JSON.parse(line);
       if (frame.type === 'ping') send({ type: 'pong', ping: frame.ping });
       if (frame.type === 'load') checkpoint = frame.policy.digest;
-      if (frame.type === 'load') send({ type: 'loaded', load: frame.load, digest: frame.policy.digest });
+      if (frame.type === 'load') blockSize = frame.batching?.episodes ?? 1;
+      const refused = frame.type === 'load' ? refusal?.(frame.batching?.form ?? 'single') : undefined;
+      if (refused) send({ type: 'refused', load: frame.load, part: 'environment', message: refused });
+      else if (frame.type === 'load') send({ type: 'loaded', load: frame.load, digest: frame.policy.digest, warnings });
       if (frame.type !== 'play') continue;
+      const indices: number[] = frame.episodes.map(([index]: [number]) => index);
+      if (!indices.every((index, position) => isInWholeBlock(indices, position, index, blockSize))) return 70;
       send({ type: 'begin', range: frame.range });
-      for (const [index, task, environmentSeed, policySeed] of frame.episodes) {
-        const answer = await play({ index, task, environmentSeed, policySeed, checkpoint, io });
+      for (const [position, [index, task, environmentSeed, policySeed]] of frame.episodes.entries()) {
+        const start = position - (position % blockSize);
+        const block = indices.slice(start, start + blockSize);
+        const answer = await play({ index, task, environmentSeed, policySeed, checkpoint, block, io });
         if ('exit' in answer) return answer.exit;
         if ('raw' in answer) io.stdout.write(answer.raw);
         else send({ ...frameOf(answer), range: frame.range, index, seconds: 0.001 });
@@ -44,6 +63,10 @@ export function scriptedRunner(play: PlayEpisode): Program {
     }
     return 0;
   };
+}
+
+function isInWholeBlock(indices: readonly number[], position: number, index: number, blockSize: number): boolean {
+  return indices.length % blockSize === 0 && index % blockSize === position % blockSize && indices[position - 1] !== index;
 }
 
 function frameOf(answer: Exclude<ScriptedAnswer, { exit: number } | { raw: string }>): object {

@@ -1,7 +1,7 @@
 import type { Program } from '../../src/adapters/sandbox/in-memory/program.ts';
 import { systemClock, type Clock } from '../../src/kernel/clock.ts';
 import { TEMPLATE } from './evaluation-scene.ts';
-import { scriptedRunner, type ScriptedAnswer, type ScriptedEpisode } from './in-memory-runner.ts';
+import { scriptedRunner, type ScriptedAnswer, type ScriptedEpisode, type ScriptedRunnerOptions } from './in-memory-runner.ts';
 
 /** As `PlayEpisode`; `lose` ends the lifetime of the episode's sandbox, so that the episode is lost with it. */
 export type PlayLosable = (episode: ScriptedEpisode, lose: () => Promise<never>) => ScriptedAnswer | Promise<ScriptedAnswer>;
@@ -19,14 +19,14 @@ export class LosableSandboxes {
     },
   };
 
-  program(play: PlayLosable): Program {
+  program(play: PlayLosable, options?: ScriptedRunnerOptions): Program {
     return (io) => {
       const end = this.#endLatest;
       const lose = (): Promise<never> => {
         end();
         return new Promise(() => undefined);
       };
-      return scriptedRunner((episode) => play(episode, lose))(io);
+      return scriptedRunner((episode) => play(episode, lose), options)(io);
     };
   }
 }

@@ -1,8 +1,9 @@
-"""examples/training_loop.py, with the real PyTorch: a few updates, against a server whose answers are known."""
+"""The training loops of examples/, with the real PyTorch and the real Keras: a few updates, against a server whose answers are known."""
 
 import json
 import os
 import subprocess
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,28 @@ from tests.fake_server import Answer, FakeMuster
 from tests.samples import comparison, evaluation, events_of, problem, summary
 
 REPOSITORY = Path(__file__).parents[3]
-TORCH_PYTHON = REPOSITORY / ".venv-torch" / "bin" / "python"
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A training loop, and the Python that has its framework."""
+
+    name: str
+    module: str
+    python: Path
+
+    @property
+    def case(self) -> Any:
+        """Where the framework is missing it is skipped, but not in CI, whose set-up has installed it."""
+        is_missing = not self.python.exists() and "CI" not in os.environ
+        return pytest.param(self, id=self.name, marks=pytest.mark.skipif(is_missing, reason=f"no {self.python}: see scripts/setup.mjs"))
+
+
+def _loop(name: str, module: str, environment: str) -> Loop:
+    return Loop(name, f"examples.{module}", REPOSITORY / environment / "bin" / "python")
+
+
+LOOPS = [_loop("cartpole-torch", "training_loop", ".venv-torch").case, _loop("cartpole-keras", "training_loop_keras", ".venv-keras").case]
 
 
 def answers(fake: FakeMuster, lows: list[float], verdicts: list[str]) -> None:
@@ -28,18 +50,18 @@ def answers(fake: FakeMuster, lows: list[float], verdicts: list[str]) -> None:
     fake.next_evaluation = next_evaluation
 
 
-pytestmark = pytest.mark.skipif(not TORCH_PYTHON.exists(), reason="no .venv-torch: a Python with torch, gymnasium, safetensors and httpx")
+def run(loop: Loop, url: str, out: Path, updates: int) -> subprocess.CompletedProcess[str]:
+    command = [str(loop.python), "-m", loop.module, "--out", str(out), "--target", "450", "--updates", str(updates)]
+    # TensorFlow says on stderr what it makes of the processor.
+    quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "TF_ENABLE_ONEDNN_OPTS": "0"}
+    environment = {"PATH": os.environ["PATH"], "MUSTER_URL": url, "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/clients/python/src", **quiet}
+    return subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=180, check=False)
 
 
-def run(url: str, out: Path, updates: int) -> subprocess.CompletedProcess[str]:
-    command = [str(TORCH_PYTHON), "-m", "examples.training_loop", "--out", str(out), "--target", "450", "--updates", str(updates)]
-    environment = {"PATH": os.environ["PATH"], "MUSTER_URL": url, "PYTHONPATH": f"{REPOSITORY}:{REPOSITORY}/clients/python/src"}
-    return subprocess.run(command, env=environment, cwd=REPOSITORY, capture_output=True, text=True, timeout=120, check=False)
-
-
-def test_it_keeps_what_beat_the_best_and_ends_when_the_target_is_certified(fake: FakeMuster, url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("loop", LOOPS)
+def test_it_keeps_what_beat_the_best_and_ends_when_the_target_is_certified(loop: Loop, fake: FakeMuster, url: str, tmp_path: Path) -> None:
     answers(fake, lows=[100, 200, 150, 460], verdicts=["promote", "regress", "promote"])
-    done = run(url, tmp_path, updates=5)
+    done = run(loop, url, tmp_path, updates=5)
     assert done.returncode == 0, done.stderr
 
     digests = [asked.json["checkpoint"]["sha256"] for asked in fake.requests("POST", "/v1/evaluations")]
@@ -51,7 +73,7 @@ def test_it_keeps_what_beat_the_best_and_ends_when_the_target_is_certified(fake:
 
     first = fake.requests("POST", "/v1/evaluations")[0].json
     assert first["stop"] == {"rule": "certified", "halfWidth": 25, "confidence": 0.99}
-    assert (first["suite"], first["checkpoint"]["run"]) == ("cartpole", "cartpole-torch")
+    assert (first["suite"], first["checkpoint"]["run"]) == ("cartpole", loop.name)
     assert first["checkpoint"]["version"] >= 2048
     assert "mean 120.0 [100.0, 500.0]" in done.stdout
     assert done.stdout.splitlines()[-1].startswith("a mean of 450 is certified after")
@@ -61,15 +83,17 @@ def test_it_keeps_what_beat_the_best_and_ends_when_the_target_is_certified(fake:
     assert json.loads(header["__metadata__"]["muster"])["format"] == "muster-mlp/1"
 
 
-def test_it_says_by_its_exit_code_that_the_target_was_not_reached(fake: FakeMuster, url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("loop", LOOPS)
+def test_it_says_by_its_exit_code_that_the_target_was_not_reached(loop: Loop, fake: FakeMuster, url: str, tmp_path: Path) -> None:
     answers(fake, lows=[100], verdicts=[])
-    done = run(url, tmp_path, updates=1)
+    done = run(loop, url, tmp_path, updates=1)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_it_says_what_kept_it_from_evaluating(fake: FakeMuster, url: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("loop", LOOPS)
+def test_it_says_what_kept_it_from_evaluating(loop: Loop, fake: FakeMuster, url: str, tmp_path: Path) -> None:
     fake.break_down("POST", "/v1/evaluations", Answer(403, problem(403, "access.role", "the token is a viewer's; expected a submitter's")))
-    done = run(url, tmp_path, updates=1)
+    done = run(loop, url, tmp_path, updates=1)
     assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr == "cartpole-torch: the token is a viewer's; expected a submitter's (403 access.role)\n"
+    assert done.stderr.splitlines()[-1] == f"{loop.name}: the token is a viewer's; expected a submitter's (403 access.role)"

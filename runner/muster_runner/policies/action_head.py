@@ -18,7 +18,7 @@ SQUASHES = ("tanh", "clip", "none")
 
 @dataclass(frozen=True)
 class Discrete:
-    """The outputs are logits, one for each action."""
+    """The outputs are logits, one for each action; of several choices, those of the first, of the second, and so on."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def parse_action(value: Object, where: str) -> ActionKind:
 
 def usual_action(space: spaces.Space[Any]) -> ActionKind:
     """What an output means when the checkpoint does not say."""
-    return Discrete() if isinstance(space, spaces.Discrete) else Continuous("clip")
+    return Discrete() if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)) else Continuous("clip")
 
 
 def outputs_of(kind: ActionKind, space: spaces.Space[Any]) -> int:
@@ -56,6 +56,8 @@ def outputs_of(kind: ActionKind, space: spaces.Space[Any]) -> int:
     """
     if isinstance(kind, Discrete) and isinstance(space, spaces.Discrete):
         return int(space.n)
+    if isinstance(kind, Discrete) and isinstance(space, spaces.MultiDiscrete):
+        return int(space.nvec.sum())
     if isinstance(kind, Continuous) and isinstance(space, spaces.Box):
         if kind.squash == "tanh" and not (np.isfinite(space.low).all() and np.isfinite(space.high).all()):
             raise PolicyRefusal(f'squash "tanh" scales to the bounds of the action space, and {space} has none: use "none"')
@@ -63,7 +65,7 @@ def outputs_of(kind: ActionKind, space: spaces.Space[Any]) -> int:
     given = "discrete" if isinstance(kind, Discrete) else "continuous"
     raise PolicyRefusal(
         f"the policy's actions are {given}, the environment takes {space}; "
-        "spaces other than Discrete and Box need a checkpoint with code of its own"
+        "spaces other than Discrete, MultiDiscrete and Box need a checkpoint with code of its own"
     )
 
 
@@ -73,10 +75,12 @@ def action_head(kind: ActionKind, space: spaces.Space[Any], deterministic: bool,
     if isinstance(space, spaces.Discrete):
         start = int(space.start)
         return _best(start) if deterministic else _drawn(start, dice)
+    if isinstance(space, spaces.MultiDiscrete):
+        return _several(space, deterministic, dice)
     if isinstance(kind, Continuous) and isinstance(space, spaces.Box):
-        into_bounds = _into_bounds(kind, space)
-        return _mean(into_bounds) if deterministic else _normal(into_bounds, dice)
-    raise PolicyRefusal(f"the environment takes {space}, expected Discrete or Box")
+        bounded = into_bounds(kind, space, space.shape)
+        return _mean(bounded) if deterministic else _normal(bounded, dice)
+    raise PolicyRefusal(f"the environment takes {space}, expected Discrete, MultiDiscrete or Box")
 
 
 def _best(start: int) -> ActionHead:
@@ -97,27 +101,41 @@ def _drawn(start: int, dice: Dice) -> ActionHead:
     return head
 
 
-def _mean(into_bounds: Callable[[Array], Array]) -> ActionHead:
+def _several(space: spaces.MultiDiscrete, deterministic: bool, dice: Dice) -> ActionHead:
+    shape, dtype, starts = space.shape, space.dtype, space.start
+    choose = _best(0) if deterministic else _drawn(0, dice)
+    ends = space.nvec.reshape(-1).cumsum()
+
     def head(output: Array, _: Array | None) -> Array:
-        return into_bounds(output)
+        chosen = [choose(logits, None) for logits in np.split(output, ends[:-1])]
+        return (np.array(chosen).reshape(shape) + starts).astype(dtype)
 
     return head
 
 
-def _normal(into_bounds: Callable[[Array], Array], dice: Dice) -> ActionHead:
+def _mean(bounded: Callable[[Array], Array]) -> ActionHead:
+    def head(output: Array, _: Array | None) -> Array:
+        return bounded(output)
+
+    return head
+
+
+def _normal(bounded: Callable[[Array], Array], dice: Dice) -> ActionHead:
     def head(output: Array, log_std: Array | None) -> Array:
         if log_std is None:
             raise ValueError("the policy gives no log_std, so no stochastic action can be drawn")
         noise = dice.generator.standard_normal(len(output)).astype(output.dtype)
-        return into_bounds(output + np.exp(log_std) * noise)
+        return bounded(output + np.exp(log_std) * noise)
 
     return head
 
 
-def _into_bounds(kind: Continuous, space: spaces.Box) -> Callable[[Array], Array]:
-    """A fresh array at each step, shaped and typed as the space says: the environment may keep it."""
-    low, high = space.low, space.high
-    shape, dtype = space.shape, space.dtype
+def into_bounds(kind: Continuous, space: spaces.Box, shape: tuple[int, ...]) -> Callable[[Array], Array]:
+    """From outputs [out] or [n, out] to a fresh array at each step, typed as the space says: the environment may keep it.
+
+    @param shape: the space's own, or (-1, …) for many rows.
+    """
+    low, high, dtype = space.low, space.high, space.dtype
     low_flat, high_flat = low.reshape(-1), high.reshape(-1)
     span = high_flat - low_flat
 

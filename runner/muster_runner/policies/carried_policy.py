@@ -4,14 +4,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from gymnasium import spaces
 
 from muster_runner.carried_code import CodeError, find
 from muster_runner.failure import describe
 from muster_runner.frames import EntryPoint
+from muster_runner.policies.carried_rows import CheckedRows, RowByRow
 from muster_runner.policies.checkpoint import Fit
+from muster_runner.policies.fitting_action import fitting
 from muster_runner.policies.policy import Policy
+from muster_runner.policies.rows_policy import RowsPolicy
 from muster_runner.random_state import seed_global_generators, seed_torch
 from muster_runner.refusal import PolicyRefusal
 
@@ -24,8 +26,24 @@ class CarriedPolicy:
     point: EntryPoint
     directory: Path
 
-    def fit(self, fit: Fit) -> Policy:
+    def fit(self, fit: Fit, /) -> Policy:
         """@raises PolicyRefusal when the factory is missing, raises, or returns something that cannot act."""
+        return CheckedPolicy(self._made(fit, "act(observation)"), fit.action_space)
+
+    def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
+        """@raises PolicyRefusal"""
+        made = self._made(fit, "act(observation)", "act_rows(rows, observations)")
+        if callable(getattr(made, "act_rows", None)):
+            if hasattr(made, "reset") and not hasattr(made, "reset_row"):
+                made_of = type(made).__name__
+                raise PolicyRefusal(f"{self.point.entry} returns a {made_of} with act_rows and reset, but without reset_row(row, seed)")
+            return CheckedRows(made, fit.observation_space, fit.action_space)
+        # One that is not reset keeps nothing from step to step, so one is enough for all rows.
+        others = [self._made(fit, "act(observation)") for _ in range(1, rows)] if hasattr(made, "reset") else []
+        return RowByRow([made, *others], fit.observation_space, fit.action_space)
+
+    def _made(self, fit: Fit, *methods: str) -> Any:
+        """@param methods: one of which it has to have."""
         seed_global_generators(CONSTRUCTION_SEED)
         try:
             made = find(self.point.entry, self.directory)(
@@ -39,9 +57,9 @@ class CarriedPolicy:
             raise PolicyRefusal(f"the policy's factory: {error}") from error
         except BaseException as error:
             raise PolicyRefusal(f"the policy's factory {self.point.entry} failed: {describe(error)}") from error
-        if not callable(getattr(made, "act", None)):
-            raise PolicyRefusal(f"{self.point.entry} returns a {type(made).__name__} without a method act(observation)")
-        return CheckedPolicy(made, fit.action_space)
+        if not any(callable(getattr(made, method.partition("(")[0], None)) for method in methods):
+            raise PolicyRefusal(f"{self.point.entry} returns a {type(made).__name__} without a method {' or '.join(methods)}")
+        return made
 
 
 class CheckedPolicy:
@@ -59,22 +77,3 @@ class CheckedPolicy:
 
     def act(self, observation: Any, /) -> Any:
         return fitting(self._act(observation), self._space)
-
-
-def fitting(action: Any, space: spaces.Space[Any]) -> Any:
-    """The action in the space's own type. Bounds of a Box are the environment's business, as Gymnasium has it.
-
-    @raises ValueError when the shape or the type is another one.
-    """
-    if isinstance(space, spaces.Discrete):
-        # Networks hand out arrays with a single number in them.
-        number = action.item() if hasattr(action, "item") and np.size(action) == 1 else action
-        if isinstance(number, int) and space.start <= number < space.start + space.n:
-            return int(number)
-    elif isinstance(space, spaces.Box):
-        array = np.asarray(action)
-        if array.shape == space.shape and np.can_cast(array.dtype, space.dtype, "same_kind"):
-            return array.astype(space.dtype)
-    elif space.contains(action):
-        return action
-    raise ValueError(f"the action {str(action)[:200]} ({type(action).__name__}, shape {np.shape(action)}) does not fit {space}")

@@ -1,12 +1,12 @@
 """A checkpoint that has been read and checked, ready to be fitted to environments."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from gymnasium import spaces
 
 from muster_runner.policies.policy import Policy
+from muster_runner.policies.rows_policy import RowsPolicy
 
 
 @dataclass(frozen=True)
@@ -18,5 +18,11 @@ class Fit:
     deterministic: bool
 
 
-# @raises PolicyRefusal when the checkpoint does not fit the spaces. Weights are read once, before, and shared.
-Checkpoint = Callable[[Fit], Policy]
+class Checkpoint(Protocol):
+    """Weights are read once, before, and shared by all that is fitted."""
+
+    def fit(self, fit: Fit, /) -> Policy:
+        """@raises PolicyRefusal when the checkpoint does not fit the spaces."""
+
+    def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
+        """The same for at most so many rows that are played side by side. @raises PolicyRefusal"""

@@ -1,10 +1,11 @@
-"""Networks that another library computes: ONNX and TorchScript models, one observation at a time."""
+"""Networks that another library computes: ONNX and TorchScript models."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from muster_runner.failure import describe
 from muster_runner.json_fields import FieldError, Object, as_object, only
@@ -17,13 +18,15 @@ from muster_runner.policies.action_head import (
     usual_action,
 )
 from muster_runner.policies.checkpoint import Fit
+from muster_runner.policies.exported_rows import Run, one_by_one, together, why_one_by_one
 from muster_runner.policies.network_policy import NetworkPolicy
+from muster_runner.policies.network_rows import NetworkRows
 from muster_runner.policies.observation_input import Normalisation, input_size, observation_input, parse_normalisation
 from muster_runner.policies.policy import Array, Dice, Policy
+from muster_runner.policies.rows_head import rows_head
+from muster_runner.policies.rows_input import RowsInput
+from muster_runner.policies.rows_policy import RowsPolicy
 from muster_runner.refusal import PolicyRefusal
-
-# [1, …] → the model's outputs in their order.
-Run = Callable[[Array], list[Array]]
 
 
 @dataclass(frozen=True)
@@ -54,12 +57,12 @@ class ExportedNetwork:
     description: Description
     # Dimensions after the batch: None where the model takes any size, no tuple at all where it does not say.
     input_shape: tuple[int | None, ...] | None
+    # The model says that it takes one observation at a time.
+    takes_one: bool
 
-    def fit(self, fit: Fit) -> Policy:
+    def fit(self, fit: Fit, /) -> Policy:
         """@raises PolicyRefusal"""
-        kind = self.description.action or usual_action(fit.action_space)
-        expected = outputs_of(kind, fit.action_space)
-        shape = (1, *self._shape_for(fit))
+        kind, shape = self._checked(fit)
         encode = observation_input(fit.observation_space, self.dtype, self.description.normalisation)
         run = self.run
 
@@ -67,10 +70,37 @@ class ExportedNetwork:
             outputs = run(encode(observation).reshape(shape))
             return outputs[0].reshape(-1), outputs[1].reshape(-1) if len(outputs) > 1 else None
 
-        self._try_out(np.zeros(shape, self.dtype), kind, fit, expected)
         dice = Dice()
         head = action_head(kind, fit.action_space, fit.deterministic, dice)
         return NetworkPolicy(forward, head, dice, fit.deterministic)
+
+    def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
+        """@raises PolicyRefusal"""
+        kind, (_one, *shape) = self._checked(fit)
+        encode = RowsInput(fit.observation_space, self.dtype, self.description.normalisation, rows)
+        head = rows_head(kind, fit.action_space, fit.deterministic, rows)
+        reason = why_one_by_one(self.run, self.takes_one, tuple(shape), self.dtype)
+        if reason is None:
+            return NetworkRows(encode, together(self.run, tuple(shape)), head)
+        return NetworkRows(encode, one_by_one(self.run, tuple(shape)), head, (f"{reason}: rows are played one by one",))
+
+    def _checked(self, fit: Fit) -> tuple[ActionKind, tuple[int, ...]]:
+        """What its outputs mean, and the shape of one observation with its batch dimension. @raises PolicyRefusal"""
+        kind = self.description.action or usual_action(fit.action_space)
+        expected = outputs_of(kind, fit.action_space)
+        self._check_bytes(fit.observation_space)
+        shape = (1, *self._shape_for(fit))
+        self._try_out(np.zeros(shape, self.dtype), kind, fit, expected)
+        return kind, shape
+
+    def _check_bytes(self, space: spaces.Space[Any]) -> None:
+        """What is no byte would be cut down to one without a word."""
+        if self.dtype is not np.uint8:
+            return
+        if not isinstance(space, spaces.Box) or space.dtype != np.uint8:
+            raise PolicyRefusal(f"the model takes uint8, and the environment gives {space}, expected a Box of uint8")
+        if self.description.normalisation is not None:
+            raise PolicyRefusal("the model takes uint8, which cannot be normalised before: let the model do it")
 
     def _shape_for(self, fit: Fit) -> tuple[int, ...]:
         """Flat, or shaped as the observation is when the model asks for as many dimensions."""

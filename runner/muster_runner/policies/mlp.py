@@ -1,4 +1,4 @@
-"""The forward pass of a multilayer perceptron, one observation at a time."""
+"""The forward pass of a multilayer perceptron, for one observation or for many."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,8 +20,12 @@ from muster_runner.json_fields import (
 from muster_runner.policies.action_head import ActionKind, Continuous, action_head, outputs_of, parse_action
 from muster_runner.policies.checkpoint import Fit
 from muster_runner.policies.network_policy import Forward, NetworkPolicy
-from muster_runner.policies.observation_input import Normalisation, input_size, observation_input
+from muster_runner.policies.network_rows import NetworkRows, RowsForward
+from muster_runner.policies.observation_input import Normalisation, for_each_row, input_size, observation_input
 from muster_runner.policies.policy import Array, Dice, Policy
+from muster_runner.policies.rows_head import rows_head
+from muster_runner.policies.rows_input import RowsInput
+from muster_runner.policies.rows_policy import RowsPolicy
 from muster_runner.refusal import PolicyRefusal
 
 FORMAT = "muster-mlp/1"
@@ -64,8 +68,22 @@ class Mlp:
     log_std: Array | None
     normalisation: Normalisation | None
 
-    def fit(self, fit: Fit) -> Policy:
+    def fit(self, fit: Fit, /) -> Policy:
         """@raises PolicyRefusal"""
+        self._check(fit)
+        dice = Dice()
+        encode = observation_input(fit.observation_space, self.weights[0].dtype, self.normalisation)
+        head = action_head(self.action, fit.action_space, fit.deterministic, dice)
+        return NetworkPolicy(self._forward(encode), head, dice, fit.deterministic)
+
+    def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
+        """@raises PolicyRefusal"""
+        self._check(fit)
+        encode = RowsInput(fit.observation_space, self.weights[0].dtype, self.normalisation, rows)
+        head = rows_head(self.action, fit.action_space, fit.deterministic, rows)
+        return NetworkRows(encode, self._forward_rows(rows), head)
+
+    def _check(self, fit: Fit) -> None:
         takes, gives = self.weights[0].shape[1], self.weights[-1].shape[0]
         observed, expected = input_size(fit.observation_space), outputs_of(self.action, fit.action_space)
         if takes != observed:
@@ -74,10 +92,6 @@ class Mlp:
             raise PolicyRefusal(f"the policy gives {gives} outputs, the action space {fit.action_space} needs {expected}")
         if not fit.deterministic and isinstance(self.action, Continuous) and self.log_std is None:
             raise PolicyRefusal('stochastic actions need the tensor "action.log_std", and the checkpoint has none')
-        dice = Dice()
-        encode = observation_input(fit.observation_space, self.weights[0].dtype, self.normalisation)
-        head = action_head(self.action, fit.action_space, fit.deterministic, dice)
-        return NetworkPolicy(self._forward(encode), head, dice, fit.deterministic)
 
     def _forward(self, encode: Callable[[Any], Array]) -> Forward:
         """Everything is written into buffers that are made once: an allocation a layer would cost a tenth of the speed."""
@@ -100,6 +114,30 @@ class Mlp:
 
         return forward
 
+    def _forward_rows(self, rows: int) -> RowsForward:
+        dtype = self.weights[0].dtype
+        buffers = [np.empty((rows, len(bias)), dtype) for bias in self.biases]
+        # The library takes a transposed view as it is, as fast as a copy.
+        weights, biases = [weight.T for weight in self.weights], [for_each_row(bias, rows) for bias in self.biases]
+        *hidden, (last_weight, last_bias, last_buffer) = zip(weights, biases, buffers, strict=True)
+        dot, add, log_std = np.dot, np.add, self.log_std
+        activate = _activation(self.activation, dtype)
+
+        def forward(x: Array) -> tuple[Array, Array | None]:
+            count = len(x)
+            for weight, bias, buffer in hidden:
+                part = buffer[:count]
+                dot(x, weight, part)
+                add(part, bias[:count], part)
+                activate(part)
+                x = part
+            output = last_buffer[:count]
+            dot(x, last_weight, output)
+            add(output, last_bias[:count], output)
+            return output, log_std
+
+        return forward
+
 
 def _activation(name: Literal["tanh", "relu"], dtype: Any) -> Callable[[Array], Any]:
     """Works in place."""
@@ -107,4 +145,4 @@ def _activation(name: Literal["tanh", "relu"], dtype: Any) -> Callable[[Array], 
         hyperbolic = np.tanh
         return lambda x: hyperbolic(x, x)
     maximum, zero = np.maximum, np.zeros((), dtype)
-    return lambda x: maximum(x, zero, x)
+    return lambda x: maximum(x, zero, out=x)

@@ -13,6 +13,8 @@ from muster_runner.refusal import PolicyRefusal
 
 CLIP = 10.0
 EPSILON = 1e-8
+# Numbers.
+SHORT_ROW = 256
 
 
 @dataclass(frozen=True)
@@ -52,13 +54,11 @@ def observation_input(space: spaces.Space[Any], dtype: Any, normalisation: Norma
     @raises PolicyRefusal when the statistics are of another size than the observations.
     """
     size = input_size(space)
+    flatten = _flattened(space, np.empty(size, dtype))
     if normalisation is None:
-        return _flattened(space, np.empty(size, dtype))
-    if len(normalisation.mean) != size:
-        raise PolicyRefusal(f"the policy normalises {len(normalisation.mean)} numbers, the environment gives {size}")
-    if not (normalisation.variance >= 0).all():
-        raise PolicyRefusal("observation.variance holds a negative number or one that is none")
-    return _normalised(_flattened(space, np.empty(size, dtype)), normalisation, dtype)
+        return flatten
+    normalise = normaliser(normalisation, size, dtype)
+    return lambda observation: normalise(flatten(observation))
 
 
 def _flattened(space: spaces.Space[Any], buffer: Array) -> Callable[[Any], Array]:
@@ -78,19 +78,48 @@ def _flattened(space: spaces.Space[Any], buffer: Array) -> Callable[[Any], Array
     return other
 
 
-def _normalised(flatten: Callable[[Any], Array], normalisation: Normalisation, dtype: Any) -> Callable[[Any], Array]:
+def normaliser(normalisation: Normalisation, size: int, dtype: Any, rows: int | None = None) -> Callable[[Array], Array]:
+    """Works in place, on [size], or where `rows` is given on [n, size] for at most so many rows.
+
+    @raises PolicyRefusal when the statistics are of another size than the observations.
+    """
+    if len(normalisation.mean) != size:
+        raise PolicyRefusal(f"the policy normalises {len(normalisation.mean)} numbers, the environment gives {size}")
+    if not (normalisation.variance >= 0).all():
+        raise PolicyRefusal("observation.variance holds a negative number or one that is none")
     mean = normalisation.mean.astype(dtype)
     deviation = np.sqrt(normalisation.variance.astype(dtype) + np.asarray(EPSILON, dtype))
+    if rows is not None:
+        return _normaliser_of_rows(for_each_row(mean, rows), for_each_row(deviation, rows), dtype)
     minimum, maximum = np.minimum, np.maximum
     low, high = np.full_like(mean, -CLIP), np.full_like(mean, CLIP)
 
-    def normalise(observation: Any) -> Array:
-        flat = flatten(observation)
+    def normalise(flat: Array) -> Array:
         flat -= mean
         flat /= deviation
         # Two ufuncs with arrays of bounds cost half of what numpy.clip does on a few numbers.
-        minimum(flat, high, flat)
-        maximum(flat, low, flat)
+        minimum(flat, high, out=flat)
+        maximum(flat, low, out=flat)
         return flat
 
     return normalise
+
+
+def _normaliser_of_rows(mean: Array, deviation: Array, dtype: Any) -> Callable[[Array], Array]:
+    minimum, maximum = np.minimum, np.maximum
+    low, high = np.asarray(-CLIP, dtype), np.asarray(CLIP, dtype)
+
+    def normalise(flat: Array) -> Array:
+        count = len(flat)
+        flat -= mean[:count]
+        flat /= deviation[:count]
+        minimum(flat, high, out=flat)
+        maximum(flat, low, out=flat)
+        return flat
+
+    return normalise
+
+
+def for_each_row(numbers: Array, rows: int) -> Array:
+    """[size] → [rows, size]: a copy for each row where they are few, since NumPy takes longest over many short rows."""
+    return np.tile(numbers, (rows, 1)) if len(numbers) <= SHORT_ROW else np.broadcast_to(numbers, (rows, len(numbers)))

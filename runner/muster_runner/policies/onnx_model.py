@@ -11,7 +11,7 @@ from muster_runner.policies.exported_network import ExportedNetwork, described
 from muster_runner.policies.policy import Array
 from muster_runner.refusal import PolicyRefusal
 
-DTYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64}
+DTYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(uint8)": np.uint8}
 
 
 def read_onnx(path: Path) -> Checkpoint:
@@ -29,7 +29,7 @@ def read_onnx(path: Path) -> Checkpoint:
     if len(inputs) != 1:
         raise PolicyRefusal(f"{path.name} has {len(inputs)} inputs, expected one: the observation")
     if inputs[0].type not in DTYPES:
-        raise PolicyRefusal(f"{path.name} takes {inputs[0].type}, expected tensor(float) or tensor(double)")
+        raise PolicyRefusal(f"{path.name} takes {inputs[0].type}, expected tensor(float), tensor(double) or tensor(uint8)")
     name, outputs, run = inputs[0].name, _outputs(session), session.run
 
     def run_model(observation: Array) -> list[Array]:
@@ -42,7 +42,8 @@ def read_onnx(path: Path) -> Checkpoint:
         dtype=DTYPES[inputs[0].type],
         description=described(lambda: _muster(metadata), path.name),
         input_shape=_after_batch(inputs[0].shape, path),
-    ).fit
+        takes_one=inputs[0].shape[0] == 1,
+    )
 
 
 def _options(onnxruntime: Any) -> Any:

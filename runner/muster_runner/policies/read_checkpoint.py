@@ -13,7 +13,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     if not path.is_dir():
         return _reader(path)(path)
     found = read_description(path)
-    return _reader(found)(found) if isinstance(found, Path) else found.fit
+    return _reader(found)(found) if isinstance(found, Path) else found
 
 
 def _reader(path: Path) -> Callable[[Path], Checkpoint]:

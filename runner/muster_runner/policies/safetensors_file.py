@@ -26,7 +26,7 @@ def read_safetensors(path: Path) -> Checkpoint:
         with safe_open(path, framework="numpy") as file:
             tensors = Tensors(file, map_data(path))
             architecture = _architecture(file.metadata())
-            return mlp_of(architecture, tensors).fit
+            return mlp_of(architecture, tensors)
     except SafetensorError as error:
         # Lies about offsets, sizes and shapes as well as truncated files are found by the library when it opens the file.
         raise PolicyRefusal(f"{path.name} is no intact safetensors file: {error}") from error

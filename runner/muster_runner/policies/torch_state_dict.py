@@ -34,7 +34,7 @@ def read_state_dict(path: Path) -> Checkpoint:
     try:
         loaded = as_object(_load(torch, path), "what torch.save has saved")
         architecture = parse_architecture(_architecture(loaded))
-        return mlp_of(architecture, StateTensors(torch, as_object(loaded.get(TENSORS, loaded), TENSORS))).fit
+        return mlp_of(architecture, StateTensors(torch, as_object(loaded.get(TENSORS, loaded), TENSORS)))
     except FieldError as error:
         raise PolicyRefusal(f"{path.name}: {error}") from error
 

@@ -33,7 +33,8 @@ def read_torchscript(path: Path) -> Checkpoint:
         dtype=np.float64 if double else np.float32,
         description=described(lambda: parse_object(text, METADATA_FILE) if text else None, path.name),
         input_shape=None,
-    ).fit
+        takes_one=False,
+    )
 
 
 def _runner(torch: Any, model: Any) -> Any:

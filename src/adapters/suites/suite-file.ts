@@ -7,23 +7,24 @@ import { yamlLayer } from '../../written/yaml-layer.ts';
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /**
- * Reads a suite as written, YAML or JSON (which is YAML). Nothing of it is checked but that it can be read.
+ * Reads a suite as written, YAML or JSON (which is YAML), or another file that a person writes. Nothing of it is checked but that it can be read.
  *
+ * @param what it is, for messages and for the codes of errors.
  * @throws InputError `suite.missing`, `suite.too-large`, `suite.invalid`, naming the file, and the line where there is one.
  */
-export async function readSuiteFile(path: string): Promise<Layer> {
-  return yamlLayer(path, await readText(path), 'suite.invalid');
+export async function readSuiteFile(path: string, what: 'suite' | 'batch' = 'suite'): Promise<Layer> {
+  return yamlLayer(path, await readText(path, what), `${what}.invalid`);
 }
 
-async function readText(path: string): Promise<string> {
+async function readText(path: string, what: string): Promise<string> {
   try {
     await using file = await open(path);
     const { size } = await file.stat();
-    if (size > MAX_BYTES) throw new InputError('suite.too-large', `${path} has ${size} bytes; a suite has at most ${MAX_BYTES}`);
+    if (size > MAX_BYTES) throw new InputError(`${what}.too-large`, `${path} has ${size} bytes; a ${what} has at most ${MAX_BYTES}`);
     return await file.readFile('utf8');
   } catch (error) {
     if (error instanceof InputError) throw error;
-    throw new InputError('suite.missing', `the suite ${path} cannot be read: ${messageOf(error)}; expected a YAML or JSON file`, {
+    throw new InputError(`${what}.missing`, `the ${what} ${path} cannot be read: ${messageOf(error)}; expected a YAML or JSON file`, {
       cause: error,
     });
   }

@@ -100,3 +100,9 @@ def write_directory(path: Path, files: dict[str, str | bytes]) -> tuple[Path, st
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content.encode() if isinstance(content, str) else content)
     return path, directory_digest(path)
+
+
+def write_carried(path: Path, code: str, **kwargs: Any) -> tuple[Path, str]:
+    """A directory with a policy's code, which makes the policy by `make`. @returns the path and the digest."""
+    description = json.dumps({"policy": {"entry": "policy_code:make", "kwargs": kwargs}})
+    return write_directory(path, {"muster.json": description, "policy_code.py": code})

@@ -1,10 +1,14 @@
 """Fixtures: a runner for each test, and a simple checkpoint for the tests in which the policy does not matter."""
 
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+# As the runner has it: threads that wait for each other would be slower than one.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 # The runner is not installed: it is mounted into sandboxes.
 sys.path.insert(0, str(Path(__file__).parents[3] / "runner"))

@@ -100,6 +100,14 @@ def test_discrete_observations_are_one_hot(runner: RunnerProcess, tmp_path: Path
     assert returns(runner.play(episodes(1))) == [3.0]
 
 
+@pytest.mark.parametrize("actions", ["deterministic", "stochastic"])
+def test_several_choices_have_their_logits_one_after_the_other(runner: RunnerProcess, tmp_path: Path, actions: str) -> None:
+    """The logits leave one option of each choice, so that drawing them gives the same."""
+    policy = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 0.0, 900.0, 0.0, 900.0]))
+    runner.load(*policy, environment("toys:Switched", choices=[3, 2], first=[10, 0]), actions=actions)
+    assert returns(runner.play(episodes(1))) == [12 * 100.0 + 1]
+
+
 def test_a_real_environment_plays_to_its_registered_time_limit(runner: RunnerProcess, tmp_path: Path) -> None:
     tensors = random_layers(4, 2)
     # Leaning where the pole falls keeps it up.

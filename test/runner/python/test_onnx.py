@@ -1,13 +1,16 @@
 """Policies as ONNX models."""
 
+import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from checkpoints import file_digest, write_onnx
+from onnx import TensorProto, helper, numpy_helper
 from runner_process import RunnerProcess, environment, episodes
 
 MOVED = {"low": [-2.0, 0.0], "high": [4.0, 1.0]}
@@ -62,6 +65,51 @@ def test_the_metadata_may_hold_the_normalisation(runner: RunnerProcess, tmp_path
     policy = write_onnx(tmp_path / "p.onnx", np.eye(2, dtype=np.float32), np.zeros(2, np.float32), muster=muster)
     runner.load(*policy, environment("toys:Moved", observation=[4.0, 1.0], **MOVED), metrics=["a0", "a1"])
     assert runner.play(episodes(1))[0]["metrics"] == pytest.approx({"a0": 0.5, "a1": 10.0}, abs=1e-6)
+
+
+BLOCKS: list[dict[str, Any] | None] = [None, {"form": "lockstep", "width": 2, "episodes": 2, "episodeSeconds": 60}]
+
+
+@pytest.mark.parametrize("batching", BLOCKS, ids=["single", "lockstep"])
+def test_images_reach_a_model_for_bytes_as_they_are(runner: RunnerProcess, tmp_path: Path, batching: dict[str, Any] | None) -> None:
+    """The model finds the first pixel's value among 256 options."""
+    changes = {} if batching is None else {"batching": batching}
+    answer = runner.load(*write_image_model(tmp_path / "p.onnx"), *(environment("toys:Picture", bright=b) for b in (7, 255)), **changes)
+    assert answer["type"] == "loaded"
+    assert [outcome["return"] for outcome in runner.play([(0, 0, 0, 0), (1, 1, 0, 0)])] == [7.0, 255.0]
+
+
+def write_image_model(path: Path, muster: dict[str, Any] | None = None) -> tuple[Path, str]:
+    constants = {"options": np.arange(256, dtype=np.float32)[None], "first": np.array([0]), "one": np.array([1]), "flat": np.array([-1, 4])}
+    nodes = [
+        helper.make_node("Cast", ["observation"], ["numbers"], to=TensorProto.FLOAT),
+        helper.make_node("Reshape", ["numbers", "flat"], ["pixels"]),
+        helper.make_node("Slice", ["pixels", "first", "one", "one"], ["pixel"]),
+        helper.make_node("Sub", ["pixel", "options"], ["apart"]),
+        helper.make_node("Abs", ["apart"], ["distance"]),
+        helper.make_node("Neg", ["distance"], ["output"]),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "policy",
+        [helper.make_tensor_value_info("observation", TensorProto.UINT8, ["batch", 2, 2, 1])],
+        [helper.make_tensor_value_info("output", TensorProto.FLOAT, ["batch", 256])],
+        [numpy_helper.from_array(value, name) for name, value in constants.items()],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    helper.set_model_props(model, {} if muster is None else {"muster": json.dumps(muster)})
+    onnx.save(model, path)
+    return path, file_digest(path)
+
+
+def test_a_model_for_bytes_is_refused_where_observations_are_none(runner: RunnerProcess, tmp_path: Path) -> None:
+    assert "the model takes uint8, and the environment gives Box" in refusal(runner, write_image_model(tmp_path / "p.onnx"))
+
+
+def test_bytes_cannot_be_normalised(runner: RunnerProcess, tmp_path: Path) -> None:
+    policy = write_image_model(tmp_path / "p.onnx", {"observation": {"mean": [0], "variance": [1]}})
+    answer = runner.load(*policy, environment("toys:Picture", bright=7))
+    assert "uint8, which cannot be normalised before" in answer["message"]
 
 
 def refusal(runner: RunnerProcess, policy: tuple[Path, str], entry: str = "gymnasium:CartPole-v1", **changes: Any) -> str:

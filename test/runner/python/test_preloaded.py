@@ -49,7 +49,7 @@ def test_a_policy_is_found_by_its_digest_and_plays(tmp_path: Path) -> None:
     found = find_preloaded(digest)
     assert found is not None
     box = spaces.Box(-1.0, 1.0, (1,), np.float32)
-    policy = found(Fit(box, spaces.Discrete(2), True))
+    policy = found.fit(Fit(box, spaces.Discrete(2), True))
     policy.reset(0)
     assert policy.act(np.zeros(1, np.float32)) == 1
     assert find_preloaded(digest.replace(digest[-1], "0" if digest[-1] != "0" else "1")) is None
@@ -64,6 +64,27 @@ def test_a_policy_that_is_not_what_it_is_called_is_refused(tmp_path: Path) -> No
     path.write_bytes(path.read_bytes() + b"\0")
     with pytest.raises(PolicyRefusal, match="it changed or was not copied whole"):
         preload_policy(path, digest, trusted=True)
+    assert find_preloaded(digest) is None
+
+
+def test_what_cannot_be_read_is_told_to_be_something_else_when_it_is(tmp_path: Path) -> None:
+    path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(PolicyRefusal, match="it changed or was not copied whole"):
+        preload_policy(path, digest, trusted=False)
+    with pytest.raises(PolicyRefusal, match="no intact safetensors file"):
+        preload_policy(path, file_digest(path), trusted=False)
+
+
+def test_a_verification_that_fails_in_another_way_verifies_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
+
+    def broken(_path: Path) -> str:
+        raise MemoryError("no memory to hash with")
+
+    monkeypatch.setattr("muster_runner.digest.digest_of", broken)
+    with pytest.raises(MemoryError, match="no memory to hash with"):
+        preload_policy(path, digest, trusted=False)
     assert find_preloaded(digest) is None
 
 

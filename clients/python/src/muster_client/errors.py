@@ -23,7 +23,9 @@ class FieldProblem:
     field: str
     """Where in the request: `body.suite.reward.bounds`."""
     detail: str
-    """What was wrong, and what was expected."""
+    """What was wrong, in words."""
+    expected: str | None = None
+    """What should stand there, where the server says it by itself."""
 
 
 class ServerAnswer(MusterError):
@@ -49,8 +51,10 @@ class BadRequest(ServerAnswer):
 
     @property
     def expected(self) -> str:
-        """What was wrong with it and what was expected, in words."""
-        return self.errors[0].detail if self.errors else self.detail
+        """What should stand there; where the server does not say it by itself, what was wrong, in words."""
+        if not self.errors:
+            return self.detail
+        return self.errors[0].expected or self.errors[0].detail
 
 
 class Unauthorized(ServerAnswer):

@@ -14,7 +14,8 @@ const STARTING = '.starting-';
 const ETC = '_etc';
 const FILTER = 'system-calls.bpf';
 
-const processSchema = z.object({
+/** Which process an owner is, on which machine. */
+export const processSchema = z.object({
   pid: z.number().int().positive(),
   /** Clock ticks since boot. */
   startTime: z.string(),
@@ -26,7 +27,7 @@ const recordSchema = z.object({ process: processSchema, cgroups: z.array(z.strin
 
 /** Which process an owner is, and the control-group directories under which its sandboxes are. */
 export type OwnerRecord = z.infer<typeof recordSchema>;
-type OwnerProcess = OwnerRecord['process'];
+export type OwnerProcess = OwnerRecord['process'];
 
 export const sandboxesDirectory = (stateDir: string): string => path.join(stateDir, 'sandboxes');
 export const ownerDirectory = (stateDir: string, owner: OwnerId): string => path.join(sandboxesDirectory(stateDir), owner);
@@ -71,6 +72,13 @@ export async function mayBeRunning(owner: OwnerProcess): Promise<boolean> {
   return (await startTimeOf(owner.pid)) === owner.startTime;
 }
 
+/** Whether a process that may be on any machine runs, as far as it can be told from here. */
+export async function whereaboutsOf(owner: OwnerProcess): Promise<'running' | 'gone' | 'elsewhere'> {
+  const self = await thisProcess();
+  if (owner.bootId !== self.bootId || owner.pidNamespace !== self.pidNamespace) return 'elsewhere';
+  return (await startTimeOf(owner.pid)) === owner.startTime ? 'running' : 'gone';
+}
+
 /** Removes half-made owner directories whose maker is gone. */
 export async function sweepStarting(stateDir: string): Promise<void> {
   for (const name of await directoryNames(sandboxesDirectory(stateDir))) {
@@ -91,7 +99,7 @@ export async function directoryNames(directory: string): Promise<readonly string
   }
 }
 
-async function thisProcess(): Promise<OwnerProcess> {
+export async function thisProcess(): Promise<OwnerProcess> {
   const [startTime, bootId, pidNamespace] = await Promise.all([
     startTimeOf(process.pid),
     readFile('/proc/sys/kernel/random/boot_id', 'utf8'),

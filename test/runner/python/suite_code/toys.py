@@ -3,6 +3,7 @@
 import ctypes
 import os
 import random
+import signal
 import subprocess
 import sys
 from typing import Any
@@ -61,6 +62,27 @@ class Moved(Toy):
 
     def info(self, action: Any) -> dict[str, Any]:
         return {"a0": action[0], "a1": action[1]}
+
+
+class Switched(Toy):
+    """Two choices; the reward is a hundred times the first, and the second."""
+
+    def __init__(self, choices: list[int], first: list[int]) -> None:
+        super().__init__()
+        self.action_space = spaces.MultiDiscrete(choices, start=first)
+
+    def reward(self, action: Any) -> float:
+        assert self.action_space.contains(action)
+        return float(action[0] * 100 + action[1])
+
+
+class Picture(Chosen):
+    """Shows an image of bytes; the discrete action is the reward."""
+
+    def __init__(self, bright: int) -> None:
+        super().__init__(actions=256)
+        self.observation_space = spaces.Box(0, 255, (2, 2, 1), np.uint8)
+        self.observation = np.full((2, 2, 1), bright, np.uint8)
 
 
 class Counted(Chosen):
@@ -144,8 +166,8 @@ class Broken(Toy):
 class Loud(Toy):
     """Prints in the given way at each step."""
 
-    def __init__(self, how: str, text: str = "loud") -> None:
-        super().__init__()
+    def __init__(self, how: str, text: str = "loud", steps: int = 1) -> None:
+        super().__init__(steps=steps)
         self.how = how
         self.text = text
 
@@ -205,3 +227,104 @@ class CaughtTwice(Toy):
 
     def reward(self, action: Any) -> float:
         raise RuntimeError("once")
+
+
+class Endless(Toy):
+    """Does not end in episodes whose seed is even."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.steps = sys.maxsize if seed is not None and seed % 2 == 0 else 1
+        return super().reset(seed=seed)
+
+
+class Seen(Toy):
+    """Shows its seed and the step, so that a row's observations tell whose they are; the reward is the discrete action."""
+
+    def __init__(self, steps: int = 4) -> None:
+        super().__init__([0.0, 0.0], actions=1000, steps=steps)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.seed = 0 if seed is None else seed
+        super().reset(seed=seed)
+        return self.seen(), {}
+
+    def step(self, action: Any) -> Step:
+        _, reward, terminated, truncated, info = super().step(action)
+        return self.seen(), reward, terminated, truncated, info
+
+    def seen(self) -> Any:
+        return np.array([self.seed % 7, self.played], np.float32)
+
+    def reward(self, action: Any) -> float:
+        return float(action) * 10.0**self.played
+
+
+class Varied(Toy):
+    """Episodes of one to eight steps, by their seed."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.steps = int(self.np_random.integers(1, 9))
+        return self.observation, {}
+
+
+class VariedCareless(Careless):
+    """The same, and draws from the generators that belong to the whole process."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.steps = random.randrange(1, 9)
+        return self.observation, {}
+
+
+class Misshapen(Toy):
+    """Shows more than it said in episodes whose seed is even."""
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        return np.zeros(1 if seed is None or seed % 2 else 3, np.float32), {}
+
+
+class Hanging(Toy):
+    """Does not come back in the given place, in episodes whose seed is even; what it catches does not help."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__()
+        self.where = where
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        self.due = seed is not None and seed % 2 == 0
+        self.hang("reset")
+        return super().reset(seed=seed)
+
+    def step(self, action: Any) -> Step:
+        self.hang("step")
+        return super().step(action)
+
+    def hang(self, where: str) -> None:
+        while self.due and where == self.where:
+            try:
+                signal.pause()
+            except Exception:
+                continue
+
+
+class Alarmed(Toy):
+    """Has use for the process's alarm."""
+
+    rung = 0
+
+    def __init__(self) -> None:
+        super().__init__()
+        signal.signal(signal.SIGALRM, self.rings)
+
+    def rings(self, *_: Any) -> None:
+        Alarmed.rung += 1
+
+    def reward(self, action: Any) -> float:
+        before = Alarmed.rung
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+        while Alarmed.rung == before:
+            # Whether the alarm has been is asked again and again: it may come before one could wait for it.
+            pass
+        return float(Alarmed.rung - before)

@@ -1,0 +1,58 @@
+"""Blocks in lockstep: rows with an environment each, and one forward pass for all of them at each step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster_runner.blocks.block_player import BlockPlayer, PlayedBlock
+from muster_runner.blocks.environment_pool import EnvironmentPool
+from muster_runner.blocks.lockstep_run import LockstepRun
+from muster_runner.environments import EnvironmentMaker
+from muster_runner.fitted_policies import FittedPolicies
+from muster_runner.frames import Batching, Episode, Load
+from muster_runner.policies.checkpoint import Checkpoint, Fit
+from muster_runner.policies.rows_policy import RowsPolicy
+from muster_runner.prints import EpisodePrints
+
+# Environments that no row uses at the moment are kept as many as there are rows, or so many where there are few rows.
+LEAST_KEPT = 64
+
+
+@dataclass(frozen=True)
+class Lockstep:
+    batching: Batching
+    metrics: tuple[str, ...]
+    pool: EnvironmentPool
+    """Of each task the one that fits it."""
+    policies: Sequence[RowsPolicy]
+    warnings: tuple[str, ...]
+
+    @property
+    def task_count(self) -> int:
+        return len(self.policies)
+
+    def play(self, episodes: Sequence[Episode], prints: EpisodePrints, /) -> PlayedBlock:
+        return LockstepRun(self.batching, self.metrics, self.pool, self.policies, episodes, prints).play()
+
+    def close(self) -> None:
+        self.pool.close()
+
+
+def fit_lockstep(request: Load, batching: Batching, checkpoint: Checkpoint) -> BlockPlayer:
+    """@raises Refusal"""
+    code = None if request.code is None else Path(request.code)
+    makers = [EnvironmentMaker(task, code) for task in request.tasks]
+    pool = EnvironmentPool(makers, max(batching.width, LEAST_KEPT))
+    fitted = FittedPolicies[RowsPolicy](lambda fit: checkpoint.fit_rows(fit, batching.width))
+    policies = []
+    try:
+        for position, maker in enumerate(makers):
+            environment = maker.make_first()
+            fit = Fit(environment.observation_space, environment.action_space, request.actions == "deterministic")
+            pool.give(position, environment)
+            policies.append(fitted.policy_for(fit, maker.task.name))
+    except BaseException:
+        pool.close()
+        raise
+    warnings = dict.fromkeys(warning for policy in fitted.policies for warning in policy.warnings)
+    return Lockstep(batching, request.metrics, pool, policies, tuple(warnings))

@@ -1,0 +1,35 @@
+"""A row of a block in lockstep: it plays one episode after the other."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from muster_runner.environments import Environment
+from muster_runner.frames import Episode
+from muster_runner.policies.rows_policy import RowsPolicy
+from muster_runner.prints import EpisodePrints
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    number: int
+    prints: EpisodePrints = field(default_factory=EpisodePrints)
+
+    # Of the episode that it plays.
+    episode: Episode | None = None
+    """Position of the episode in the block."""
+    place: int = 0
+    environment: Environment | None = None
+    """The environment's own method: looking it up at each step would cost."""
+    step: Any = None
+    policy: RowsPolicy | None = None
+    """What reset and the last step said."""
+    observation: Any = None
+    info: Any = None
+    """Sum of the rewards."""
+    total: float = 0.0
+    """How often all rows had been stepped when the episode began."""
+    first_step: int = 0
+    """Time that its environment took."""
+    seconds: float = 0.0
+    """What each row had been charged for the policy when the episode began."""
+    shared_before: float = 0.0

@@ -1,0 +1,101 @@
+"""An environment's own vector form, made from what the suite says about the environment."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import AutoresetMode
+
+from muster_runner.carried_code import CodeError, find
+from muster_runner.environments import CONSTRUCTION_SEED, VectorEnvironment, close_environment
+from muster_runner.failure import describe
+from muster_runner.frames import Task
+from muster_runner.random_state import seed_global_generators
+from muster_runner.refusal import EnvironmentRefusal
+
+PARTS = ("reset", "step", "close", "num_envs", "metadata", "single_observation_space", "single_action_space")
+
+
+@dataclass(frozen=True)
+class VectorMaker:
+    """Makes one task's vector environment of any width, the same each time."""
+
+    task: Task
+    code: Path | None
+
+    def make(self, width: int) -> VectorEnvironment:
+        """@raises EnvironmentRefusal when it is no vector environment of that width; whatever the environment's code raises."""
+        seed_global_generators(CONSTRUCTION_SEED)
+        environment = self._innermost(width)
+        for wrapper in self.task.wrappers:
+            environment = find(wrapper.entry, self.code)(environment, **wrapper.kwargs)
+        try:
+            self._check(environment, width)
+        except EnvironmentRefusal:
+            if hasattr(environment, "close"):
+                close_environment(environment)
+            raise
+        return environment
+
+    def make_first(self, width: int) -> VectorEnvironment:
+        """@raises EnvironmentRefusal"""
+        try:
+            return self.make(width)
+        except (CodeError, gymnasium.error.Error) as error:
+            raise EnvironmentRefusal(f'task "{self.task.name}": {error}') from error
+        except EnvironmentRefusal:
+            raise
+        except BaseException as error:
+            hint = "; wrappers are called with the vector environment (gymnasium.wrappers.vector:…)" if self.task.wrappers else ""
+            raise EnvironmentRefusal(f'task "{self.task.name}" cannot be made in its vector form: {describe(error)}{hint}') from error
+
+    def _innermost(self, width: int) -> VectorEnvironment:
+        entry, kwargs = self.task.environment.entry, self.task.environment.kwargs
+        package, _, name = entry.partition(":")
+        if package == "gymnasium":
+            if gymnasium.spec(name).vector_entry_point is None:
+                raise self._without_vector_form(f"{name} has no vector form of its own (vector_entry_point)")
+            return gymnasium.make_vec(name, num_envs=width, vectorization_mode="vector_entry_point", **kwargs)
+        factory = find(entry, self.code)
+        if not _takes_width(factory):
+            raise self._without_vector_form(f"{entry} takes no num_envs, so it makes no vector environment")
+        environment: VectorEnvironment = factory(num_envs=width, **kwargs)
+        return environment
+
+    def _check(self, environment: Any, width: int) -> None:
+        missing = [part for part in PARTS if not hasattr(environment, part)]
+        made = type(environment).__name__
+        if missing:
+            raise self._without_vector_form(f"it makes a {made} without {missing[0]}, expected a gymnasium.vector.VectorEnv")
+        if environment.num_envs != width:
+            raise self._refusal(f"it makes a vector environment of {environment.num_envs} rows, expected num_envs={width}")
+        try:
+            autoreset_mode(environment)
+        except ValueError as error:
+            raise self._refusal(
+                f'{made}.metadata["autoreset_mode"] is {environment.metadata.get("autoreset_mode")!r}, expected a member of '
+                "gymnasium.vector.AutoresetMode: without it nobody knows which steps belong to an episode"
+            ) from error
+
+    def _without_vector_form(self, reason: str) -> EnvironmentRefusal:
+        return self._refusal(f"{reason}. Play it with mode: lockstep, which takes any environment")
+
+    def _refusal(self, reason: str) -> EnvironmentRefusal:
+        return EnvironmentRefusal(f'task "{self.task.name}": {reason}')
+
+
+def autoreset_mode(environment: VectorEnvironment) -> AutoresetMode:
+    """What the environment does with a row whose episode has ended. @raises ValueError when it does not say."""
+    return AutoresetMode(environment.metadata.get("autoreset_mode"))
+
+
+def _takes_width(factory: Callable[..., Any]) -> bool:
+    try:
+        parameters = inspect.signature(factory).parameters.values()
+    except (TypeError, ValueError):
+        # Of what is written in another language nobody knows; it will say so itself.
+        return True
+    return any(parameter.name == "num_envs" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)

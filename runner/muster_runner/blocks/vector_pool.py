@@ -1,0 +1,32 @@
+"""Vector environments of several tasks and widths, kept from block to block."""
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+from muster_runner.blocks.vector_environments import VectorMaker
+from muster_runner.environments import VectorEnvironment, close_environment
+
+# Blocks of several tasks need another width each time; one that is not kept is made anew.
+KEPT_VECTORS = 16
+
+
+class VectorPool:
+    """Those that were used last are kept."""
+
+    def __init__(self, makers: Sequence[VectorMaker]) -> None:
+        self._makers = makers
+        self._kept: OrderedDict[tuple[int, int], VectorEnvironment] = OrderedDict()
+
+    def take(self, task: int, width: int) -> VectorEnvironment:
+        """@raises whatever the environment's code raises when it has to be made."""
+        kept = self._kept.pop((task, width), None)
+        return self._makers[task].make(width) if kept is None else kept
+
+    def give(self, task: int, width: int, environment: VectorEnvironment) -> None:
+        self._kept[(task, width)] = environment
+        if len(self._kept) > KEPT_VECTORS:
+            close_environment(self._kept.popitem(last=False)[1])
+
+    def close(self) -> None:
+        while self._kept:
+            close_environment(self._kept.popitem()[1])

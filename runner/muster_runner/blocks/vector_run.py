@@ -1,0 +1,132 @@
+"""The episodes of one vector environment: the first of each row, and all rows are waited for."""
+
+from collections.abc import Sequence
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+from numpy.typing import NDArray
+
+from muster_runner.blocks.vector_environments import autoreset_mode
+from muster_runner.environments import VectorEnvironment
+from muster_runner.episode import Failed, Outcome, PolicyCrash, ended, failure, measure
+from muster_runner.frames import Episode
+from muster_runner.policies.rows_policy import RowFaults, RowsPolicy
+from muster_runner.random_state import seed_global_generators, seed_torch
+
+Flags = NDArray[np.bool_]
+
+
+class VectorRun:
+    """To count whichever rows end first would favour short episodes. So what a row does after its first end is ignored.
+
+    What is raised on the way is every row's: nobody knows whose it was.
+    """
+
+    def __init__(
+        self, environment: VectorEnvironment, policy: RowsPolicy, episodes: Sequence[Episode], metrics: tuple[str, ...], limit: float
+    ) -> None:
+        """@param limit: seconds that an episode may take. A step's time is shared among the rows that are still waited for."""
+        self._environment = environment
+        self._mode = autoreset_mode(environment)
+        self._policy = policy
+        self._episodes = episodes
+        self._metrics = metrics
+        self._limit = limit
+        self._outcomes: list[Outcome | None] = [None] * len(episodes)
+        self.forward_seconds = 0.0
+        self.is_intact = True
+        """Whether the environment may be used again."""
+
+    def play(self) -> Sequence[Outcome]:
+        failed: Failed | None = None
+        try:
+            self._run()
+        except PolicyCrash as crash:
+            failed = failure(_first(crash.__cause__ or crash), "policy-crash")
+        except BaseException as error:
+            failed = failure(error, "environment-crash")
+        if failed is not None:
+            self.is_intact = False
+            return [failed] * len(self._episodes)
+        return [outcome for outcome in self._outcomes if outcome is not None]
+
+    def _run(self) -> None:
+        observations = self._reset()
+        environment, act, count = self._environment, self._policy.act_batch, len(self._episodes)
+        rows, waiting, totals = np.arange(count), np.ones(count, bool), np.zeros(count)
+        left, length, charged = count, 0, 0.0
+        while left:
+            began = perf_counter()
+            try:
+                actions = act(rows, observations)
+            except BaseException as error:
+                raise PolicyCrash from error
+            self.forward_seconds += perf_counter() - began
+            observations, rewards, terminated, truncated, info = environment.step(actions)
+            if length == 0:
+                _check_shapes(count, reward=rewards, terminated=terminated, truncated=truncated)
+            length += 1
+            if left == count:
+                totals += rewards
+            else:
+                np.add(totals, rewards, totals, where=waiting)
+            over: Flags = np.logical_or(terminated, truncated)
+            charged += (perf_counter() - began) / left
+            if np.count_nonzero(over):
+                left -= self._end(over & waiting, totals, length, info)
+                waiting &= ~over
+                if self._mode is AutoresetMode.DISABLED and left:
+                    observations, _ = environment.reset(options={"reset_mask": np.array(over, bool)})
+            if charged > self._limit and left:
+                return self._end_overdue(waiting, charged)
+        return None
+
+    def _reset(self) -> Any:
+        first = self._episodes[0]
+        seed_global_generators(first.environment_seed)
+        seed_torch(first.policy_seed)
+        observations, _ = self._environment.reset(seed=first.environment_seed)
+        try:
+            for row, episode in enumerate(self._episodes):
+                self._policy.reset_row(row, episode.policy_seed)
+        except BaseException as error:
+            raise PolicyCrash from error
+        return observations
+
+    def _end(self, over: Flags, totals: NDArray[np.float64], length: int, info: Any) -> int:
+        """@returns how many episodes have ended."""
+        rows: list[int] = over.nonzero()[0].tolist()
+        for row in rows:
+            metrics = measure(self._last_info(info, row), self._metrics) if self._metrics else {}
+            outcome = self._outcomes[row] = ended(float(totals[row]), length, metrics)
+            self.is_intact = self.is_intact and not isinstance(outcome, Failed)
+        return len(rows)
+
+    def _end_overdue(self, waiting: Flags, charged: float) -> None:
+        detail = f"the episode took {charged:.3g} s of its row's time, the limit is {self._limit:g} s"
+        for row in waiting.nonzero()[0].tolist():
+            self._outcomes[row] = Failed("timeout", detail)
+        self.is_intact = False
+
+    def _last_info(self, info: Any, row: int) -> dict[str, Any]:
+        """What the last step of the row's episode has said. Where rows begin anew in the same step, that lies in `final_info`."""
+        if self._mode is AutoresetMode.SAME_STEP and "final_info" in info:
+            info = info["final_info"]
+        if not isinstance(info, dict):
+            # An array with a dictionary for each row, as Gymnasium had it before 1.0.
+            last: dict[str, Any] = info[row]
+            return last
+        named = [name for name in self._metrics if name in info and (f"_{name}" not in info or info[f"_{name}"][row])]
+        return {name: info[name][row] for name in named}
+
+
+def _check_shapes(count: int, **arrays: Any) -> None:
+    for name, array in arrays.items():
+        if np.shape(array) != (count,):
+            raise ValueError(f"{name} has the shape {np.shape(array)}, expected ({count},): one for each row")
+
+
+def _first(error: BaseException) -> BaseException:
+    return next(iter(error.errors.values())) if isinstance(error, RowFaults) else error

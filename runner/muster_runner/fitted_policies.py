@@ -1,0 +1,41 @@
+"""Policies for the spaces of several tasks, one for each pair of spaces that differs."""
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from gymnasium import spaces
+
+from muster_runner.policies.checkpoint import Fit
+from muster_runner.refusal import PolicyRefusal
+
+P = TypeVar("P")
+
+
+class FittedPolicies(Generic[P]):
+    def __init__(self, make: Callable[[Fit], P]) -> None:
+        self._make = make
+        self._fitted: list[tuple[Fit, P]] = []
+
+    def policy_for(self, fit: Fit, task: str) -> P:
+        """Tasks with the same spaces share one policy. @raises PolicyRefusal naming the task."""
+        for known, policy in self._fitted:
+            if _same(known.observation_space, fit.observation_space) and _same(known.action_space, fit.action_space):
+                return policy
+        try:
+            policy = self._make(fit)
+        except PolicyRefusal as refusal:
+            raise PolicyRefusal(f'{refusal} (task "{task}")') from refusal
+        self._fitted.append((fit, policy))
+        return policy
+
+    @property
+    def policies(self) -> list[P]:
+        return [policy for _, policy in self._fitted]
+
+
+def _same(one: spaces.Space[Any], other: spaces.Space[Any]) -> bool:
+    # Gymnasium takes bounds for equal that are merely close, and actions are scaled to them.
+    if isinstance(one, spaces.Box) and isinstance(other, spaces.Box):
+        return one == other and np.array_equal(one.low, other.low) and np.array_equal(one.high, other.high)
+    return type(one) is type(other) and bool(one == other)

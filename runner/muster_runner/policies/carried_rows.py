@@ -1,0 +1,108 @@
+"""Policies whose code travels with the checkpoint, playing many rows: at once where they can, else one after the other."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space, concatenate, create_empty_array, iterate
+
+from muster_runner.policies.fitting_action import fitting, fitting_actions
+from muster_runner.policies.policy import Array
+from muster_runner.policies.rows_policy import RowFaults, Rows
+
+ARRAY_SPACES = (spaces.Discrete, spaces.Box, spaces.MultiDiscrete, spaces.MultiBinary)
+ONE_BY_ONE = (
+    "the policy takes one observation at a time: rows are played one by one "
+    "(a method act_rows(rows, observations) lets it play them together)"
+)
+
+
+def together(values: Sequence[Any], space: spaces.Space[Any]) -> Any:
+    """As a vector environment has them, in fresh arrays: who gets them may keep them."""
+    empty: Any = create_empty_array(space, len(values))
+    return concatenate(space, values, empty)
+
+
+def apart(batch: Any, space: spaces.Space[Any], count: int) -> list[Any]:
+    return list(iterate(batch_space(space, count), batch))
+
+
+class CheckedRows:
+    """One that has `act_rows`: it keeps what belongs to a row under the row's number."""
+
+    warnings: tuple[str, ...] = ()
+
+    def __init__(self, inner: Any, observation_space: spaces.Space[Any], action_space: spaces.Space[Any]) -> None:
+        self._act_rows = inner.act_rows
+        self._reset_row = getattr(inner, "reset_row", None)
+        self._observation_space = observation_space
+        self._action_space = action_space
+
+    def reset_row(self, row: int, seed: int, /) -> None:
+        if self._reset_row is not None:
+            self._reset_row(row, seed)
+
+    def act_rows(self, rows: Rows, observations: Sequence[Any], /) -> Sequence[Any]:
+        actions = self._act_rows(rows, together(observations, self._observation_space))
+        if isinstance(self._action_space, ARRAY_SPACES):
+            array = self._fitting(actions, len(rows))
+            return array.tolist() if isinstance(self._action_space, spaces.Discrete) else list(array)
+        return _fitting_each(apart(actions, self._action_space, len(rows)), self._action_space)
+
+    def act_batch(self, rows: Rows, observations: Any, /) -> Any:
+        actions = self._act_rows(rows, observations)
+        if isinstance(self._action_space, ARRAY_SPACES):
+            return self._fitting(actions, len(rows))
+        return together(_fitting_each(apart(actions, self._action_space, len(rows)), self._action_space), self._action_space)
+
+    def _fitting(self, actions: Any, count: int) -> Array:
+        array: Array
+        array, fits = fitting_actions(actions, self._action_space, count)
+        if not fits.all():
+            places: list[int] = (~fits).nonzero()[0].tolist()
+            wrong = {place: ValueError(f"the action {actions[place]} does not fit {self._action_space}") for place in places}
+            raise RowFaults(array.tolist() if isinstance(self._action_space, spaces.Discrete) else list(array), wrong)
+        return array
+
+
+class RowByRow:
+    """One that takes a single observation: an instance of it for each row, or one for all that keeps nothing from step to step."""
+
+    warnings: tuple[str, ...] = (ONE_BY_ONE,)
+
+    def __init__(self, instances: Sequence[Any], observation_space: spaces.Space[Any], action_space: spaces.Space[Any]) -> None:
+        self._instances = instances
+        self._observation_space = observation_space
+        self._action_space = action_space
+
+    def reset_row(self, row: int, seed: int, /) -> None:
+        if hasattr(self._instances[0], "reset"):
+            self._instances[row].reset(seed)
+
+    def act_rows(self, rows: Rows, observations: Sequence[Any], /) -> Sequence[Any]:
+        actions: list[Any] = [None] * len(rows)
+        errors: dict[int, BaseException] = {}
+        for place, (row, observation) in enumerate(zip(rows.tolist(), observations, strict=True)):
+            try:
+                actions[place] = fitting(self._instances[row % len(self._instances)].act(observation), self._action_space)
+            except BaseException as error:
+                errors[place] = error
+        if errors:
+            raise RowFaults(actions, errors)
+        return actions
+
+    def act_batch(self, rows: Rows, observations: Any, /) -> Any:
+        return together(self.act_rows(rows, apart(observations, self._observation_space, len(rows))), self._action_space)
+
+
+def _fitting_each(actions: Sequence[Any], space: spaces.Space[Any]) -> list[Any]:
+    fitted: list[Any] = list(actions)
+    errors: dict[int, BaseException] = {}
+    for place, action in enumerate(actions):
+        try:
+            fitted[place] = fitting(action, space)
+        except ValueError as error:
+            errors[place] = error
+    if errors:
+        raise RowFaults(fitted, errors)
+    return fitted

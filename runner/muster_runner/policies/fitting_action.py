@@ -1,0 +1,55 @@
+"""Whether an action fits the action space, so that a wrong one is blamed on the policy."""
+
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from numpy.typing import NDArray
+
+
+def fitting(action: Any, space: spaces.Space[Any]) -> Any:
+    """The action in the space's own type. Bounds of a Box are the environment's business, as Gymnasium has it.
+
+    @raises ValueError when the shape or the type is another one.
+    """
+    if isinstance(space, spaces.Discrete):
+        # Networks hand out arrays with a single number in them.
+        number = action.item() if hasattr(action, "item") and np.size(action) == 1 else action
+        if isinstance(number, int) and space.start <= number < space.start + space.n:
+            return int(number)
+    elif isinstance(space, spaces.Box):
+        array = np.asarray(action)
+        if array.shape == space.shape and np.can_cast(array.dtype, space.dtype, "same_kind"):
+            return array.astype(space.dtype)
+    elif space.contains(action):
+        return action
+    raise ValueError(f"the action {str(action)[:200]} ({type(action).__name__}, shape {np.shape(action)}) does not fit {space}")
+
+
+def fitting_actions(actions: Any, space: spaces.Space[Any], count: int) -> tuple[Any, NDArray[np.bool_]]:
+    """The actions of many rows as one array [count, …] in the space's own type, and which of them fit.
+
+    For Discrete, Box, MultiDiscrete and MultiBinary spaces.
+
+    @raises ValueError when the shape or the type is another one: then no row's action can be told from another's.
+    """
+    array = np.asarray(actions)
+    shape = (count, *(space.shape or ()))
+    whole = not isinstance(space, spaces.Box)
+    is_typed = array.dtype.kind in "iu" if whole else np.can_cast(array.dtype, space.dtype or float, "same_kind")
+    if array.shape != shape or not is_typed:
+        raise ValueError(f"the actions have the shape {array.shape} and the type {array.dtype}, expected {shape} for {count} times {space}")
+    typed = array.astype(space.dtype)
+    if not whole:
+        return typed, np.ones(count, bool)
+    low, high = _range_of(space)
+    # Before they are cast: a number that is too large would wrap.
+    return typed, ((array >= low) & (array < high)).reshape(count, -1).all(axis=1)
+
+
+def _range_of(space: spaces.Space[Any]) -> tuple[Any, Any]:
+    if isinstance(space, spaces.Discrete):
+        return space.start, space.start + space.n
+    if isinstance(space, spaces.MultiDiscrete):
+        return space.start, space.start + space.nvec
+    return 0, 2

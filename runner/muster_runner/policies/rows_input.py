@@ -1,0 +1,98 @@
+"""The observations of many rows as the numbers that go into a network; row by row the same as observation_input.py has it."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+from gymnasium.vector.utils import batch_space, iterate
+
+from muster_runner.policies.observation_input import Normalisation, input_size, normaliser
+from muster_runner.policies.policy import Array
+
+
+class RowsInput:
+    """Writes into one buffer [rows, size], of which the first rows are handed out; the next call overwrites them."""
+
+    def __init__(self, space: spaces.Space[Any], dtype: Any, normalisation: Normalisation | None, rows: int) -> None:
+        """@raises PolicyRefusal when observations have no fixed size, or the statistics are of another one."""
+        size = input_size(space)
+        self._space = space
+        self._buffer = np.empty((rows, size), dtype)
+        self._parts = _parts(space)
+        shape = space.shape if isinstance(space, spaces.Box) else (size,)
+        self._slots = [flat.reshape(shape) for flat in self._buffer]
+        self._normalise = None if normalisation is None else normaliser(normalisation, size, dtype, rows)
+
+    def rows(self, observations: Sequence[Any]) -> Array:
+        """One observation of each row → [n, size]."""
+        if isinstance(self._space, spaces.Box):
+            for slot, observation in zip(self._slots, observations, strict=False):
+                slot[...] = observation
+        else:
+            for slot, observation in zip(self._slots, observations, strict=False):
+                slot[...] = spaces.flatten(self._space, observation)
+        return self._finished(len(observations))
+
+    def batch(self, observations: Any, count: int) -> Array:
+        """All rows' observations as a vector environment gives them → [count, size]."""
+        if self._parts is None:
+            return self.rows(list(iterate(batch_space(self._space, count), observations)))
+        begin = 0
+        for take, width, write in self._parts:
+            write(self._buffer[:count, begin : begin + width], take(observations))
+            begin += width
+        return self._finished(count)
+
+    def _finished(self, count: int) -> Array:
+        flat = self._buffer[:count]
+        return flat if self._normalise is None else self._normalise(flat)
+
+
+# How to find a part in a batch of observations, how many numbers it is flat, how to write it there.
+Part = tuple[Callable[[Any], Any], int, Callable[[Array, Any], None]]
+
+
+def _parts(space: spaces.Space[Any]) -> list[Part] | None:
+    """The parts of a space in the order in which Gymnasium flattens them; None when one of them is of an unusual kind."""
+    if isinstance(space, (spaces.Dict, spaces.Tuple)):
+        named = space.spaces.items() if isinstance(space, spaces.Dict) else enumerate(space.spaces)
+        parts: list[Part] = []
+        for name, inner in named:
+            inner_parts = _parts(inner)
+            if inner_parts is None:
+                return None
+            parts.extend((_inside(name, take), width, write) for take, width, write in inner_parts)
+        return parts
+    if isinstance(space, (spaces.Box, spaces.MultiBinary)):
+        return [(_itself, spaces.flatdim(space), _write_numbers)]
+    if isinstance(space, spaces.Discrete):
+        return [(_itself, int(space.n), _writer_of_choices(np.zeros(1, np.int64), np.array([space.start])))]
+    if isinstance(space, spaces.MultiDiscrete):
+        choices = space.nvec.reshape(-1)
+        offsets = np.concatenate(([0], np.cumsum(choices)[:-1]))
+        return [(_itself, int(choices.sum()), _writer_of_choices(offsets, space.start.reshape(-1)))]
+    return None
+
+
+def _itself(observations: Any) -> Any:
+    return observations
+
+
+def _inside(name: Any, take: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda observations: take(observations[name])
+
+
+def _write_numbers(flat: Array, values: Any) -> None:
+    flat[...] = np.asarray(values).reshape(len(flat), -1)
+
+
+def _writer_of_choices(offsets: Array, starts: Array) -> Callable[[Array, Any], None]:
+    """One-hot, choice after choice."""
+
+    def write(flat: Array, values: Any) -> None:
+        flat[...] = 0
+        chosen = np.asarray(values).reshape(len(flat), -1) - starts + offsets
+        np.put_along_axis(flat, chosen, 1, axis=1)
+
+    return write

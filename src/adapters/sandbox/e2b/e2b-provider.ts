@@ -1,0 +1,172 @@
+import type { Sandbox as RemoteSandbox } from '@e2b/code-interpreter';
+import { abortError } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+import { checkAccount, type E2bAccount } from './account.ts';
+import { E2bSandbox } from './e2b-sandbox.ts';
+import { checkForE2b, E2B_ISOLATION } from './isolation.ts';
+import type { E2bMachine } from './machine.ts';
+import { isGone, labels, labelsOf, MUSTERS, readLabel } from './ownership.ts';
+import { RemoteProgram } from './remote-program.ts';
+import { E2bService } from './service.ts';
+import { uploadRunner } from './upload-runner.ts';
+
+export interface E2bOptions {
+  readonly owner: OwnerId;
+  readonly clock: Clock;
+  readonly account: E2bAccount;
+  /** Of a template, by its name. */
+  readonly machineOf: (template: string) => E2bMachine;
+  /** Holds `runner/`. */
+  readonly projectDirectory: string;
+  /** Told what goes wrong without anything failing for it. */
+  readonly log: (message: string) => void;
+}
+
+/** Sandboxes of E2B's service, or of one that speaks its protocol. */
+export function createE2bProvider(options: E2bOptions): SandboxProvider {
+  return new E2bProvider(options);
+}
+
+const NEVER = new AbortController().signal;
+
+class E2bProvider implements SandboxProvider {
+  readonly name = 'e2b';
+  readonly owner: OwnerId;
+  readonly #options: E2bOptions;
+  readonly #service: E2bService;
+  readonly #sandboxes = new Map<SandboxId, E2bSandbox>();
+  readonly #creations = new Set<Promise<unknown>>();
+  /** E2B templates that were found to be there. */
+  readonly #known = new Map<string, Promise<void>>();
+  readonly #closing = new AbortController();
+  #hasCreated = false;
+  #closed: Promise<void> | undefined;
+
+  constructor(options: E2bOptions) {
+    this.owner = options.owner;
+    this.#options = options;
+    this.#service = new E2bService(options.account, options.clock);
+  }
+
+  async describe(template: SandboxTemplate): Promise<Isolation> {
+    checkForE2b(template);
+    checkAccount(this.#options.account);
+    await this.#checkTemplate(this.#options.machineOf(template.name).template);
+    return E2B_ISOLATION;
+  }
+
+  async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    if (either.aborted) throw abortError(either);
+    const creation = this.#create(spec, either);
+    this.#creations.add(creation);
+    try {
+      return await creation;
+    } finally {
+      this.#creations.delete(creation);
+    }
+  }
+
+  async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
+    const swept: SandboxId[] = [];
+    const fate = new Map<OwnerId, boolean>();
+    for (const info of await this.#service.list(MUSTERS, signal)) {
+      const label = readLabel(info);
+      if (!label || label.owner === this.owner) continue;
+      const gone = fate.get(label.owner) ?? (await isGone(label.process));
+      fate.set(label.owner, gone);
+      if (!gone) continue;
+      if (signal.aborted) throw abortError(signal);
+      await this.#service.kill(info.sandboxId);
+      swept.push(label.id);
+    }
+    return swept;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  /** What has been found is not asked for again; what failed is. */
+  #checkTemplate(name: string): Promise<void> {
+    const known = this.#known.get(name);
+    if (known) return known;
+    const checking = this.#service.checkTemplate(name, this.#closing.signal);
+    checking.catch(() => this.#known.delete(name));
+    this.#known.set(name, checking);
+    return checking;
+  }
+
+  async #create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    const isolation = await this.describe(spec.template);
+    const machine = this.#options.machineOf(spec.template.name);
+    signal.throwIfAborted();
+    const remote = await this.#rent(spec, machine);
+    try {
+      signal.throwIfAborted();
+      return await this.#furnish(spec, machine, isolation, remote, signal);
+    } catch (error) {
+      await this.#service.kill(remote.sandboxId);
+      if (signal.aborted) throw abortError(signal);
+      throw error;
+    }
+  }
+
+  async #rent({ id, template }: SandboxSpec, machine: E2bMachine): Promise<RemoteSandbox> {
+    this.#hasCreated = true;
+    const metadata = await labels(this.owner, id, template.name);
+    const creation = { template: machine.template, metadata, timeoutMs: machine.tenancySeconds * 1000, internet: false };
+    return this.#service.create(creation, () => this.#endAll(labelsOf(this.owner, id)));
+  }
+
+  async #furnish(
+    { id, template }: SandboxSpec,
+    machine: E2bMachine,
+    isolation: Isolation,
+    remote: RemoteSandbox,
+    signal: AbortSignal,
+  ): Promise<Sandbox> {
+    const { clock, projectDirectory } = this.#options;
+    if (machine.runner === 'uploaded') await uploadRunner(remote, projectDirectory, clock, signal);
+    const program = await RemoteProgram.start(remote, { command: template.command, environment: template.environment, clock });
+    if (signal.aborted) program.abandon();
+    signal.throwIfAborted();
+    const sandbox = new E2bSandbox({
+      id,
+      isolation,
+      remote,
+      program,
+      service: this.#service,
+      clock,
+      lifetimeSeconds: template.limits.lifetimeSeconds,
+      tenancySeconds: machine.tenancySeconds,
+      onGone: () => this.#sandboxes.delete(id),
+    });
+    this.#sandboxes.set(id, sandbox);
+    return sandbox;
+  }
+
+  /** A creation may have made a sandbox that nobody was told of. When it cannot be found now, it ends with the provider or its tenancy. */
+  async #endAll(metadata: Readonly<Record<string, string>>): Promise<void> {
+    try {
+      for (const { sandboxId } of await this.#service.list(metadata, NEVER)) await this.#service.kill(sandboxId);
+    } catch (error) {
+      this.#options.log(`E2B: a sandbox may be left until nobody has extended it for its tenancy: ${messageOf(error)}`);
+    }
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
+    await Promise.allSettled(this.#creations);
+    const ends = await Promise.allSettled([...this.#sandboxes.values()].map((sandbox) => sandbox.destroy()));
+    const failure = ends.find((end) => end.status === 'rejected');
+    if (failure) throw failure.reason;
+    // Creations whose answer was lost may have come through since.
+    if (this.#hasCreated) await this.#endAll(labelsOf(this.owner));
+  }
+}

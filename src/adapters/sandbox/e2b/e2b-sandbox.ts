@@ -1,0 +1,103 @@
+import type { Sandbox as RemoteSandbox } from '@e2b/code-interpreter';
+import type { Clock } from '../../../kernel/clock.ts';
+import type { SandboxId } from '../../../kernel/ids.ts';
+import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
+import type { Isolation } from '../../../pool/template.ts';
+import { RemoteInbox } from './remote-inbox.ts';
+import type { RemoteInput } from './remote-input.ts';
+import type { RemoteOutput } from './remote-output.ts';
+import type { RemoteProgram } from './remote-program.ts';
+import type { E2bService } from './service.ts';
+import { Tenancy } from './tenancy.ts';
+
+/** What a sandbox consists of outside of itself. */
+export interface SandboxParts {
+  readonly id: SandboxId;
+  readonly isolation: Isolation;
+  readonly remote: RemoteSandbox;
+  readonly program: RemoteProgram;
+  readonly service: E2bService;
+  readonly clock: Clock;
+  readonly lifetimeSeconds: number;
+  /** E2B ends the sandbox when it has not been extended for this long. */
+  readonly tenancySeconds: number;
+  /** Called once, when nothing is left of it. */
+  readonly onGone: () => void;
+}
+
+/**
+ * A program in a sandbox of E2B's.
+ *
+ * It runs from construction until the program has ended, for whatever reason; then, without being asked, the sandbox is ended and `exit`
+ * resolves. `destroy` only hastens that end. The first reason for the end is the one that is told.
+ */
+export class E2bSandbox implements Sandbox {
+  readonly id: SandboxId;
+  readonly isolation: Isolation;
+  readonly stdin: RemoteInput;
+  readonly stdout: RemoteOutput;
+  readonly stderr: RemoteOutput;
+  readonly exit: Promise<SandboxExit>;
+  readonly #parts: SandboxParts;
+  readonly #inbox: RemoteInbox;
+  readonly #lifetime: Disposable;
+  readonly #tenancy: Tenancy;
+  /** Why Muster ended it, if it did. */
+  #verdict: SandboxExit | undefined;
+  #released: Promise<void> | undefined;
+
+  constructor(parts: SandboxParts) {
+    const { program, clock, remote, service, lifetimeSeconds, tenancySeconds } = parts;
+    this.id = parts.id;
+    this.isolation = parts.isolation;
+    this.#parts = parts;
+    this.stdin = program.stdin;
+    this.stdout = program.stdout;
+    this.stderr = program.stderr;
+    this.#inbox = new RemoteInbox(remote, clock);
+    this.#lifetime = clock.after(lifetimeSeconds * 1000, () => this.#end({ kind: 'lifetime' }));
+    this.#tenancy = new Tenancy(service, remote.sandboxId, tenancySeconds, clock, (detail) => this.#end({ kind: 'lost', detail }));
+    this.exit = this.#finish();
+  }
+
+  async upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
+    return this.#inbox.receive(path, content, signal);
+  }
+
+  async destroy(): Promise<void> {
+    this.#end({ kind: 'destroyed' });
+    await this.#parts.program.ended;
+    await this.#release();
+  }
+
+  #end(verdict: SandboxExit): void {
+    this.#verdict ??= verdict;
+    this.#parts.program.abandon();
+  }
+
+  /** Never rejects: what goes wrong with the removal is told to the caller of `destroy`; E2B ends the sandbox when nobody extends it. */
+  async #finish(): Promise<SandboxExit> {
+    const end = await this.#parts.program.ended;
+    // Whatever is said from now on, this is why it ended.
+    const exit = (this.#verdict ??= end);
+    await this.#release().catch(() => {});
+    return exit;
+  }
+
+  /** The sandbox is ended with all that runs in it. When that fails, the next call tries again. */
+  #release(): Promise<void> {
+    this.#released ??= this.#remove().catch((error: unknown) => {
+      this.#released = undefined;
+      throw error;
+    });
+    return this.#released;
+  }
+
+  async #remove(): Promise<void> {
+    this.#lifetime[Symbol.dispose]();
+    this.#tenancy[Symbol.dispose]();
+    this.#inbox.close();
+    await this.#parts.service.kill(this.#parts.remote.sandboxId);
+    this.#parts.onGone();
+  }
+}

@@ -1,0 +1,47 @@
+import type { SandboxInfo } from '@e2b/code-interpreter';
+import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
+import { mayBeRunning, type OwnerProcess, processSchema, thisProcess } from '../local/owner-record.ts';
+
+/** By this a sandbox of any Muster is found among all those of the account. */
+export const MUSTERS = { muster: 'sandbox' };
+
+const OWNER = 'muster-owner';
+const SANDBOX = 'muster-sandbox';
+const TEMPLATE = 'muster-template';
+const PROCESS = 'muster-process';
+
+/** What is written on a sandbox from the moment of its creation; it never changes. */
+export async function labels(owner: OwnerId, id: SandboxId, template: string): Promise<Record<string, string>> {
+  return { ...MUSTERS, ...labelsOf(owner, id), [TEMPLATE]: template, [PROCESS]: JSON.stringify(await thisProcess()) };
+}
+
+/** By these a sandbox of the owner is found; without an id, all of them. */
+export function labelsOf(owner: OwnerId, id?: SandboxId): Record<string, string> {
+  return { [OWNER]: owner, ...(id === undefined ? {} : { [SANDBOX]: id }) };
+}
+
+interface Label {
+  readonly owner: OwnerId;
+  readonly id: SandboxId;
+  readonly process: OwnerProcess;
+}
+
+/** @returns undefined for labels that no Muster wrote. */
+export function readLabel({ metadata }: Pick<SandboxInfo, 'metadata'>): Label | undefined {
+  try {
+    const process = processSchema.parse(JSON.parse(metadata[PROCESS] ?? ''));
+    return { owner: parseOwnerId(metadata[OWNER] ?? ''), id: parseSandboxId(metadata[SANDBOX] ?? ''), process };
+  } catch {
+    // Whatever it is, it is nobody's to sweep away.
+    return undefined;
+  }
+}
+
+/**
+ * Whether the owner is known to be gone. Only a process of this machine can be told to be; sandboxes of another machine's owner end by
+ * themselves when nobody extends them, which needs no clocks that agree.
+ */
+export async function isGone(process: OwnerProcess): Promise<boolean> {
+  const { bootId } = await thisProcess();
+  return process.bootId === bootId && !(await mayBeRunning(process));
+}

@@ -1,0 +1,88 @@
+import { createReadStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import { PassThrough, Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { Sandbox } from '@e2b/code-interpreter';
+import { abortError } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import type { UploadContent } from '../../../pool/sandbox.ts';
+import { checkUploadPath, INBOX } from '../upload-path.ts';
+import { failureOf } from './failure.ts';
+import { patiently } from './patience.ts';
+
+/** Where files grow until they are whole. */
+const INCOMPLETE = '/muster/incomplete';
+/** Files are this user's, so that the program, which is another one, cannot change them. */
+const FILES_USER = 'root';
+
+/** The inbox inside of an E2B sandbox: every file is streamed there, piece by piece, and moved to its place when it is whole. */
+export class RemoteInbox {
+  readonly #remote: Sandbox;
+  readonly #clock: Clock;
+  readonly #closed = new AbortController();
+  #count = 0;
+
+  constructor(remote: Sandbox, clock: Clock) {
+    this.#remote = remote;
+    this.#clock = clock;
+  }
+
+  /** See `Sandbox.upload`. */
+  async receive(target: string, content: UploadContent, signal: AbortSignal): Promise<string> {
+    checkUploadPath(target);
+    const either = AbortSignal.any([signal, this.#closed.signal]);
+    const inside = path.posix.join(INBOX, target);
+    try {
+      if (either.aborted) throw abortError(either);
+      const incomplete = await this.#bring(content, either);
+      // Moving is not repeated: what had been moved would no longer be found.
+      await this.#remote.files.rename(incomplete, inside, { user: FILES_USER, signal: either });
+      return inside;
+    } catch (error) {
+      if (content.kind === 'stream') content.stream.destroy();
+      if (either.aborted) throw abortError(either);
+      const failure = failureOf(error, `take in "${target}"`);
+      throw new InfrastructureError('sandbox.upload', `upload of "${target}" to ${inside} failed: ${failure.message}`, { cause: failure });
+    }
+  }
+
+  /** Ends the uploads that are under way and takes no more. */
+  close(): void {
+    this.#closed.abort(new InfrastructureError('sandbox.gone', 'the sandbox has ended'));
+  }
+
+  /** A host's file can be read again when the connection broke; a stream cannot. */
+  async #bring(content: UploadContent, signal: AbortSignal): Promise<string> {
+    if (content.kind === 'stream') return this.#send(content.stream, signal);
+    const { hostPath } = content;
+    if (!(await stat(hostPath)).isFile()) throw new Error(`${hostPath} is no regular file`);
+    return patiently(this.#clock, signal, () => this.#send(createReadStream(hostPath), signal));
+  }
+
+  /** Each attempt has a name of its own: one that broke off may still be written to. */
+  async #send(source: Readable, signal: AbortSignal): Promise<string> {
+    const incomplete = `${INCOMPLETE}/${(this.#count += 1)}`;
+    const body = new PassThrough();
+    const reading = pipeline(source, body, { signal });
+    // What went wrong with the source says more than what the request made of it.
+    const read = reading.then(
+      () => undefined,
+      (error: unknown) => ({ error }),
+    );
+    try {
+      await this.#remote.files.write(incomplete, Readable.toWeb(body), { user: FILES_USER, signal, requestTimeoutMs: 0 });
+    } catch (error) {
+      body.destroy();
+      const failed = await read;
+      throw failed !== undefined && !isConsequence(failed.error) ? failed.error : error;
+    }
+    return incomplete;
+  }
+}
+
+/** Whether the source was only broken off because the request was. */
+function isConsequence(error: unknown): boolean {
+  return messageOf(error) === 'Premature close';
+}

@@ -1,0 +1,129 @@
+import { CommandExitError, NotFoundError, RateLimitError, type CommandHandle, type Sandbox } from '@e2b/code-interpreter';
+import { sleep, type Clock } from '../../../kernel/clock.ts';
+import { messageOf } from '../../../kernel/errors.ts';
+import { backoffMs } from '../../../pool/backoff.ts';
+import { failureOf } from './failure.ts';
+import { RemoteInput } from './remote-input.ts';
+import { RemoteOutput } from './remote-output.ts';
+import { shellLine } from './shell-words.ts';
+
+export interface ProgramOrder {
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  readonly clock: Clock;
+}
+
+/** How the program ended, as far as anybody can tell. */
+export type RemoteEnd = { readonly kind: 'exited'; readonly code: number } | { readonly kind: 'lost'; readonly detail: string };
+
+/** The program's surroundings as every sandbox has them, wherever it is. */
+const SURROUNDINGS = { HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
+/** From the request to the program's start. */
+const START_MS = 30_000;
+
+/**
+ * The one program of a sandbox, as a command in the background. The connection that its output comes by is its life: what is written
+ * while nobody listens is lost at E2B, so a program whose connection breaks is lost, and nobody goes on with a half of what it said.
+ */
+export class RemoteProgram {
+  readonly stdin: RemoteInput;
+  readonly stdout = new RemoteOutput();
+  readonly stderr = new RemoteOutput();
+  /** Resolves when all of its output can be read, or when it was abandoned; never rejects. */
+  readonly ended: Promise<RemoteEnd>;
+  readonly #clock: Clock;
+  readonly #end = Promise.withResolvers<RemoteEnd>();
+  readonly #over = new AbortController();
+  #handle: CommandHandle | undefined;
+
+  private constructor(clock: Clock) {
+    this.#clock = clock;
+    this.ended = this.#end.promise;
+    const send = (act: (handle: CommandHandle) => Promise<void>): Promise<void> => this.#request(act);
+    // A program that does not read its input for long keeps a request waiting: that is its right, so only its end limits it.
+    const options = { signal: this.#over.signal, requestTimeoutMs: 0 };
+    this.stdin = new RemoteInput(
+      {
+        send: (bytes) => send((handle) => handle.sendStdin(bytes, options)),
+        close: () => send((handle) => handle.closeStdin(options)),
+      },
+      (error) => this.#lose(`its input was lost: ${messageOf(error)}`),
+    );
+  }
+
+  /** @throws as `failureOf` has it, when the program could not be started. */
+  static async start(remote: Sandbox, { command, environment, clock }: ProgramOrder): Promise<RemoteProgram> {
+    const program = new RemoteProgram(clock);
+    try {
+      // A shell of its own stays in front of the program and tells by which signal it died.
+      program.#handle = await remote.commands.run(`${shellLine(command)}; exit $?`, {
+        background: true,
+        stdin: true,
+        cwd: '/tmp',
+        envs: { ...SURROUNDINGS, ...environment },
+        timeoutMs: 0,
+        requestTimeoutMs: START_MS,
+        signal: program.#over.signal,
+        onStdout: (text) => program.#take(program.stdout, '_stdout', text),
+        onStderr: (text) => program.#take(program.stderr, '_stderr', text),
+      });
+    } catch (error) {
+      throw failureOf(error, 'start the program');
+    }
+    void program.#watch(program.#handle);
+    return program;
+  }
+
+  /** Nothing more is wanted of it; the sandbox is taken away. */
+  abandon(): void {
+    this.#settle({ kind: 'lost', detail: 'it was abandoned' });
+  }
+
+  /** The SDK appends all output to the handle's text for a result that nobody asks for: hours of it would fill Muster's memory. */
+  #take(output: RemoteOutput, kept: '_stdout' | '_stderr', text: string): Promise<void> | undefined {
+    if (this.#handle) Reflect.set(this.#handle, kept, '');
+    return output.offer(text);
+  }
+
+  async #watch(handle: CommandHandle): Promise<void> {
+    try {
+      await handle.wait();
+      this.#settle({ kind: 'exited', code: 0 });
+    } catch (error) {
+      // Codes below 0 stand for a signal from outside of the sandbox's shell.
+      const isExit = error instanceof CommandExitError && error.exitCode >= 0;
+      if (isExit) this.#settle({ kind: 'exited', code: error.exitCode });
+      else this.#lose(messageOf(error));
+    }
+  }
+
+  /** Sent again only when it was refused for coming too fast: anything else may have arrived. */
+  async #request(act: (handle: CommandHandle) => Promise<void>): Promise<void> {
+    for (let attempt = 1; this.#handle && !this.#over.signal.aborted; attempt++) {
+      try {
+        return await act(this.#handle);
+      } catch (error) {
+        // A program that is gone, or reads no more, tells the reason by its exit.
+        if (this.#over.signal.aborted || error instanceof NotFoundError || isClosedPipe(error)) return;
+        if (!(error instanceof RateLimitError)) throw error;
+        await sleep(this.#clock, backoffMs(attempt), this.#over.signal).catch(() => undefined);
+      }
+    }
+  }
+
+  #lose(detail: string): void {
+    this.#settle({ kind: 'lost', detail: `E2B lost the sandbox or the connection to it: ${detail}` });
+  }
+
+  #settle(end: RemoteEnd): void {
+    this.#end.resolve(end);
+    this.#over.abort(new DOMException('the program has ended', 'AbortError'));
+    this.stdout.finish();
+    this.stderr.finish();
+  }
+}
+
+/** How the sandbox's daemon says that the program has closed its input. */
+function isClosedPipe(error: unknown): boolean {
+  return /writing to stdin|stdin not enabled or closed|closing stdin/.test(messageOf(error));
+}

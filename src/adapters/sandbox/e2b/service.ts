@@ -1,0 +1,94 @@
+import { Sandbox, SandboxNotFoundError, Template, type SandboxInfo } from '@e2b/code-interpreter';
+import type { Clock } from '../../../kernel/clock.ts';
+import { type E2bAccount } from './account.ts';
+import { cameToNothing, failureOf, statusOf, unknownTemplate } from './failure.ts';
+import { patiently } from './patience.ts';
+
+/** For the control plane and for short requests to a sandbox. Creating one from a cached template takes well below a second. */
+const REQUEST_MS = 30_000;
+/** What the service sends at most. */
+const PAGE = 100;
+
+export interface Creation {
+  /** Name or id of the E2B template. */
+  readonly template: string;
+  readonly metadata: Readonly<Record<string, string>>;
+  /** E2B ends the sandbox after this, unless it is extended. */
+  readonly timeoutMs: number;
+  readonly internet: boolean;
+}
+
+/** E2B's control plane. Everything but a creation is safe to repeat, and is repeated for as long as trouble may pass. */
+export class E2bService {
+  readonly #options: E2bAccount & { readonly requestTimeoutMs: number; readonly retries: number };
+  readonly #clock: Clock;
+
+  constructor(account: E2bAccount, clock: Clock) {
+    // The SDK would wait out some of the 429s by itself, and the pool would go on creating meanwhile.
+    this.#options = { ...account, requestTimeoutMs: REQUEST_MS, retries: 0 };
+    this.#clock = clock;
+  }
+
+  /**
+   * One attempt. It cannot be called off half-way: a request that is given up may have made a sandbox all the same.
+   *
+   * @param maybeMade called when it failed and there may be a sandbox nevertheless.
+   * @throws ProviderBusyError (429), InputError (key, template, limits of the plan), InfrastructureError.
+   */
+  async create({ template, metadata, timeoutMs, internet }: Creation, maybeMade: () => Promise<void>): Promise<Sandbox> {
+    try {
+      return await Sandbox.create(template, {
+        ...this.#options,
+        metadata: { ...metadata },
+        timeoutMs,
+        allowInternetAccess: internet,
+      });
+    } catch (error) {
+      if (statusOf(error) === 404) throw unknownTemplate(template, error);
+      if (!cameToNothing(error)) await maybeMade();
+      throw failureOf(error, 'create a sandbox');
+    }
+  }
+
+  /** Resolves when there is no such sandbox any more. */
+  kill(sandboxId: string): Promise<unknown> {
+    return this.#repeat('end a sandbox', undefined, () => Sandbox.kill(sandboxId, this.#options));
+  }
+
+  /** The sandbox ends this long from now. @returns whether it is there. */
+  extend(sandboxId: string, timeoutMs: number, signal: AbortSignal): Promise<boolean> {
+    return this.#repeat('extend a sandbox', signal, async () => {
+      try {
+        await Sandbox.setTimeout(sandboxId, timeoutMs, { ...this.#options, signal });
+        return true;
+      } catch (error) {
+        if (error instanceof SandboxNotFoundError) return false;
+        throw error;
+      }
+    });
+  }
+
+  /** All sandboxes of the account, running or paused, that carry the metadata. */
+  async list(metadata: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly SandboxInfo[]> {
+    const found: SandboxInfo[] = [];
+    const pages = Sandbox.list({ ...this.#options, query: { metadata: { ...metadata } }, limit: PAGE });
+    while (pages.hasNext) found.push(...(await this.#repeat('list sandboxes', signal, () => pages.nextItems({ signal }))));
+    return found;
+  }
+
+  /** @throws InputError when the key is refused or there is no such template. */
+  async checkTemplate(template: string, signal: AbortSignal): Promise<void> {
+    const name = template.split(':')[0] ?? template;
+    const exists = await this.#repeat('look up a template', signal, () => Template.exists(name, { ...this.#options, signal }));
+    if (!exists) throw unknownTemplate(template);
+  }
+
+  async #repeat<T>(doing: string, signal: AbortSignal | undefined, act: () => Promise<T>): Promise<T> {
+    try {
+      return await patiently(this.#clock, signal, act);
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      throw failureOf(error, doing);
+    }
+  }
+}

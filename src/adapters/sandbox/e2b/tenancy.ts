@@ -1,0 +1,55 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import { messageOf } from '../../../kernel/errors.ts';
+import type { E2bService } from './service.ts';
+
+/** Extended this many times within the time that it would live without: two that fail do no harm. */
+const PER_TENANCY = 3;
+
+/**
+ * Keeps a sandbox alive at E2B, for as long as its Muster is. E2B ends what nobody extends any more: so the death of a Muster, wherever
+ * it ran, ends its sandboxes without anybody having to notice.
+ */
+export class Tenancy implements Disposable {
+  readonly #service: E2bService;
+  readonly #sandboxId: string;
+  readonly #seconds: number;
+  readonly #clock: Clock;
+  readonly #lost: (detail: string) => void;
+  readonly #over = new AbortController();
+  #timer: Disposable;
+
+  /** @param lost told when E2B has the sandbox no longer. */
+  constructor(service: E2bService, sandboxId: string, seconds: number, clock: Clock, lost: (detail: string) => void) {
+    this.#service = service;
+    this.#sandboxId = sandboxId;
+    this.#seconds = seconds;
+    this.#clock = clock;
+    this.#lost = lost;
+    this.#timer = this.#later();
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer[Symbol.dispose]();
+    this.#over.abort(new DOMException('the sandbox is given up', 'AbortError'));
+  }
+
+  #later(): Disposable {
+    return this.#clock.after((this.#seconds * 1000) / PER_TENANCY, () => void this.#extend());
+  }
+
+  async #extend(): Promise<void> {
+    const { signal } = this.#over;
+    try {
+      const isThere = await this.#service.extend(this.#sandboxId, this.#seconds * 1000, signal);
+      if (!isThere) this.#lost('E2B has ended the sandbox');
+    } catch (error) {
+      // A passing trouble has its next turn. When it does not pass, E2B ends the sandbox, and its connection says so.
+      if (!signal.aborted && isFinal(error)) this.#lost(`the sandbox could not be extended: ${messageOf(error)}`);
+    }
+    if (!signal.aborted) this.#timer = this.#later();
+  }
+}
+
+function isFinal(error: unknown): boolean {
+  return error instanceof Error && 'kind' in error && error.kind === 'input';
+}

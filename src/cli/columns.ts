@@ -1,0 +1,16 @@
+import { stripVTControlCharacters } from 'node:util';
+
+/** Rows as lines, each column as wide as its widest cell. Colours take no room. */
+export function columns(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => width(row[column] ?? ''))));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell + ' '.repeat(Math.max(0, (widths[column] ?? 0) - width(cell))))
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+function width(cell: string): number {
+  return stripVTControlCharacters(cell).length;
+}

@@ -1,0 +1,25 @@
+import { z } from 'zod';
+
+/** How sandboxes are had at E2B. The key is no setting: it is read from the environment variable E2B_API_KEY. */
+export const e2bSchema = z
+  .strictObject({
+    template: z
+      .string()
+      .regex(/^[\w./:-]{1,200}$/, 'expected the name or the id of an E2B template')
+      .describe('name or id of the E2B template that sandboxes are made from; deploy/e2b builds one'),
+    runner: z
+      .enum(['baked', 'uploaded'])
+      .describe("baked: the E2B template holds the runner; uploaded: this Muster's own is sent into every sandbox"),
+    python: z
+      .string()
+      .regex(/^[^\0]+$/, 'expected the name or the path of an interpreter')
+      .describe('the interpreter inside'),
+    maxSandboxes: z.int().min(1).max(100_000).describe('sandboxes at the same time, as the plan allows; pool.max counts when it is lower'),
+    creationsPerSecond: z.number().positive().max(1000).describe('as the plan allows; pool.creationsPerSecond counts when it is lower'),
+    tenancySeconds: z
+      .number()
+      .min(30)
+      .max(86_400)
+      .describe('E2B ends a sandbox that nobody has extended for this long; Muster extends its own three times as often'),
+  })
+  .describe('for templates with provider: e2b');

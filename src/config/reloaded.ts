@@ -1,0 +1,64 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isMapping, pathText, type SettingPath } from '../written/path.ts';
+import type { Config } from './config.ts';
+
+/** What comes of reading the configuration anew while Muster runs. */
+export interface Reloaded {
+  /** What is in force from now on: as it is wanted, but for what takes a restart. */
+  readonly config: Config;
+  /** Paths of the settings that are others now. */
+  readonly changed: readonly string[];
+  /** Paths of the settings that are to be others, and will be after a restart. */
+  readonly pending: readonly string[];
+}
+
+/** @param inForce the configuration that runs. @param wanted as it was read. */
+export function reloaded(inForce: Config, wanted: Config): Reloaded {
+  const config = withChanges(inForce, wanted);
+  return { config, changed: differences(inForce, config), pending: differences(config, wanted) };
+}
+
+/** All that is looked up when it is needed. What is not here was built into what is open: listeners, directories, databases, sandboxes. */
+function withChanges(inForce: Config, wanted: Config): Config {
+  const { min, max, warm } = wanted.pool;
+  const {
+    suites,
+    concurrentEvaluations,
+    pollSeconds,
+    reportSeconds,
+    drainSeconds,
+    retentionDays,
+    staleness,
+    maxWaitSeconds,
+    webhookSecret,
+  } = wanted.server;
+  return {
+    ...inForce,
+    log: wanted.log,
+    pool: { ...inForce.pool, min, max, warm },
+    evaluation: wanted.evaluation,
+    checkpoints: { ...inForce.checkpoints, keptBytes: wanted.checkpoints.keptBytes },
+    quotas: wanted.quotas,
+    sources: wanted.sources,
+    webhooks: wanted.webhooks,
+    server: {
+      ...inForce.server,
+      suites,
+      concurrentEvaluations,
+      pollSeconds,
+      reportSeconds,
+      drainSeconds,
+      retentionDays,
+      staleness,
+      maxWaitSeconds,
+      webhookSecret,
+    },
+  };
+}
+
+/** Paths where two values differ, as deep as mappings go. */
+function differences(a: unknown, b: unknown, path: SettingPath = []): readonly string[] {
+  if (isDeepStrictEqual(a, b)) return [];
+  if (!isMapping(a) || !isMapping(b)) return [pathText(path)];
+  return [...new Set([...Object.keys(a), ...Object.keys(b)])].flatMap((key) => differences(a[key], b[key], [...path, key]));
+}

@@ -1,0 +1,28 @@
+import type { FastifyInstance } from 'fastify';
+
+/** Which methods each path of a server takes, for whoever comes with another one. To be set up before any route is. */
+export class AllowedMethods {
+  readonly #methods = new Map<string, Set<string>>();
+
+  watch(app: FastifyInstance): void {
+    app.addHook('onRoute', ({ method, url }) => {
+      const known = this.#methods.get(url) ?? new Set();
+      for (const each of [method].flat()) known.add(each);
+      this.#methods.set(url, known);
+    });
+  }
+
+  /** @param url with or without a query. @returns none when there is no such path. */
+  at(url: string): readonly string[] {
+    const path = url.split('?')[0] ?? '';
+    const found = this.#methods.entries().filter(([route]) => fits(route, path));
+    return [...new Set(found.flatMap(([, methods]) => methods))].toSorted();
+  }
+}
+
+/** @param route as fastify writes it: `/v1/evaluations/:id`. */
+function fits(route: string, path: string): boolean {
+  const [wanted, given] = [route.split('/'), path.split('/')];
+  if (wanted.at(-1) === '*') return path.startsWith(route.slice(0, -1));
+  return wanted.length === given.length && wanted.every((part, at) => part === given[at] || (part.startsWith(':') && given[at] !== ''));
+}

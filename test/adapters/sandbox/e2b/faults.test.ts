@@ -1,0 +1,67 @@
+import fc from 'fast-check';
+import { beforeAll, expect, test } from 'vitest';
+import { SkippableClock } from '../../../support/skippable-clock.ts';
+import { FAULTS, type Fault, type FaultKind, type Route } from '../../../support/e2b/faults.ts';
+import { useRealSockets } from '../../../support/e2b/real-sockets.ts';
+import { type E2bRun, evaluateAtE2b } from './e2b-evaluation.ts';
+
+useRealSockets();
+
+/** `E2B_FAULT_RUNS=200` is the full form. */
+const RUNS = Number(process.env['E2B_FAULT_RUNS'] ?? 8);
+
+const STRUCK: readonly Route[] = ['create', 'list', 'kill', 'template', 'start', 'input', 'upload', 'move', 'extend'];
+/** Waits of seconds that the provider and the pool take after a failure pass sooner. */
+class HastyClock extends SkippableClock {
+  override after(delayMs: number, callback: () => void): Disposable {
+    return super.after(delayMs > 30_000 ? delayMs : delayMs / 50, callback);
+  }
+}
+
+let calm: E2bRun;
+beforeAll(async () => {
+  calm = await evaluateAtE2b({ musterClock: new HastyClock() });
+});
+
+async function endsWellDespite(faults: readonly Fault[], skewMs = 0): Promise<string> {
+  const run = await evaluateAtE2b({ faults, skewMs, musterClock: new HastyClock() });
+  expect(run.left, 'sandboxes that were left').toBe(0);
+  // Either the same result to the byte, or an error of its own kind and nothing that could be taken for a result.
+  if (run.official === undefined) return `error ${run.error}`;
+  expect(run.official).toBe(calm.official);
+  return 'the same result';
+}
+
+test('without faults the official result is there, and nothing is left', () => {
+  expect(calm).toMatchObject({ left: 0, official: expect.stringContaining('sha256') });
+});
+
+test.each(FAULTS)('%s, once on every kind of request, changes nothing in the result', async (kind: FaultKind) => {
+  const faults = STRUCK.map((route) => ({ route, nth: 2, kind }));
+  expect(await endsWellDespite([...faults, { route: 'create', nth: 1, kind }, { route: 'start', nth: 1, kind }])).toBe('the same result');
+});
+
+test('a service whose clock is hours off does the same', async () => {
+  for (const skewMs of [-7_200_000, 7_200_000]) expect(await endsWellDespite([], skewMs)).toBe('the same result');
+});
+
+const faults: fc.Arbitrary<Fault[]> = fc.array(
+  fc.record({ route: fc.constantFrom(...STRUCK), nth: fc.integer({ min: 1, max: 12 }), kind: fc.constantFrom(...FAULTS) }),
+  { maxLength: 25 },
+);
+
+test(
+  'whatever goes wrong together, the result is the same, or there is an error and nothing is scored',
+  { timeout: 3_600_000 },
+  async () => {
+    const ends: Record<string, number> = {};
+    await fc.assert(
+      fc.asyncProperty(faults, fc.integer({ min: -86_400_000, max: 86_400_000 }), async (script, skewMs) => {
+        const end = await endsWellDespite(script, skewMs);
+        ends[end] = (ends[end] ?? 0) + 1;
+      }),
+      { seed: 20_262, numRuns: RUNS },
+    );
+    expect(ends['the same result']).toBeGreaterThan(RUNS / 2);
+  },
+);

@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { bakedRunner } from '../support/e2b/baked-runner.ts';
+import type { Plan } from '../support/e2b/account.ts';
+import { useRealSockets } from '../support/e2b/real-sockets.ts';
+import { E2bSimulator, type SimulatorOptions } from '../support/e2b/simulator.ts';
+import { ANYTHING, CARTPOLE, LATE, Stage } from './stage.ts';
+
+useRealSockets();
+const { python, mounts } = await bakedRunner();
+/** As many sandboxes and creations as a test wants, within a plan's bounds. */
+const PLAN: Plan = { concurrentSandboxes: 4, creationsPerSecond: 1000, longestSeconds: 3600, saysRetryAfter: true };
+
+/** A simulated account, and how `./muster` is told to use it. */
+class Scene implements AsyncDisposable {
+  readonly simulator: E2bSimulator;
+  readonly stage: Stage;
+
+  private constructor(simulator: E2bSimulator, stage: Stage) {
+    this.simulator = simulator;
+    this.stage = stage;
+  }
+
+  static async open(options: SimulatorOptions = {}): Promise<Scene> {
+    return new Scene(await E2bSimulator.open({ baked: mounts, plan: PLAN, ...options }), await Stage.open());
+  }
+
+  get environment(): Record<string, string> {
+    const { apiKey, apiUrl, sandboxUrl } = this.simulator.credentials;
+    return { E2B_API_KEY: apiKey, E2B_API_URL: apiUrl, E2B_SANDBOX_URL: sandboxUrl };
+  }
+
+  /** The local template, but for its provider. */
+  config(e2b: object = {}): Promise<string> {
+    return this.stage.write('e2b.json', {
+      stateDir: this.stage.stateDir,
+      pool: { max: 4 },
+      templates: { local: { provider: 'e2b', e2b: { python, creationsPerSecond: 1000, ...e2b } } },
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.stage[Symbol.asyncDispose]();
+    await this.simulator[Symbol.asyncDispose]();
+  }
+}
+
+const EVALUATION = ['eval', CARTPOLE, '-c', LATE, '--json', '-n', '4'];
+
+describe('an evaluation at E2B', () => {
+  it('has the official result of one on this machine, to the byte', async () => {
+    await using scene = await Scene.open();
+    const here = await scene.stage.run(EVALUATION);
+    const there = await scene.stage.run([...EVALUATION, '--config', await scene.config()], { environment: scene.environment });
+    expect(JSON.stringify(there.summary().official)).toBe(JSON.stringify(here.summary().official));
+    expect(there.summary().run.pool.limits).toMatchObject({ lifetime: { by: 'timer' } });
+    expect(scene.simulator.account.tenants).toEqual([]);
+    expect(scene.simulator.account.mostAtOnce).toBeLessThanOrEqual(4);
+  });
+
+  it('with the runner sent into every sandbox is the same', async () => {
+    const bare = mounts.filter(({ target }) => target !== '/muster/runner');
+    await using scene = await Scene.open({ baked: bare });
+    const suite = await scene.stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 8 } } });
+    const result = await scene.stage.run(
+      ['eval', suite, '-c', ANYTHING, '--json', '-n', '2', '--config', await scene.config({ runner: 'uploaded' })],
+      {
+        environment: scene.environment,
+      },
+    );
+    expect(result.summary()).toMatchObject({ partial: false, official: { episodes: 8 } });
+    expect(scene.simulator.faults.requests.upload).toBeGreaterThan(0);
+  });
+
+  it('whose Muster was killed leaves sandboxes for the next start to end, and what nobody extends ends by itself', async () => {
+    await using scene = await Scene.open();
+    const command = scene.stage.start([...EVALUATION, '--config', await scene.config()], { environment: scene.environment });
+    const { account } = scene.simulator;
+    await command.until('all of its sandboxes are there', () => account.tenants.length === 4);
+    command.signal('SIGKILL');
+    await command.ended;
+    expect(account.tenants).toHaveLength(4);
+    for (const { startedAt, endsAt } of account.tenants) expect(endsAt.getTime() - startedAt.getTime()).toBe(300_000);
+    const next = await scene.stage.run([...EVALUATION, '--config', await scene.config()], { environment: scene.environment });
+    expect(next.summary().run.pool.swept).toBe(4);
+    expect(account.tenants).toEqual([]);
+  });
+});
+
+describe('before any episode is played,', () => {
+  it.each([
+    ['a key that is missing', { E2B_API_KEY: '' }, {}, ['no API key', 'E2B_API_KEY']],
+    ['a key that is wrong', { E2B_API_KEY: 'e2b_wrong' }, {}, ['the API key was refused', 'E2B_API_KEY']],
+    ['an E2B template that does not exist', {}, { template: 'nowhere' }, ['no template "nowhere"', 'deploy/e2b']],
+    ['a tenancy that the plan does not allow', {}, { tenancySeconds: 7200 }, ['Timeout cannot be greater than 1 hours', 'tenancySeconds']],
+  ])('%s is refused, with the remedy', async (_, environment, e2b, parts) => {
+    await using scene = await Scene.open();
+    const result = await scene.stage.run([...EVALUATION, '--config', await scene.config(e2b)], {
+      environment: { ...scene.environment, ...environment },
+    });
+    expect(result).toMatchObject({ exitCode: 2, stdout: '' });
+    for (const part of parts) expect(result.stderr).toContain(part);
+    expect(result.stderr).not.toContain('e2b_wrong');
+    expect(scene.simulator.faults.requests.start).toBeUndefined();
+  });
+});

@@ -1,0 +1,14 @@
+import nock from 'nock';
+import { beforeAll, expect, it } from 'vitest';
+import { fuzz } from '../fuzz/schemathesis.ts';
+import { Stage } from './stage.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
+
+/** A short form of `npm run fuzz`. */
+it('a server answers whatever its OpenAPI document allows, and refuses the rest, as the document says', { timeout: 240_000 }, async () => {
+  await using stage = await Stage.open();
+  const { isClean, text } = await fuzz(stage, { seed: 7, examples: 8, phases: ['fuzzing', 'stateful'] });
+  expect(text).toMatch(/Selected: (\d+)\/\1\s+Tested: \1\s/);
+  expect(isClean ? '' : text).toBe('');
+});

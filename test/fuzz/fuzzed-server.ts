@@ -1,0 +1,38 @@
+import { connect } from '../../src/server-client.ts';
+import { MusterServer } from '../end-to-end/muster-server.ts';
+import { CARTPOLE, LATE, SOURCES, type Stage } from '../end-to-end/stage.ts';
+
+/** The longest that anything of it takes, on a slow machine. */
+const DEADLINE_MS = 3_600_000;
+
+/** `muster serve` that takes tokens, with something of everything in it. */
+export interface FuzzedServer {
+  readonly server: MusterServer;
+  /** An operator's. */
+  readonly token: string;
+  /** What requests may name: by the parts of their paths, and in bodies. */
+  readonly known: {
+    readonly paths: Readonly<Record<string, Readonly<Record<string, string>>>>;
+    readonly suite: string;
+    readonly checkpoint: { readonly uri: string };
+  };
+}
+
+export async function startFuzzed(stage: Stage): Promise<FuzzedServer> {
+  const config = await stage.write('fuzzed.json', {
+    sources: SOURCES,
+    // What was asked for is of no interest at the end.
+    server: { port: 0, access: 'tokens', suites: { cartpole: CARTPOLE }, drainSeconds: 0, requestsPerMinute: 'unlimited' },
+    pool: { max: 2 },
+  });
+  const made = await stage.run(['token', 'create', 'fuzzer', '--role', 'operator', '--config', config]);
+  const token = made.stdout.trim();
+  const server = await MusterServer.start(stage, config, { deadlineMs: DEADLINE_MS });
+  const client = connect(server.url, { token });
+  const { id, checkpoints } = await client.submit({ uri: LATE }, 'cartpole', { stop: { rule: 'fixed', episodes: 20 } });
+  await client.wait(id);
+  const other = await client.createToken({ principal: 'other', role: 'viewer' });
+  const sha256 = checkpoints[0]?.digest.replace('sha256:', '') ?? '';
+  const paths = { evaluations: { id }, tokens: { id: other.id }, pools: { name: 'local' }, checkpoints: { sha256 } };
+  return { server, token, known: { paths, suite: 'cartpole', checkpoint: { uri: LATE } } };
+}

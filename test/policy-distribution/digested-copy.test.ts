@@ -1,0 +1,75 @@
+import { open, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it, vi } from 'vitest';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { BLOCK_BYTES } from '../../src/policy-distribution/block-digest.ts';
+import { copyInto, digestOfFile, type Digested } from '../../src/policy-distribution/digested-copy.ts';
+import { ScratchDirectory } from './scratch-directory.ts';
+
+/** What decides whether a thread is worth it; the bytes themselves are few. */
+const WAYS = [
+  ['in this thread', 0],
+  ['in a thread of its own', 2 ** 30],
+] as const;
+const SIZES = [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 12 * BLOCK_BYTES + 7];
+
+describe.each(WAYS)('a copy that is hashed %s', (_way, expectedSize) => {
+  it.each(SIZES)('is what came, and so is its digest: %d bytes', async (size) => {
+    await using scratch = await ScratchDirectory.make();
+    const content = scrambled(size);
+    const { digested, written } = await copied(scratch, inPieces(content, 300_001), expectedSize);
+    expect(digested).toEqual({ digest: digestOf(content), size });
+    expect(written.equals(content)).toBe(true);
+  });
+
+  it.each(SIZES)('can be hashed again where it lies: %d bytes', async (size) => {
+    await using scratch = await ScratchDirectory.make();
+    const content = scrambled(size);
+    const path = await scratch.put('file', content);
+    await using handle = await open(path);
+    const seen: number[] = [];
+    const digested = await digestOfFile(handle, path, expectedSize, async (bytes) => void seen.push(bytes));
+    expect(digested).toEqual({ digest: digestOf(content), size });
+    expect(seen).toEqual(seen.map((_bytes, block) => block * BLOCK_BYTES));
+  });
+
+  it('fails as its source does', async () => {
+    await using scratch = await ScratchDirectory.make();
+    const broken = async function* (): AsyncGenerator<Uint8Array> {
+      yield scrambled(3 * BLOCK_BYTES);
+      throw new Error('the connection broke');
+    };
+    await expect(copied(scratch, broken(), expectedSize)).rejects.toThrow('the connection broke');
+  });
+
+  it.each(['write', 'datasync'] as const)('says that the disk is full when a %s does', async (operation) => {
+    await using scratch = await ScratchDirectory.make();
+    const path = join(scratch.path, 'copy');
+    await using handle = await open(path, 'wx+');
+    vi.spyOn(handle, operation).mockRejectedValue(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }));
+    const copying = copyInto(handle, path, inPieces(scrambled(66 * BLOCK_BYTES), BLOCK_BYTES), expectedSize);
+    await expect(copying).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.full' });
+  });
+});
+
+async function copied(
+  scratch: ScratchDirectory,
+  bytes: AsyncIterable<Uint8Array>,
+  expectedSize: number,
+): Promise<{ digested: Digested; written: Buffer }> {
+  const path = join(scratch.path, 'copy');
+  await using handle = await open(path, 'wx+');
+  const digested = await copyInto(handle, path, bytes, expectedSize);
+  return { digested, written: await readFile(path) };
+}
+
+async function* inPieces(content: Uint8Array, length: number): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < content.length; at += length) yield content.subarray(at, at + length);
+}
+
+/** No two blocks of it are alike. */
+function scrambled(size: number): Buffer {
+  const bytes = Buffer.alloc(size);
+  for (let i = 0; i < size; i += 1) bytes[i] = (i ^ (i >>> 8) ^ (i >>> 16)) & 0xff;
+  return bytes;
+}

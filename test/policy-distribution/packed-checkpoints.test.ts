@@ -1,0 +1,212 @@
+import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { CheckpointStore, type StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
+import { MOST_DELTAS } from '../../src/policy-distribution/packing.ts';
+import { SkippableClock } from '../support/skippable-clock.ts';
+import { safetensorsFile, trained, weights } from './safetensors-file.ts';
+import { ScratchDirectory } from './scratch-directory.ts';
+
+const signal = new AbortController().signal;
+const HOUR = 3_600_000;
+const keepAll = { maxBytes: undefined, isNeeded: () => false };
+const COUNT = 600_000;
+const BYTES = 2 * COUNT;
+
+class Scene implements AsyncDisposable {
+  readonly scratch: ScratchDirectory;
+  readonly clock: SkippableClock;
+  readonly store: CheckpointStore;
+  #weights = weights(COUNT, 1);
+  #steps = 0;
+
+  private constructor(scratch: ScratchDirectory, clock: SkippableClock, store: CheckpointStore) {
+    [this.scratch, this.clock, this.store] = [scratch, clock, store];
+  }
+
+  static async open(): Promise<Scene> {
+    const scratch = await ScratchDirectory.make();
+    const clock = new SkippableClock();
+    return new Scene(scratch, clock, await openStore(scratch, clock));
+  }
+
+  /** The next checkpoint of a run, of which one value in a hundred is another; used two hours ago. */
+  async step(): Promise<StoredCheckpoint> {
+    this.#steps += 1;
+    this.#weights = trained(this.#weights, 0.01, this.#steps);
+    return this.add(`step-${this.#steps}.safetensors`, safetensorsFile({ w: this.#weights }));
+  }
+
+  async add(name: string, content: Uint8Array): Promise<StoredCheckpoint> {
+    const stored = await this.store.add(filesystemSource, await this.scratch.put(name, content), signal);
+    this.clock.skip(2 * HOUR);
+    return stored;
+  }
+
+  files(kind: 'objects' | 'packed' | 'incoming'): Promise<string[]> {
+    return readdir(join(this.scratch.path, 'store', kind));
+  }
+
+  async bytes(): Promise<number> {
+    const sizes = (['objects', 'packed'] as const).map(async (kind) => {
+      const names = await this.files(kind);
+      return Promise.all(names.map(async (name) => (await stat(join(this.scratch.path, 'store', kind, name))).size));
+    });
+    return (await Promise.all(sizes)).flat().reduce((sum, size) => sum + size, 0);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.scratch[Symbol.asyncDispose]();
+  }
+}
+
+const openStore = (scratch: ScratchDirectory, clock: SkippableClock): Promise<CheckpointStore> =>
+  CheckpointStore.open({ directory: join(scratch.path, 'store'), limits: { maxBytes: 100_000_000, maxFiles: 100 }, clock });
+
+describe('checkpoints that are not in use', () => {
+  it('are kept as what differs from the next one, and found as they were', async () => {
+    await using scene = await Scene.open();
+    const [first, second, third] = [await scene.step(), await scene.step(), await scene.step()];
+    const retained = await scene.store.retain(keepAll, signal);
+    expect(retained).toMatchObject({ forgotten: [], removed: [], packed: [first.digest, second.digest] });
+    expect(await scene.files('objects')).toEqual([third.digest.slice(7)]);
+    expect(await scene.bytes()).toBeLessThan(1.1 * BYTES);
+    for (const each of [first, second, third]) {
+      expect(await scene.store.find(each.digest)).toEqual(each);
+      expect(digestOf(await readFile(each.files[0]?.hostPath ?? ''))).toBe(each.digest);
+    }
+    expect(await scene.files('incoming')).toEqual([]);
+  });
+
+  it('stay as they are while they are held, needed or were used a short time ago', async () => {
+    await using scene = await Scene.open();
+    const [first, second, third] = [await scene.step(), await scene.step(), await scene.step()];
+    await scene.store.find(third.digest);
+    await using _held = await scene.store.hold(first.digest);
+    expect((await scene.store.retain({ ...keepAll, isNeeded: (digest) => digest === second.digest }, signal)).packed).toEqual([]);
+  });
+
+  it('lose again what was rebuilt for an evaluation, and keep their delta', async () => {
+    await using scene = await Scene.open();
+    const first = await scene.step();
+    await scene.step();
+    await scene.store.retain(keepAll, signal);
+    const packed = await scene.files('packed');
+    await scene.store.find(first.digest);
+    expect(await scene.files('objects')).toHaveLength(2);
+    scene.clock.skip(2 * HOUR);
+    expect(await scene.store.retain(keepAll, signal)).toMatchObject({ packed: [first.digest], bytes: first.files[0]?.size });
+    expect([await scene.files('objects'), await scene.files('packed')]).toMatchObject([{ length: 1 }, packed]);
+  });
+
+  it('stay as they are when nothing of the kind was used later, or what was is too different', async () => {
+    await using scene = await Scene.open();
+    await scene.add('a.safetensors', safetensorsFile({ w: weights(COUNT, 7) }));
+    await scene.add('b.safetensors', safetensorsFile({ w: weights(COUNT, 8) }));
+    await scene.add('c.safetensors', safetensorsFile({ w: weights(COUNT + 1, 9) }));
+    expect((await scene.store.retain(keepAll, signal)).packed).toEqual([]);
+    expect(await scene.files('packed')).toEqual([]);
+  });
+
+  it('of other formats are told by one of the same size', async () => {
+    await using scene = await Scene.open();
+    const before = weights(COUNT, 3);
+    const first = await scene.add('a.onnx', Buffer.from(before.buffer));
+    await scene.add('b.onnx', Buffer.from(trained(before, 0.01, 4).buffer));
+    expect((await scene.store.retain(keepAll, signal)).packed).toEqual([first.digest]);
+    expect(await scene.store.find(first.digest)).toEqual(first);
+  });
+
+  it('are read through a bounded number of deltas, however long the run', async () => {
+    await using scene = await Scene.open();
+    const all: StoredCheckpoint[] = [];
+    for (let i = 0; i < 2 * MOST_DELTAS + 3; i += 1) all.push(await scene.step());
+    await scene.store.retain(keepAll, signal);
+    // The last one, and each that so many others are told by.
+    expect(await scene.files('objects')).toHaveLength(3);
+    expect(await scene.bytes()).toBeLessThan(3 * BYTES + all.length * 0.04 * BYTES);
+    for (const i of [0, MOST_DELTAS, MOST_DELTAS + 1, all.length - 1])
+      expect(await scene.store.find(all[i]?.digest ?? digestOf(''))).toEqual(all[i]);
+  });
+
+  it('go for good beyond what may be kept, the oldest first, and take nothing with them that others are told by', async () => {
+    await using scene = await Scene.open();
+    const all = [await scene.step(), await scene.step(), await scene.step()];
+    const retained = await scene.store.retain({ ...keepAll, maxBytes: 1.02 * BYTES }, signal);
+    expect(retained).toMatchObject({ forgotten: [all[0]?.digest], removed: [all[0]?.digest] });
+    expect(await scene.store.find(all[1]?.digest ?? digestOf(''))).toEqual(all[1]);
+    // The middle one is needed, so what it is told by stays although its own checkpoint goes.
+    scene.clock.skip(2 * HOUR);
+    await scene.store.retain(keepAll, signal);
+    scene.clock.skip(2 * HOUR);
+    const next = await scene.store.retain({ maxBytes: 0, isNeeded: (digest) => digest === all[1]?.digest }, signal);
+    expect(next.forgotten).toEqual([all[2]?.digest]);
+    expect(await scene.store.find(all[1]?.digest ?? digestOf(''))).toEqual(all[1]);
+  });
+});
+
+describe('a store that was harmed', () => {
+  it('never gives out what a delta with a flipped bit makes, nor one whose base has one', async () => {
+    await using scene = await Scene.open();
+    const first = await scene.step();
+    const second = await scene.step();
+    await scene.store.retain(keepAll, signal);
+    const [name = ''] = await scene.files('packed');
+    for (const path of [join(scene.scratch.path, 'store/packed', name), second.files[0]?.hostPath ?? '']) {
+      const whole = await readFile(path);
+      await chmod(path, 0o600);
+      for (const share of [0, 0.3, 0.6, 0.9, 0.9999]) {
+        await writeFile(path, flipped(whole, Math.floor(share * whole.length)));
+        expect(await scene.store.find(first.digest)).toBeUndefined();
+        await expect(scene.store.restore(first)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.damaged' });
+      }
+      await writeFile(path, whole);
+    }
+    expect([await scene.files('incoming'), await scene.files('objects')]).toMatchObject([[], { length: 1 }]);
+    expect(await scene.store.find(first.digest)).toEqual(first);
+  });
+
+  it('does not give up a file for a delta that has been damaged', async () => {
+    await using scene = await Scene.open();
+    const first = await scene.step();
+    await scene.step();
+    await scene.store.retain(keepAll, signal);
+    await scene.store.find(first.digest);
+    const path = join(scene.scratch.path, 'store/packed', (await scene.files('packed'))[0] ?? '');
+    await chmod(path, 0o600);
+    await writeFile(path, flipped(await readFile(path), 100));
+    scene.clock.skip(2 * HOUR);
+    expect((await scene.store.retain(keepAll, signal)).packed).toEqual([]);
+    expect(await scene.store.find(first.digest)).toEqual(first);
+    expect(await scene.files('packed')).toEqual([]);
+  });
+
+  it('takes a checkpoint that lacks what it is told by for one that is not there, until it is brought anew', async () => {
+    await using scene = await Scene.open();
+    const [first, second] = [await scene.step(), await scene.step()];
+    await scene.store.retain(keepAll, signal);
+    await rm(second.files[0]?.hostPath ?? '');
+    expect(await scene.store.find(first.digest)).toBeUndefined();
+    const path = join(scene.scratch.path, 'step-1.safetensors');
+    expect(await scene.store.add(filesystemSource, path, signal)).toEqual(first);
+    expect(await scene.store.find(first.digest)).toEqual(first);
+  });
+
+  it('keeps what it was when packing is broken off', async () => {
+    await using scene = await Scene.open();
+    const [first, second] = [await scene.step(), await scene.step()];
+    const stop = new AbortController();
+    stop.abort(new Error('closing'));
+    await expect(scene.store.retain(keepAll, stop.signal)).rejects.toThrow('closing');
+    expect([await scene.files('packed'), await scene.files('incoming')]).toEqual([[], []]);
+    for (const each of [first, second]) expect(await scene.store.find(each.digest)).toEqual(each);
+  });
+});
+
+function flipped(whole: Uint8Array, at: number): Buffer {
+  const copy = Buffer.from(whole);
+  copy[at] = (copy[at] ?? 0) ^ 0x10;
+  return copy;
+}

@@ -1,0 +1,85 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { createE2bProvider } from '../../../src/adapters/sandbox/e2b/e2b-provider.ts';
+import type { E2bMachine } from '../../../src/adapters/sandbox/e2b/machine.ts';
+import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
+import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
+import type { Mount } from '../../../src/pool/template.ts';
+import type { SandboxGround } from '../../contract/sandbox-provider.ts';
+import { SkippableClock } from '../skippable-clock.ts';
+import { E2bSimulator, SIMULATED_TEMPLATE, type SimulatorOptions } from './simulator.ts';
+
+export const PROJECT = path.join(import.meta.dirname, '../../..');
+const CRASHING_OWNER = path.join(import.meta.dirname, 'crashing-owner.ts');
+
+export const MACHINE: E2bMachine = {
+  template: SIMULATED_TEMPLATE,
+  runner: 'baked',
+  python: 'python3',
+  maxSandboxes: 1000,
+  creationsPerSecond: 1000,
+  tenancySeconds: 300,
+};
+
+/** An account at the simulator and owners that are unique to one test. */
+export class E2bGround implements SandboxGround {
+  readonly clock = new SkippableClock();
+  readonly simulator: E2bSimulator;
+  readonly hiddenPaths: readonly string[] = [PROJECT];
+  readonly logged: string[] = [];
+  readonly #children: ChildProcess[] = [];
+  #owners = 0;
+
+  private constructor(simulator: E2bSimulator) {
+    this.simulator = simulator;
+  }
+
+  static async open(mounts: readonly Mount[], options: SimulatorOptions = {}): Promise<E2bGround> {
+    return new E2bGround(await E2bSimulator.open({ baked: mounts, ...options }));
+  }
+
+  provider(machine: Partial<E2bMachine> = {}, account = this.simulator.credentials): SandboxProvider {
+    return createE2bProvider({
+      owner: this.#newOwner(),
+      clock: this.clock,
+      account,
+      machineOf: () => ({ ...MACHINE, ...machine }),
+      projectDirectory: PROJECT,
+      log: (message) => this.logged.push(message),
+    });
+  }
+
+  async traces(): Promise<readonly string[]> {
+    return this.simulator.account.tenants.map(({ id, metadata }) => `${metadata['muster-owner']}/${metadata['muster-sandbox']} (${id})`);
+  }
+
+  async killFromOutside({ owner }: SandboxProvider, id: SandboxId): Promise<void> {
+    const { account } = this.simulator;
+    for (const tenant of account.tenants)
+      if (tenant.metadata['muster-owner'] === owner && tenant.metadata['muster-sandbox'] === id) await account.end(tenant);
+  }
+
+  async crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]> {
+    const order = { account: this.simulator.credentials, owner: this.#newOwner(), commands };
+    const child = spawn(process.execPath, [CRASHING_OWNER, JSON.stringify(order)], { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#children.push(child);
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const line = await lines.next();
+    if (line.done) throw new Error('the other Muster ended before its sandboxes ran');
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    return z.array(z.string()).parse(JSON.parse(line.value)).map(parseSandboxId);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.#children) child.kill('SIGKILL');
+    await this.simulator[Symbol.asyncDispose]();
+  }
+
+  #newOwner(): OwnerId {
+    return parseOwnerId(`e2b-owner-${process.pid}-${(this.#owners += 1)}`);
+  }
+}

@@ -1,0 +1,119 @@
+import { createWriteStream } from 'node:fs';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { INBOX } from '../../../src/adapters/sandbox/upload-path.ts';
+import { parseSandboxId } from '../../../src/kernel/ids.ts';
+import type { Sandbox, SandboxProvider } from '../../../src/pool/sandbox.ts';
+import type { Mount, SandboxLimits } from '../../../src/pool/template.ts';
+import { RpcRefusal } from './wire.ts';
+
+/** What every simulated machine is made of. */
+export interface MachineGround {
+  readonly provider: SandboxProvider;
+  readonly directory: string;
+  /** What the E2B template has baked in. */
+  readonly baked: readonly Mount[];
+  readonly limits: SandboxLimits;
+}
+
+export interface MachineProcess {
+  readonly pid: number;
+  readonly config: ProcessConfig;
+  readonly sandbox: Sandbox;
+  isInputClosed: boolean;
+  /** Whether anybody listens: what is printed meanwhile is thrown away. */
+  isAttached: boolean;
+}
+
+export interface ProcessConfig {
+  readonly cmd: string;
+  readonly args?: readonly string[] | undefined;
+  readonly envs?: Readonly<Record<string, string>> | undefined;
+  readonly cwd?: string | undefined;
+}
+
+const NEVER = new AbortController().signal;
+const FIRST_PID = 400;
+
+/** One sandbox of the simulator: each of its commands is a real local sandbox, and they share a directory of files. */
+export class SimulatedMachine {
+  readonly id: string;
+  readonly processes = new Map<number, MachineProcess>();
+  readonly #ground: MachineGround;
+  readonly #files: string;
+  #isOver = false;
+  #started = 0;
+
+  constructor(id: string, ground: MachineGround) {
+    this.id = id;
+    this.#ground = ground;
+    this.#files = path.join(ground.directory, id);
+  }
+
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
+  async start(config: ProcessConfig): Promise<MachineProcess> {
+    const number = (this.#started += 1);
+    const { provider, limits } = this.#ground;
+    const mounts = [...this.#ground.baked, ...(await this.#uploadedDirectories())];
+    const command = [config.cmd, ...(config.args ?? [])];
+    const template = { name: 'e2b', command, environment: config.envs ?? {}, mounts, network: 'none', limits, demands: [] } as const;
+    const sandbox = await provider.create({ id: parseSandboxId(`${this.id}-${number}`), template }, NEVER);
+    if (this.#isOver) {
+      await sandbox.destroy();
+      throw new RpcRefusal('unavailable', 'the sandbox is gone');
+    }
+    const started = { pid: FIRST_PID + number, config, sandbox, isInputClosed: false, isAttached: true };
+    this.processes.set(started.pid, started);
+    void sandbox.exit.then(() => this.processes.delete(started.pid));
+    return started;
+  }
+
+  process(pid: number): MachineProcess {
+    const found = this.processes.get(pid);
+    if (!found) throw new RpcRefusal('not_found', `process with pid ${pid} not found`);
+    return found;
+  }
+
+  async write(inside: string, content: Readable): Promise<void> {
+    const target = this.#hostPath(inside);
+    await mkdir(path.dirname(target), { recursive: true });
+    await pipeline(content, createWriteStream(target));
+  }
+
+  /** What comes into the inbox is seen by the programs that run. */
+  async move(source: string, destination: string): Promise<void> {
+    const target = this.#hostPath(destination);
+    await mkdir(path.dirname(target), { recursive: true });
+    try {
+      await rename(this.#hostPath(source), target);
+    } catch {
+      throw new RpcRefusal('not_found', `source file not found: rename ${source} ${destination}: no such file or directory`);
+    }
+    const relative = path.posix.relative(INBOX, destination);
+    if (relative.startsWith('..')) return;
+    for (const { sandbox } of this.processes.values()) await sandbox.upload(relative, { kind: 'file', hostPath: target }, NEVER);
+  }
+
+  /** All of it ends at once. */
+  async end(): Promise<void> {
+    this.#isOver = true;
+    await Promise.all([...this.processes.values()].map(({ sandbox }) => sandbox.destroy()));
+    await rm(this.#files, { recursive: true, force: true });
+  }
+
+  /** Directories such as /muster/runner that were written before the program began. */
+  async #uploadedDirectories(): Promise<readonly Mount[]> {
+    const names = await readdir(this.#hostPath('/muster')).catch(() => []);
+    const directories = names.filter((name) => name !== 'inbox' && name !== 'incomplete').map((name) => `/muster/${name}`);
+    return directories.map((target) => ({ source: this.#hostPath(target), target }));
+  }
+
+  #hostPath(inside: string): string {
+    return path.join(this.#files, path.posix.normalize(`/${inside}`));
+  }
+}
