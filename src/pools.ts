@@ -60,7 +60,7 @@ const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
     template: async (name, settings) => remoteTemplate(name, settings, settings.e2b.python),
     allowance: ({ e2b }) => ({ max: e2b.maxSandboxes, creationsPerSecond: e2b.creationsPerSecond }),
   },
-  kubernetes: { open: createKubernetesProvider, template: podTemplate },
+  kubernetes: { open: createKubernetesProvider, template: async (name, settings) => podTemplate(name, settings, settings.kubernetes) },
 };
 
 /** Removing hundreds of sandboxes takes a while; nobody waits for it but the end of the process. */

@@ -18,11 +18,11 @@ export function inspectCommand(inspect: InspectCheckpoint): Command {
   return new Command('inspect')
     .summary('say what a checkpoint holds')
     .description(
-      'Prints the digest of a checkpoint, its files, and what is in them: tensors with their types, shapes and sizes, and metadata. Nothing of it is run.',
+      'Prints the digest of a checkpoint, its files, and what is in them: tensors with their types, shapes and sizes, and metadata.',
     )
     .argument('<path>', 'checkpoint file or directory')
-    .option('--json', 'print exactly one JSON document on stdout')
     .option('--config <file>', 'configuration file, for the bounds of checkpoints (default: config/default.yaml alone)')
+    .option('--json', 'print exactly one JSON document on stdout')
     .addHelpText('after', HELP)
     .action(async (path: string, flags: InspectFlags) => {
       process.exitCode = await inspected(inspect, path, flags);

@@ -23,7 +23,6 @@ import { cancelCommand, listCommand, poolCommand } from './server-commands.ts';
 import { serveCommand } from './serve-command.ts';
 import { submitCommand } from './submit-command.ts';
 import { watchCommand } from './watch-command.ts';
-import type { InspectCheckpoint } from './inspect-command.ts';
 import { evaluatorOf } from './suite-evaluator.ts';
 import { tuneCommand } from './tune-command.ts';
 import { tokenCommand } from './token-command.ts';
@@ -57,13 +56,15 @@ for (const command of [submitting, watching, listCommand(clientFor), cancelComma
   program.addCommand(command.copyInheritedSettings(program));
 program.addCommand(poolCommand(clientFor).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));
-const tokens = tokenCommand(openTokenOffice).copyInheritedSettings(program);
-for (const command of tokens.commands) command.copyInheritedSettings(tokens);
-program.addCommand(tokens);
-const inspect: InspectCheckpoint = (path, file, signal) => inspectionOf(path, configuration(file), signal);
-const checkpoints = checkpointsCommand((file) => openCheckpoints(configuration(file)), inspect).copyInheritedSettings(program);
-for (const command of checkpoints.commands) command.copyInheritedSettings(checkpoints);
-program.addCommand(checkpoints);
+const checkpoints = checkpointsCommand(
+  (path, file, signal) => inspectionOf(path, configuration(file), signal),
+  (file) => openCheckpoints(configuration(file)),
+);
+for (const group of [checkpoints, tokenCommand(openTokenOffice)]) {
+  group.copyInheritedSettings(program);
+  for (const command of group.commands) command.copyInheritedSettings(group);
+  program.addCommand(group);
+}
 
 try {
   await program.parseAsync();

@@ -63,7 +63,7 @@ const templateSchema = z
       .describe(
         'what makes the sandboxes: namespaces of the host’s kernel, a kernel of their own, E2B’s service, or the pods of a cluster',
       ),
-    kubernetes: kubernetesSchema.optional(),
+    kubernetes: kubernetesSchema,
     python: z.union([AUTO, absolutePath], { error: 'expected "auto" or the absolute path of an interpreter' }),
     imports: z.array(moduleName).max(64).describe('modules that the runner imports before its sandbox counts as ready'),
     command: z

@@ -10,6 +10,8 @@ export interface PodTemplate {
   readonly imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never';
   /** Names of secrets in the namespace. */
   readonly imagePullSecrets: readonly string[];
+  /** `cluster`: all that pods of the namespace reach. */
+  readonly network: 'none' | 'cluster';
   readonly nodeSelector: Readonly<Record<string, string>>;
   readonly tolerations: readonly PodToleration[];
   readonly runtimeClassName?: string | undefined;

@@ -17,8 +17,8 @@ describe('CartPole on the pods of a cluster', () => {
     await using stage = await Stage.open();
     const { image, python } = await runnerImage();
     await using ground = await KubernetesGround.open(image);
-    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE };
-    const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', python, kubernetes });
+    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python };
+    const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', kubernetes });
     const onThisMachine = await evaluate(stage, 'local.json', {});
     expect(onPods.run.pool.mechanism).toBe('kubernetes');
     expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(onThisMachine.official));

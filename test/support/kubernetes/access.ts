@@ -17,13 +17,16 @@ export const ADMIN: Identity = { user: 'admin', rules: [{ apiGroups: ['*'], reso
 
 export type Attributes = Pick<ApiPath, 'group' | 'resource' | 'subresource'> & { readonly verb: string };
 
+/** Everybody may ask what they may do. */
+const OPEN_TO_ALL = 'selfsubjectaccessreviews';
+
 export function mayDo({ rules }: Identity, { group, resource, subresource, verb }: Attributes): boolean {
   const name = subresource === undefined ? resource : `${resource}/${subresource}`;
   return rules.some((rule) => includes(rule.apiGroups, group) && includes(rule.resources, name) && includes(rule.verbs, verb));
 }
 
 export function assertMayDo(identity: Identity, attributes: Attributes, namespace: string | undefined): void {
-  if (mayDo(identity, attributes)) return;
+  if (attributes.resource === OPEN_TO_ALL || mayDo(identity, attributes)) return;
   const { verb, resource, subresource, group } = attributes;
   const name = subresource === undefined ? resource : `${resource}/${subresource}`;
   const where = namespace === undefined ? 'at the cluster scope' : `in the namespace "${namespace}"`;

@@ -114,6 +114,7 @@ export function podTemplate(kubeconfig: string, changes: Partial<PodTemplate> = 
     kubeconfig,
     namespace: NAMESPACE,
     image: IMAGE,
+    network: 'none',
     imagePullPolicy: 'IfNotPresent',
     imagePullSecrets: [],
     nodeSelector: {},

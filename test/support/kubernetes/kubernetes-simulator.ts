@@ -12,13 +12,13 @@ import { ExecEndpoint } from './exec-endpoint.ts';
 import { Faults, type Asked, type Fault } from './faults.ts';
 import { ObjectStore } from './object-store.ts';
 import { patched } from './patches.ts';
-import type { SimulatedImage, SimulatedNode } from './simulated-node.ts';
+import type { PodNode, SimulatedImage } from './simulated-node.ts';
 import { PODS, SimulatedPods } from './simulated-pods.ts';
 import { serveWatch } from './watch-stream.ts';
 
 export interface SimulatorOptions {
   /** Where pods run; left out: they only seem to. */
-  readonly node?: SimulatedNode;
+  readonly node?: PodNode;
   readonly images?: ReadonlyMap<string, SimulatedImage>;
   /** For TLS. */
   readonly certificate?: { readonly key: string; readonly cert: string };

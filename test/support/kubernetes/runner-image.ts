@@ -1,4 +1,4 @@
-import { pythonTemplate, RUNNER_INSIDE } from '../../../src/adapters/sandbox/local/python-template.ts';
+import { pythonTemplate } from '../../../src/adapters/sandbox/local/python-template.ts';
 import { PROJECT_DIRECTORY } from '../../../src/pools.ts';
 import type { SimulatedImage } from './simulated-node.ts';
 
@@ -16,9 +16,5 @@ export async function runnerImage(): Promise<{ readonly image: SimulatedImage; r
     start: 'plain',
   } as const;
   const { command, mounts } = await pythonTemplate('image', settings, PROJECT_DIRECTORY, new AbortController().signal);
-  const target = '/opt/muster/runner';
-  return {
-    image: { mounts: mounts.map((mount) => ({ source: mount.source, target: mount.target === RUNNER_INSIDE ? target : mount.target })) },
-    python: command[0] ?? '',
-  };
+  return { image: { mounts }, python: command[0] ?? '' };
 }

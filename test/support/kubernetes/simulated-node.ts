@@ -33,6 +33,9 @@ export interface Executed {
   readonly ended: Promise<number | undefined>;
 }
 
+/** What the cluster's controllers need of a node. */
+export type PodNode = Pick<SimulatedNode, 'start' | 'run' | 'runHelper' | 'memoryKills' | 'kill' | 'remove'>;
+
 export type ContainerTemplate = Pick<SandboxTemplate, 'environment' | 'limits' | 'network'>;
 
 /** The runtime's own bound, far above what a test starts: a pod has none. */

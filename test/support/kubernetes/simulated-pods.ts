@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Refusal, type KubeObject } from './api-objects.ts';
 import type { ObjectStore } from './object-store.ts';
-import { SimulatedNode, type Executed, type SimulatedImage } from './simulated-node.ts';
+import type { ContainerTemplate, Executed, PodNode, SimulatedImage } from './simulated-node.ts';
 
 export const PODS = 'pods';
 
@@ -44,7 +44,7 @@ export type Disaster = 'evicted' | 'preempted' | 'node-lost' | 'container-killed
 /** Scheduler, kubelet and garbage collection of a cluster with one node. */
 export class SimulatedPods {
   readonly #store: ObjectStore;
-  readonly #node: SimulatedNode | undefined;
+  readonly #node: PodNode | undefined;
   readonly #images: ReadonlyMap<string, SimulatedImage>;
   readonly #removals = new Map<string, Promise<void>>();
   readonly #scheduled = new Set<string>();
@@ -53,7 +53,7 @@ export class SimulatedPods {
   capacity: Capacity = { pods: 100_000, memoryBytes: 1e15 };
 
   /** @param node undefined: pods have no processes, and nothing can be executed in them. */
-  constructor(store: ObjectStore, node: SimulatedNode | undefined, images: ReadonlyMap<string, SimulatedImage>) {
+  constructor(store: ObjectStore, node: PodNode | undefined, images: ReadonlyMap<string, SimulatedImage>) {
     this.#store = store;
     this.#node = node;
     this.#images = images;
@@ -221,7 +221,7 @@ function statusOf(object: KubeObject): object {
   return podSchema.parse(object).status;
 }
 
-function containerOf({ spec, metadata }: Pod, { env, resources }: Pod['spec']['containers'][number]): Parameters<SimulatedNode['run']>[3] {
+function containerOf({ spec, metadata }: Pod, { env, resources }: Pod['spec']['containers'][number]): ContainerTemplate {
   const diskBytes = spec.volumes.reduce((sum, { emptyDir }) => sum + (emptyDir?.sizeLimit ?? 0), 0);
   const { memory = 2 ** 40, cpu = 64 } = resources.limits;
   return {

@@ -17,6 +17,8 @@ const CONCURRENCY = 64;
 /** Length of the window over which requests are spread. */
 const WINDOW_MS = 100;
 
+type Attempt<Result> = (signal: AbortSignal) => Promise<Result>;
+
 /**
  * Every request to one API server goes through here: no more a second than configured, again when the server was busy, each with a
  * deadline. A server that says when to come back (429) is left alone by all until then.
@@ -45,11 +47,12 @@ export class ApiGate implements Disposable {
   /**
    * @param what as in "create the pod x", for messages; its first word names the request's kind.
    * @param act has to be repeatable.
+   * @param retries after the first attempt.
    * @throws InputError | InfrastructureError as `apiError` makes them, or the signal's reason.
    */
-  async request<Result>(what: string, signal: AbortSignal, act: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  async request<Result>(what: string, signal: AbortSignal, act: Attempt<Result>, retries = RETRIES): Promise<Result> {
     try {
-      return await this.raw(what, signal, act);
+      return await this.raw(what, signal, act, retries);
     } catch (error) {
       if (signal.aborted) throw abortError(signal);
       throw apiError(error, what);
@@ -57,10 +60,10 @@ export class ApiGate implements Disposable {
   }
 
   /** The same, with the client's own errors. */
-  async raw<Result>(what: string, signal: AbortSignal, act: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  async raw<Result>(what: string, signal: AbortSignal, act: Attempt<Result>, retries = RETRIES): Promise<Result> {
     const either = AbortSignal.any([signal, this.#closed.signal]);
     return await pRetry(() => this.#queue.add(() => this.#attempt(what, either, act), { signal: either }), {
-      retries: RETRIES,
+      retries,
       minTimeout: FIRST_PAUSE_MS,
       maxTimeout: LONGEST_PAUSE_MS,
       randomize: true,
@@ -76,7 +79,7 @@ export class ApiGate implements Disposable {
     this.#queue.clear();
   }
 
-  async #attempt<Result>(what: string, signal: AbortSignal, act: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
+  async #attempt<Result>(what: string, signal: AbortSignal, act: Attempt<Result>): Promise<Result> {
     const [kind = what] = what.split(' ', 1);
     this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
     const late = (): Error => new InfrastructureError(LATE, `Kubernetes did not ${what}: no answer within ${ATTEMPT_MS / 1000} s`);

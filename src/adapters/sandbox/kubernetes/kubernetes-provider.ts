@@ -55,7 +55,7 @@ class KubernetesProvider implements SandboxProvider {
     checkPodTemplate(template);
     const pod = podOf(template);
     const isolation = podIsolation(template, pod);
-    await preflight(this.#site(pod).cluster, template, pod, this.#closing.signal);
+    await preflight(this.#site(pod).cluster, pod, this.#closing.signal);
     return isolation;
   }
 

@@ -25,7 +25,7 @@ export function podLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxT
     [OWNER]: owner,
     [SANDBOX]: sandbox,
     [POOL]: template.name,
-    [NETWORK]: template.network === 'none' ? 'none' : 'cluster',
+    [NETWORK]: template.pod?.network ?? 'none',
     [TEMPLATE_DIGEST]: digestOf(canonicalJson(template)).slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS),
     [GENERATION]: MANIFEST_GENERATION,
   };

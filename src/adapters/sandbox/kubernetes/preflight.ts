@@ -21,6 +21,9 @@ export const PERMISSIONS: readonly Permission[] = [
   { verb: 'list', group: 'networking.k8s.io', resource: 'networkpolicies' },
 ];
 
+/** A server that does not answer at all is told of soon: nothing is under way yet that patience would save. */
+const FIRST_RETRIES = 1;
+
 const DEPLOY = 'deploy/kubernetes';
 
 /**
@@ -29,26 +32,31 @@ const DEPLOY = 'deploy/kubernetes';
  * @throws InputError `kubernetes.unauthorized`, `kubernetes.no-namespace`, `kubernetes.forbidden`, `kubernetes.no-network-policy`,
  * `kubernetes.no-runtime-class`; InfrastructureError `kubernetes.unreachable`. Each names the remedy.
  */
-export async function preflight(cluster: Cluster, template: SandboxTemplate, pod: PodTemplate, signal: AbortSignal): Promise<void> {
+export async function preflight(cluster: Cluster, pod: PodTemplate, signal: AbortSignal): Promise<void> {
   await assertNamespace(cluster, signal);
   await assertPermissions(cluster, signal);
-  if (template.network === 'none') await assertNetworkPolicy(cluster, signal);
+  if (pod.network === 'none') await assertNetworkPolicy(cluster, signal);
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
 
 /** Whoever may not look at namespaces is asked for permissions in it all the same, and told of it there. */
 async function assertNamespace(cluster: Cluster, signal: AbortSignal): Promise<void> {
   const { namespace, gate, core } = cluster;
-  const found = await gate.request(`get the namespace ${namespace}`, signal, async (attemptSignal) => {
-    try {
-      await core.readNamespace({ name: namespace }, withSignal(attemptSignal));
-      return true;
-    } catch (error) {
-      if (isNotFound(error)) return false;
-      if (refusalOf(error)?.code === 403) return true;
-      throw error;
-    }
-  });
+  const found = await gate.request(
+    `get the namespace ${namespace}`,
+    signal,
+    async (attemptSignal) => {
+      try {
+        await core.readNamespace({ name: namespace }, withSignal(attemptSignal));
+        return true;
+      } catch (error) {
+        if (isNotFound(error)) return false;
+        if (refusalOf(error)?.code === 403) return true;
+        throw error;
+      }
+    },
+    FIRST_RETRIES,
+  );
   if (found) return;
   const remedy = `kubectl create namespace ${namespace}, then kubectl apply -n ${namespace} -f ${DEPLOY}; or set kubernetes.namespace`;
   throw new InputError('kubernetes.no-namespace', `the cluster has no namespace "${namespace}": ${remedy}`);
@@ -99,7 +107,7 @@ async function assertNetworkPolicy(cluster: Cluster, signal: AbortSignal): Promi
     return matches && policyTypes.includes('Egress') && egress.length === 0;
   });
   if (denies) return;
-  const problem = `the template has network: none, but no NetworkPolicy in "${cluster.namespace}" denies egress to Muster's pods`;
+  const problem = `the template has kubernetes.network: none, but no NetworkPolicy in "${cluster.namespace}" denies egress to Muster's pods`;
   const remedy = `kubectl apply -n ${cluster.namespace} -f ${DEPLOY}/network-policy.yaml`;
   throw new InputError('kubernetes.no-network-policy', `${problem}: ${remedy}`);
 }
