@@ -52,7 +52,7 @@ function once(stampFile, inputs, step) {
 
 /** npm and pip would empty or change what a link leads to: another checkout's packages. */
 function refuseLinks() {
-  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-keras', '.venv-moto', '.tools']) {
+  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-keras', '.venv-moto', '.venv-keras', '.tools']) {
     const isLink = lstatSync(join(root, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
     if (isLink) fail(`${name} is a symbolic link, and what it leads to would be changed; remove the link, then run this again`);
   }
@@ -189,14 +189,13 @@ function installFakeGcs() {
   });
 }
 
-/** The server that speaks S3 has an environment of its own: it wants older versions of what the tests of the runner stand on. */
-function installMoto() {
-  const requirements = join(root, 'test/adapters/checkpoints/requirements-moto.txt');
-  if (!existsSync(join(root, '.venv-moto/bin/python')))
-    run('making a Python environment in .venv-moto', findPython(), ['-m', 'venv', '.venv-moto']);
-  once('.venv-moto/.setup-stamp', [requirements], () => {
-    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements];
-    run('installing moto', join(root, '.venv-moto/bin/python'), flags);
+/** An environment of its own, for what stands on other versions than the runner's tests do, or is large. */
+function installBeside(environment, requirements) {
+  if (!existsSync(join(root, environment, 'bin/python')))
+    run(`making a Python environment in ${environment}`, findPython(), ['-m', 'venv', environment]);
+  once(`${environment}/.setup-stamp`, [join(root, requirements)], () => {
+    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', join(root, requirements)];
+    run(`installing ${requirements}`, join(root, environment, 'bin/python'), flags);
   });
 }
 
@@ -210,7 +209,8 @@ if (forTests) {
   installGvisor();
   installBrowser();
   installPostgres();
-  installMoto();
+  installBeside('.venv-moto', 'test/adapters/checkpoints/requirements-moto.txt');
+  installBeside('.venv-keras', 'test/runner/python/requirements-keras.txt');
   installFakeGcs();
 }
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);
