@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import { pino, type Logger } from 'pino';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
+import { openCheckpoints } from './checkpoint-access.ts';
 import type { Config } from './config/config.ts';
 import { contentToShare, type Played } from './content-to-share.ts';
 import { systemClock } from './kernel/clock.ts';
@@ -12,7 +12,7 @@ import { checkpointUri, sourceForOwner } from './own-checkpoints.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { CheckpointLabels } from './policy-distribution/checkpoint.ts';
 import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
-import { CheckpointStore, type StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
+import type { CheckpointStore, StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import { Distributor } from './policy-distribution/distributor.ts';
 import { Pools } from './pools.ts';
 import { readSuite, type ReadSuite, type SuiteInput } from './suite-input.ts';
@@ -48,8 +48,7 @@ export class Ground implements AsyncDisposable {
   /** @throws InfrastructureError when the state directory cannot be used. */
   static async open(config: Config): Promise<Ground> {
     const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
-    const directory = join(config.stateDir, 'store');
-    return new Ground(config, log, await CheckpointStore.open({ directory, limits: config.checkpoints, clock: systemClock }));
+    return new Ground(config, log, await openCheckpoints(config));
   }
 
   /** The one that is in force. */
