@@ -52,7 +52,7 @@ function once(stampFile, inputs, step) {
 
 /** npm and pip would empty or change what a link leads to: another checkout's packages. */
 function refuseLinks() {
-  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-keras', '.venv-moto', '.venv-keras', '.tools']) {
+  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-keras', '.venv-moto', '.tools']) {
     const isLink = lstatSync(join(root, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
     if (isLink) fail(`${name} is a symbolic link, and what it leads to would be changed; remove the link, then run this again`);
   }
@@ -210,7 +210,6 @@ if (forTests) {
   installBrowser();
   installPostgres();
   installBeside('.venv-moto', 'test/adapters/checkpoints/requirements-moto.txt');
-  installBeside('.venv-keras', 'test/runner/python/requirements-keras.txt');
   installFakeGcs();
 }
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);

@@ -56,11 +56,21 @@ def _import_keras(path: Path) -> Any:
             f"{path.name} is a Keras model, and the Python of this sandbox has no Keras that works ({describe(error)}): "
             "install it there (pip install keras, and tensorflow, torch or jax), or export the policy to ONNX"
         ) from error
-    if keras.backend.backend() == "torch":
+    _use_one_thread(keras.backend.backend())
+    return keras
+
+
+def _use_one_thread(backend: str) -> None:
+    """A sandbox has a share of one processor: more threads would only wait for each other."""
+    if backend == "torch":
         import torch
 
         torch.set_num_threads(1)
-    return keras
+    elif backend == "tensorflow":
+        import tensorflow
+
+        tensorflow.config.threading.set_intra_op_parallelism_threads(1)
+        tensorflow.config.threading.set_inter_op_parallelism_threads(1)
 
 
 def _muster(path: Path) -> Object | None:

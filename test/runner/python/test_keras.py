@@ -14,13 +14,13 @@ from checkpoints import file_digest
 from runner_process import REPOSITORY, RUNNER, RunnerProcess, environment, episodes
 
 KERAS_PYTHON = REPOSITORY / ".venv-keras" / "bin" / "python"
-needs_keras = pytest.mark.skipif(not KERAS_PYTHON.exists(), reason="no .venv-keras: a Python with Keras, JAX, gymnasium and safetensors")
+needs_keras = pytest.mark.skipif(not KERAS_PYTHON.exists(), reason="no .venv-keras: a Python with Keras, TensorFlow and gymnasium")
 MOVED = {"low": [-2.0, 0.0], "high": [4.0, 1.0]}
 
 # Saves what each line asks for: Keras takes seconds to be imported.
 WRITER = """
 import json, os, sys
-os.environ["KERAS_BACKEND"] = "numpy"
+os.environ["KERAS_BACKEND"] = "tensorflow"
 import keras, numpy as np
 def constant(outputs, log_std=None, inputs=1, dtype="float32"):
     taken = keras.Input((inputs,), dtype=dtype)
