@@ -143,16 +143,6 @@ function makeTorchEnvironment() {
   return run('making a Python environment with torch in .venv-torch', python, ['-m', 'venv', '--system-site-packages', '.venv-torch']);
 }
 
-/** The other training loop is tested with the real TensorFlow: 1.6 GB, in an environment of its own because nothing else needs it. */
-function installKeras() {
-  const requirements = 'test/runner/python/requirements-keras.txt';
-  once('.venv-keras/.setup-stamp', [join(root, requirements)], () => {
-    const python = join(root, '.venv-keras/bin/python');
-    if (!existsSync(python)) run('making a Python environment in .venv-keras', findPython(), ['-m', 'venv', '.venv-keras']);
-    run('installing TensorFlow', python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements]);
-  });
-}
-
 /** Sandboxes under gVisor are tested where the distribution has it: some 6 MB. */
 function installGvisor() {
   if (works('runsc', ['--version']) || installSystemPackage('runsc')) return;
@@ -205,10 +195,11 @@ installPython();
 installBubblewrap();
 if (forTests) {
   installTorch();
-  installKeras();
   installGvisor();
   installBrowser();
   installPostgres();
+  // The real TensorFlow, for a training loop and Keras models: 1.6 GB.
+  installBeside('.venv-keras', 'test/runner/python/requirements-keras.txt');
   installBeside('.venv-moto', 'test/adapters/checkpoints/requirements-moto.txt');
   installFakeGcs();
 }

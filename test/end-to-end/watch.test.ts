@@ -77,6 +77,7 @@ describe.each([gcsGround, s3Ground])('a run in $name', (ground) => {
       const ended = await second.ended;
       expect(ended).toMatchObject({ exitCode: 130 });
       expect(happened(ended.stdout)).toEqual(['evaluated step-2']);
+      expect(`${first.stderr}${ended.stderr}`).not.toContain('Warning');
       expect(receiver.received.map(({ body }): { name?: string } => JSON.parse(body)).map(({ name }) => name)).toEqual([
         'step-1',
         'step-2',
