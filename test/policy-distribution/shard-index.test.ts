@@ -2,6 +2,7 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
+import type { CheckpointSource } from '../../src/policy-distribution/checkpoint-source.ts';
 import { CheckpointStore, type StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
@@ -38,6 +39,26 @@ describe('a checkpoint in several files', () => {
       message: expect.stringMatching(/model\.safetensors\.index\.json: its files "model-00002-of-00002\.safetensors" are not there/),
     });
     expect(await readdir(join(scratch.path, 'store/checkpoints'))).toEqual([]);
+  });
+
+  it('is none any more when a shard has gone since it was brought', async () => {
+    await using scratch = await ScratchDirectory.make();
+    const files = new Map([...SHARDS.map((name) => [name, EMPTY] as const), [INDEX, Buffer.from(WHOLE)] as const]);
+    const source: CheckpointSource = {
+      list: async () => ({
+        kind: 'directory',
+        files: [...files].map(([path, { length }]) => ({ path, size: length, address: `/run/${path}`, revision: 'one', isSettled: true })),
+      }),
+      async *read({ path }) {
+        yield files.get(path) ?? EMPTY;
+      },
+    };
+    const limits = { maxBytes: 10_000, maxFiles: 10 };
+    const store = await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock: new ManualClock() });
+    const { signal } = new AbortController();
+    await store.add(source, '/run', signal);
+    files.delete(SHARDS[1] ?? '');
+    await expect(store.add(source, '/run', signal)).rejects.toMatchObject({ code: 'checkpoint.shards' });
   });
 
   it.each([
