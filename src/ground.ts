@@ -11,6 +11,7 @@ import { defineSuite, type SuiteDefinition } from './orchestrator/suite-definiti
 import { checkpointUri, sourceForOwner } from './own-checkpoints.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { CheckpointLabels } from './policy-distribution/checkpoint.ts';
+import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
 import type { CheckpointStore, StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import { Distributor } from './policy-distribution/distributor.ts';
 import { Pools } from './pools.ts';
@@ -68,9 +69,10 @@ export class Ground implements AsyncDisposable {
   }
 
   /** @param written a path from the working directory, or a URI. @throws as `CheckpointStore.add` does. */
-  addCheckpoint(written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
+  async addCheckpoint(written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
     this.#ownSource ??= sourceForOwner(this.config, systemClock);
-    return this.checkpoints.add(this.#ownSource, checkpointUri(written), signal, labels);
+    const { uri, expected } = pinnedUri(written);
+    return addPinned(this.checkpoints, this.#ownSource, { uri: checkpointUri(uri), expected }, signal, labels);
   }
 
   /** Until it is disposed, nobody removes them to make room. @throws InfrastructureError `store.removed` when one is gone already. */

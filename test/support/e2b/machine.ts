@@ -36,6 +36,8 @@ export interface ProcessConfig {
 
 const NEVER = new AbortController().signal;
 const FIRST_PID = 400;
+/** E2B's daemon says that a command has ended when all that it left behind has: beside this shell and the sandbox's first process nothing runs. */
+const LINGER = '"$@"; code=$?; while set -- /proc/[0-9]*; [ $# -gt 2 ]; do sleep 0.02; done; exit $code';
 
 /** One sandbox of the simulator: each of its commands is a real local sandbox, and they share a directory of files. */
 export class SimulatedMachine {
@@ -60,7 +62,7 @@ export class SimulatedMachine {
     const number = (this.#started += 1);
     const { provider, limits } = this.#ground;
     const mounts = [...this.#ground.baked, ...(await this.#uploadedDirectories())];
-    const command = [config.cmd, ...(config.args ?? [])];
+    const command = ['/bin/bash', '-c', LINGER, '--', config.cmd, ...(config.args ?? [])];
     const template = { name: 'e2b', command, environment: config.envs ?? {}, mounts, network: 'none', limits, demands: [] } as const;
     const sandbox = await provider.create({ id: parseSandboxId(`${this.id}-${number}`), template }, NEVER);
     if (this.#isOver) {

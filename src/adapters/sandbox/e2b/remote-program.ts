@@ -55,8 +55,7 @@ export class RemoteProgram {
   static async start(remote: Sandbox, { command, environment, clock }: ProgramOrder): Promise<RemoteProgram> {
     const program = new RemoteProgram(clock);
     try {
-      // A shell of its own stays in front of the program and tells by which signal it died.
-      program.#handle = await remote.commands.run(`${shellLine(command)}; exit $?`, {
+      program.#handle = await remote.commands.run(underShell(command), {
         background: true,
         stdin: true,
         cwd: '/tmp',
@@ -121,6 +120,17 @@ export class RemoteProgram {
     this.stdout.finish();
     this.stderr.finish();
   }
+}
+
+/** Ends all that runs in the sandbox but the shell and its parent, which is E2B's daemon. Root's processes are out of a user's reach. */
+const END_OTHERS = 'for p in /proc/[0-9]*; do p=${p#/proc/}; ((p == $$ || p == PPID)) || kill -KILL $p; done 2>/dev/null';
+
+/**
+ * A shell stays in front of the program and tells by which signal it died. E2B says that a program has ended only when nobody has its
+ * output open any more, so what it left behind is ended first.
+ */
+function underShell(command: readonly string[]): string {
+  return `${shellLine(command)}; code=$?; ${END_OTHERS}; exit $code`;
 }
 
 /** How the sandbox's daemon says that the program has closed its input. */

@@ -1,0 +1,24 @@
+import { fileURLToPath } from 'node:url';
+import { Template, type TemplateBuilder } from '@e2b/code-interpreter';
+
+const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
+/** As on this machine: 3.11 or newer. */
+const PYTHON = '3.12';
+const USER = 'muster';
+
+/**
+ * What sandboxes at E2B are made of: Python, the packages that the runner stands on in the versions of runner/requirements.txt, and the
+ * runner. The program runs as a user without rights and without sudo; what is in /muster is root's.
+ */
+export function musterTemplate(): TemplateBuilder {
+  return Template({ fileContextPath: PROJECT, fileIgnorePatterns: ['**/__pycache__', '**/.mypy_cache', '**/.ruff_cache'] })
+    .fromPythonImage(PYTHON)
+    .setUser('root')
+    .copy('runner/requirements.txt', '/muster/requirements.txt', { user: 'root' })
+    .runCmd('pip install --no-cache-dir --requirement /muster/requirements.txt')
+    .copy('runner', '/muster/runner', { user: 'root' })
+    .runCmd(['mkdir -p /muster/inbox', 'chown -R root:root /muster', 'chmod -R a+rX,go-w /muster'])
+    .runCmd(`useradd --create-home --shell /bin/bash ${USER}`)
+    .setUser(USER)
+    .setWorkdir('/tmp');
+}
