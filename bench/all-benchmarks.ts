@@ -1,5 +1,6 @@
 import { aggregationThroughput } from './aggregation-throughput.ts';
 import type { Benchmark } from './benchmark.ts';
+import { bulkyPods } from './bulky-pods.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { checkpointStore } from './checkpoint-store.ts';
 import { durableEpisodes } from './durable-episodes.ts';
@@ -14,6 +15,7 @@ import { noopEpisodes } from './noop-episodes.ts';
 import { idleSandboxes } from './idle-sandboxes.ts';
 import { imageEpisodes } from './image-episodes.ts';
 import { playedTogether } from './played-together.ts';
+import { serviceLoad } from './service-load.ts';
 import { sharedPolicy } from './shared-policy.ts';
 import { systemCalls } from './system-calls.ts';
 import { warmPool } from './warm-pool.ts';
@@ -25,6 +27,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   imageEpisodes,
   idleSandboxes,
   durableEpisodes,
+  serviceLoad,
   warmPool,
   forkedPool,
   forkedCrowd,
@@ -37,4 +40,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   episodesSaved,
   systemCalls,
   idlePods,
+  bulkyPods,
 ];

@@ -7,6 +7,7 @@ import type { CheckpointListing, CheckpointSource, ListedFile, ListOptions } fro
 import { checkpointDigest, sortedByPath, type Checkpoint, type CheckpointFile, type CheckpointLabels } from './checkpoint.ts';
 import { ContentStore, type StoredObject } from './content-store.ts';
 import { IncomingNames } from './incoming-names.ts';
+import { KnownFiles } from './known-files.ts';
 import { assertSameListing, wholeFile } from './listed-files.ts';
 import { incomplete, readManifest } from './manifest.ts';
 import { PackedFiles, undefinedWhenDamaged } from './packed-files.ts';
@@ -46,6 +47,7 @@ export class CheckpointStore {
   readonly #parts: RetentionParts;
   readonly #retention: StoreRetention;
   readonly #limits: CheckpointLimits;
+  readonly #known = new KnownFiles();
 
   private constructor(parts: RetentionParts, limits: CheckpointLimits) {
     this.#parts = parts;
@@ -242,9 +244,14 @@ export class CheckpointStore {
   }
 
   async #addFile(source: CheckpointSource, file: ListedFile, signal: AbortSignal): Promise<StoredObject> {
-    return this.#content.write(wholeFile(file, source.read(file, signal)), file.size, (readAt, size) =>
+    const known = this.#known.digestOf(file);
+    const kept = known && (await this.#content.renew({ digest: known, size: file.size }));
+    if (kept) return kept;
+    const object = await this.#content.write(wholeFile(file, source.read(file, signal)), file.size, (readAt, size) =>
       inspect(file.path, file.address, size, readAt),
     );
+    this.#known.remember(file, object.digest);
+    return object;
   }
 }
 
