@@ -5,6 +5,7 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { createE2bProvider } from '../../../src/adapters/sandbox/e2b/e2b-provider.ts';
 import type { E2bMachine } from '../../../src/adapters/sandbox/e2b/machine.ts';
+import type { Clock } from '../../../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { Mount } from '../../../src/pool/template.ts';
@@ -22,6 +23,7 @@ export const MACHINE: E2bMachine = {
   maxSandboxes: 1000,
   creationsPerSecond: 1000,
   tenancySeconds: 300,
+  pauseSeconds: 'never',
 };
 
 /** An account at the simulator and owners that are unique to one test. */
@@ -41,10 +43,10 @@ export class E2bGround implements SandboxGround {
     return new E2bGround(await E2bSimulator.open({ baked: mounts, ...options }));
   }
 
-  provider(machine: Partial<E2bMachine> = {}, account = this.simulator.credentials): SandboxProvider {
+  provider(machine: Partial<E2bMachine> = {}, account = this.simulator.credentials, clock: Clock = this.clock): SandboxProvider {
     return createE2bProvider({
       owner: this.#newOwner(),
-      clock: this.clock,
+      clock,
       account,
       machineOf: () => ({ ...MACHINE, ...machine }),
       projectDirectory: PROJECT,
