@@ -8,7 +8,11 @@ import { forkedCrowd } from './forked-crowd.ts';
 import { forkedEpisodes } from './forked-episodes.ts';
 import { forkedPool } from './forked-pool.ts';
 import { freshSandboxes } from './fresh-sandboxes.ts';
+import { idlePods } from './idle-pods.ts';
 import { noopEpisodes } from './noop-episodes.ts';
+import { idleSandboxes } from './idle-sandboxes.ts';
+import { imageEpisodes } from './image-episodes.ts';
+import { playedTogether } from './played-together.ts';
 import { sharedPolicy } from './shared-policy.ts';
 import { systemCalls } from './system-calls.ts';
 import { warmPool } from './warm-pool.ts';
@@ -16,6 +20,9 @@ import { warmPool } from './warm-pool.ts';
 export const BENCHMARKS: readonly Benchmark[] = [
   noopEpisodes,
   cartpoleEpisodes,
+  playedTogether,
+  imageEpisodes,
+  idleSandboxes,
   durableEpisodes,
   warmPool,
   forkedPool,
@@ -27,4 +34,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   aggregationThroughput,
   episodesSaved,
   systemCalls,
+  idlePods,
 ];

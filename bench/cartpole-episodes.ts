@@ -1,17 +1,12 @@
-import { execFile } from 'node:child_process';
 import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { PROJECT_DIRECTORY } from '../src/pools.ts';
 import type { Benchmark, BenchmarkContext, Cell, Check } from './benchmark.ts';
 import { allAtOnce, playBare } from './bare-loop.ts';
-import { PYTHON } from './machine.ts';
 import { CARTPOLE, LATE_CHECKPOINT, RealSandboxes } from './real-sandboxes.ts';
 import { sideBySide } from './side-by-side.ts';
 import { showSpread } from './spread.ts';
+import { vectorEnvironments, type VectorKind } from './vector-environments.ts';
 
 const SIZES = [2, 16, 64];
-const run = promisify(execFile);
 
 export const cartpoleEpisodes: Benchmark = {
   name: 'cartpole',
@@ -49,9 +44,14 @@ export const cartpoleEpisodes: Benchmark = {
 
 async function peers({ quick, say }: BenchmarkContext) {
   const cores = availableParallelism();
-  const settings = [
+  const settings: readonly {
+    readonly kind: VectorKind;
+    readonly environments: number;
+    readonly processes: number;
+    readonly what: string;
+  }[] = [
     ...[2, 16, 64].map((environments) => ({
-      kind: 'async',
+      kind: 'async' as const,
       environments,
       processes: 1,
       what: `AsyncVectorEnv, ${environments} environments`,
@@ -59,25 +59,10 @@ async function peers({ quick, say }: BenchmarkContext) {
     { kind: 'sync', environments: 64, processes: cores, what: `SyncVectorEnv, 64 environments, one for each of ${cores} processors` },
   ];
   const rows: Cell[][] = [];
-  for (const { kind, environments, processes, what } of quick ? settings.slice(1, 2) : settings) {
+  for (const { what, ...setting } of quick ? settings.slice(1, 2) : settings) {
     say(what);
-    const seconds = quick ? 1 : 5;
-    const runs = await Promise.all(Array.from({ length: processes }, () => vectorEnvironment(kind, environments, seconds)));
-    const sum = (of: keyof PeerRates): number => Math.round(runs.reduce((total, rates) => total + rates[of], 0));
-    rows.push([what, sum('episodesPerSecond'), sum('stepsPerSecond')]);
+    const rates = await vectorEnvironments({ ...setting, seconds: quick ? 1 : 5, checkpoint: LATE_CHECKPOINT });
+    rows.push([what, Math.round(rates.episodesPerSecond), Math.round(rates.stepsPerSecond)]);
   }
   return { title: "Gymnasium's vector environments", columns: ['', 'episodes a second', 'steps a second'], rows };
-}
-
-interface PeerRates {
-  readonly stepsPerSecond: number;
-  readonly episodesPerSecond: number;
-}
-
-async function vectorEnvironment(kind: string, environments: number, seconds: number): Promise<PeerRates> {
-  const script = join(PROJECT_DIRECTORY, 'bench/peers/vector_env.py');
-  const args = [script, '--kind', kind, '--environments', `${environments}`, '--seconds', `${seconds}`, LATE_CHECKPOINT];
-  const { stdout } = await run(PYTHON, args, { timeout: 120_000 });
-  const rates: PeerRates = JSON.parse(stdout);
-  return rates;
 }

@@ -1,5 +1,6 @@
 import { GCProfiler } from 'node:v8';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
+import { blockSize, type PlayDeclaration } from '../src/orchestrator/play.ts';
 import { InMemorySandboxes } from './in-memory-sandboxes.ts';
 import { ownMemory } from './memory-of.ts';
 import { scriptedCost } from './scripted-cost.ts';
@@ -14,6 +15,12 @@ const LONG_SECONDS = 0.3;
 const LEAST_OUTCOMES = 50_000;
 const SANDBOXES = [10, 100, 2_000];
 const EPISODES = [1_000, 10_000, 100_000, 1_000_000];
+/** CartPole's time of an episode, and roughly what batching makes of it. */
+const FORMS: readonly { readonly play: PlayDeclaration; readonly seconds: number }[] = [
+  { play: { mode: 'single' }, seconds: SHORT_SECONDS },
+  { play: { mode: 'lockstep', width: 32, block: 128 }, seconds: SHORT_SECONDS / 1.5 },
+  { play: { mode: 'vector', width: 256 }, seconds: SHORT_SECONDS / 15 },
+];
 
 interface Cost {
   /**
@@ -54,8 +61,15 @@ export const episodeCost: Benchmark = {
     for (const count of SANDBOXES) medians.alone.push(await measure(count, episodes, LONG_SECONDS));
     for (const count of SANDBOXES) medians.ranges.push(await measure(count, forEach * count, SHORT_SECONDS));
     for (const count of quick ? EPISODES.slice(0, 2) : EPISODES) medians.episodes.push(await measure(10, count, SHORT_SECONDS));
+    const forms: Cell[][] = [];
+    for (const { play, seconds } of FORMS) {
+      say(`10 sandboxes, ${play.mode}`);
+      const cost = await costOf(10, episodes, seconds, quick ? 1 : 5, play);
+      forms.push([play.mode, blockSize(play), cost.episodesPerRange.toFixed(0), showSpread(cost.microseconds, 1)]);
+    }
     return {
       tables: [
+        { title: 'By how episodes are played, on 10 sandboxes', columns: ['', 'a block', 'a range', 'µs'], rows: forms },
         {
           title: "Of Muster's main thread, for an episode",
           columns: [
@@ -96,24 +110,25 @@ function flat(what: string, medians: readonly number[]): Check {
   };
 }
 
-async function costOf(count: number, episodes: number, seconds: number, repeats: number): Promise<Cost> {
-  const runners = scriptedRunners(seconds);
+async function costOf(count: number, episodes: number, seconds: number, repeats: number, play?: PlayDeclaration): Promise<Cost> {
+  const size = play ? blockSize(play) : 1;
+  const runners = scriptedRunners(seconds, size);
   await using sandboxes = await InMemorySandboxes.warm(count, runners.program);
-  await sandboxes.evaluate(Math.max(5_000, 4 * count));
+  await sandboxes.evaluate(Math.max(5_000, 4 * count), undefined, play);
   const played: Timed[] = [];
   let peakRssBytes = 0;
   const watch = setInterval(() => (peakRssBytes = Math.max(peakRssBytes, process.memoryUsage.rss())), 20);
   const { ranges, outcomes } = runners.counts;
-  for (let i = 0; i < repeats; i += 1) played.push(await timed(sandboxes, runners, episodes));
+  for (let i = 0; i < repeats; i += 1) played.push(await timed(sandboxes, runners, episodes, play));
   const episodesPerRange = (runners.counts.outcomes - outcomes) / (runners.counts.ranges - ranges);
   const scripted: number[] = [];
-  for (let i = 0; i < 3; i += 1) scripted.push(await scriptedCost(count, Math.round(episodesPerRange), seconds));
+  for (let i = 0; i < 3; i += 1) scripted.push(await scriptedCost(count, Math.round(episodesPerRange), seconds, size));
   const scriptedMicroseconds = spreadOf(scripted).median;
   const before = ownMemory();
   const profiler = new GCProfiler();
   const usedAtStart = process.memoryUsage().heapUsed;
   profiler.start();
-  const summary = await sandboxes.evaluate(episodes);
+  const summary = await sandboxes.evaluate(episodes, undefined, play);
   const allocated = allocatedBytes(profiler.stop()?.statistics ?? [], usedAtStart, process.memoryUsage().heapUsed);
   const after = ownMemory();
   clearInterval(watch);
@@ -137,13 +152,13 @@ interface Timed {
 }
 
 /** Over as many evaluations as it takes to have enough episodes. */
-async function timed(sandboxes: InMemorySandboxes, runners: ScriptedRunners, episodes: number): Promise<Timed> {
+async function timed(sandboxes: InMemorySandboxes, runners: ScriptedRunners, episodes: number, play?: PlayDeclaration): Promise<Timed> {
   const sum = { playing: 0, summary: 0, outcomes: 0, evaluations: 0 };
   while (sum.outcomes < LEAST_OUTCOMES) {
     let mark = { micros: 0, outcomes: 0 };
     let played = 0;
     runners.onLoad = () => (mark = { micros: threadMicros(), outcomes: runners.counts.outcomes });
-    await sandboxes.evaluate(episodes, () => (played = threadMicros()));
+    await sandboxes.evaluate(episodes, () => (played = threadMicros()), play);
     sum.playing += played - mark.micros;
     sum.summary += threadMicros() - played;
     sum.outcomes += runners.counts.outcomes - mark.outcomes;

@@ -7,7 +7,8 @@ import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { silentLog } from '../src/kernel/log.ts';
 import type { EvaluateContext } from '../src/orchestrator/evaluate-context.ts';
 import { evaluate } from '../src/orchestrator/evaluate.ts';
-import { defineSuite, inlineSuite, parseSuite } from '../src/orchestrator/suite-definition.ts';
+import type { PlayDeclaration } from '../src/orchestrator/play.ts';
+import { defineSuite, inlineSuite, parseSuite, playedAs } from '../src/orchestrator/suite-definition.ts';
 import type { Summary } from '../src/orchestrator/summary.ts';
 import { Distributor } from '../src/policy-distribution/distributor.ts';
 import { createPool, type Pool } from '../src/pool/pool.ts';
@@ -50,9 +51,9 @@ export class InMemorySandboxes implements AsyncDisposable {
   }
 
   /** @param onProgress among other times called when the last episode has been recorded, before the summary is drawn up. */
-  async evaluate(episodes: number, onProgress?: () => void): Promise<Summary> {
+  async evaluate(episodes: number, onProgress?: () => void, play: PlayDeclaration = { mode: 'single' }): Promise<Summary> {
     const written = { name: 'bench', environment: 'module:factory', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes } };
-    const suite = defineSuite(parseSuite(inlineSuite(written)), undefined);
+    const suite = playedAs(defineSuite(parseSuite(inlineSuite(written)), undefined), play);
     const checkpoint = { digest: digestOf('paper'), kind: 'file', files: [], labels: {} } as const;
     const request = { suite, suiteFiles: undefined, checkpoint, checkpointUri: 'paper' };
     return evaluate(this.#context, request, onProgress ? { onProgress } : {});

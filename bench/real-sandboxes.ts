@@ -12,6 +12,7 @@ import { silentLog } from '../src/kernel/log.ts';
 import type { EvaluateContext } from '../src/orchestrator/evaluate-context.ts';
 import { evaluate, type EvaluateOptions, type EvaluationRequest } from '../src/orchestrator/evaluate.ts';
 import { defineSuite, inlineSuite, parseSuite } from '../src/orchestrator/suite-definition.ts';
+import type { PlayDeclaration } from '../src/orchestrator/play.ts';
 import type { Summary } from '../src/orchestrator/summary.ts';
 import { PROJECT_DIRECTORY } from '../src/pools.ts';
 import { CheckpointStore } from '../src/policy-distribution/checkpoint-store.ts';
@@ -28,6 +29,10 @@ export interface Workload {
   /** Directory of the suite's own modules, relative to the project. */
   readonly files?: string;
   readonly bounds: readonly [number, number];
+  /** As a suite has it; one episode after the other when left out. */
+  readonly play?: PlayDeclaration;
+  /** In place of the late checkpoint of CartPole. */
+  readonly checkpoint?: string;
 }
 
 export const NOOP: Workload = { environment: 'noop:make', files: 'bench/environments', bounds: [0, 1] };
@@ -122,11 +127,13 @@ export class RealSandboxes implements AsyncDisposable {
       environment: workload.environment,
       ...(workload.files === undefined ? {} : { files: workload.files }),
       reward: { bounds: [...workload.bounds] },
+      play: workload.play ?? 'single',
       stop: { rule: 'fixed', episodes },
     };
     const parsed = parseSuite(inlineSuite(written));
-    const checkpoint = await this.#store.add(filesystemSource, LATE_CHECKPOINT, signal);
-    const rest = { checkpoint, checkpointUri: LATE_CHECKPOINT };
+    const checkpointUri = workload.checkpoint ?? LATE_CHECKPOINT;
+    const checkpoint = await this.#store.add(filesystemSource, checkpointUri, signal);
+    const rest = { checkpoint, checkpointUri };
     if (workload.files === undefined) return { suite: defineSuite(parsed, undefined), suiteFiles: undefined, ...rest };
     const directory = join(PROJECT_DIRECTORY, workload.files);
     const files = await this.#store.addDirectory(filesystemSource, directory, signal);

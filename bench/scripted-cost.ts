@@ -4,8 +4,8 @@ import { scriptedRunners } from './scripted-runner.ts';
 const EPISODES = 100_000;
 
 /** @returns µs of the main thread for an episode that scripted runners play for someone who has the frames ready and only counts bytes. */
-export async function scriptedCost(count: number, episodesPerRange: number, secondsPerEpisode: number): Promise<number> {
-  const runners = scriptedRunners(secondsPerEpisode);
+export async function scriptedCost(count: number, episodesPerRange: number, secondsPerEpisode: number, blockSize = 1): Promise<number> {
+  const runners = scriptedRunners(secondsPerEpisode, blockSize);
   const ended = new AbortController();
   let bytes = 0;
   const inputs = Array.from({ length: count }, () => {

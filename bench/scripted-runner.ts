@@ -19,12 +19,13 @@ type MusterFrame =
   | PlayFrame;
 
 /**
- * Runners that answer at once, an outcome in a write of its own as real ones do, and without any work of their own: of what an evaluation
+ * Runners that answer at once, the outcomes of a block in one write as real ones do, and without any work of their own: of what an evaluation
  * on them costs, nearly all is Muster's.
  *
  * @param secondsPerEpisode what they claim that an episode took; it decides how long ranges get.
+ * @param blockSize episodes that are played together.
  */
-export function scriptedRunners(secondsPerEpisode: number): ScriptedRunners {
+export function scriptedRunners(secondsPerEpisode: number, blockSize = 1): ScriptedRunners {
   const counts = { loads: 0, ranges: 0, outcomes: 0 };
   const runners: ScriptedRunners = {
     counts,
@@ -43,7 +44,10 @@ export function scriptedRunners(secondsPerEpisode: number): ScriptedRunners {
             stdout.write(`{"type":"begin","range":${frame.range}}\n`);
             counts.ranges += 1;
             counts.outcomes += frame.episodes.length;
-            for (const [index] of frame.episodes) stdout.write(outcomeLine(frame.range, index ?? 0, secondsPerEpisode));
+            for (let start = 0; start < frame.episodes.length; start += blockSize) {
+              const block = frame.episodes.slice(start, start + blockSize);
+              stdout.write(block.map(([index]) => outcomeLine(frame.range, index ?? 0, secondsPerEpisode)).join(''));
+            }
         }
       };
       let unfinished = '';
@@ -55,7 +59,7 @@ export function scriptedRunners(secondsPerEpisode: number): ScriptedRunners {
       });
       stdin.once('end', () => resolve(0));
       signal.addEventListener('abort', () => resolve(0), { once: true });
-      stdout.write('{"type":"ready","protocol":1,"runner":"scripted/1"}\n');
+      stdout.write('{"type":"ready","protocol":2,"runner":"scripted/1"}\n');
       return promise;
     },
   };

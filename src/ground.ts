@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import { pino, type Logger } from 'pino';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
+import { openCheckpoints } from './checkpoint-access.ts';
 import type { Config } from './config/config.ts';
 import { contentToShare, type Played } from './content-to-share.ts';
 import { systemClock } from './kernel/clock.ts';
@@ -11,7 +11,8 @@ import { defineSuite, type SuiteDefinition } from './orchestrator/suite-definiti
 import { checkpointUri, sourceForOwner } from './own-checkpoints.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { CheckpointLabels } from './policy-distribution/checkpoint.ts';
-import { CheckpointStore, type StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
+import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
+import type { CheckpointStore, StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import { Distributor } from './policy-distribution/distributor.ts';
 import { Pools } from './pools.ts';
 import { readSuite, type ReadSuite, type SuiteInput } from './suite-input.ts';
@@ -47,8 +48,7 @@ export class Ground implements AsyncDisposable {
   /** @throws InfrastructureError when the state directory cannot be used. */
   static async open(config: Config): Promise<Ground> {
     const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
-    const directory = join(config.stateDir, 'store');
-    return new Ground(config, log, await CheckpointStore.open({ directory, limits: config.checkpoints, clock: systemClock }));
+    return new Ground(config, log, await openCheckpoints(config));
   }
 
   /** The one that is in force. */
@@ -69,9 +69,10 @@ export class Ground implements AsyncDisposable {
   }
 
   /** @param written a path from the working directory, or a URI. @throws as `CheckpointStore.add` does. */
-  addCheckpoint(written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
+  async addCheckpoint(written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
     this.#ownSource ??= sourceForOwner(this.config, systemClock);
-    return this.checkpoints.add(this.#ownSource, checkpointUri(written), signal, labels);
+    const { uri, expected } = pinnedUri(written);
+    return addPinned(this.checkpoints, this.#ownSource, { uri: checkpointUri(uri), expected }, signal, labels);
   }
 
   /** Until it is disposed, nobody removes them to make room. @throws InfrastructureError `store.removed` when one is gone already. */

@@ -2,6 +2,7 @@ import type { Ground } from './ground.ts';
 import { InputError } from './kernel/errors.ts';
 import { isDigest, type Digest } from './kernel/ids.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
+import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
 import type { Checkpoint } from './policy-distribution/checkpoint.ts';
 import type { OrderedContent } from './service/evaluation-order.ts';
 import type { CheckpointReference, Library, OrderedSuite, SuiteReference } from './service/library.ts';
@@ -39,7 +40,8 @@ export class OrderLibrary implements Library {
     const labels = { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version }) };
     if ('sha256' in reference) return { ...ordered(await this.#uploaded(reference.sha256), reference.sha256), labels };
     const { uri } = reference;
-    return ordered(await this.#ground.checkpoints.add(this.#door.source, uri, this.#ground.either(signal), labels), uri);
+    const stored = addPinned(this.#ground.checkpoints, this.#door.source, pinnedUri(uri), this.#ground.either(signal), labels);
+    return ordered(await stored, uri);
   }
 
   async #read(reference: SuiteReference, stop: StopOverride | undefined): Promise<ReadSuite> {

@@ -9,6 +9,7 @@ import { evaluate } from './orchestrator/evaluate.ts';
 import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
+import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
 import type { StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
 import type { EvaluationOrder, OrderedContent } from './service/evaluation-order.ts';
 import { orderedSuite } from './service/ordered-suite.ts';
@@ -83,7 +84,9 @@ export class OrderPlayer implements Player {
 
   #checkpoint(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
     const { uri, labels } = content;
-    return this.#restored(content, () => this.#ground.checkpoints.add(this.#source, uri, this.#ground.either(signal), labels));
+    return this.#restored(content, () =>
+      addPinned(this.#ground.checkpoints, this.#source, pinnedUri(uri), this.#ground.either(signal), labels),
+    );
   }
 
   #suiteFiles(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {

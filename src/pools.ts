@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { createBubblewrapProvider } from './adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { createE2bProvider } from './adapters/sandbox/e2b/e2b-provider.ts';
 import { createGvisorProvider } from './adapters/sandbox/gvisor/gvisor-provider.ts';
+import { createKubernetesProvider } from './adapters/sandbox/kubernetes/kubernetes-provider.ts';
+import { podTemplate } from './adapters/sandbox/kubernetes/kubernetes-template.ts';
 import { pythonTemplate } from './adapters/sandbox/local/python-template.ts';
 import { remoteTemplate } from './adapters/sandbox/remote-template.ts';
 import type { Config } from './config/config.ts';
@@ -65,6 +67,7 @@ const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
       restSeconds: e2b.pauseSeconds === 'never' ? undefined : e2b.pauseSeconds,
     }),
   },
+  kubernetes: { open: createKubernetesProvider, template: async (name, settings) => podTemplate(name, settings, settings.kubernetes) },
 };
 
 /** Removing hundreds of sandboxes takes a while; nobody waits for it but the end of the process. */

@@ -1,11 +1,14 @@
 import { createRequire } from 'node:module';
 import { Command, CommanderError } from 'commander';
 import { openBatch } from '../batch-input.ts';
+import { openCheckpoints } from '../checkpoint-access.ts';
+import { inspectionOf } from '../checkpoint-inspection.ts';
 import { doctorChecks } from '../doctor-checks.ts';
 import { configuration, Muster } from '../main.ts';
 import { plan } from '../plan.ts';
 import { watchRun } from '../run-watching.ts';
 import { openTokenOffice } from '../token-access.ts';
+import { checkpointsCommand } from './checkpoints-command.ts';
 import { compareCommand } from './compare-command.ts';
 import { doctorCommand } from './doctor-command.ts';
 import { errorReport } from './error-report.ts';
@@ -53,9 +56,15 @@ for (const command of [submitting, watching, listCommand(clientFor), cancelComma
   program.addCommand(command.copyInheritedSettings(program));
 program.addCommand(poolCommand(clientFor).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));
-const tokens = tokenCommand(openTokenOffice).copyInheritedSettings(program);
-for (const command of tokens.commands) command.copyInheritedSettings(tokens);
-program.addCommand(tokens);
+const checkpoints = checkpointsCommand(
+  (path, file, signal) => inspectionOf(path, configuration(file), signal),
+  (file) => openCheckpoints(configuration(file)),
+);
+for (const group of [checkpoints, tokenCommand(openTokenOffice)]) {
+  group.copyInheritedSettings(program);
+  for (const command of group.commands) command.copyInheritedSettings(group);
+  program.addCommand(group);
+}
 
 try {
   await program.parseAsync();

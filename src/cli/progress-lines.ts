@@ -69,6 +69,7 @@ export function poolText({ pool, surplus }: Pick<Progress, 'pool' | 'surplus'>):
   const parts = [`${formatCount(leased)} playing`, `${formatCount(idle)} idle`, `${formatCount(creating + warming)} starting`];
   if (pool.totals.died > 0) parts.push(`${formatCount(pool.totals.died)} died`);
   if (surplus > 0) parts.push(`${formatCount(surplus)} ahead of the fold`);
+  for (const { kind, sandboxes, detail } of pool.obstacles ?? []) parts.push(`${formatCount(sandboxes)} ${kind}: ${printableLine(detail)}`);
   if (pool.lastErrors.creation !== undefined && leased === 0) parts.push(`last failure: ${printableLine(pool.lastErrors.creation)}`);
   return parts.join(' · ');
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
 import { byteSizeSchema } from './byte-size.ts';
 import { e2bSchema } from './e2b-schema.ts';
+import { kubernetesSchema } from './kubernetes-schema.ts';
 import { serverSchema } from './serve-schema.ts';
 import { quotasSchema, sourcesSchema, webhooksSchema, storeSchema } from './server-schema.ts';
 
@@ -58,8 +59,11 @@ const limitsSchema = z
 const templateSchema = z
   .strictObject({
     provider: z
-      .enum(['bubblewrap', 'gvisor', 'e2b'])
-      .describe('what makes the sandboxes: namespaces of the host’s kernel, a kernel of their own, or E2B’s service'),
+      .enum(['bubblewrap', 'gvisor', 'e2b', 'kubernetes'])
+      .describe(
+        'what makes the sandboxes: namespaces of the host’s kernel, a kernel of their own, E2B’s service, or the pods of a cluster',
+      ),
+    kubernetes: kubernetesSchema,
     python: z.union([AUTO, absolutePath], { error: 'expected "auto" or the absolute path of an interpreter' }),
     imports: z.array(moduleName).max(64).describe('modules that the runner imports before its sandbox counts as ready'),
     command: z

@@ -73,6 +73,7 @@ export class Arm {
   readonly #firstResults = new Map<EpisodeIndex, Outcome>();
   readonly #differing: EpisodeIndex[] = [];
   readonly #remarks = new Set<string>();
+  #sharedFailures = 0;
 
   constructor({ suite, suiteFiles, checkpoint, goal, plan, config, sink, journal }: ArmOptions) {
     this.suite = suite;
@@ -99,6 +100,11 @@ export class Arm {
   /** Indices of which two plays came out differently: their results are not reproducible. */
   get differing(): readonly EpisodeIndex[] {
     return this.#differing;
+  }
+
+  /** Episodes that failed with others of their block, for one cause. */
+  get sharedFailures(): number {
+    return this.#sharedFailures;
   }
 
   /** Takes in what a runner has to say of what it loaded. */
@@ -241,6 +247,7 @@ export class Arm {
       return [];
     }
     this.#keepFirst(settled, judged);
+    if (played.sharesFailure) this.#sharedFailures += 1;
     return [{ played, planned: settled.episode, outcome: judged }];
   }
 

@@ -36,6 +36,12 @@ export const runFactsSchema = z.strictObject({
     .max(1)
     .optional()
     .describe("of the episodes' time, what the policy's forward passes took, as the runners measured it; left out when none does"),
+  sharedFailures: z
+    .int()
+    .optional()
+    .describe(
+      'episodes that failed with others of their block, because the process that played them ended or hung; left out when there is none',
+    ),
   remarks: z.array(z.string()).optional().describe('what runners had to say of checkpoint and suite, each once'),
   sandboxSeconds: z.number().describe('for how long sandboxes were leased, added up'),
   cost: z.number().nullable().describe('sandboxSeconds at the price of the template; null when it has none'),
@@ -67,6 +73,7 @@ export interface RunParts {
 export function runFacts(parts: RunParts): RunFacts {
   const { arms, surplus, timings, sandboxSeconds, costPerSandboxHour } = parts;
   const sum = (count: (arm: Arm) => number): number => arms.reduce((total, arm) => total + count(arm), 0);
+  const sharedFailures = sum((arm) => arm.sharedFailures);
   const remarks = [...new Set(arms.flatMap((arm) => arm.remarks))];
   return {
     startedAt: timings.startedAt.toISOString(),
@@ -75,6 +82,7 @@ export function runFacts(parts: RunParts): RunFacts {
     episodesPerSecond: timings.episodesPerSecond,
     episodeSeconds: timings.episodeSeconds ?? null,
     ...(timings.forwardShare === undefined ? {} : { forwardShare: timings.forwardShare }),
+    ...(sharedFailures === 0 ? {} : { sharedFailures }),
     ...(remarks.length === 0 ? {} : { remarks }),
     sandboxSeconds,
     cost: costPerSandboxHour === undefined ? null : (sandboxSeconds * costPerSandboxHour) / 3600,
@@ -117,6 +125,10 @@ export function runWarnings(ending: string, facts: RunFacts, { play }: Pick<Suit
   if (differing > 0)
     warnings.push(
       `not deterministic: ${differing} episodes that were played twice came out differently; results may change from run to run`,
+    );
+  if (facts.sharedFailures !== undefined)
+    warnings.push(
+      `${facts.sharedFailures} episodes failed together with others of their block, whose process ended or hung: their returns depend on each other, which the interval does not allow for`,
     );
   warnings.push(...(facts.remarks ?? []));
   const { forwardShare } = facts;

@@ -139,7 +139,7 @@ export class ContentStore {
       if ((await isFree(hostPath)) === undefined) return undefined;
       // Out of reach first: whoever brings it from now on finds none, and keeps his own. Whoever found it before has touched it.
       const removed = this.#incomingPath();
-      await rename(hostPath, removed);
+      if ((await rename(hostPath, removed).then(() => true, undefinedWhenMissing)) !== true) return undefined;
       const size = (await isWanted()) ? undefined : await isFree(removed);
       if (size === undefined) await rename(removed, hostPath);
       else await rm(removed, { force: true });

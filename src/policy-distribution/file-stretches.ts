@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { InfrastructureError } from '../kernel/errors.ts';
 import type { Stretches } from './delta-block.ts';
-import { guarded, readInto } from './store-files.ts';
+import { guarded, readInto, undefinedWhenMissing } from './store-files.ts';
 
 /** A file of the store that is open to be read in stretches. */
 export class FileStretches implements Stretches, AsyncDisposable {
@@ -13,10 +13,10 @@ export class FileStretches implements Stretches, AsyncDisposable {
     [this.path, this.#handle, this.size] = [path, handle, size];
   }
 
-  /** @throws InfrastructureError `store.unusable` */
-  static async open(path: string): Promise<FileStretches> {
-    const handle = await guarded(path, () => open(path, 'r'));
-    return new FileStretches(path, handle, (await guarded(path, () => handle.stat())).size);
+  /** Undefined when there is none. @throws InfrastructureError `store.unusable` */
+  static async open(path: string): Promise<FileStretches | undefined> {
+    const handle = await guarded(path, () => open(path, 'r').catch(undefinedWhenMissing));
+    return handle && new FileStretches(path, handle, (await guarded(path, () => handle.stat())).size);
   }
 
   /** @throws InfrastructureError `store.damaged` when it has been cut off since, and `store.unusable`. */

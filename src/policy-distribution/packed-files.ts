@@ -79,8 +79,14 @@ export class PackedFiles {
     }
   }
 
-  async remove({ path }: PackedFile): Promise<void> {
-    await guarded(path, () => rm(path).catch(undefinedWhenMissing));
+  /** @param isWanted asked once nobody can find it any more; then it is put back. */
+  async remove({ path }: PackedFile, isWanted: () => Promise<boolean>): Promise<void> {
+    const removed = join(this.#incoming, this.#names.next());
+    await guarded(path, async () => {
+      if ((await rename(path, removed).then(() => true, undefinedWhenMissing)) !== true) return;
+      if (await isWanted()) await rename(removed, path);
+      else await rm(removed, { force: true });
+    });
   }
 
   /**
@@ -101,7 +107,9 @@ export class PackedFiles {
       // A circle is none that Muster makes.
       if (path === undefined || seen.has(wanted)) return undefined;
       seen.add(wanted);
-      const file = opened.use(await FileStretches.open(path));
+      const file = await FileStretches.open(path);
+      if (!file) return undefined;
+      opened.use(file);
       if (plain !== undefined) {
         const bytes = await throughDeltas(file, deltas.toReversed());
         const held = opened.move();

@@ -13,7 +13,7 @@ export interface Packable {
 }
 
 /** Of what is smaller, a delta saves little and costs a file. */
-const WORTH_PACKING_BYTES = 2 ** 20;
+const WORTH_PACKING_BYTES = 2 ** 16;
 /** The next newer ones of its size: of several runs, one is likely the same. */
 const MOST_BASES = 3;
 /**
@@ -62,6 +62,16 @@ function wayDown(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): 
     at = content.base;
   }
   return way;
+}
+
+/** Whether a file could be rebuilt if it were not there as it is. */
+export function isTold(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): boolean {
+  const seen = new Set([digest]);
+  for (let at = contents.get(digest)?.base; at !== undefined && !seen.has(at); at = contents.get(at)?.base) {
+    if (contents.get(at)?.isPlain === true) return true;
+    seen.add(at);
+  }
+  return false;
 }
 
 /** The longest way from a file to one that is told by it, and so on. */

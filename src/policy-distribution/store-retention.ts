@@ -4,11 +4,11 @@ import type { CheckpointRecords, RecordedCheckpoint } from './checkpoint-records
 import type { ContentStore } from './content-store.ts';
 import type { DeltaSide } from './delta-encoder.ts';
 import { layoutOf } from './delta-layout.ts';
-import { fits, packable, type Packable } from './packing.ts';
-import { isDamage, undefinedWhenDamaged, type PackedFiles, type ReadFile } from './packed-files.ts';
+import { fits, isTold, packable, type Packable } from './packing.ts';
+import { isDamage, undefinedWhenDamaged, type PackedFile, type PackedFiles, type ReadFile } from './packed-files.ts';
 import { contentsOf, toForget, type Kept } from './retention.ts';
 import { digestOfPieces } from './digested-copy.ts';
-import type { StoredContents } from './stored-contents.ts';
+import type { StoredContent, StoredContents } from './stored-contents.ts';
 
 export interface Retention {
   /** For the files of all checkpoints together; undefined for no bound. */
@@ -75,31 +75,39 @@ export class StoreRetention {
     unusedSinceMs: number,
     signal: AbortSignal,
   ): Promise<{ readonly packed: readonly Digest[]; readonly bytes: number }> {
-    const { contents, plain, packed: deltas, records } = this.#parts;
+    const contents = new Map(await this.#parts.contents.all());
     const packed: Digest[] = [];
     let bytes = 0;
-    for (const file of packable(kept, await contents.all())) {
-      const isTold = file.bases.length > 0 ? await this.#packOne(file, signal) : await this.#isRebuilt(file.digest);
-      if (!isTold) continue;
-      const isUsed = async (): Promise<boolean> =>
-        ((await records.usedMs(file.checkpoint)) ?? 0) >= unusedSinceMs || (await records.held()).has(file.checkpoint);
-      const freed = await plain.remove(file.digest, unusedSinceMs, isUsed);
-      const delta = freed === undefined || file.bases.length === 0 ? undefined : await deltas.find(file.digest);
-      bytes += (freed ?? 0) - (delta?.bytes ?? 0);
+    for (const file of packable(kept, contents)) {
+      const delta = await this.#told(file, contents, signal);
+      if (!delta) continue;
+      const isNew = contents.get(file.digest)?.base === undefined;
+      contents.set(file.digest, { bytes: delta.bytes, isPlain: true, base: delta.base });
+      const freed = await this.#parts.plain.remove(file.digest, unusedSinceMs, () => this.#isWanted(file, unusedSinceMs));
       if (freed !== undefined) packed.push(file.digest);
+      bytes += (freed ?? 0) - (isNew ? delta.bytes : 0);
     }
     return { packed, bytes };
   }
 
-  /** @returns whether there is a delta of it from which it has been rebuilt, to the byte. */
-  async #packOne(file: Packable, signal: AbortSignal): Promise<boolean> {
+  /** Asked when the file is out of reach: whether somebody has come for it, or another process has made its delta useless. */
+  async #isWanted({ digest, checkpoint }: Packable, unusedSinceMs: number): Promise<boolean> {
+    const { records, contents } = this.#parts;
+    if ((await this.#usedMs(checkpoint)) >= unusedSinceMs || (await records.held()).has(checkpoint)) return true;
+    return !isTold(digest, await contents.all());
+  }
+
+  /** A delta of the file from which it has been rebuilt, to the byte; undefined when there is none. */
+  async #told(file: Packable, contents: ReadonlyMap<Digest, StoredContent>, signal: AbortSignal): Promise<PackedFile | undefined> {
+    const { packed } = this.#parts;
+    if (file.bases.length === 0) return (await this.#isRebuilt(file.digest)) ? packed.find(file.digest) : undefined;
     for (const base of file.bases) {
       const pair = `${file.digest} ${base.digest}`;
-      if (this.#unlike.has(pair) || !fits(file.digest, base.digest, await this.#parts.contents.all())) continue;
-      if ((await this.#packBy(file, base, signal)) && (await this.#isRebuilt(file.digest))) return true;
+      if (this.#unlike.has(pair) || !fits(file.digest, base.digest, contents)) continue;
+      if ((await this.#packBy(file, base, signal)) && (await this.#isRebuilt(file.digest))) return packed.find(file.digest);
       this.#unlike.add(pair);
     }
-    return false;
+    return undefined;
   }
 
   async #packBy({ digest, path }: Packable, base: Packable['bases'][number], signal: AbortSignal): Promise<boolean> {
@@ -122,7 +130,8 @@ export class StoreRetention {
       each === digest ? undefined : (await plain.find(each))?.hostPath;
     if (await isIntact(await packed.read(digest, plainPath).catch(undefinedWhenDamaged), digest)) return true;
     const delta = await packed.find(digest);
-    if (delta) await packed.remove(delta);
+    // Another process may have come to rely on it.
+    if (delta) await packed.remove(delta, async () => (await plain.find(digest)) === undefined);
     return false;
   }
 
@@ -137,7 +146,7 @@ export class StoreRetention {
     let bytes = 0;
     for (const delta of await packed.all()) {
       if (used.has(delta.digest) || (await this.#usedMs(delta.digest)) >= unusedSinceMs) continue;
-      await packed.remove(delta);
+      await packed.remove(delta, async () => false);
       bytes += delta.bytes;
       if (all.get(delta.digest)?.isPlain !== true) removed.push(delta.digest);
     }

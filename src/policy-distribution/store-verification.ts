@@ -67,7 +67,7 @@ export class StoreVerification {
   async #lookAtDelta(delta: PackedFile): Promise<void> {
     this.#options.signal.throwIfAborted();
     const problem = await this.#problemOf(delta);
-    await this.#note(delta, problem, () => this.#parts.packed.remove(delta));
+    await this.#note(delta, problem, () => this.#parts.packed.remove(delta, async () => false));
   }
 
   async #problemOf({ digest }: PackedFile): Promise<string | undefined> {

@@ -1,5 +1,6 @@
 import type { PoolPhase } from './plan.ts';
 import type { SandboxCounts } from './roster.ts';
+import type { Obstacle } from './sandbox.ts';
 import type { Isolation } from './template.ts';
 
 /** The pool at a glance, for progress displays and results. Cheap to ask for. */
@@ -10,6 +11,8 @@ export interface PoolState {
   /** Acquires that wait. */
   readonly waiting: number;
   readonly totals: PoolTotals;
+  /** What keeps sandboxes from getting ready, now. */
+  readonly obstacles?: readonly Obstacle[];
   /** What is enforced for these sandboxes; known when the pool has started. */
   readonly isolation: Isolation | undefined;
   /** Sandboxes of earlier processes that the sweep at the start removed; known when the pool has started. */

@@ -102,8 +102,10 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
 
   state(): PoolState {
     const { lastError } = this.#fleet.creation;
+    const { provider, template } = this.#options;
     return {
       phase: this.#phase,
+      obstacles: provider.obstacles?.(template) ?? [],
       sandboxes: this.#roster.counts(),
       waiting: this.#line.size,
       totals: { ...this.#fleet.totals(), leases: this.#office.granted, revoked: this.#office.revoked },

@@ -60,6 +60,16 @@ export type SandboxExit =
   /** Something else took the sandbox away: the provider, the machine, an administrator. */
   | { readonly kind: 'lost'; readonly detail: string };
 
+/** Something that sandboxes wait for while they are being created, and that may pass. */
+export interface Obstacle {
+  /** `unschedulable`, `image`, … */
+  readonly kind: string;
+  /** How many it keeps from getting ready. */
+  readonly sandboxes: number;
+  /** In the words of whoever is in the way. */
+  readonly detail: string;
+}
+
 export interface SandboxSpec {
   readonly id: SandboxId;
   readonly template: SandboxTemplate;
@@ -89,6 +99,8 @@ export interface SandboxProvider extends AsyncDisposable {
    * @throws InfrastructureError when the content cannot be delivered.
    */
   share?(template: SandboxTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing>;
-  /** Destroys the sandboxes of owners that are gone. @returns their ids. */
+  /** What keeps sandboxes of the template that are being created from getting ready, now. Left out by providers that make them at once. */
+  obstacles?(template: SandboxTemplate): readonly Obstacle[];
+  /** Destroys the sandboxes of owners that are gone, wherever this provider makes some. @returns their ids. */
   sweep(signal: AbortSignal): Promise<readonly SandboxId[]>;
 }

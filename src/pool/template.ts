@@ -1,3 +1,5 @@
+import type { PodTemplate } from './pod-template.ts';
+
 /** How templates may be called, in the configuration and where suites name theirs. */
 export const TEMPLATE_NAME = /^[a-z][a-z0-9-]{0,31}$/;
 export const TEMPLATE_NAME_EXPECTED = 'expected a template name: 1 to 32 lower-case letters, digits and "-"';
@@ -17,6 +19,8 @@ export interface SandboxTemplate {
   readonly demands: readonly LimitName[];
   /** Present when sandboxes are to be forked, where the provider can, from a process that has imported what they need. */
   readonly zygote?: Zygote;
+  /** Present when sandboxes are to be pods. */
+  readonly pod?: PodTemplate;
 }
 
 /** A Python process that local sandboxes are forked from. What it imports is in the memory of all of them. */

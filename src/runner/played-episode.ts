@@ -14,6 +14,8 @@ export interface PlayedEpisode {
   readonly forwardSeconds?: number;
   /** The runner was ended by SIGKILL or SIGTERM during the episode; `outcome` is then `lost`. */
   readonly killed: boolean;
+  /** Others of its block failed with it: what ended their process, or hung it, is the outcome of all of them. */
+  readonly sharesFailure?: true;
   /** What the environment and the policy printed, shortened. */
   readonly log?: string;
   /** By its sandbox since that was made, as of the end of this episode or a little before. */

@@ -112,8 +112,9 @@ export class Playing {
     const log = unanswered.length > 0 ? this.#listener.takeStderr() : '';
     const seconds = this.#watchdog.elapsedMilliseconds / 1000 / unanswered.length;
     const told = outcome.kind === 'lost' ? unanswered.slice(0, 1) : unanswered;
+    const shared = told.length > 1 ? { sharesFailure: true as const } : {};
     for (const [position, { index }] of told.entries()) {
-      this.#listener.onPlayed({ index, outcome, seconds, killed, ...(log && position === 0 ? { log } : {}) });
+      this.#listener.onPlayed({ index, outcome, seconds, killed, ...shared, ...(log && position === 0 ? { log } : {}) });
     }
   }
 

@@ -49,6 +49,7 @@ function poolResource({ name, min, max, warm, draining, state }: PoolReport): Po
     sandboxes: { ...(state?.sandboxes ?? NO_SANDBOXES) },
     waiting: state?.waiting ?? 0,
     totals: { ...(state?.totals ?? NO_TOTALS) },
+    obstacles: (state?.obstacles ?? []).map(({ kind, sandboxes, detail }) => ({ kind, sandboxes, detail })),
     lastErrors: {
       creation: state?.lastErrors.creation ?? null,
       destruction: state?.lastErrors.destruction ?? null,

@@ -15,6 +15,9 @@ export const poolSchema = z
     totals: z
       .strictObject({ created: count, destroyed: count, failed: count, died: count, abandoned: count, leases: count, revoked: count })
       .describe('since this process began'),
+    obstacles: z
+      .array(z.strictObject({ kind: z.string(), sandboxes: count, detail: z.string() }))
+      .describe('what keeps sandboxes that are being created from getting ready, now: no room on a node, an image that cannot be pulled'),
     lastErrors: z.strictObject({ creation: z.string().nullable(), destruction: z.string().nullable(), sweep: z.string().nullable() }),
   })
   .describe('a pool of this process');

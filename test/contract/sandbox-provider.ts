@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, it } from 'vitest';
 import type { SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/sandbox.ts';
-import type { Mount, Zygote } from '../../src/pool/template.ts';
+import type { Mount, SandboxTemplate, Zygote } from '../../src/pool/template.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import type { SkippableClock } from '../support/skippable-clock.ts';
 import type { SandboxCommands } from './sandbox-commands.ts';
@@ -38,6 +38,8 @@ export interface SandboxGround extends AsyncDisposable {
   killFromOutside(provider: SandboxProvider, id: SandboxId): Promise<void>;
   /** Another Muster creates sandboxes with these commands and dies without warning. @returns their ids. */
   crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]>;
+  /** What every template has besides, on this ground. */
+  readonly additions?: Partial<SandboxTemplate>;
   /** Host paths that no sandbox may see. */
   readonly hiddenPaths: readonly string[];
 }

@@ -39,7 +39,7 @@ export class SandboxScene implements AsyncDisposable {
   template(command: readonly string[], limits: Partial<SandboxLimits> = {}, demands: SandboxTemplate['demands'] = []): SandboxTemplate {
     const { mounts, zygote } = this.#subject;
     const rest = { environment: {}, mounts, network: 'none', limits: { ...LIMITS, ...limits }, demands } as const;
-    return { name: 'contract', command, ...rest, ...(zygote ? { zygote } : {}) };
+    return { name: 'contract', command, ...rest, ...(zygote ? { zygote } : {}), ...this.ground.additions };
   }
 
   create(command: readonly string[], limits: Partial<SandboxLimits> = {}, provider = this.provider, signal = NEVER): Promise<Sandbox> {

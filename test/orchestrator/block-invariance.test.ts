@@ -175,8 +175,10 @@ describe('an evaluation that is played in blocks', () => {
     const losable = new LosableSandboxes();
     const program = losable.program((episode) => (episode.index === 15 ? { exit: 1 } : value(episode)));
     await using scene = new EvaluationScene({ program, clock: losable.clock, sandboxes: 2 });
-    const { official } = await scene.evaluate(suite);
+    const { official, run, warnings } = await scene.evaluate(suite);
     expect(official.failures['environment-crash']).toBe(9);
+    expect(run.sharedFailures).toBe(9);
+    expect(warnings).toContainEqual(expect.stringMatching(/^9 episodes failed together with others of their block/));
   });
 
   it('gives a sandbox that may play less than a block the whole of one, and no more', async () => {

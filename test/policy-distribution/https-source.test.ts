@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -152,6 +153,42 @@ describe('a checkpoint on a web server', () => {
     await using scene = await Scene.open();
     scene.server.handle('x.bin', (_request, response) => void response.writeHead(status, headers).end('hello'));
     await expect(scene.listed('x.bin')).rejects.toMatchObject({ kind, code });
+  });
+});
+
+describe('a server that announces the digest of a file', () => {
+  const announce = (scene: Scene, header: Record<string, string>): void =>
+    scene.server.handle('policy.bin', (request, response) => {
+      for (const [name, value] of Object.entries(header)) response.setHeader(name, value);
+      scene.server.serve(request, response);
+    });
+  const sha256 = createHash('sha256').update(WEIGHTS).digest('base64');
+  const md5 = createHash('md5').update(WEIGHTS).digest('base64');
+  const other = createHash('sha256').update('other').digest('base64');
+
+  it.each([
+    { 'repr-digest': `sha-512=:xyz:, sha-256=:${sha256}:` },
+    { 'x-amz-checksum-sha256': sha256 },
+    { 'x-goog-hash': `crc32c=AAAAAA==,md5=${md5}` },
+    { 'x-amz-checksum-sha256': other, 'x-amz-checksum-type': 'COMPOSITE' },
+    { 'x-goog-hash': 'md5=AAAAAAAAAAAAAAAAAAAAAA==', 'x-goog-stored-content-encoding': 'gzip' },
+  ])('is believed where it is that of the bytes that come: %j', async (header) => {
+    await using scene = await Scene.open();
+    announce(scene, header);
+    expect(await scene.read(await scene.listed())).toEqual(WEIGHTS);
+  });
+
+  it.each([
+    { 'repr-digest': `sha-256=:${other}:` },
+    { 'x-amz-checksum-sha256': other },
+    { 'x-amz-checksum-crc32': 'AAAAAA==' },
+    { 'x-goog-hash': 'md5=AAAAAAAAAAAAAAAAAAAAAA==' },
+  ])('has sent damaged bytes when theirs is another: %j', async (header) => {
+    await using scene = await Scene.open();
+    announce(scene, header);
+    const file = await scene.listed();
+    const message = expect.stringMatching(/policy\.bin failed: the bytes were damaged on the way/);
+    await expect(scene.read(file)).rejects.toMatchObject({ kind: 'infrastructure', code: 'checkpoint.read', message });
   });
 });
 

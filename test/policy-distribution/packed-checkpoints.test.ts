@@ -1,6 +1,8 @@
-import { chmod, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { CheckpointStore, type StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
@@ -12,8 +14,9 @@ import { ScratchDirectory } from './scratch-directory.ts';
 const signal = new AbortController().signal;
 const HOUR = 3_600_000;
 const keepAll = { maxBytes: undefined, isNeeded: () => false };
-const COUNT = 600_000;
+const COUNT = 60_000;
 const BYTES = 2 * COUNT;
+const KILLED_PACKER = join(import.meta.dirname, 'killed-packer.ts');
 
 class Scene implements AsyncDisposable {
   readonly scratch: ScratchDirectory;
@@ -147,6 +150,43 @@ describe('checkpoints that are not in use', () => {
   });
 });
 
+describe('a store that is looked through', () => {
+  it('tells how much of it is intact, plain or not', async () => {
+    await using scene = await Scene.open();
+    for (let i = 0; i < 3; i += 1) await scene.step();
+    await scene.store.retain(keepAll, signal);
+    const bytes = await scene.bytes();
+    expect(await scene.store.verify({ remove: false, signal })).toEqual({ intact: 3, bytes, damaged: [], incomplete: [] });
+  });
+
+  it('tells which files are damaged and which checkpoints lack something, and takes the damaged out when asked to', async () => {
+    await using scene = await Scene.open();
+    const [first, second, third] = [await scene.step(), await scene.step(), await scene.step()];
+    await scene.store.retain(keepAll, signal);
+    const path = third.files[0]?.hostPath ?? '';
+    await chmod(path, 0o600);
+    await writeFile(path, flipped(await readFile(path), 60_000));
+    const found = await scene.store.verify({ remove: true, signal });
+    expect(found.damaged.map(({ digest }) => digest).sort()).toEqual([first.digest, second.digest, third.digest].sort());
+    expect(found.incomplete.map(({ missing }) => missing.join()).sort()).toEqual([1, 2, 3].map((step) => `step-${step}.safetensors`));
+    expect([await scene.files('objects'), await scene.files('packed')]).toEqual([[], []]);
+    expect(await scene.store.verify({ remove: false, signal })).toMatchObject({ intact: 0, damaged: [], incomplete: { length: 3 } });
+    const again = join(scene.scratch.path, 'step-3.safetensors');
+    expect(await scene.store.add(filesystemSource, again, signal)).toEqual(third);
+  });
+
+  it('is left as it is unless it is asked for', async () => {
+    await using scene = await Scene.open();
+    const only = await scene.step();
+    const path = only.files[0]?.hostPath ?? '';
+    await chmod(path, 0o600);
+    await writeFile(path, flipped(await readFile(path), 0));
+    const problem = expect.stringMatching(/^it is sha256:/);
+    expect((await scene.store.verify({ remove: false, signal })).damaged).toEqual([{ path, digest: only.digest, problem, removed: false }]);
+    expect(await scene.files('objects')).toHaveLength(1);
+  });
+});
+
 describe('a store that was harmed', () => {
   it('never gives out what a delta with a flipped bit makes, nor one whose base has one', async () => {
     await using scene = await Scene.open();
@@ -192,6 +232,67 @@ describe('a store that was harmed', () => {
     const path = join(scene.scratch.path, 'step-1.safetensors');
     expect(await scene.store.add(filesystemSource, path, signal)).toEqual(first);
     expect(await scene.store.find(first.digest)).toEqual(first);
+  });
+
+  it('has all that it had, and nothing else, after Musters were killed while they packed and rebuilt', async () => {
+    await using scene = await Scene.open();
+    const all = [await scene.step(), await scene.step(), await scene.step()];
+    const directory = join(scene.scratch.path, 'store');
+    for (const outputs of [1, 2, 3, 4]) {
+      const packer = spawn(process.execPath, [KILLED_PACKER, directory, ...all.map(({ digest }) => digest)], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      const ended = once(packer, 'exit');
+      for (let i = 0; i < outputs; i += 1) await once(packer.stdout, 'data');
+      packer.kill('SIGKILL');
+      await ended;
+      const store = await openStore(scene.scratch, scene.clock);
+      expect(await scene.files('incoming')).toEqual([]);
+      expect(await store.verify({ remove: false, signal })).toMatchObject({ damaged: [], incomplete: [] });
+    }
+    for (const each of all) expect(await scene.store.find(each.digest)).toEqual(each);
+  });
+
+  it('says that the disk is full when it is, of packing and of rebuilding, and has lost nothing', async () => {
+    await using scene = await Scene.open();
+    const [first] = [await scene.step(), await scene.step()];
+    const full = Object.assign(new Error('no space left on device'), { code: 'ENOSPC' });
+    const handle = await open(first.files[0]?.hostPath ?? '');
+    const prototype: typeof handle = Object.getPrototypeOf(handle);
+    await handle.close();
+    const spy = vi.spyOn(prototype, 'write').mockRejectedValue(full);
+    await expect(scene.store.retain(keepAll, signal)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.full' });
+    spy.mockRestore();
+    expect((await scene.store.retain(keepAll, signal)).packed).toEqual([first.digest]);
+    const again = vi.spyOn(prototype, 'write').mockRejectedValue(full);
+    await expect(scene.store.find(first.digest)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.full' });
+    again.mockRestore();
+    expect(await scene.files('incoming')).toEqual([]);
+    expect(await scene.store.find(first.digest)).toEqual(first);
+  });
+
+  it('loses nothing when several Musters pack it at once', async () => {
+    await using scene = await Scene.open();
+    const all = [await scene.step(), await scene.step(), await scene.step(), await scene.step()];
+    const others = [await openStore(scene.scratch, scene.clock), await openStore(scene.scratch, scene.clock)];
+    for (const { digest } of all.toReversed()) {
+      await Promise.all([scene.store, ...others].map((store) => store.retain(keepAll, signal)));
+      expect(await scene.store.verify({ remove: false, signal })).toMatchObject({ damaged: [], incomplete: [] });
+      // Another order each time: what was told by the next one may come to tell it.
+      await scene.store.find(digest);
+      scene.clock.skip(2 * HOUR);
+    }
+    for (const each of all) expect(await scene.store.find(each.digest)).toEqual(each);
+  });
+
+  it('is rebuilt once by however many ask for it at once, in several Musters', async () => {
+    await using scene = await Scene.open();
+    const [first] = [await scene.step(), await scene.step()];
+    await scene.store.retain(keepAll, signal);
+    const other = await openStore(scene.scratch, scene.clock);
+    const found = await Promise.all([scene.store, scene.store, other, other].map((store) => store.find(first.digest)));
+    expect(found).toEqual([first, first, first, first]);
+    expect([await scene.files('objects'), await scene.files('incoming')]).toMatchObject([{ length: 2 }, []]);
   });
 
   it('keeps what it was when packing is broken off', async () => {

@@ -7,10 +7,11 @@ import type { Role } from '../../src/evaluation-store/tokens.ts';
 import { figureRoutes } from '../../src/server/figures.ts';
 import { identifyByToken } from '../../src/server/identify.ts';
 import { poolRoutes } from '../../src/server/pool-routes.ts';
+import { suiteRoutes } from '../../src/server/suite-routes.ts';
 import { auditRoute, tokenRoutes } from '../../src/server/token-routes.ts';
 import { PoolDesk } from '../../src/service/pool-desk.ts';
 import { ServerScene, type Answer } from '../support/server-scene.ts';
-import { ServiceScene } from '../support/service-scene.ts';
+import { PAPER_LIBRARY, ServiceScene } from '../support/service-scene.ts';
 import { UploadScene } from '../support/upload-scene.ts';
 
 const ASKED = { suite: '50-episodes', checkpoint: { uri: '/late' } };
@@ -140,6 +141,7 @@ describe('a server that takes tokens', () => {
     await using _server = await ServerScene.open({}, ({ store, clock }) => ({
       checkpoints: uploads.desk(store.usage),
       more: [
+        (app) => suiteRoutes(app, PAPER_LIBRARY),
         (app) => poolRoutes(app, new PoolDesk(NO_POOLS, store.audit, clock)),
         (app) => figureRoutes(app, new Registry()),
         (app) => tokenRoutes(app, (principal) => new TokenOffice(store, clock, principal)),

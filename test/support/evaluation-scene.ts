@@ -43,13 +43,15 @@ export function suiteWith(changes: object = {}): SuiteDefinition {
 }
 
 export interface SceneOptions {
-  readonly program: Program;
+  /** What in-memory sandboxes run. */
+  readonly program?: Program;
+  /** Other sandboxes than those. */
+  readonly provider?: SandboxProvider;
+  readonly template?: SandboxTemplate;
   readonly clock: Clock;
   readonly sandboxes?: number;
   readonly pool?: Partial<PoolConfig>;
   readonly evaluation?: Partial<EvaluationRunConfig>;
-  /** In place of in-memory sandboxes that run the program. */
-  readonly provider?: SandboxProvider;
   /** What evaluations wish to have shared. */
   readonly sharing?: Sharing;
   /** What each sandbox has in memory from its beginning, by how many there were before. */
@@ -63,12 +65,14 @@ export class EvaluationScene implements AsyncDisposable {
   readonly #pool: Pool<RunnerSession>;
   readonly #sandboxes = new Map<SandboxId, Sandbox>();
 
-  constructor({ program, clock, sandboxes = 4, pool = {}, evaluation = {}, provider, sharing, shares }: SceneOptions) {
-    this.#provider = provider ?? createInMemoryProvider({ owner: parseOwnerId('scene'), clock, programs: { runner: program } });
+  constructor(options: SceneOptions) {
+    const { program, provider, template = TEMPLATE, clock, sandboxes = 4, pool = {}, evaluation = {}, sharing, shares } = options;
+    const programs = program === undefined ? {} : { runner: program };
+    this.#provider = provider ?? createInMemoryProvider({ owner: parseOwnerId('scene'), clock, programs });
     let made = 0;
     this.#pool = createPool({
       provider: this.#provider,
-      template: TEMPLATE,
+      template,
       config: { ...POOL_CONFIG, max: sandboxes, ...pool },
       clock,
       warmUp: (sandbox, signal) => {
@@ -82,7 +86,7 @@ export class EvaluationScene implements AsyncDisposable {
     const distributor = new Distributor();
     this.context = {
       pool: this.#pool,
-      provider: 'in-memory',
+      provider: this.#provider.name,
       maxSandboxes: sandboxes,
       distributor,
       sharing,
@@ -99,6 +103,11 @@ export class EvaluationScene implements AsyncDisposable {
 
   poolState(): PoolState {
     return this.#pool.state();
+  }
+
+  /** Resolves when sandboxes can be made, as they can in memory at once. */
+  started(): Promise<void> {
+    return this.#pool.started();
   }
 
   /** Every sandbox that was made so far and has a live runner or had one. */

@@ -27,9 +27,19 @@ def _reader(path: Path) -> Callable[[Path], Checkpoint]:
             from muster_runner.policies.onnx_model import read_onnx
 
             return read_onnx
+        case ".pth":
+            from muster_runner.policies.torch_state_dict import read_state_dict
+
+            return read_state_dict
         case ".pt" | ".ts":
+            from muster_runner.policies.torch_state_dict import is_state_dict, read_state_dict
+
+            if is_state_dict(path):
+                return read_state_dict
             from muster_runner.policies.torchscript_model import read_torchscript
 
             return read_torchscript
         case _:
-            raise PolicyRefusal(f"{path.name} is of no known kind, expected .safetensors, .onnx, .pt, .ts or a directory with muster.json")
+            raise PolicyRefusal(
+                f"{path.name} is of no known kind, expected .safetensors, .onnx, .pt, .ts, .pth or a directory with muster.json"
+            )

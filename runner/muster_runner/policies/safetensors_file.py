@@ -12,13 +12,10 @@ from safetensors import SafetensorError, safe_open
 
 from muster_runner.json_fields import FieldError, parse_object
 from muster_runner.policies.checkpoint import Checkpoint
-from muster_runner.policies.mlp import FORMAT, Architecture, Mlp, parse_architecture
-from muster_runner.policies.observation_input import Normalisation
+from muster_runner.policies.mlp import FORMAT, Architecture, parse_architecture
+from muster_runner.policies.mlp_tensors import is_finite, mlp_of
 from muster_runner.policies.policy import Array
 from muster_runner.refusal import PolicyRefusal
-
-# Numbers.
-FINITE_CHUNK = 1 << 22
 
 DTYPES = {"F32": np.float32, "F64": np.float64}
 
@@ -29,7 +26,7 @@ def read_safetensors(path: Path) -> Checkpoint:
         with safe_open(path, framework="numpy") as file:
             tensors = Tensors(file, map_data(path))
             architecture = _architecture(file.metadata())
-            return _mlp(architecture, tensors)
+            return mlp_of(architecture, tensors)
     except SafetensorError as error:
         # Lies about offsets, sizes and shapes as well as truncated files are found by the library when it opens the file.
         raise PolicyRefusal(f"{path.name} is no intact safetensors file: {error}") from error
@@ -96,33 +93,3 @@ def map_data(path: Path) -> MappedData:
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     begin = 8 + header_bytes
     return MappedData(mapped, {name: begin + entry["data_offsets"][0] for name, entry in header.items() if name != "__metadata__"})
-
-
-def is_finite(tensor: Array) -> bool:
-    """Looks at a part at a time: the answer for all at once would take a quarter of the tensor's memory."""
-    flat = tensor.reshape(-1)
-    return all(np.isfinite(flat[at : at + FINITE_CHUNK]).all() for at in range(0, flat.size, FINITE_CHUNK))
-
-
-def _mlp(architecture: Architecture, tensors: Tensors) -> Mlp:
-    weights = tuple(tensors.take(f"{layer}.weight", 2) for layer in architecture.layers)
-    biases = tuple(tensors.take(f"{layer}.bias", 1) for layer in architecture.layers)
-    for i, (layer, weight, bias) in enumerate(zip(architecture.layers, weights, biases, strict=True)):
-        if len(bias) != len(weight):
-            raise FieldError(f'"{layer}.bias" has {len(bias)} numbers, "{layer}.weight" has {len(weight)} rows: expected as many')
-        if i > 0 and weight.shape[1] != len(biases[i - 1]):
-            before = architecture.layers[i - 1]
-            raise FieldError(f'"{layer}.weight" takes {weight.shape[1]} numbers, "{before}" gives {len(biases[i - 1])}')
-    log_std = tensors.take("action.log_std", 1) if tensors.has("action.log_std") else None
-    if log_std is not None and len(log_std) != len(biases[-1]):
-        raise FieldError(f'"action.log_std" has {len(log_std)} numbers, the policy has {len(biases[-1])} outputs')
-    return Mlp(weights, biases, architecture.activation, architecture.action, log_std, _normalisation(architecture, tensors))
-
-
-def _normalisation(architecture: Architecture, tensors: Tensors) -> Normalisation | None:
-    if not architecture.normalise:
-        return None
-    mean, variance = tensors.take("observation.mean", 1), tensors.take("observation.variance", 1)
-    if mean.shape != variance.shape:
-        raise FieldError(f'"observation.mean" has {len(mean)} numbers, "observation.variance" has {len(variance)}: expected as many')
-    return Normalisation(mean, variance)

@@ -1,4 +1,4 @@
-"""A TorchScript model. Torch is imported only for it: that takes a second and most sandboxes have none."""
+"""A TorchScript model."""
 
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from muster_runner.json_fields import parse_object
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.exported_network import ExportedNetwork, described
 from muster_runner.policies.policy import Array
+from muster_runner.policies.torch_library import import_torch
 from muster_runner.refusal import PolicyRefusal
 
 METADATA_FILE = "muster.json"
@@ -16,14 +17,7 @@ METADATA_FILE = "muster.json"
 
 def read_torchscript(path: Path) -> Checkpoint:
     """@raises PolicyRefusal"""
-    try:
-        import torch
-    except ImportError as error:
-        raise PolicyRefusal(
-            f"{path.name} is a TorchScript model, and the Python of this sandbox has no torch ({error}): "
-            "install it there (pip install torch), or export the policy to ONNX or safetensors"
-        ) from error
-    torch.set_num_threads(1)
+    torch = import_torch(path, "a TorchScript model")
     # The library fills in the text of the extra files that it is asked for and finds.
     extra: dict[str, Any] = {METADATA_FILE: ""}
     try:

@@ -45,9 +45,16 @@ def torch_runner() -> Iterator[RunnerProcess]:
 
 
 def write_torchscript(
-    path: Path, outputs: list[float], log_std: list[float] | None = None, muster: Any = None, inputs: int = 1, dtype: str = "float32"
+    path: Path,
+    outputs: list[float],
+    log_std: list[float] | None = None,
+    muster: Any = None,
+    inputs: int = 1,
+    dtype: str = "float32",
+    one_row: bool = False,
 ) -> tuple[Path, str]:
-    forward = "return self.linear(observation), self.log_std" if log_std else "return self.linear(observation)"
+    seen = f"observation.reshape(1, {inputs})" if one_row else "observation"
+    forward = f"return self.linear({seen}), self.log_std" if log_std else f"return self.linear({seen})"
     text = json.dumps(muster) if muster else ""
     # TorchScript reads the source of a module from its file.
     script = path.with_suffix(".py")
@@ -73,6 +80,30 @@ def test_a_second_output_is_the_spread(torch_runner: RunnerProcess, tmp_path: Pa
     drawn = np.array([list(outcome["metrics"].values()) for outcome in outcomes])
     assert drawn.std(axis=0) == pytest.approx([0.5, 3.0], rel=4 / math.sqrt(2000))
     assert [outcome["metrics"] for outcome in torch_runner.play(episodes(10))] == [outcome["metrics"] for outcome in outcomes[:10]]
+
+
+BLOCKS = {"form": "lockstep", "width": 4, "episodes": 8, "episodeSeconds": 60}
+
+
+@needs_torch
+@pytest.mark.parametrize("actions", ["deterministic", "stochastic"])
+def test_rows_are_computed_together(torch_runner: RunnerProcess, tmp_path: Path, actions: str) -> None:
+    muster = {"action": {"kind": "continuous", "squash": "none"}}
+    policy = write_torchscript(tmp_path / "p.pt", [1.0, -2.0], [math.log(0.5), math.log(3)], muster)
+    task = environment("toys:Moved", **MOVED)
+    torch_runner.load(*policy, task, actions=actions, metrics=["a0", "a1"])
+    expected = [outcome["metrics"] for outcome in torch_runner.play(episodes(16))]
+    assert "warnings" not in torch_runner.load(*policy, task, actions=actions, metrics=["a0", "a1"], batching=BLOCKS)
+    found = [outcome["metrics"] for outcome in torch_runner.play(episodes(16))]
+    assert [list(metrics.values()) for metrics in found] == [pytest.approx(list(metrics.values()), abs=1e-5) for metrics in expected]
+
+
+@needs_torch
+def test_a_model_that_takes_one_row_only_takes_them_one_by_one(torch_runner: RunnerProcess, tmp_path: Path) -> None:
+    policy = write_torchscript(tmp_path / "p.pt", [0.1, 0.5, 0.2], one_row=True)
+    answer = torch_runner.load(*policy, environment("toys:Chosen", actions=3), batching=BLOCKS)
+    assert answer["warnings"] == ["the model fails on a batch of two observations (RuntimeError): rows are played one by one"]
+    assert [outcome["return"] for outcome in torch_runner.play(episodes(8))] == [1.0] * 8
 
 
 @needs_torch

@@ -14,7 +14,7 @@ const STARTING = '.starting-';
 const ETC = '_etc';
 const FILTER = 'system-calls.bpf';
 
-/** Which process an owner is: nothing that runs on any machine later is the same. */
+/** Which process an owner is, on which machine. */
 export const processSchema = z.object({
   pid: z.number().int().positive(),
   /** Clock ticks since boot. */
@@ -70,6 +70,13 @@ export async function mayBeRunning(owner: OwnerProcess): Promise<boolean> {
   if (owner.bootId !== self.bootId) return false;
   if (owner.pidNamespace !== self.pidNamespace) return true;
   return (await startTimeOf(owner.pid)) === owner.startTime;
+}
+
+/** Whether a process that may be on any machine runs, as far as it can be told from here. */
+export async function whereaboutsOf(owner: OwnerProcess): Promise<'running' | 'gone' | 'elsewhere'> {
+  const self = await thisProcess();
+  if (owner.bootId !== self.bootId || owner.pidNamespace !== self.pidNamespace) return 'elsewhere';
+  return (await startTimeOf(owner.pid)) === owner.startTime ? 'running' : 'gone';
 }
 
 /** Removes half-made owner directories whose maker is gone. */

@@ -1,0 +1,92 @@
+"""An MLP in a file of `torch.save`: tensors by their names, and beside them the architecture. Nothing in it is unpickled but those."""
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from muster_runner.json_fields import FieldError, Object, as_object, parse_object
+from muster_runner.policies.checkpoint import Checkpoint
+from muster_runner.policies.mlp import FORMAT, parse_architecture
+from muster_runner.policies.mlp_tensors import is_finite, mlp_of
+from muster_runner.policies.policy import Array
+from muster_runner.policies.torch_library import import_torch
+from muster_runner.refusal import PolicyRefusal
+
+ARCHITECTURE = "muster"
+# Where training frameworks put the tensors when there is more in the file.
+TENSORS = "state_dict"
+REMEDY = "save tensors and plain values alone, or ship the code that reads it in a checkpoint directory (docs/checkpoints.md)"
+
+
+def is_state_dict(path: Path) -> bool:
+    """Whether `torch.save` wrote it, in its present format, and not `torch.jit.save`."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name.partition("/")[2] for name in archive.namelist()]
+    except (OSError, zipfile.BadZipFile):
+        return False
+    return "data.pkl" in names and "constants.pkl" not in names
+
+
+def read_state_dict(path: Path) -> Checkpoint:
+    """@raises PolicyRefusal naming the tensor or field that is wrong."""
+    torch = import_torch(path, "a PyTorch state dict")
+    try:
+        loaded = as_object(_load(torch, path), "what torch.save has saved")
+        architecture = parse_architecture(_architecture(loaded))
+        return mlp_of(architecture, StateTensors(torch, as_object(loaded.get(TENSORS, loaded), TENSORS)))
+    except FieldError as error:
+        raise PolicyRefusal(f"{path.name}: {error}") from error
+
+
+def _load(torch: Any, path: Path) -> Any:
+    import pickle
+
+    try:
+        return torch.load(str(path), map_location="cpu", weights_only=True)
+    except pickle.UnpicklingError as error:
+        reason = str(error).rpartition("WeightsUnpickler error:")[2].strip().partition("\n")[0]
+        raise PolicyRefusal(
+            f"{path.name} holds more than tensors and plain values, and reading that would run its code: {reason}; {REMEDY}"
+        ) from error
+    except Exception as error:
+        # Damaged archives fail in as many ways as the library has places that read them.
+        raise PolicyRefusal(f"{path.name} is no intact file of torch.save: {error}") from error
+
+
+def _architecture(loaded: Object) -> Object:
+    if ARCHITECTURE not in loaded:
+        raise FieldError(
+            f'there is no "{ARCHITECTURE}" beside the tensors, expected the architecture in format {FORMAT} (docs/checkpoints.md)'
+        )
+    value = loaded[ARCHITECTURE]
+    return parse_object(value, ARCHITECTURE) if isinstance(value, str) else as_object(value, ARCHITECTURE)
+
+
+class StateTensors:
+    """The tensors of a state dict, each checked when it is taken. All are of one dtype."""
+
+    def __init__(self, torch: Any, tensors: Object) -> None:
+        self._torch = torch
+        self._tensors = {name: value for name, value in tensors.items() if isinstance(value, torch.Tensor)}
+        self._dtype: Any = None
+
+    def has(self, name: str) -> bool:
+        return name in self._tensors
+
+    def take(self, name: str, dimensions: int) -> Array:
+        """@raises FieldError"""
+        if name not in self._tensors:
+            raise FieldError(f'there is no tensor "{name}"; there are {", ".join(sorted(map(str, self._tensors))) or "none"}')
+        tensor = self._tensors[name].detach()
+        if tensor.dim() != dimensions or 0 in tensor.shape:
+            raise FieldError(f'tensor "{name}" has the shape {list(tensor.shape)}, expected {dimensions} dimensions, none of them 0')
+        if tensor.dtype not in (self._torch.float32, self._torch.float64):
+            raise FieldError(f'tensor "{name}" is {tensor.dtype}, expected torch.float32 or torch.float64')
+        if self._dtype not in (None, tensor.dtype):
+            raise FieldError(f'tensor "{name}" is {tensor.dtype} and others are {self._dtype}, expected one type for all')
+        self._dtype = tensor.dtype
+        array: Array = tensor.contiguous().numpy()
+        if not is_finite(array):
+            raise FieldError(f'tensor "{name}" holds numbers that are not finite: the training has diverged')
+        return array

@@ -1,0 +1,38 @@
+import { Readable } from 'node:stream';
+
+/** One output stream of a program behind a connection that several share. It says when it has had enough for now. */
+export class ExecOutput extends Readable {
+  readonly #onWanted: () => void;
+  #isDraining = false;
+
+  /** @param onWanted called when there is room again. */
+  constructor(onWanted: () => void) {
+    super();
+    this.#onWanted = onWanted;
+  }
+
+  /** @returns whether more may come at once. A reader that went away wants nothing, and is in nobody's way. */
+  accept(bytes: Buffer): boolean {
+    return this.destroyed || this.push(bytes) || this.#isDraining;
+  }
+
+  /** There will be no more. */
+  finish(): void {
+    if (!this.destroyed) this.push(null);
+  }
+
+  /** From now on all that comes is taken, whether it is read or not. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#onWanted();
+  }
+
+  override _read(): void {
+    this.#onWanted();
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#onWanted();
+    callback(error);
+  }
+}

@@ -1,0 +1,24 @@
+import { InputError } from '../../../kernel/errors.ts';
+import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+
+const CONTAINER = { scope: 'tree', by: 'container' } as const;
+
+/** @throws InputError `template.limit-unavailable` for a demand that a pod cannot meet. */
+export function podIsolation(template: SandboxTemplate, { runtimeClassName }: PodTemplate): Isolation {
+  const isolation: Isolation = {
+    mechanism: runtimeClassName === undefined ? 'kubernetes' : `kubernetes (${runtimeClassName})`,
+    limits: {
+      memory: CONTAINER,
+      // How many processes a pod may have is the kubelet's setting (podPidsLimit), and no pod's.
+      processes: { scope: 'none', by: 'none' },
+      cpu: CONTAINER,
+      disk: { scope: 'tree', by: 'tmpfs' },
+      lifetime: { scope: 'tree', by: 'timer' },
+    },
+  };
+  const missing = template.demands.find((demand) => isolation.limits[demand].scope !== 'tree');
+  if (missing === undefined) return isolation;
+  const problem = `template "${template.name}" demands the limit "${missing}", which a pod cannot be given`;
+  throw new InputError('template.limit-unavailable', `${problem}: set podPidsLimit of the kubelets, and drop the demand`);
+}

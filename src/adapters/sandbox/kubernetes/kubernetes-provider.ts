@@ -1,0 +1,136 @@
+import { abortError } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { Obstacle, Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+import { podIsolation } from './isolation.ts';
+import { KubernetesSandbox } from './kubernetes-sandbox.ts';
+import { NamespaceSite } from './namespace-site.ts';
+import { sweepOrphans } from './orphan-sweep.ts';
+import { podName } from './pod-labels.ts';
+import { INBOX_CONTAINER, podManifest, PROGRAM_CONTAINER } from './pod-manifest.ts';
+import { untilReady } from './pod-readiness.ts';
+import { podOf, preflight } from './preflight.ts';
+import { checkPodTemplate } from './template-check.ts';
+
+export interface KubernetesOptions {
+  readonly owner: OwnerId;
+  readonly clock: Clock;
+  /** Told what goes wrong without anything failing for it. */
+  readonly log?: (message: string) => void;
+  /** Where to sweep before anything has been made or described there. */
+  readonly places?: readonly PodTemplate[];
+}
+
+/** Becomes the program: one that is not there is exit code 127, as in a shell. */
+const START = ['/bin/sh', '-c', 'exec "$@"', 'muster-start'] as const;
+
+/** Sandboxes are pods: each has a container that the program is started in, and one that its files come through. */
+export function createKubernetesProvider(options: KubernetesOptions): SandboxProvider {
+  return new KubernetesProvider(options);
+}
+
+class KubernetesProvider implements SandboxProvider {
+  readonly name = 'kubernetes';
+  readonly owner: OwnerId;
+  readonly #clock: Clock;
+  readonly #log: (message: string) => void;
+  /** By cluster and namespace. */
+  readonly #sites = new Map<string, NamespaceSite>();
+  readonly #sandboxes = new Set<KubernetesSandbox>();
+  readonly #creations = new Set<Promise<unknown>>();
+  readonly #closing = new AbortController();
+  #closed: Promise<void> | undefined;
+
+  constructor({ owner, clock, log = () => {}, places = [] }: KubernetesOptions) {
+    this.owner = owner;
+    this.#clock = clock;
+    this.#log = log;
+    for (const place of places) this.#site(place);
+  }
+
+  async describe(template: SandboxTemplate): Promise<Isolation> {
+    checkPodTemplate(template);
+    const pod = podOf(template);
+    const isolation = podIsolation(template, pod);
+    await preflight(this.#site(pod).cluster, pod, this.#closing.signal);
+    return isolation;
+  }
+
+  async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    const either = AbortSignal.any([signal, this.#closing.signal]);
+    if (either.aborted) throw abortError(either);
+    const creation = this.#create(spec, either);
+    this.#creations.add(creation);
+    try {
+      return await creation;
+    } finally {
+      this.#creations.delete(creation);
+    }
+  }
+
+  obstacles({ pod }: SandboxTemplate): readonly Obstacle[] {
+    return pod === undefined ? [] : (this.#sites.get(siteKey(pod))?.obstacles() ?? []);
+  }
+
+  async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
+    const swept: SandboxId[] = [];
+    for (const { cluster } of this.#sites.values()) swept.push(...(await sweepOrphans(cluster, this.owner, this.#clock, signal)));
+    return swept;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  async #create({ id, template }: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    checkPodTemplate(template);
+    const pod = podOf(template);
+    const isolation = podIsolation(template, pod);
+    const site = this.#site(pod);
+    await site.open(signal);
+    const followed = site.follow(podName(this.owner, id));
+    const remove = (): Promise<void> => site.remove(followed);
+    try {
+      await site.cluster.createPod(podManifest(this.owner, { id, template }, pod), signal);
+      await untilReady(followed, pod, this.#clock, signal);
+      const channel = await site.exec(followed.name, PROGRAM_CONTAINER, [...START, ...template.command], signal);
+      const inbox = (command: readonly string[], uploading: AbortSignal) => site.exec(followed.name, INBOX_CONTAINER, command, uploading);
+      const { lifetimeSeconds } = template.limits;
+      const sandbox = new KubernetesSandbox({ id, isolation, pod: followed, channel, inbox, clock: this.#clock, lifetimeSeconds, remove });
+      this.#sandboxes.add(sandbox);
+      void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));
+      return sandbox;
+    } catch (error) {
+      await remove().catch((failure: unknown) => this.#log(`the pod ${followed.name} is left to the sweep: ${String(failure)}`));
+      if (signal.aborted) throw abortError(signal);
+      throw error;
+    }
+  }
+
+  #site(pod: PodTemplate): NamespaceSite {
+    const key = siteKey(pod);
+    const site = this.#sites.get(key) ?? new NamespaceSite(pod, { owner: this.owner, clock: this.#clock, log: this.#log });
+    this.#sites.set(key, site);
+    return site;
+  }
+
+  async #close(): Promise<void> {
+    this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
+    await Promise.allSettled(this.#creations);
+    const sites = [...this.#sites.values()];
+    // When this fails each sandbox is deleted by itself.
+    await Promise.allSettled(sites.map((site) => site.clear()));
+    const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
+    await Promise.all(sites.map((site) => site[Symbol.asyncDispose]()));
+    const failure = ends.find((end) => end.status === 'rejected');
+    if (failure) throw new InfrastructureError('sandbox.not-gone', String(failure.reason), { cause: failure.reason });
+  }
+}
+
+function siteKey({ kubeconfig, context, namespace, requestsPerSecond }: PodTemplate): string {
+  return JSON.stringify([kubeconfig, context, namespace, requestsPerSecond]);
+}

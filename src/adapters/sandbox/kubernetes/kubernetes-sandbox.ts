@@ -1,0 +1,139 @@
+import { sleep, type Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import type { SandboxId } from '../../../kernel/ids.ts';
+import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
+import type { Isolation } from '../../../pool/template.ts';
+import type { ExecChannel, ExecEnd } from './exec-channel.ts';
+import type { ExecInput } from './exec-input.ts';
+import type { ExecOutput } from './exec-output.ts';
+import type { FollowedPod } from './followed-pod.ts';
+import { uploadToInbox, type InboxExec } from './inbox-upload.ts';
+import type { PodEnd } from './pod-view.ts';
+
+export interface KubernetesSandboxParts {
+  readonly id: SandboxId;
+  readonly isolation: Isolation;
+  readonly pod: FollowedPod;
+  readonly channel: ExecChannel;
+  readonly inbox: InboxExec;
+  readonly clock: Clock;
+  readonly lifetimeSeconds: number;
+  /** Resolves when nothing is left of the pod. */
+  readonly remove: () => Promise<void>;
+}
+
+/** The code of a program that SIGKILL ended: by itself, or with its whole container. */
+const EXIT_KILLED = 128 + 9;
+/** How long a node may take to say that it was the container that ended, after the program in it has. */
+const SETTLE_MS = 3_000;
+
+/**
+ * A program in a pod. It runs until the program has ended, or the pod, whichever is told first; then, without being asked, the pod is
+ * deleted and `exit` resolves. `destroy` only hastens that end. The first reason for the end is the one that is told.
+ */
+export class KubernetesSandbox implements Sandbox {
+  readonly id: SandboxId;
+  readonly isolation: Isolation;
+  readonly stdin: ExecInput;
+  readonly stdout: ExecOutput;
+  readonly stderr: ExecOutput;
+  readonly exit: Promise<SandboxExit>;
+  readonly #parts: KubernetesSandboxParts;
+  readonly #verdict = Promise.withResolvers<SandboxExit>();
+  readonly #over = new AbortController();
+  #removal: Promise<void> | undefined;
+
+  constructor(parts: KubernetesSandboxParts) {
+    this.id = parts.id;
+    this.isolation = parts.isolation;
+    this.stdin = parts.channel.stdin;
+    this.stdout = parts.channel.stdout;
+    this.stderr = parts.channel.stderr;
+    this.#parts = parts;
+    this.exit = this.#live();
+  }
+
+  upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
+    return uploadToInbox(this.#parts.inbox, path, content, AbortSignal.any([signal, this.#over.signal]));
+  }
+
+  async destroy(): Promise<void> {
+    this.#verdict.resolve({ kind: 'destroyed' });
+    await this.#verdict.promise;
+    await this.#remove();
+    await this.exit;
+  }
+
+  /** Never rejects: what goes wrong with the removal is told to the caller of `destroy`, and a sweep tries again. */
+  async #live(): Promise<SandboxExit> {
+    const { pod, channel, clock, lifetimeSeconds } = this.#parts;
+    using _lifetime = clock.after(lifetimeSeconds * 1000, () => this.#verdict.resolve({ kind: 'lifetime' }));
+    using _watching = pod.onChange(() => this.#look());
+    this.#look();
+    void channel.ended.then(async (end) => this.#verdict.resolve(await this.#judge(end)));
+    const verdict = await this.#verdict.promise;
+    this.#over.abort(new InfrastructureError('sandbox.gone', 'the sandbox has ended'));
+    channel.terminate();
+    await channel.ended;
+    await this.#remove().catch(() => undefined);
+    return verdict;
+  }
+
+  #look(): void {
+    const exit = this.#exitOfPod();
+    if (exit) this.#verdict.resolve(exit);
+  }
+
+  #exitOfPod(): SandboxExit | undefined {
+    const { state } = this.#parts.pod;
+    switch (state.kind) {
+      case 'ended':
+        return exitOfEnd(state.end);
+      case 'gone':
+        return { kind: 'lost', detail: 'somebody deleted its pod' };
+      case 'ready':
+      case 'pending':
+      case 'unseen':
+        return undefined;
+    }
+  }
+
+  async #judge(end: ExecEnd): Promise<SandboxExit> {
+    if (end.kind === 'exited' && end.code !== EXIT_KILLED) return { kind: 'exited', code: end.code };
+    return (await this.#podsWord()) ?? (end.kind === 'exited' ? { kind: 'exited', code: end.code } : { kind: 'lost', detail: end.detail });
+  }
+
+  /** What the pod says of an end that it may be the cause of, if it says anything in time. */
+  async #podsWord(): Promise<SandboxExit | undefined> {
+    const { clock, pod } = this.#parts;
+    const settled = new AbortController();
+    using _watching = pod.onChange(() => {
+      if (this.#exitOfPod()) settled.abort();
+    });
+    if (!this.#exitOfPod()) await sleep(clock, SETTLE_MS, AbortSignal.any([settled.signal, this.#over.signal])).catch(() => undefined);
+    return this.#exitOfPod();
+  }
+
+  #remove(): Promise<void> {
+    this.#removal ??= this.#parts.remove().catch((error: unknown) => {
+      this.#removal = undefined;
+      throw error;
+    });
+    return this.#removal;
+  }
+}
+
+function exitOfEnd({ kind, detail }: PodEnd): SandboxExit {
+  switch (kind) {
+    case 'out-of-memory':
+      return { kind: 'out-of-memory' };
+    case 'deadline':
+      return { kind: 'lifetime' };
+    case 'evicted':
+    case 'preempted':
+    case 'node-lost':
+    case 'ended':
+    case 'deleted':
+      return { kind: 'lost', detail: `${kind}: ${detail}` };
+  }
+}

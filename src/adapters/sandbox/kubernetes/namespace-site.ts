@@ -1,0 +1,149 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import { messageOf } from '../../../kernel/errors.ts';
+import type { OwnerId } from '../../../kernel/ids.ts';
+import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { Obstacle } from '../../../pool/sandbox.ts';
+import { Cluster } from './cluster.ts';
+import { ExecChannel } from './exec-channel.ts';
+import { openExecSocket } from './exec-socket.ts';
+import { FollowedPod } from './followed-pod.ts';
+import { Heartbeats } from './heartbeats.ts';
+import { sweepOrphans } from './orphan-sweep.ts';
+import { OwnerLease } from './owner-lease.ts';
+import { ownerSelector } from './pod-labels.ts';
+import { GRACE_SECONDS, removePod } from './pod-removal.ts';
+import { podState, type PodView } from './pod-view.ts';
+import { PodWatch } from './pod-watch.ts';
+
+export interface SiteOptions {
+  readonly owner: OwnerId;
+  readonly clock: Clock;
+  readonly log: (message: string) => void;
+}
+
+/** A dead owner on another machine shows as one only when its lease has run out: later than at the start. */
+const SWEEP_MS = 120_000;
+/** The lease and what is left of a closing are not waited for any longer. */
+const NEVER = new AbortController().signal;
+
+/** Where pods are: one namespace of one cluster, watched, with this owner's record in it. */
+export class NamespaceSite implements AsyncDisposable {
+  readonly cluster: Cluster;
+  readonly #options: SiteOptions;
+  readonly #watch: PodWatch;
+  readonly #heartbeats: Heartbeats;
+  readonly #followed = new Map<string, FollowedPod>();
+  readonly #closing = new AbortController();
+  #lease: Promise<OwnerLease> | undefined;
+  #sweepTimer: Disposable | undefined;
+  #sweep: Promise<void> = Promise.resolve();
+  #isCleared = false;
+
+  constructor(pod: PodTemplate, options: SiteOptions) {
+    const { owner, clock, log } = options;
+    this.#options = options;
+    this.cluster = new Cluster(pod, clock);
+    this.#heartbeats = new Heartbeats(clock);
+    const labelSelector = ownerSelector(owner);
+    this.#watch = new PodWatch({ cluster: this.cluster, labelSelector, clock, log, onList: (pods) => this.#onList(pods) });
+  }
+
+  /** Before the first pod is made, the record stands. Tried again by the next caller when it failed. */
+  async open(signal: AbortSignal): Promise<void> {
+    const { owner, clock, log } = this.#options;
+    this.#lease ??= OwnerLease.open(this.cluster, owner, clock, log, AbortSignal.any([signal, this.#closing.signal])).catch(
+      (error: unknown) => {
+        this.#lease = undefined;
+        throw error;
+      },
+    );
+    await this.#lease;
+    if (this.#closing.signal.aborted) return;
+    this.#watch.start();
+    this.#sweepTimer ??= this.#scheduleSweep();
+  }
+
+  follow(name: string): FollowedPod {
+    const followed = new FollowedPod(name, this.cluster, this.#watch, this.#options.clock);
+    this.#followed.set(name, followed);
+    return followed;
+  }
+
+  /** Runs a command in a pod's container. */
+  async exec(pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecChannel> {
+    const { namespace, config } = this.cluster;
+    const socket = await openExecSocket(config, { namespace, pod, container, command }, signal);
+    return new ExecChannel(socket, this.#options.clock, this.#heartbeats);
+  }
+
+  /** Resolves when nothing is left of the pod. */
+  async remove(followed: FollowedPod): Promise<void> {
+    await removePod(followed, this.cluster, this.#options.clock, this.#isCleared);
+    followed[Symbol.dispose]();
+    this.#followed.delete(followed.name);
+  }
+
+  /** What pods wait for, those of one kind together. */
+  obstacles(): readonly Obstacle[] {
+    const found = new Map<string, { kind: string; sandboxes: number; detail: string }>();
+    for (const { state } of this.#followed.values()) {
+      if (state.kind !== 'pending' || state.obstacle === undefined) continue;
+      const { kind, detail } = state.obstacle;
+      const known = found.get(kind) ?? { kind, sandboxes: 0, detail };
+      known.sandboxes += 1;
+      found.set(kind, known);
+    }
+    return [...found.values()];
+  }
+
+  /** Has all pods deleted by one request, so that each has only to be waited for. */
+  async clear(): Promise<void> {
+    if (this.#followed.size === 0) return;
+    await this.cluster.deletePods(ownerSelector(this.#options.owner), GRACE_SECONDS, NEVER);
+    this.#isCleared = true;
+  }
+
+  /** The record goes last, so that a sweep finds what could not be removed. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new DOMException('the sandbox provider is closing', 'AbortError'));
+    this.#sweepTimer?.[Symbol.dispose]();
+    await this.#sweep;
+    await this.#watch[Symbol.asyncDispose]();
+    const lease = await this.#lease?.catch(() => undefined);
+    if (this.#followed.size > 0) lease?.abandon();
+    else await lease?.[Symbol.asyncDispose]();
+    this.#heartbeats[Symbol.dispose]();
+    this.cluster[Symbol.dispose]();
+  }
+
+  /** A pod that carries this owner's name and that nobody here knows of was made by a request whose answer was lost. */
+  #onList(pods: readonly PodView[]): void {
+    for (const pod of pods) {
+      const { name, deletionTimestamp } = pod.metadata;
+      if (this.#followed.has(name) || deletionTimestamp !== undefined) continue;
+      this.#options.log(`the pod ${name} (${podState(pod).kind}) belongs to nobody: deleting it`);
+      void this.cluster.deletePod(name, GRACE_SECONDS, this.#closing.signal).catch((error: unknown) => this.#options.log(messageOf(error)));
+    }
+  }
+
+  #scheduleSweep(): Disposable {
+    return this.#options.clock.after(SWEEP_MS, () => {
+      this.#sweep = this.#sweepAndGoOn();
+    });
+  }
+
+  async #sweepAndGoOn(): Promise<void> {
+    await this.#sweepOnce();
+    if (!this.#closing.signal.aborted) this.#sweepTimer = this.#scheduleSweep();
+  }
+
+  async #sweepOnce(): Promise<void> {
+    const { owner, clock, log } = this.#options;
+    try {
+      const swept = await sweepOrphans(this.cluster, owner, clock, this.#closing.signal);
+      if (swept.length > 0) log(`${swept.length} pods of Musters that are gone were deleted`);
+    } catch (error) {
+      if (!this.#closing.signal.aborted) log(`the sweep failed: ${messageOf(error)}`);
+    }
+  }
+}

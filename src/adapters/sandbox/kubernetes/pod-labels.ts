@@ -1,0 +1,42 @@
+import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import { canonicalJson, digestOf } from '../../../kernel/canonical-json.ts';
+import type { SandboxTemplate } from '../../../pool/template.ts';
+
+/** Which pods are Muster's, and whose: on every pod from the moment of its creation. */
+export const MANAGED_BY = 'app.kubernetes.io/managed-by';
+export const OWNER = 'muster.dev/owner';
+export const SANDBOX = 'muster.dev/sandbox';
+/** The pool that it belongs to: the name of its template. */
+export const POOL = 'muster.dev/pool';
+/** What the NetworkPolicy of deploy/ selects. */
+export const NETWORK = 'muster.dev/network';
+const TEMPLATE_DIGEST = 'muster.dev/template-digest';
+const GENERATION = 'muster.dev/generation';
+
+/** The way in which pods are made of templates; raised when it changes, so that pods of two Musters can be told apart. */
+const MANIFEST_GENERATION = '1';
+/** A label's value has 63 characters at most; this much of a digest is unlike any other. */
+const DIGEST_CHARACTERS = 16;
+const NAME_MAX = 253;
+
+export function podLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxTemplate): Record<string, string> {
+  return {
+    [MANAGED_BY]: 'muster',
+    [OWNER]: owner,
+    [SANDBOX]: sandbox,
+    [POOL]: template.name,
+    [NETWORK]: template.pod?.network ?? 'none',
+    [TEMPLATE_DIGEST]: digestOf(canonicalJson(template)).slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS),
+    [GENERATION]: MANIFEST_GENERATION,
+  };
+}
+
+export function ownerSelector(owner: OwnerId): string {
+  return `${MANAGED_BY}=muster,${OWNER}=${owner}`;
+}
+
+export const MANAGED_SELECTOR = `${MANAGED_BY}=muster`;
+
+export function podName(owner: OwnerId, sandbox: SandboxId): string {
+  return `${owner}-${sandbox}`.slice(0, NAME_MAX);
+}

@@ -1,0 +1,136 @@
+import type { V1Container, V1Pod, V1PodSpec, V1ResourceRequirements, V1SecurityContext, V1Toleration } from '@kubernetes/client-node';
+import type { OwnerId } from '../../../kernel/ids.ts';
+import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { SandboxSpec } from '../../../pool/sandbox.ts';
+import type { SandboxTemplate } from '../../../pool/template.ts';
+import { INBOX } from '../upload-path.ts';
+import { podLabels, podName } from './pod-labels.ts';
+
+/** The container that the program runs in, and the one that files are brought in through: only there can the inbox be written. */
+export const PROGRAM_CONTAINER = 'program';
+export const INBOX_CONTAINER = 'inbox';
+/** Who both are inside. */
+const UID = 1000;
+/** What a container does until it is wanted: it ends as soon as it is told to, and buries orphans, as the first process has to. */
+const HOLD = 'trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done';
+/** The pod's own deadline comes after Muster's, which can say why; it is for pods whose Muster is gone. */
+const DEADLINE_MARGIN_SECONDS = 60;
+/** A node that is lost gives its pods back to Muster after this long, and not after Kubernetes' five minutes. */
+const LOST_NODE_SECONDS = 30;
+const INBOX_MEMORY_BYTES = 64 * 2 ** 20;
+/** Shared memory's part of what a sandbox can write. */
+const SHARED_MEMORY_PART = 4;
+
+const LOCKED: V1SecurityContext = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  runAsNonRoot: true,
+  runAsUser: UID,
+  runAsGroup: UID,
+  capabilities: { drop: ['ALL'] },
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+/** The pod that one sandbox is. Its containers wait; the program is started in one of them later. Pure. */
+export function podManifest(owner: OwnerId, { id, template }: SandboxSpec, pod: PodTemplate): V1Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: podName(owner, id), namespace: pod.namespace, labels: podLabels(owner, id, template) },
+    spec: podSpec(template, pod),
+  };
+}
+
+/** The same for a template of pods that others make. */
+export function podSpec(template: SandboxTemplate, pod: PodTemplate): V1PodSpec {
+  return {
+    restartPolicy: 'Never',
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    hostname: 'sandbox',
+    terminationGracePeriodSeconds: 1,
+    activeDeadlineSeconds: Math.ceil(template.limits.lifetimeSeconds) + DEADLINE_MARGIN_SECONDS,
+    securityContext: { runAsNonRoot: true, fsGroup: UID, seccompProfile: { type: 'RuntimeDefault' } },
+    ...placement(pod),
+    containers: [programContainer(template, pod), inboxContainer(pod)],
+    volumes: [...memoryVolumes(template), { name: 'inbox', emptyDir: {} }],
+  };
+}
+
+function placement(pod: PodTemplate): Pick<V1PodSpec, 'nodeSelector' | 'tolerations' | 'imagePullSecrets'> {
+  const { runtimeClassName, priorityClassName } = pod;
+  return {
+    nodeSelector: { ...pod.nodeSelector },
+    tolerations: [...pod.tolerations.map(tolerationOf), ...lostNodeTolerations()],
+    imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })),
+    ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+    ...(priorityClassName === undefined ? {} : { priorityClassName }),
+  };
+}
+
+function tolerationOf({ key, operator, value, effect, tolerationSeconds }: PodTemplate['tolerations'][number]): V1Toleration {
+  return {
+    ...(key === undefined ? {} : { key }),
+    ...(operator === undefined ? {} : { operator }),
+    ...(value === undefined ? {} : { value }),
+    ...(effect === undefined ? {} : { effect }),
+    ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
+  };
+}
+
+function lostNodeTolerations(): V1Toleration[] {
+  return ['not-ready', 'unreachable'].map((taint) => ({
+    key: `node.kubernetes.io/${taint}`,
+    operator: 'Exists',
+    effect: 'NoExecute',
+    tolerationSeconds: LOST_NODE_SECONDS,
+  }));
+}
+
+function programContainer(template: SandboxTemplate, pod: PodTemplate): V1Container {
+  const environment = { HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8', ...template.environment };
+  return {
+    ...waiting(PROGRAM_CONTAINER, pod),
+    workingDir: '/tmp',
+    env: Object.entries(environment).map(([name, value]) => ({ name, value })),
+    resources: programResources(template, pod),
+    volumeMounts: [
+      { name: 'tmp', mountPath: '/tmp' },
+      { name: 'shared-memory', mountPath: '/dev/shm' },
+      { name: 'inbox', mountPath: INBOX, readOnly: true },
+    ],
+  };
+}
+
+function inboxContainer(pod: PodTemplate): V1Container {
+  return {
+    ...waiting(INBOX_CONTAINER, pod),
+    resources: { limits: { memory: String(INBOX_MEMORY_BYTES), cpu: '1' }, requests: { memory: '8Mi', cpu: '1m' } },
+    volumeMounts: [{ name: 'inbox', mountPath: INBOX }],
+  };
+}
+
+/** What both containers have in common. */
+function waiting(name: string, { image, imagePullPolicy }: PodTemplate) {
+  return { name, image, imagePullPolicy, command: ['/bin/sh', '-c', HOLD], securityContext: LOCKED };
+}
+
+function programResources({ limits }: SandboxTemplate, { requestedShare }: PodTemplate): V1ResourceRequirements {
+  return {
+    limits: { memory: String(limits.memoryBytes), cpu: milli(limits.cpus) },
+    requests: { memory: String(Math.ceil(limits.memoryBytes * requestedShare)), cpu: milli(limits.cpus * requestedShare) },
+  };
+}
+
+function milli(cpus: number): string {
+  return `${Math.max(1, Math.round(cpus * 1000))}m`;
+}
+
+/** What the program can write is memory, of bounded size, as it is in local sandboxes. */
+function memoryVolumes({ limits }: SandboxTemplate): NonNullable<V1PodSpec['volumes']> {
+  const shared = Math.max(1, Math.floor(limits.diskBytes / SHARED_MEMORY_PART));
+  return [
+    { name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: String(limits.diskBytes - shared) } },
+    { name: 'shared-memory', emptyDir: { medium: 'Memory', sizeLimit: String(shared) } },
+  ];
+}

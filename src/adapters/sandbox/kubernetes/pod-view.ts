@@ -1,0 +1,128 @@
+import { z } from 'zod';
+
+/** What Muster looks at of a pod, and no more: thousands are held in memory. */
+const stateSchema = z.object({
+  waiting: z.object({ reason: z.string().default(''), message: z.string().default('') }).optional(),
+  running: z.object({}).optional(),
+  terminated: z.object({ reason: z.string().default(''), message: z.string().default(''), exitCode: z.number().default(0) }).optional(),
+});
+const conditionSchema = z.object({
+  type: z.string(),
+  status: z.string(),
+  reason: z.string().default(''),
+  message: z.string().default(''),
+});
+const podSchema = z.object({
+  metadata: z.object({
+    name: z.string(),
+    uid: z.string().default(''),
+    labels: z.record(z.string(), z.string()).default({}),
+    deletionTimestamp: z.string().or(z.date()).optional(),
+    resourceVersion: z.string().default(''),
+  }),
+  status: z
+    .object({
+      phase: z.string().default('Pending'),
+      reason: z.string().default(''),
+      message: z.string().default(''),
+      conditions: z.array(conditionSchema).default([]),
+      containerStatuses: z
+        .array(z.object({ name: z.string(), ready: z.boolean().default(false), state: stateSchema.default({}) }))
+        .default([]),
+    })
+    .prefault({}),
+});
+
+export type PodView = z.infer<typeof podSchema>;
+
+/** @throws ZodError for what is no pod. */
+export function parsePod(pod: unknown): PodView {
+  return podSchema.parse(pod);
+}
+
+/** What becomes of a pod, as far as a sandbox is concerned. */
+export type PodState =
+  | { readonly kind: 'pending'; readonly obstacle: PodObstacle | undefined }
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'ended'; readonly end: PodEnd };
+
+/** What a pod waits for. */
+export interface PodObstacle {
+  readonly kind: 'unschedulable' | 'image' | 'container';
+  readonly detail: string;
+  /** Kubernetes itself has given up for now, or will never get there. */
+  readonly isStuck: boolean;
+}
+
+/** How a pod came to its end. */
+export interface PodEnd {
+  readonly kind: 'evicted' | 'preempted' | 'node-lost' | 'deadline' | 'out-of-memory' | 'ended' | 'deleted';
+  readonly detail: string;
+}
+
+const IMAGE_REASONS: ReadonlySet<string> = new Set([
+  'ErrImagePull',
+  'ImagePullBackOff',
+  'InvalidImageName',
+  'ErrImageNeverPull',
+  'ImageInspectError',
+  'RegistryUnavailable',
+]);
+const CONTAINER_REASONS: ReadonlySet<string> = new Set([
+  'CreateContainerConfigError',
+  'CreateContainerError',
+  'RunContainerError',
+  'CrashLoopBackOff',
+]);
+/** The first failed pull may be a passing one: Kubernetes tries again before it backs off. */
+const PASSING_REASONS: ReadonlySet<string> = new Set(['ErrImagePull', 'RegistryUnavailable']);
+
+/** Pure. */
+export function podState(pod: PodView): PodState {
+  const end = podEnd(pod);
+  if (end !== undefined) return { kind: 'ended', end };
+  const { containerStatuses } = pod.status;
+  const isReady = containerStatuses.length > 0 && containerStatuses.every(({ ready, state }) => ready || state.running !== undefined);
+  return isReady && pod.status.phase === 'Running' ? { kind: 'ready' } : { kind: 'pending', obstacle: podObstacle(pod) };
+}
+
+function podEnd({ metadata, status }: PodView): PodEnd | undefined {
+  const disruption = status.conditions.find(({ type, status }) => type === 'DisruptionTarget' && status === 'True');
+  if (status.reason === 'NodeLost' || disruption?.reason === 'DeletionByTaintManager' || disruption?.reason === 'DeletionByPodGC') {
+    return { kind: 'node-lost', detail: said('its node was lost', disruption?.message ?? status.message) };
+  }
+  if (status.reason === 'Preempting' || disruption?.reason === 'PreemptionByScheduler') {
+    return { kind: 'preempted', detail: said('it made room for a pod of higher priority', disruption?.message ?? status.message) };
+  }
+  if (status.reason === 'Evicted' || disruption?.reason === 'EvictionByEvictionAPI' || disruption?.reason === 'TerminationByKubelet') {
+    return { kind: 'evicted', detail: said('it was evicted from its node', status.message || disruption?.message) };
+  }
+  if (status.reason === 'DeadlineExceeded') return { kind: 'deadline', detail: 'its activeDeadlineSeconds passed' };
+  const terminated = status.containerStatuses.find(({ state }) => state.terminated !== undefined);
+  if (terminated?.state.terminated?.reason === 'OOMKilled' && terminated.name !== 'inbox') {
+    return { kind: 'out-of-memory', detail: 'its container reached its memory limit' };
+  }
+  if (metadata.deletionTimestamp !== undefined) return { kind: 'deleted', detail: 'somebody deleted its pod' };
+  const { reason = '', exitCode = 0, message = '' } = terminated?.state.terminated ?? {};
+  if (terminated)
+    return { kind: 'ended', detail: said(`its container "${terminated.name}" ended (${reason}, exit code ${exitCode})`, message) };
+  if (status.phase === 'Failed' || status.phase === 'Succeeded')
+    return { kind: 'ended', detail: said(`its pod is ${status.phase}`, status.message) };
+  return undefined;
+}
+
+function podObstacle({ status }: PodView): PodObstacle | undefined {
+  for (const { name, state } of status.containerStatuses) {
+    const { reason = '', message = '' } = state.waiting ?? {};
+    const detail = said(`container "${name}": ${reason}`, message);
+    if (IMAGE_REASONS.has(reason)) return { kind: 'image', detail, isStuck: !PASSING_REASONS.has(reason) };
+    if (CONTAINER_REASONS.has(reason)) return { kind: 'container', detail, isStuck: true };
+  }
+  const scheduled = status.conditions.find(({ type }) => type === 'PodScheduled');
+  if (scheduled?.status === 'False') return { kind: 'unschedulable', detail: said(scheduled.reason, scheduled.message), isStuck: false };
+  return undefined;
+}
+
+function said(what: string, message: string | undefined): string {
+  return message ? `${what}: ${message}` : what;
+}

@@ -1,0 +1,54 @@
+import { Command } from 'commander';
+import type { CheckpointInspection } from '../policy-distribution/checkpoint-inspection.ts';
+import { EXIT_CODES } from './exit-code.ts';
+import { failedAttempt } from './failed-attempt.ts';
+import { inspectionLines } from './inspection-lines.ts';
+import { interruption } from './interruption.ts';
+import { print } from './output.ts';
+
+/** What `muster checkpoints inspect` needs of the composition root. */
+export type InspectCheckpoint = (path: string, config: string | undefined, signal: AbortSignal) => Promise<CheckpointInspection>;
+
+interface InspectFlags {
+  readonly json?: true;
+  readonly config?: string;
+}
+
+export function inspectCommand(inspect: InspectCheckpoint): Command {
+  return new Command('inspect')
+    .summary('say what a checkpoint holds')
+    .description(
+      'Prints the digest of a checkpoint, its files, and what is in them: tensors with their types, shapes and sizes, and metadata.',
+    )
+    .argument('<path>', 'checkpoint file or directory')
+    .option('--config <file>', 'configuration file, for the bounds of checkpoints (default: config/default.yaml alone)')
+    .option('--json', 'print exactly one JSON document on stdout')
+    .addHelpText('after', HELP)
+    .action(async (path: string, flags: InspectFlags) => {
+      process.exitCode = await inspected(inspect, path, flags);
+    });
+}
+
+const HELP = `
+Exit codes:
+  0    done
+  1    a defect of Muster
+  2    bad input: there is no such checkpoint, or it is not whole
+  3    the infrastructure failed
+  130  interrupted
+
+Example:
+  muster checkpoints inspect examples/game/checkpoints/late.safetensors`;
+
+async function inspected(inspect: InspectCheckpoint, path: string, { json, config }: InspectFlags): Promise<number> {
+  using interrupt = interruption(process);
+  try {
+    const found = await inspect(path, config, interrupt.signal);
+    await print(process.stdout, json ? `${JSON.stringify(found, undefined, 2)}\n` : `${inspectionLines(found).join('\n')}\n`);
+    return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
+  } catch (error) {
+    const told = failedAttempt(error, interrupt.signal, `all of ${path} was read`);
+    await print(process.stderr, told.report);
+    return told.exitCode;
+  }
+}

@@ -1,0 +1,56 @@
+import type { CheckpointInspection, FileContents, InspectedFile } from '../policy-distribution/checkpoint-inspection.ts';
+import { printableLine } from '../shown/printable.ts';
+
+/** For people; names and metadata are an outsider's, and shown as such. */
+export function inspectionLines({ digest, kind, bytes, files }: CheckpointInspection): readonly string[] {
+  const head = [
+    digest,
+    kind === 'file' ? `a file of ${number(bytes)} bytes` : `a directory of ${number(files.length)} files, ${number(bytes)} bytes`,
+  ];
+  return [...head, ...files.flatMap((file) => ['', ...fileLines(file)])];
+}
+
+/** Of metadata, which may be whole documents. */
+const MOST_SHOWN = 400;
+
+function fileLines({ path, size, digest, contents }: InspectedFile): readonly string[] {
+  return [`${printableLine(path)} · ${number(size)} bytes · ${digest}`, ...contentLines(contents).map((line) => `  ${line}`)];
+}
+
+function contentLines(contents: FileContents): readonly string[] {
+  switch (contents.format) {
+    case 'safetensors': {
+      const { tensors, metadata } = contents;
+      const rows = tensors.map(({ name, dtype, shape, bytes }) => [printableLine(name), dtype, `[${shape.join(', ')}]`, number(bytes)]);
+      const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
+      const said = Object.entries(metadata).map(([name, text]) => `metadata ${printableLine(name)}: ${shortened(printableLine(text))}`);
+      return [`safetensors: ${number(tensors.length)} tensors, ${number(bytes)} bytes`, ...said, ...table(rows)];
+    }
+    case 'torchscript':
+    case 'torch.save':
+    case 'keras':
+    case 'zip':
+      return [
+        `${contents.format}: ${number(contents.entries.length)} entries`,
+        ...table(contents.entries.map(({ name, size }) => [printableLine(name), number(size)])),
+      ];
+    case 'other':
+      return [];
+  }
+}
+
+/** The last column to the right, the others to the left. */
+function table(rows: readonly (readonly string[])[]): readonly string[] {
+  const widths = (rows[0] ?? []).map((_, column) => rows.reduce((most, row) => Math.max(most, row[column]?.length ?? 0), 0));
+  const cell = (text: string, column: number, row: readonly string[]): string =>
+    column === row.length - 1 ? text.padStart(widths[column] ?? 0) : text.padEnd(widths[column] ?? 0);
+  return rows.map((row) => row.map((text, column) => cell(text, column, row)).join('  '));
+}
+
+function shortened(text: string): string {
+  return text.length <= MOST_SHOWN ? text : `${text.slice(0, MOST_SHOWN)}… (${number(text.length)} characters)`;
+}
+
+function number(value: number): string {
+  return value.toLocaleString('en');
+}

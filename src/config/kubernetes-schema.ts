@@ -1,0 +1,41 @@
+import { z } from 'zod';
+
+const name = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, 'expected a name as Kubernetes has them: lower-case letters, digits, "-" and "."');
+const namespace = z
+  .string()
+  .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'expected the name of a namespace: lower-case letters, digits and "-"');
+
+const tolerationSchema = z.strictObject({
+  key: z.string().max(316).optional(),
+  operator: z.enum(['Exists', 'Equal']).optional(),
+  value: z.string().max(63).optional(),
+  effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
+  tolerationSeconds: z.int().min(0).optional(),
+});
+
+/** What a template says besides when its provider is `kubernetes`. */
+export const kubernetesSchema = z
+  .strictObject({
+    kubeconfig: z
+      .union([z.literal('auto'), z.string().regex(/^\/[^\0]*$/)], { error: 'expected "auto" or the absolute path of a kubeconfig' })
+      .describe('"auto": $KUBECONFIG, ~/.kube/config, or the service account of the pod that Muster runs in'),
+    context: z.string().min(1).optional().describe('of the kubeconfig; its current one where this is left out'),
+    namespace: namespace.describe('where the pods are made'),
+    image: z.string().min(1).max(1000).optional().describe('has the runner and what it imports; to be given with provider: kubernetes'),
+    python: z.string().min(1).max(1000).describe('the interpreter in the image: a path, or a name that is looked up in PATH'),
+    network: z.enum(['none', 'cluster']).describe('none: a NetworkPolicy denies all connections; cluster: all that pods reach'),
+    imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
+    imagePullSecrets: z.array(name).max(16),
+    nodeSelector: z.record(z.string(), z.string()),
+    tolerations: z.array(tolerationSchema).max(64),
+    runtimeClassName: name.optional().describe('gVisor, Kata: as the cluster calls it'),
+    priorityClassName: name.optional(),
+    requestedShare: z.number().positive().max(1).describe('what is set aside for a pod, as a part of its limits'),
+    unschedulableSeconds: z.number().positive().max(86_400).describe('how long a pod may wait for room on a node'),
+    requestsPerSecond: z.number().positive().max(10_000).describe('to the API server, at most'),
+  })
+  .describe('pods as sandboxes; used with provider: kubernetes');
+
+export type KubernetesConfig = z.infer<typeof kubernetesSchema>;

@@ -1,0 +1,33 @@
+/** What a sandbox's template says besides where sandboxes are pods: where they run, and what they are made of there. */
+export interface PodTemplate {
+  /** Path of a kubeconfig; `auto`: $KUBECONFIG, ~/.kube/config, or the service account of the pod that Muster runs in. */
+  readonly kubeconfig: string;
+  /** A context of the kubeconfig; its current one where this is left out. */
+  readonly context?: string | undefined;
+  readonly namespace: string;
+  /** Has the runner, what it imports, and a POSIX shell with `cat`, `wc`, `mkdir`, `mv` and `chmod`. */
+  readonly image: string;
+  readonly imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never';
+  /** Names of secrets in the namespace. */
+  readonly imagePullSecrets: readonly string[];
+  /** `cluster`: all that pods of the namespace reach. */
+  readonly network: 'none' | 'cluster';
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly tolerations: readonly PodToleration[];
+  readonly runtimeClassName?: string | undefined;
+  readonly priorityClassName?: string | undefined;
+  /** What the scheduler sets aside for a pod, as a part of its limits: above 0, 1 at most. */
+  readonly requestedShare: number;
+  /** How long a pod may wait for a node to have room before its creation counts as failed. */
+  readonly unschedulableSeconds: number;
+  /** Requests to the API server, at most. */
+  readonly requestsPerSecond: number;
+}
+
+export interface PodToleration {
+  readonly key?: string | undefined;
+  readonly operator?: 'Exists' | 'Equal' | undefined;
+  readonly value?: string | undefined;
+  readonly effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute' | undefined;
+  readonly tolerationSeconds?: number | undefined;
+}

@@ -1,0 +1,161 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse, parseAllDocuments } from 'yaml';
+import { podManifest, PROGRAM_CONTAINER } from '../../../../src/adapters/sandbox/kubernetes/pod-manifest.ts';
+import { podTemplate as configured } from '../../../../src/adapters/sandbox/kubernetes/kubernetes-template.ts';
+import { loadConfig } from '../../../../src/config/load-config.ts';
+import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
+import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { renderChart } from '../../../support/kubernetes/chart.ts';
+import { podTemplate } from '../../../support/kubernetes/kubernetes-ground.ts';
+
+const DEPLOY = path.join(import.meta.dirname, '../../../../deploy/kubernetes');
+const POD = podTemplate('auto', {
+  runtimeClassName: 'gvisor',
+  priorityClassName: 'low',
+  nodeSelector: { pool: 'evaluation' },
+  requestedShare: 0.5,
+});
+const LIMITS = { memoryBytes: 2 ** 30, processes: 10, cpus: 1.5, diskBytes: 4_000_000, lifetimeSeconds: 600 };
+const SPEC = { id: parseSandboxId('s7'), template: { ...TEMPLATE, limits: LIMITS, environment: { OMP_NUM_THREADS: '1' } } };
+const manifest = podManifest(parseOwnerId('muster-1'), SPEC, POD);
+
+describe('the pod of a sandbox', () => {
+  it('is confined as the Pod Security level "restricted" demands, and more', () => {
+    const { spec } = manifest;
+    expect(spec?.automountServiceAccountToken).toBe(false);
+    expect(spec?.securityContext).toMatchObject({ runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } });
+    expect(spec?.hostNetwork ?? spec?.hostPID ?? spec?.hostIPC).toBeUndefined();
+    expect(spec?.containers).toHaveLength(2);
+    for (const { securityContext, resources } of spec?.containers ?? []) {
+      expect(securityContext).toEqual({
+        allowPrivilegeEscalation: false,
+        readOnlyRootFilesystem: true,
+        runAsNonRoot: true,
+        runAsUser: 1000,
+        runAsGroup: 1000,
+        capabilities: { drop: ['ALL'] },
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+      expect(Object.keys(resources?.limits ?? {}).sort()).toEqual(['cpu', 'memory']);
+    }
+    for (const { emptyDir } of spec?.volumes ?? []) expect(emptyDir).toBeDefined();
+  });
+
+  it('gives the program its limits, a writable space of bounded size, and an inbox that it cannot write', () => {
+    const program = manifest.spec?.containers.find(({ name }) => name === PROGRAM_CONTAINER);
+    expect(program?.resources).toEqual({
+      limits: { memory: '1073741824', cpu: '1500m' },
+      requests: { memory: '536870912', cpu: '750m' },
+    });
+    expect(program?.volumeMounts?.find(({ mountPath }) => mountPath === '/muster/inbox')?.readOnly).toBe(true);
+    expect(program?.env).toContainEqual({ name: 'OMP_NUM_THREADS', value: '1' });
+    const sizes = manifest.spec?.volumes?.map(({ name, emptyDir }) => [name, emptyDir?.sizeLimit]);
+    expect(sizes).toEqual([
+      ['tmp', '3000000'],
+      ['shared-memory', '1000000'],
+      ['inbox', undefined],
+    ]);
+  });
+
+  it('says whose it is, what it is made of, and when it ends though its Muster is gone', () => {
+    expect(manifest.metadata?.name).toBe('muster-1-s7');
+    expect(manifest.metadata?.labels).toEqual({
+      'app.kubernetes.io/managed-by': 'muster',
+      'muster.dev/owner': 'muster-1',
+      'muster.dev/sandbox': 's7',
+      'muster.dev/pool': 'local',
+      'muster.dev/network': 'none',
+      'muster.dev/template-digest': expect.stringMatching(/^[0-9a-f]{16}$/),
+      'muster.dev/generation': '1',
+    });
+    expect(manifest.spec).toMatchObject({
+      activeDeadlineSeconds: 660,
+      restartPolicy: 'Never',
+      runtimeClassName: 'gvisor',
+      priorityClassName: 'low',
+      nodeSelector: { pool: 'evaluation' },
+    });
+  });
+
+  it('is one that the NetworkPolicies of deploy/ and of the chart select', () => {
+    const labels = manifest.metadata?.labels ?? {};
+    const policies = [parse(readFileSync(path.join(DEPLOY, 'network-policy.yaml'), 'utf8')), ...renderChart()].filter(
+      (document) => Object(document).kind === 'NetworkPolicy',
+    );
+    expect(policies).toHaveLength(2);
+    for (const policy of policies) {
+      expect(labels).toMatchObject(Object(policy).spec.podSelector.matchLabels);
+      expect(Object(policy).spec).toMatchObject({ policyTypes: ['Ingress', 'Egress'] });
+      expect(Object(policy).spec.egress).toBeUndefined();
+    }
+  });
+});
+
+describe('what is in deploy/', () => {
+  it('is YAML, and the list of the kustomization is whole', () => {
+    const { resources } = Object(parse(readFileSync(path.join(DEPLOY, 'kustomization.yaml'), 'utf8')));
+    for (const file of [...resources, 'disruption-budget.yaml']) {
+      for (const document of parseAllDocuments(readFileSync(path.join(DEPLOY, String(file)), 'utf8'))) {
+        expect(document.errors).toEqual([]);
+        expect(document.toJS()).toMatchObject({
+          apiVersion: expect.any(String),
+          kind: expect.any(String),
+          metadata: { name: expect.any(String) },
+        });
+      }
+    }
+  });
+
+  it('has a chart that renders with everything on and with everything off, and a configuration in it that Muster takes', () => {
+    const kinds = (documents: readonly unknown[]): readonly string[] => documents.map((document) => String(Object(document).kind)).sort();
+    const off = { server: { enabled: false }, networkPolicy: { enabled: false }, priorityClass: { enabled: false } };
+    expect(kinds(renderChart(off))).toEqual(['Role', 'RoleBinding', 'ServiceAccount']);
+    const all = renderChart({
+      podDisruptionBudget: { enabled: true },
+      sandbox: { runtimeClassName: 'gvisor' },
+      server: { storeSecret: 'store' },
+    });
+    expect(kinds(all)).toEqual([
+      'ConfigMap',
+      'Deployment',
+      'NetworkPolicy',
+      'PersistentVolumeClaim',
+      'PodDisruptionBudget',
+      'PriorityClass',
+      'Role',
+      'RoleBinding',
+      'Service',
+      'ServiceAccount',
+    ]);
+    const map = all.find((document) => Object(document).kind === 'ConfigMap');
+    expect(parse(Object(map).data['muster.yaml']).templates.local.kubernetes).toEqual({
+      namespace: 'muster',
+      image: 'muster-runner:0.1.0',
+      priorityClassName: 'muster-sandbox',
+      runtimeClassName: 'gvisor',
+    });
+  });
+});
+
+describe('a template with provider: kubernetes', () => {
+  const { templates } = loadConfig({
+    file: path.join(import.meta.dirname, '../../../../config/kubernetes.yaml'),
+    environment: { HOME: '/' },
+  });
+  const local = templates['local'];
+  if (!local) throw new Error('config/kubernetes.yaml has no template "local"');
+
+  it('runs the image’s Python and runner, whatever Python this machine has', () => {
+    const { command, mounts, pod } = configured('local', local, local.kubernetes);
+    expect(command.slice(0, 3)).toEqual(['python3', '-I', '/muster/runner']);
+    expect(mounts).toEqual([]);
+    expect(pod).toMatchObject({ kubeconfig: 'auto', namespace: 'muster', image: 'muster-runner:0.1.0', requestedShare: 1 });
+  });
+
+  it('has to name an image, and nothing of this machine', () => {
+    expect(() => configured('local', local, { ...local.kubernetes, image: undefined })).toThrow('set kubernetes.image');
+    expect(() => configured('local', { ...local, mounts: [{ source: '/data', target: '/data' }] }, local.kubernetes)).toThrow('mounts');
+  });
+});

@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import nock from 'nock';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
+import { z } from 'zod';
+import { createKubernetesProvider } from '../../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
+import { podName } from '../../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
+import { PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/preflight.ts';
+import { InfrastructureError, InputError } from '../../../../src/kernel/errors.ts';
+import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
+import type { PodTemplate } from '../../../../src/pool/pod-template.ts';
+import type { Sandbox, SandboxProvider } from '../../../../src/pool/sandbox.ts';
+import type { SandboxTemplate } from '../../../../src/pool/template.ts';
+import { NEVER } from '../../../contract/sandbox-scene.ts';
+import { eventually } from '../../../support/eventually.ts';
+import type { Rule } from '../../../support/kubernetes/access.ts';
+import { renderChart } from '../../../support/kubernetes/chart.ts';
+import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
+import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
+import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+
+nock.restore();
+
+const DEPLOY = path.join(import.meta.dirname, '../../../../deploy/kubernetes');
+const roleSchema = z.object({
+  kind: z.literal('Role'),
+  rules: z.array(z.object({ apiGroups: z.array(z.string()), resources: z.array(z.string()), verbs: z.array(z.string()) })),
+});
+
+function rulesOf(documents: readonly unknown[]): readonly Rule[] {
+  return documents.flatMap((document) => roleSchema.safeParse(document).data?.rules ?? []);
+}
+
+function manifests(file: string): readonly unknown[] {
+  return parseAllDocuments(readFileSync(path.join(DEPLOY, file), 'utf8')).map((document): unknown => document.toJS());
+}
+
+const RULES = rulesOf(manifests('rbac.yaml'));
+
+describe('before any sandbox is made on a cluster', () => {
+  let ground: KubernetesGround;
+  let provider: SandboxProvider;
+
+  beforeEach(async () => {
+    ground = await KubernetesGround.open(TINY_RUNNERS);
+    provider = ground.provider();
+  });
+  afterEach(async () => {
+    await provider[Symbol.asyncDispose]();
+    await ground[Symbol.asyncDispose]();
+  });
+
+  const template = (changes: Partial<PodTemplate> = {}): SandboxTemplate => ({
+    ...TEMPLATE,
+    command: ['perl', '/opt/runners/tiny-runner.pl'],
+    limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 26 },
+    pod: { ...ground.pod, ...changes },
+  });
+  const refusal = async (changes: Partial<PodTemplate> = {}): Promise<unknown> =>
+    provider.describe(template(changes)).catch((error: unknown) => error);
+  const make = (changes: Partial<PodTemplate> = {}): Promise<Sandbox> =>
+    provider.create({ id: parseSandboxId('s1'), template: template(changes) }, NEVER);
+
+  it('the Role of deploy/ is enough for a sandbox’s whole life and a sweep', async () => {
+    ground.simulator.identities.set('admin-token', { user: 'system:serviceaccount:muster:muster', rules: RULES });
+    await provider.describe(template());
+    const sandbox = await make();
+    await sandbox.upload('weights', { kind: 'file', hostPath: import.meta.filename }, NEVER);
+    await sandbox.destroy();
+    expect(await provider.sweep(NEVER)).toEqual([]);
+    await provider[Symbol.asyncDispose]();
+    expect(ground.log).toEqual([]);
+    expect(await ground.traces()).toEqual([]);
+  });
+
+  it('the Role of deploy/, that of the chart and what is asked for are the same', () => {
+    const single = (rules: readonly Rule[]): readonly string[] =>
+      rules
+        .flatMap(({ apiGroups: [group = ''], resources, verbs }) =>
+          resources.flatMap((name) => verbs.map((verb) => `${verb} ${group} ${name}`)),
+        )
+        .sort();
+    const asked = PERMISSIONS.map(
+      ({ verb, group, resource, subresource }) => `${verb} ${group} ${subresource === undefined ? resource : `${resource}/${subresource}`}`,
+    ).sort();
+    expect(single(RULES)).toEqual(asked);
+    expect(single(rulesOf(renderChart()))).toEqual(asked);
+  });
+
+  it('a missing rule is named, with the remedy', async () => {
+    const rules = RULES.map(({ apiGroups, resources, verbs }) => ({
+      apiGroups,
+      resources,
+      verbs: verbs.filter((verb) => verb !== 'deletecollection'),
+    }));
+    ground.simulator.identities.set('admin-token', {
+      user: 'muster',
+      rules: rules.filter(({ resources }) => !resources.includes('pods/exec')),
+    });
+    const error = await refusal();
+    expect(error).toBeInstanceOf(InputError);
+    expect(error).toHaveProperty('code', 'kubernetes.forbidden');
+    expect(String(error)).toContain('apiGroups: [""], resources: ["pods"], verbs: ["deletecollection"]');
+    expect(String(error)).toContain('resources: ["pods/exec"], verbs: ["create"]');
+    expect(String(error)).toContain('deploy/kubernetes/rbac.yaml');
+  });
+
+  it('credentials that are not accepted are the caller’s to renew', async () => {
+    ground.simulator.identities.clear();
+    expect(await refusal()).toMatchObject({ code: 'kubernetes.unauthorized', kind: 'input' });
+  });
+
+  it('a namespace that is not there is named', async () => {
+    expect(await refusal({ namespace: 'nowhere' })).toMatchObject({
+      code: 'kubernetes.no-namespace',
+      message: expect.stringContaining('"nowhere": kubectl create namespace nowhere'),
+    });
+  });
+
+  it('a kubeconfig that is not there, and a context that it does not have, are named', async () => {
+    expect(await refusal({ kubeconfig: '/no/kubeconfig' })).toMatchObject({ code: 'kubernetes.config', kind: 'input' });
+    expect(await refusal({ context: 'other' })).toMatchObject({ message: expect.stringContaining('no context "other", it has simulated') });
+  });
+
+  it('a runtime class that the cluster does not have is named', async () => {
+    expect(await refusal({ runtimeClassName: 'gvisor' })).toMatchObject({ code: 'kubernetes.no-runtime-class' });
+  });
+
+  it('a namespace whose pods are not kept from the network is refused, unless the template has one', async () => {
+    ground.simulator.store.remove('networkpolicies', 'muster-no-network');
+    expect(await refusal()).toMatchObject({
+      code: 'kubernetes.no-network-policy',
+      message: expect.stringContaining('network-policy.yaml'),
+    });
+    await provider.describe(template({ network: 'cluster' }));
+  });
+
+  it('an API server that is not there is an infrastructure error that says so', async () => {
+    const kubeconfig = path.join(ground.stateDir, 'kubeconfig');
+    await ground.simulator[Symbol.asyncDispose]();
+    const hurried = createKubernetesProvider({ owner: parseOwnerId('hurried'), clock: ground.clock });
+    const error = await hurried.describe(template({ kubeconfig })).catch((failure: unknown) => failure);
+    expect(error).toBeInstanceOf(InfrastructureError);
+    expect(error).toHaveProperty('code', 'kubernetes.unreachable');
+    await hurried[Symbol.asyncDispose]();
+  });
+
+  it('an image that cannot be pulled ends the creation, and the pool is told meanwhile', async () => {
+    await expect(make({ image: 'no-such-image:1' })).rejects.toMatchObject({
+      code: 'template.image',
+      kind: 'input',
+      message: expect.stringContaining('ImagePullBackOff'),
+    });
+    expect(await ground.traces()).toEqual([]);
+  });
+
+  it('pods that no node has room for are told of while they wait, and given up in time', async () => {
+    ground.simulator.pods.capacity = { pods: 0, memoryBytes: 0 };
+    const creation = make({ unschedulableSeconds: 600 });
+    const given = creation.catch((error: unknown) => error);
+    await eventually('the obstacle is known', () => provider.obstacles?.(template({ unschedulableSeconds: 600 })).length === 1);
+    expect(provider.obstacles?.(template({ unschedulableSeconds: 600 }))).toEqual([
+      { kind: 'unschedulable', sandboxes: 1, detail: 'Unschedulable: 0/1 nodes are available: 1 Too many pods.' },
+    ]);
+    ground.clock.skip(600_000);
+    expect(await given).toMatchObject({ code: 'sandbox.unschedulable', message: expect.stringContaining('Too many pods') });
+    expect(ground.simulator.podNames()).not.toContain(podName(provider.owner, parseSandboxId('s1')));
+  });
+});

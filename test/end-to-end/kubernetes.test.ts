@@ -1,0 +1,33 @@
+import nock from 'nock';
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { Muster } from '../../src/main.ts';
+import type { Summary } from '../../src/orchestrator/summary.ts';
+import { KubernetesGround, IMAGE } from '../support/kubernetes/kubernetes-ground.ts';
+import { runnerImage } from '../support/kubernetes/runner-image.ts';
+import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
+import { CARTPOLE, LATE, Stage } from './stage.ts';
+
+nock.restore();
+
+describe('CartPole on the pods of a cluster', () => {
+  failOnLeftoverProcesses();
+
+  it('has the same official result as on bubblewrap, to the byte', async () => {
+    await using stage = await Stage.open();
+    const { image, python } = await runnerImage();
+    await using ground = await KubernetesGround.open(image);
+    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python };
+    const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', kubernetes });
+    const onThisMachine = await evaluate(stage, 'local.json', {});
+    expect(onPods.run.pool.mechanism).toBe('kubernetes');
+    expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(onThisMachine.official));
+    expect(await ground.traces()).toEqual([]);
+  });
+});
+
+async function evaluate(stage: Stage, name: string, local: object): Promise<Summary> {
+  const file = await stage.write(name, { stateDir: stage.stateDir, pool: { max: 2 }, templates: { local } });
+  await using muster = await Muster.open(loadConfig({ file, environment: { HOME: '/' } }));
+  return await muster.evaluate({ suite: CARTPOLE, checkpoint: LATE });
+}

@@ -1,0 +1,37 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import { addPinned, pinnedUri } from '../../src/policy-distribution/pinned-uri.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { ScratchDirectory } from './scratch-directory.ts';
+
+const HEX = 'ab'.repeat(32);
+const signal = new AbortController().signal;
+
+describe('a URI that says which content is meant', () => {
+  it('is the URI and a digest', () => {
+    expect(pinnedUri(`gs://bucket/x#sha256=${HEX.toUpperCase()}`)).toEqual({ uri: 'gs://bucket/x', expected: `sha256:${HEX}` });
+    expect(pinnedUri('/runs/a#1.onnx')).toEqual({ uri: '/runs/a#1.onnx', expected: undefined });
+  });
+
+  it.each(['', 'abc', `${HEX}0`])('and %j is no digest', (hex) => {
+    expect(() => pinnedUri(`/x#sha256=${hex}`)).toThrow('expected 64 hexadecimal digits');
+  });
+
+  it('brings that content, or nothing', async () => {
+    await using scratch = await ScratchDirectory.make();
+    const limits = { maxBytes: 1000, maxFiles: 10 };
+    const store = await CheckpointStore.open({ directory: join(scratch.path, 'store'), limits, clock: new ManualClock() });
+    const uri = await scratch.put('policy.bin', 'weights');
+    const expected = digestOf('weights');
+    await expect(addPinned(store, filesystemSource, { uri, expected }, signal)).resolves.toMatchObject({ digest: expected });
+    await scratch.put('policy.bin', 'others');
+    await expect(addPinned(store, filesystemSource, { uri, expected }, signal)).rejects.toMatchObject({
+      kind: 'input',
+      code: 'checkpoint.digest',
+      message: expect.stringContaining(uri),
+    });
+  });
+});

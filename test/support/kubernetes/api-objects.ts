@@ -1,0 +1,57 @@
+import { z } from 'zod';
+
+const metadataSchema = z.looseObject({
+  name: z.string().min(1),
+  namespace: z.string().optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+  annotations: z.record(z.string(), z.string()).optional(),
+  uid: z.string().optional(),
+  resourceVersion: z.string().optional(),
+  creationTimestamp: z.string().optional(),
+  deletionTimestamp: z.string().optional(),
+  deletionGracePeriodSeconds: z.number().optional(),
+  managedFields: z.array(z.unknown()).optional(),
+});
+
+/** An object as an API server keeps it: what it looks at is named, all else is kept as it came. */
+export const objectSchema = z.looseObject({ apiVersion: z.string(), kind: z.string(), metadata: metadataSchema });
+export type KubeObject = z.infer<typeof objectSchema>;
+
+/** A refusal, as API servers word it. */
+export class Refusal extends Error {
+  readonly code: number;
+  readonly reason: string;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: number, reason: string, message: string, retryAfterSeconds?: number) {
+    super(message);
+    this.code = code;
+    this.reason = reason;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+
+  status(): object {
+    return {
+      kind: 'Status',
+      apiVersion: 'v1',
+      metadata: {},
+      status: 'Failure',
+      message: this.message,
+      reason: this.reason,
+      code: this.code,
+    };
+  }
+}
+
+export const notFound = (resource: string, name: string): Refusal => new Refusal(404, 'NotFound', `${resource} "${name}" not found`);
+export const expired = (): Refusal => new Refusal(410, 'Expired', 'too old resource version');
+
+export function matchesLabels(selector: string, labels: Readonly<Record<string, string>>): boolean {
+  return selector
+    .split(',')
+    .filter((term) => term !== '')
+    .every((term) => {
+      const [name = '', value] = term.split('=');
+      return value === undefined ? name in labels : labels[name] === value;
+    });
+}

@@ -1,0 +1,138 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { homedir, tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
+import { podName } from '../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
+import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
+import type { PodTemplate } from '../../../src/pool/pod-template.ts';
+import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
+import type { SandboxTemplate } from '../../../src/pool/template.ts';
+import type { SandboxGround } from '../../contract/sandbox-provider.ts';
+import { SkippableClock } from '../skippable-clock.ts';
+import { KubernetesSimulator, NAMESPACE, type SimulatorOptions } from './kubernetes-simulator.ts';
+import { SimulatedNode, type SimulatedImage } from './simulated-node.ts';
+
+export const IMAGE = 'muster-runner:test';
+const CRASHING_OWNER = path.join(import.meta.dirname, 'crashing-owner.ts');
+const createdSchema = z.array(z.string());
+
+/** A cluster of its own for one test, whose pods run on this machine. */
+export class KubernetesGround implements SandboxGround {
+  readonly clock = new SkippableClock();
+  readonly hiddenPaths: readonly string[];
+  readonly simulator: KubernetesSimulator;
+  readonly stateDir: string;
+  readonly pod: PodTemplate;
+  readonly log: string[] = [];
+  readonly #node: SimulatedNode;
+  readonly #children: ChildProcess[] = [];
+  #owners = 0;
+
+  private constructor(stateDir: string, simulator: KubernetesSimulator, node: SimulatedNode, hiddenPaths: readonly string[]) {
+    this.stateDir = stateDir;
+    this.simulator = simulator;
+    this.#node = node;
+    this.hiddenPaths = hiddenPaths;
+    this.pod = podTemplate(path.join(stateDir, 'kubeconfig'));
+  }
+
+  static async open(image: SimulatedImage, options: Omit<SimulatorOptions, 'node' | 'images'> = {}): Promise<KubernetesGround> {
+    const stateDir = await mkdtemp(path.join(tmpdir(), 'muster-kubernetes-'));
+    const node = await SimulatedNode.open(stateDir, parseOwnerId(`node-${path.basename(stateDir).slice(-6).toLowerCase()}`));
+    const simulator = await KubernetesSimulator.start({ ...options, node, images: new Map([[IMAGE, image]]) });
+    await writeFile(path.join(stateDir, 'kubeconfig'), simulator.kubeconfig(undefined, options.certificate?.cert));
+    const places = [stateDir, path.join(import.meta.dirname, '../../..'), homedir(), '/home', '/opt', '/sys'];
+    const hidden = places.filter((place) => !image.mounts.some(({ target }) => target.startsWith(place)));
+    return new KubernetesGround(stateDir, simulator, node, hidden);
+  }
+
+  get additions(): Partial<SandboxTemplate> {
+    return { pod: this.pod };
+  }
+
+  newOwner(): OwnerId {
+    this.#owners += 1;
+    return parseOwnerId(`owner-${process.pid}-${this.#owners}`);
+  }
+
+  provider(): SandboxProvider {
+    const log = (message: string): void => void this.log.push(message);
+    return createKubernetesProvider({ owner: this.newOwner(), clock: this.clock, log, places: [this.pod] });
+  }
+
+  async traces(): Promise<readonly string[]> {
+    const groups = await Promise.all(this.#node.cgroupDirectories.map((directory) => groupsIn(directory)));
+    return [...this.simulator.podNames(), ...groups.flat()];
+  }
+
+  async killFromOutside({ owner }: SandboxProvider, id: SandboxId): Promise<void> {
+    this.simulator.pods.strike(podName(owner, id), 'container-killed');
+  }
+
+  async processorSeconds({ owner }: SandboxProvider, id: SandboxId): Promise<number> {
+    const name = this.#node.idOf(podName(owner, id)) ?? '';
+    for (const directory of this.#node.cgroupDirectories) {
+      const counted = await readFile(path.join(directory, name, 'cpuacct.usage'), 'utf8').catch(() => undefined);
+      if (counted !== undefined) return Number(counted) / 1e9;
+      const stat = await readFile(path.join(directory, name, 'cpu.stat'), 'utf8').catch(() => '');
+      const usage = /^usage_usec (\d+)$/m.exec(stat)?.[1];
+      if (usage !== undefined) return Number(usage) / 1e6;
+    }
+    throw new Error('nobody counts what the sandbox uses');
+  }
+
+  /** What the next Muster does at its start. @returns what was left for it. */
+  async sweep(): Promise<readonly SandboxId[]> {
+    await using provider = this.provider();
+    return await provider.sweep(new AbortController().signal);
+  }
+
+  async crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]> {
+    const order = JSON.stringify({ owner: this.newOwner(), commands, pod: this.pod });
+    const child = spawn(process.execPath, [CRASHING_OWNER, order], { stdio: ['pipe', 'pipe', 'inherit'] });
+    this.#children.push(child);
+    const [line = ''] = await firstLineOf(child);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    return createdSchema.parse(JSON.parse(line)).map(parseSandboxId);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const child of this.#children) child.kill('SIGKILL');
+    await this.simulator[Symbol.asyncDispose]();
+    await this.#node[Symbol.asyncDispose]();
+    await rm(this.stateDir, { recursive: true });
+  }
+}
+
+export function podTemplate(kubeconfig: string, changes: Partial<PodTemplate> = {}): PodTemplate {
+  return {
+    kubeconfig,
+    namespace: NAMESPACE,
+    image: IMAGE,
+    network: 'none',
+    imagePullPolicy: 'IfNotPresent',
+    imagePullSecrets: [],
+    nodeSelector: {},
+    tolerations: [],
+    requestedShare: 1,
+    unschedulableSeconds: 60,
+    requestsPerSecond: 1000,
+    ...changes,
+  };
+}
+
+async function firstLineOf(child: ChildProcess): Promise<readonly string[]> {
+  if (!child.stdout) throw new Error('the other Muster has no stdout');
+  for await (const line of createInterface({ input: child.stdout })) return [line];
+  throw new Error('the other Muster ended before its sandboxes ran');
+}
+
+async function groupsIn(directory: string): Promise<readonly string[]> {
+  const entries = await readdir(directory, { withFileTypes: true }).catch(() => []);
+  return entries.filter((entry) => entry.isDirectory() && !entry.name.startsWith('_')).map(({ name }) => path.join(directory, name));
+}

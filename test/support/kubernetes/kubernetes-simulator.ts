@@ -1,0 +1,323 @@
+import { once } from 'node:events';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import https from 'node:https';
+import type { Duplex } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import { ADMIN, assertMayDo, mayDo, type Identity } from './access.ts';
+import { notFound, objectSchema, Refusal, matchesLabels, type KubeObject } from './api-objects.ts';
+import { parseApiPath, type ApiPath } from './api-path.ts';
+import { ExecEndpoint } from './exec-endpoint.ts';
+import { Faults, type Asked, type Fault } from './faults.ts';
+import { ObjectStore } from './object-store.ts';
+import { patched } from './patches.ts';
+import type { PodNode, SimulatedImage } from './simulated-node.ts';
+import { PODS, SimulatedPods } from './simulated-pods.ts';
+import { serveWatch } from './watch-stream.ts';
+
+export interface SimulatorOptions {
+  /** Where pods run; left out: they only seem to. */
+  readonly node?: PodNode;
+  readonly images?: ReadonlyMap<string, SimulatedImage>;
+  /** For TLS. */
+  readonly certificate?: { readonly key: string; readonly cert: string };
+  /** The cluster's time, which need not be this machine's. */
+  readonly now?: () => Date;
+}
+
+export const NAMESPACE = 'muster';
+export const ADMIN_TOKEN = 'admin-token';
+/** Resources of the cluster rather than of a namespace. */
+const CLUSTER_WIDE = new Set(['namespaces', 'runtimeclasses', 'selfsubjectaccessreviews']);
+const DENY_EGRESS = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: { name: 'muster-no-network' },
+  spec: {
+    podSelector: { matchLabels: { 'app.kubernetes.io/managed-by': 'muster', 'muster.dev/network': 'none' } },
+    policyTypes: ['Egress'],
+  },
+};
+
+const reviewSchema = z.looseObject({
+  spec: z.object({
+    resourceAttributes: z.object({
+      group: z.string().default(''),
+      resource: z.string(),
+      subresource: z.string().optional(),
+      verb: z.string(),
+    }),
+  }),
+});
+
+/**
+ * A Kubernetes API server over a real socket, with as much behind it as a client can tell: versions and watches, permissions, a
+ * scheduler and a node. Its faults can be planned.
+ */
+export class KubernetesSimulator implements AsyncDisposable {
+  readonly faults = new Faults();
+  readonly store: ObjectStore;
+  readonly pods: SimulatedPods;
+  /** By bearer token. */
+  readonly identities = new Map<string, Identity>([[ADMIN_TOKEN, ADMIN]]);
+  /** Requests so far, by method and resource. */
+  readonly requests = new Map<string, number>();
+  /** When each pod was created, in milliseconds of this machine. */
+  readonly creations: number[] = [];
+  readonly #exec = new ExecEndpoint();
+  readonly #server: http.Server;
+  readonly #now: () => Date;
+  readonly #isSecure: boolean;
+
+  private constructor({ node, images = new Map(), certificate, now = () => new Date() }: SimulatorOptions) {
+    this.#now = now;
+    this.store = new ObjectStore(now);
+    this.pods = new SimulatedPods(this.store, node, images);
+    this.#isSecure = certificate !== undefined;
+    this.#server = certificate ? https.createServer(certificate) : http.createServer();
+    this.#server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#onRequest(request, response));
+    this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#onUpgrade(request, socket, head));
+    this.store.create('namespaces', objectSchema.parse({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }));
+    this.store.create('networkpolicies', objectSchema.parse(DENY_EGRESS));
+  }
+
+  static async start(options: SimulatorOptions = {}): Promise<KubernetesSimulator> {
+    const simulator = new KubernetesSimulator(options);
+    simulator.#server.listen(0, '127.0.0.1');
+    await once(simulator.#server, 'listening');
+    return simulator;
+  }
+
+  get url(): string {
+    const address = this.#server.address();
+    const port = typeof address === 'object' && address !== null ? address.port : 0;
+    return `${this.#isSecure ? 'https' : 'http'}://127.0.0.1:${port}`;
+  }
+
+  /** Text of a kubeconfig. @param authority certificate of the server, for TLS */
+  kubeconfig(token = ADMIN_TOKEN, authority?: string): string {
+    const trust =
+      authority === undefined
+        ? { 'insecure-skip-tls-verify': true }
+        : { 'certificate-authority-data': Buffer.from(authority).toString('base64') };
+    return JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Config',
+      clusters: [{ name: 'simulated', cluster: { server: this.url, ...trust } }],
+      users: [{ name: 'muster', user: { token } }],
+      contexts: [{ name: 'simulated', context: { cluster: 'simulated', user: 'muster', namespace: NAMESPACE } }],
+      'current-context': 'simulated',
+    });
+  }
+
+  /** Names of the pods that there are. */
+  podNames(): readonly string[] {
+    return this.store.all(PODS).map(({ metadata }) => metadata.name);
+  }
+
+  get openExecs(): number {
+    return this.#exec.open;
+  }
+
+  /** Resets every connection, as a restart of the API server does. */
+  dropConnections(): void {
+    this.#exec.dropAll();
+    this.#server.closeAllConnections();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#exec.close();
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await this.pods.settled();
+  }
+
+  async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    response.setHeader('date', this.#now().toUTCString());
+    try {
+      const url = new URL(request.url ?? '/', 'http://simulated');
+      const path = parseApiPath(url.pathname);
+      if (!path) throw new Refusal(404, 'NotFound', 'the server could not find the requested resource');
+      const isWatch = url.searchParams.get('watch') === 'true';
+      const asked: Asked = {
+        method: request.method ?? 'GET',
+        path: url.pathname,
+        kind: isWatch ? 'watch' : 'call',
+        query: url.searchParams,
+      };
+      this.#count(asked, path);
+      const fault = this.faults.of(asked);
+      if (fault) await before(fault, response);
+      const identity = this.#identify(request);
+      assertMayDo(identity, { ...path, verb: verbOf(asked, path) }, path.namespace);
+      if (isWatch) return serveWatch(this.store, path.resource, url.searchParams, response, fault);
+      const answer = this.#answer(asked, path, identity, await text(request), request.headers['content-type'] ?? '');
+      if (fault) after(fault, response);
+      send(response, asked.method === 'POST' ? 201 : 200, answer);
+    } catch (error) {
+      if (response.destroyed) return;
+      refuse(response, error);
+    }
+  }
+
+  #answer(asked: Asked, path: ApiPath, identity: Identity, body: string, type: string): object {
+    const { resource, name, namespace } = path;
+    if (resource === 'selfsubjectaccessreviews') return review(identity, body);
+    if (namespace !== undefined && namespace !== NAMESPACE) return this.#elsewhere(asked.method, namespace);
+    if (namespace === undefined && !CLUSTER_WIDE.has(resource)) throw notFound(resource, name ?? '');
+    switch (asked.method) {
+      case 'GET':
+        return name === undefined ? this.#list(asked.query, path) : this.store.get(resource, name);
+      case 'POST':
+        return this.#create(resource, written(body));
+      case 'PUT':
+        return this.store.update(resource, written(body));
+      case 'PATCH':
+        return this.store.update(resource, patched(this.store.get(resource, name ?? ''), type.split(';')[0] ?? '', JSON.parse(body)));
+      case 'DELETE':
+        return name === undefined ? this.#deleteAll(asked.query, resource) : this.#delete(resource, name, graceOf(asked.query));
+      default:
+        throw new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
+    }
+  }
+
+  /** A namespace that is not there has nothing in it, and nothing can be made in it. */
+  #elsewhere(method: string, namespace: string): object {
+    if (method === 'GET') return { kind: 'List', apiVersion: 'v1', metadata: { resourceVersion: String(this.store.version) }, items: [] };
+    throw notFound('namespaces', namespace);
+  }
+
+  #list(query: URLSearchParams, { resource }: ApiPath): object {
+    const limit = Number(query.get('limit') ?? 0);
+    const { items, version, next } = this.store.list(resource, query.get('labelSelector') ?? '', limit, query.get('continue') ?? undefined);
+    return { kind: 'List', apiVersion: 'v1', metadata: { resourceVersion: String(version), ...(next && { continue: next }) }, items };
+  }
+
+  #create(resource: string, object: KubeObject): object {
+    if (resource !== PODS) return this.store.create(resource, object);
+    const pod = this.pods.create(object);
+    this.creations.push(performance.now());
+    return pod;
+  }
+
+  #delete(resource: string, name: string, grace: number): object {
+    if (resource === PODS) return this.pods.delete(name, grace);
+    const object = this.store.get(resource, name);
+    this.store.remove(resource, name);
+    return object;
+  }
+
+  #deleteAll(query: URLSearchParams, resource: string): object {
+    const selector = query.get('labelSelector') ?? '';
+    const matching = this.store.all(resource).filter(({ metadata }) => matchesLabels(selector, metadata.labels ?? {}));
+    for (const { metadata } of matching) this.#delete(resource, metadata.name, graceOf(query));
+    return { kind: 'List', apiVersion: 'v1', metadata: {}, items: matching };
+  }
+
+  async #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    socket.on('error', () => {});
+    try {
+      const url = new URL(request.url ?? '/', 'http://simulated');
+      const path = parseApiPath(url.pathname);
+      if (path?.subresource !== 'exec' || path.name === undefined) throw new Refusal(404, 'NotFound', 'nothing to upgrade here');
+      const { name } = path;
+      const asked: Asked = { method: 'GET', path: url.pathname, kind: 'exec', query: url.searchParams };
+      this.#count(asked, path);
+      const fault = this.faults.of(asked);
+      if (fault?.kind === 'status') throw faultStatus(fault);
+      if (fault?.kind === 'delay') await pause(fault.milliseconds);
+      assertMayDo(this.#identify(request), { ...path, verb: 'get' }, path.namespace);
+      const executed = await this.pods.exec(name, url.searchParams.get('container') ?? '', url.searchParams.getAll('command'));
+      this.#exec.accept(request, socket, head, executed, fault, (code) => this.pods.afterExit(name, code));
+    } catch (error) {
+      const refusal = asRefusal(error);
+      const body = JSON.stringify(refusal.status());
+      socket.end(
+        `HTTP/1.1 ${refusal.code} Refused\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      );
+    }
+  }
+
+  #identify(request: IncomingMessage): Identity {
+    const token = (request.headers.authorization ?? '').replace(/^Bearer /, '');
+    const identity = this.identities.get(token);
+    if (!identity) throw new Refusal(401, 'Unauthorized', 'Unauthorized');
+    return identity;
+  }
+
+  #count({ method, kind }: Asked, { resource }: ApiPath): void {
+    const key = `${kind === 'call' ? method : kind.toUpperCase()} ${resource}`;
+    this.requests.set(key, (this.requests.get(key) ?? 0) + 1);
+  }
+}
+
+function verbOf({ method, kind }: Asked, { name }: ApiPath): string {
+  switch (method) {
+    case 'GET':
+      return kind === 'watch' ? 'watch' : name === undefined ? 'list' : 'get';
+    case 'POST':
+      return 'create';
+    case 'PUT':
+      return 'update';
+    case 'PATCH':
+      return 'patch';
+    default:
+      return name === undefined ? 'deletecollection' : 'delete';
+  }
+}
+
+function review(identity: Identity, body: string): object {
+  const { spec, ...rest } = reviewSchema.parse(JSON.parse(body));
+  const { group, resource, subresource, verb } = spec.resourceAttributes;
+  return { ...rest, spec, status: { allowed: mayDo(identity, { group, resource, subresource, verb }) } };
+}
+
+function written(body: string): KubeObject {
+  const parsed = objectSchema.safeParse(JSON.parse(body));
+  if (!parsed.success) throw new Refusal(400, 'BadRequest', parsed.error.message);
+  return parsed.data;
+}
+
+function graceOf(query: URLSearchParams): number {
+  return Number(query.get('gracePeriodSeconds') ?? 30);
+}
+
+/** What goes wrong before anything is done. */
+async function before(fault: Fault, response: ServerResponse): Promise<void> {
+  if (fault.kind === 'delay') await pause(fault.milliseconds);
+  if (fault.kind === 'status' && fault.afterwards !== true) throw faultStatus(fault);
+  if (fault.kind === 'drop' && fault.afterwards !== true && fault.after === undefined) {
+    response.destroy();
+    throw new Refusal(0, 'Dropped', 'dropped');
+  }
+}
+
+function after(fault: Fault, response: ServerResponse): void {
+  if (fault.kind === 'status') throw faultStatus(fault);
+  if (fault.kind === 'drop') {
+    response.destroy();
+    throw new Refusal(0, 'Dropped', 'dropped');
+  }
+}
+
+function faultStatus({ code, retryAfterSeconds }: Extract<Fault, { kind: 'status' }>): Refusal {
+  const text =
+    code === 429 ? 'Too many requests, please try again later.' : 'an error on the server has prevented the request from succeeding';
+  return new Refusal(code, code === 429 ? 'TooManyRequests' : 'InternalError', text, retryAfterSeconds);
+}
+
+function asRefusal(error: unknown): Refusal {
+  return error instanceof Refusal ? error : new Refusal(500, 'InternalError', error instanceof Error ? error.message : String(error));
+}
+
+function refuse(response: ServerResponse, error: unknown): void {
+  const refusal = asRefusal(error);
+  if (refusal.retryAfterSeconds !== undefined) response.setHeader('retry-after', String(refusal.retryAfterSeconds));
+  send(response, refusal.code, refusal.status());
+}
+
+function send(response: ServerResponse, code: number, body: object): void {
+  response.writeHead(code, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}

@@ -1,0 +1,226 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+import { BubblewrapRuntime } from '../../../src/adapters/sandbox/bubblewrap/bubblewrap-runtime.ts';
+import { systemArguments } from '../../../src/adapters/sandbox/bubblewrap/command-line.ts';
+import { kernelCgroupFiles } from '../../../src/adapters/sandbox/local/cgroup-files.ts';
+import { coverDescriptors, type DescriptorCover } from '../../../src/adapters/sandbox/local/inherited-descriptors.ts';
+import type { OpenRuntime } from '../../../src/adapters/sandbox/local/local-runtime.ts';
+import { OwnerCgroups } from '../../../src/adapters/sandbox/local/owner-cgroups.ts';
+import { etcDirectory, filterFile, openOwnerDirectory, ownerDirectory } from '../../../src/adapters/sandbox/local/owner-record.ts';
+import type { SandboxCgroup } from '../../../src/adapters/sandbox/local/sandbox-cgroup.ts';
+import type { SandboxedProgram } from '../../../src/adapters/sandbox/local/sandboxed-program.ts';
+import { systemView } from '../../../src/adapters/sandbox/local/system-view.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
+import { type OwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
+import type { Mount, SandboxTemplate, Zygote } from '../../../src/pool/template.ts';
+
+/** What a node can run: host paths in place of layers. */
+export interface SimulatedImage {
+  readonly mounts: readonly Mount[];
+  /** What programs are forked from, for tests that need many. */
+  readonly zygote?: Zygote;
+}
+
+/** A command that runs in a container. */
+export interface Executed {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  /** Its exit code, once all of its output can be read; undefined when it was its container that ended. */
+  readonly ended: Promise<number | undefined>;
+}
+
+/** What the cluster's controllers need of a node. */
+export type PodNode = Pick<SimulatedNode, 'start' | 'run' | 'runHelper' | 'memoryKills' | 'kill' | 'remove'>;
+
+export type ContainerTemplate = Pick<SandboxTemplate, 'environment' | 'limits' | 'network'>;
+
+/** The runtime's own bound, far above what a test starts: a pod has none. */
+const NO_BOUND = 4096;
+
+interface Pod {
+  readonly id: SandboxId;
+  readonly directory: string;
+  readonly programs: Set<SandboxedProgram>;
+  readonly helpers: Set<() => void>;
+  /** Programs that are being started. */
+  readonly starts: Set<Promise<unknown>>;
+  cgroup: SandboxCgroup | undefined;
+  isEnding: boolean;
+}
+
+/**
+ * A node of the simulated cluster: what is executed in the program's container is a bubblewrap sandbox with the container's limits, made
+ * by the same runtime as local sandboxes; what is executed in the inbox's is one that may write the pod's volume. A container that only
+ * waits has no process.
+ */
+export class SimulatedNode implements AsyncDisposable {
+  readonly #stateDir: string;
+  readonly #owner: OwnerId;
+  readonly #runtime: OpenRuntime;
+  readonly #cgroups: OwnerCgroups | undefined;
+  readonly #covered: DescriptorCover;
+  readonly #system: readonly string[];
+  readonly #pods = new Map<string, Pod>();
+  #count = 0;
+
+  private constructor(
+    stateDir: string,
+    owner: OwnerId,
+    runtime: OpenRuntime,
+    cgroups: OwnerCgroups | undefined,
+    covered: DescriptorCover,
+    system: readonly string[],
+  ) {
+    this.#stateDir = stateDir;
+    this.#owner = owner;
+    this.#runtime = runtime;
+    this.#cgroups = cgroups;
+    this.#covered = covered;
+    this.#system = system;
+  }
+
+  static async open(stateDir: string, owner: OwnerId): Promise<SimulatedNode> {
+    const runtime = new BubblewrapRuntime({ clock: systemClock });
+    const layout = await runtime.cgroupLayout();
+    const cgroups = layout && new OwnerCgroups(layout, owner, kernelCgroupFiles, systemClock);
+    await openOwnerDirectory(stateDir, owner, cgroups?.directories ?? []);
+    await cgroups?.open();
+    const covered = await coverDescriptors();
+    const directory = ownerDirectory(stateDir, owner);
+    const ground = { directory, etc: etcDirectory(stateDir, owner), filter: filterFile(stateDir, owner), cgroups, covered };
+    return new SimulatedNode(stateDir, owner, await runtime.open(ground), cgroups, covered, systemArguments(await systemView()));
+  }
+
+  /** Where the control groups of pods are, beneath each of these. */
+  get cgroupDirectories(): readonly string[] {
+    return this.#cgroups?.directories ?? [];
+  }
+
+  /** The control group of a pod's program, and its directory, are called so. */
+  idOf(pod: string): SandboxId | undefined {
+    return this.#pods.get(pod)?.id;
+  }
+
+  async start(name: string): Promise<void> {
+    const id = parseSandboxId(`p${(this.#count += 1)}`);
+    const directory = path.join(ownerDirectory(this.#stateDir, this.#owner), id);
+    this.#pods.set(name, {
+      id,
+      directory,
+      programs: new Set(),
+      helpers: new Set(),
+      starts: new Set(),
+      cgroup: undefined,
+      isEnding: false,
+    });
+    await mkdir(path.join(directory, 'inbox'), { recursive: true });
+  }
+
+  async run(name: string, command: readonly string[], image: SimulatedImage, container: ContainerTemplate): Promise<Executed> {
+    const pod = this.#podOf(name);
+    const start = this.#launch(pod, command, image, container);
+    pod.starts.add(start);
+    try {
+      const program = await start;
+      return { stdin: program.stdin, stdout: program.stdout, stderr: program.stderr, ended: this.#ended(program) };
+    } finally {
+      pod.starts.delete(start);
+    }
+  }
+
+  async #launch(pod: Pod, command: readonly string[], image: SimulatedImage, container: ContainerTemplate): Promise<SandboxedProgram> {
+    const { directory, id } = pod;
+    const rest = { name: 'pod', command, mounts: image.mounts, demands: [] };
+    const template = {
+      ...container,
+      limits: { ...container.limits, processes: NO_BOUND },
+      ...rest,
+      ...(image.zygote && { zygote: image.zygote }),
+    };
+    const isMade = this.#runtime.makesCgroup?.(template) === true;
+    pod.cgroup = isMade ? this.#cgroups?.at(id) : (pod.cgroup ?? (await this.#cgroups?.create(id, template.limits)));
+    const site = { id, directory, inbox: path.join(directory, 'inbox'), cgroup: pod.cgroup };
+    const { program } = await this.#runtime.start(site, template, new AbortController().signal);
+    pod.programs.add(program);
+    if (pod.isEnding) program.kill();
+    return program;
+  }
+
+  /** In the container that may write the inbox. */
+  runHelper(name: string, command: readonly string[]): Executed {
+    const pod = this.#podOf(name);
+    const walls = [
+      '--unshare-all',
+      '--die-with-parent',
+      '--uid',
+      '1000',
+      '--gid',
+      '1000',
+      '--clearenv',
+      '--setenv',
+      'PATH',
+      '/usr/bin:/bin',
+    ];
+    const files = [...this.#system, '--dev', '/dev', '--proc', '/proc', '--bind', path.join(pod.directory, 'inbox'), '/muster/inbox'];
+    const child = spawn('bwrap', [...walls, ...files, ...command], { stdio: 'pipe' });
+    const kill = (): void => void child.kill('SIGKILL');
+    pod.helpers.add(kill);
+    child.stdin.on('error', () => {});
+    const ended = once(child, 'close').then(() => {
+      pod.helpers.delete(kill);
+      return child.exitCode ?? undefined;
+    });
+    return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, ended };
+  }
+
+  async memoryKills(name: string): Promise<number> {
+    return (await this.#pods.get(name)?.cgroup?.memoryKills()) ?? 0;
+  }
+
+  /** Ends all that runs in the pod, at once. */
+  kill(name: string): void {
+    const pod = this.#pods.get(name);
+    for (const program of pod?.programs ?? []) program.kill();
+    for (const end of pod?.helpers ?? []) end();
+  }
+
+  /** Resolves when nothing is left of it. */
+  async remove(name: string): Promise<void> {
+    const pod = this.#pods.get(name);
+    if (!pod) return;
+    pod.isEnding = true;
+    await Promise.allSettled(pod.starts);
+    this.kill(name);
+    await Promise.all([...pod.programs].map((program) => program.ended));
+    if (!pod.cgroup) await Promise.all([...pod.programs].map((program) => program.gone()));
+    await pod.cgroup?.remove(systemClock);
+    await rm(pod.directory, { recursive: true, force: true, maxRetries: 5 });
+    this.#pods.delete(name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#pods.keys()].map((name) => this.remove(name)));
+    await this.#runtime[Symbol.asyncDispose]();
+    await this.#cgroups?.close();
+    await this.#covered.close();
+    await rm(ownerDirectory(this.#stateDir, this.#owner), { recursive: true, force: true });
+  }
+
+  async #ended(program: SandboxedProgram): Promise<number | undefined> {
+    const end = await program.ended;
+    program.stdout.drain();
+    program.stderr.drain();
+    await Promise.all([program.stdout.complete, program.stderr.complete]);
+    return end.kind === 'exited' ? end.code : undefined;
+  }
+
+  #podOf(name: string): Pod {
+    const pod = this.#pods.get(name);
+    if (!pod || pod.isEnding) throw new Error(`no pod ${name} runs here`);
+    return pod;
+  }
+}

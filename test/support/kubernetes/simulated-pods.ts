@@ -1,0 +1,239 @@
+import { z } from 'zod';
+import { Refusal, type KubeObject } from './api-objects.ts';
+import type { ObjectStore } from './object-store.ts';
+import type { ContainerTemplate, Executed, PodNode, SimulatedImage } from './simulated-node.ts';
+
+export const PODS = 'pods';
+
+const quantity = z.union([z.string(), z.number()]).transform((text) => bytesOf(String(text)));
+const podSchema = z.looseObject({
+  metadata: z.looseObject({ name: z.string(), labels: z.record(z.string(), z.string()).default({}) }),
+  spec: z.looseObject({
+    activeDeadlineSeconds: z.number().optional(),
+    nodeSelector: z.record(z.string(), z.string()).default({}),
+    containers: z
+      .array(
+        z.looseObject({
+          name: z.string(),
+          image: z.string(),
+          env: z.array(z.object({ name: z.string(), value: z.string().default('') })).default([]),
+          resources: z
+            .looseObject({
+              limits: z.object({ memory: quantity.optional(), cpu: quantity.optional() }).prefault({}),
+              requests: z.object({ memory: quantity.optional(), cpu: quantity.optional() }).prefault({}),
+            })
+            .prefault({}),
+        }),
+      )
+      .min(1),
+    volumes: z.array(z.looseObject({ name: z.string(), emptyDir: z.object({ sizeLimit: quantity.optional() }).optional() })).default([]),
+  }),
+  status: z.looseObject({ phase: z.string().default('Pending') }).prefault({}),
+});
+type Pod = z.infer<typeof podSchema>;
+
+/** What the cluster has room for. */
+export interface Capacity {
+  readonly pods: number;
+  readonly memoryBytes: number;
+}
+
+/** How a pod is ended by others than its owner, as their objects look then. */
+export type Disaster = 'evicted' | 'preempted' | 'node-lost' | 'container-killed' | 'deleted';
+
+/** Scheduler, kubelet and garbage collection of a cluster with one node. */
+export class SimulatedPods {
+  readonly #store: ObjectStore;
+  readonly #node: PodNode | undefined;
+  readonly #images: ReadonlyMap<string, SimulatedImage>;
+  readonly #removals = new Map<string, Promise<void>>();
+  readonly #scheduled = new Set<string>();
+  /** Pods on a node that nobody hears of any more. */
+  readonly #lost = new Set<string>();
+  capacity: Capacity = { pods: 100_000, memoryBytes: 1e15 };
+
+  /** @param node undefined: pods have no processes, and nothing can be executed in them. */
+  constructor(store: ObjectStore, node: PodNode | undefined, images: ReadonlyMap<string, SimulatedImage>) {
+    this.#store = store;
+    this.#node = node;
+    this.#images = images;
+  }
+
+  /** @throws Refusal (422) for what is no pod. */
+  create(written: KubeObject): KubeObject {
+    const parsed = podSchema.safeParse(written);
+    if (!parsed.success) throw new Refusal(422, 'Invalid', `Pod "${written.metadata.name}" is invalid: ${parsed.error.message}`);
+    const created = this.#store.create(PODS, { ...written, status: { phase: 'Pending', qosClass: 'Burstable' } });
+    setImmediate(() => this.#schedule(created.metadata.name));
+    return created;
+  }
+
+  /** As the API does: with a grace its node has to say that it is gone, without one its record is taken away. */
+  delete(name: string, graceSeconds: number): KubeObject {
+    const pod = this.#store.get(PODS, name);
+    const isOnNode = this.#scheduled.has(name);
+    if (graceSeconds > 0 && isOnNode && pod.metadata.deletionTimestamp === undefined) {
+      this.#store.change(PODS, name, (object) => ({
+        ...object,
+        metadata: { ...object.metadata, deletionTimestamp: new Date().toISOString(), deletionGracePeriodSeconds: graceSeconds },
+      }));
+    }
+    if (graceSeconds === 0 || !isOnNode) this.#store.remove(PODS, name);
+    // A node that is lost hears nothing of it until it is back, and finds that the record is gone.
+    if (graceSeconds === 0) this.#lost.delete(name);
+    if (isOnNode && !this.#lost.has(name)) this.#removal(name);
+    return pod;
+  }
+
+  /** Nothing happens to a pod that is gone. */
+  strike(name: string, disaster: Disaster): void {
+    if (!this.#store.find(PODS, name)) return;
+    switch (disaster) {
+      case 'evicted':
+        this.#node?.kill(name);
+        return this.#end(name, { phase: 'Failed', reason: 'Evicted', message: 'The node was low on resource: memory.' });
+      case 'preempted':
+        this.#disrupt(name, 'PreemptionByScheduler', 'default-scheduler: preempting to accommodate a higher priority pod');
+        return void this.delete(name, 1);
+      case 'node-lost':
+        this.#lost.add(name);
+        return this.#disrupt(name, 'DeletionByTaintManager', 'Taint manager: deleting due to NoExecute taint');
+      case 'container-killed':
+        this.#node?.kill(name);
+        return this.#containerEnded(name, 'Error', 137);
+      case 'deleted':
+        return void this.delete(name, 1);
+    }
+  }
+
+  /** Runs a command in a container. @throws Refusal (400, 404) */
+  async exec(name: string, container: string, command: readonly string[]): Promise<Executed> {
+    const pod = podSchema.parse(this.#store.get(PODS, name));
+    const found = pod.spec.containers.find((each) => each.name === container);
+    if (!found) throw new Refusal(400, 'BadRequest', `container ${container} is not valid for pod ${name}`);
+    if (pod.status.phase !== 'Running') throw new Refusal(400, 'BadRequest', `cannot exec into a container in a ${pod.status.phase} pod`);
+    const image = this.#images.get(found.image);
+    if (!this.#node || !image) throw new Refusal(500, 'InternalError', 'error dialing backend: this cluster runs nothing');
+    if (container === 'inbox') return this.#node.runHelper(name, command);
+    return await this.#node.run(name, command, image, containerOf(pod, found));
+  }
+
+  /** The node notices what ended a container. */
+  async afterExit(name: string, code: number | undefined): Promise<void> {
+    if (code !== 137 || (await this.#node?.memoryKills(name)) === 0) return;
+    this.#containerEnded(name, 'OOMKilled', 137);
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#removals.values());
+  }
+
+  #schedule(name: string): void {
+    const object = this.#store.find(PODS, name);
+    if (!object || object.metadata.deletionTimestamp !== undefined || this.#scheduled.has(name)) return;
+    const pod = podSchema.parse(object);
+    const reason = this.#noRoom(pod);
+    if (reason !== undefined) {
+      const condition = {
+        type: 'PodScheduled',
+        status: 'False',
+        reason: 'Unschedulable',
+        message: `0/1 nodes are available: 1 ${reason}.`,
+      };
+      return this.#status(name, { phase: 'Pending', conditions: [condition] });
+    }
+    this.#scheduled.add(name);
+    const missing = pod.spec.containers.find(({ image }) => !this.#images.has(image));
+    if (missing) return this.#backOff(name, missing.name, missing.image);
+    void this.#start(name, pod);
+  }
+
+  #noRoom(pod: Pod): string | undefined {
+    if (Object.keys(pod.spec.nodeSelector).length > 0) return `node(s) didn't match Pod's node affinity/selector`;
+    if (this.#scheduled.size >= this.capacity.pods) return 'Too many pods';
+    const requested = pod.spec.containers.reduce(
+      (sum, { resources }) => sum + (resources.requests.memory ?? resources.limits.memory ?? 0),
+      0,
+    );
+    return requested > this.capacity.memoryBytes ? 'Insufficient memory' : undefined;
+  }
+
+  async #start(name: string, pod: Pod): Promise<void> {
+    await this.#node?.start(name);
+    if (!this.#store.find(PODS, name)) return this.#removal(name);
+    const running = { ready: true, started: true, restartCount: 0, state: { running: { startedAt: new Date().toISOString() } } };
+    this.#status(name, {
+      phase: 'Running',
+      conditions: [
+        { type: 'PodScheduled', status: 'True' },
+        { type: 'Ready', status: 'True' },
+      ],
+      containerStatuses: pod.spec.containers.map((container) => ({ ...running, name: container.name, image: container.image })),
+    });
+  }
+
+  #backOff(name: string, container: string, image: string): void {
+    const waiting = (reason: string, message: string): object => ({
+      phase: 'Pending',
+      containerStatuses: [{ name: container, ready: false, image, state: { waiting: { reason, message } } }],
+    });
+    this.#status(name, waiting('ErrImagePull', `failed to pull and unpack image "${image}": not found`));
+    setImmediate(() => this.#status(name, waiting('ImagePullBackOff', `Back-off pulling image "${image}": not found`)));
+  }
+
+  #removal(name: string): void {
+    if (this.#removals.has(name)) return;
+    const removal = (async () => {
+      await this.#node?.remove(name);
+      this.#scheduled.delete(name);
+      this.#store.remove(PODS, name);
+      this.#removals.delete(name);
+      // Whoever waits for room may have it now.
+      for (const { metadata } of this.#store.all(PODS)) if (!this.#scheduled.has(metadata.name)) this.#schedule(metadata.name);
+    })();
+    this.#removals.set(name, removal);
+  }
+
+  #end(name: string, status: object): void {
+    this.#store.change(PODS, name, (object) => ({ ...object, status }));
+  }
+
+  #containerEnded(name: string, reason: string, exitCode: number): void {
+    const terminated = { name: 'program', ready: false, state: { terminated: { reason, exitCode } } };
+    this.#status(name, { phase: 'Running', containerStatuses: [terminated] });
+  }
+
+  #disrupt(name: string, reason: string, message: string): void {
+    const condition = { type: 'DisruptionTarget', status: 'True', reason, message };
+    this.#store.change(PODS, name, (object) => ({
+      ...object,
+      metadata: { ...object.metadata, deletionTimestamp: new Date().toISOString() },
+      status: { ...statusOf(object), conditions: [condition] },
+    }));
+  }
+
+  #status(name: string, status: object): void {
+    this.#store.change(PODS, name, (object) => ({ ...object, status: { ...statusOf(object), ...status } }));
+  }
+}
+
+function statusOf(object: KubeObject): object {
+  return podSchema.parse(object).status;
+}
+
+function containerOf({ spec, metadata }: Pod, { env, resources }: Pod['spec']['containers'][number]): ContainerTemplate {
+  const diskBytes = spec.volumes.reduce((sum, { emptyDir }) => sum + (emptyDir?.sizeLimit ?? 0), 0);
+  const { memory = 2 ** 40, cpu = 64 } = resources.limits;
+  return {
+    environment: Object.fromEntries(env.map(({ name, value }) => [name, value])),
+    limits: { memoryBytes: memory, cpus: cpu, processes: 0, diskBytes, lifetimeSeconds: spec.activeDeadlineSeconds ?? 86_400 },
+    network: metadata.labels['muster.dev/network'] === 'cluster' ? 'host' : 'none',
+  };
+}
+
+const UNITS: Readonly<Record<string, number>> = { '': 1, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 };
+
+function bytesOf(text: string): number {
+  const [, number = '', unit = ''] = /^([0-9.]+)(\w*)$/.exec(text) ?? [];
+  return Number(number) * (UNITS[unit] ?? Number.NaN);
+}
