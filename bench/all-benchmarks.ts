@@ -1,6 +1,8 @@
 import { aggregationThroughput } from './aggregation-throughput.ts';
 import type { Benchmark } from './benchmark.ts';
+import { bulkyPods } from './bulky-pods.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
+import { checkpointStore } from './checkpoint-store.ts';
 import { durableEpisodes } from './durable-episodes.ts';
 import { episodeCost } from './episode-cost.ts';
 import { episodesSaved } from './episodes-saved.ts';
@@ -13,6 +15,7 @@ import { noopEpisodes } from './noop-episodes.ts';
 import { idleSandboxes } from './idle-sandboxes.ts';
 import { imageEpisodes } from './image-episodes.ts';
 import { playedTogether } from './played-together.ts';
+import { serviceLoad } from './service-load.ts';
 import { sharedPolicy } from './shared-policy.ts';
 import { systemCalls } from './system-calls.ts';
 import { warmPool } from './warm-pool.ts';
@@ -24,15 +27,18 @@ export const BENCHMARKS: readonly Benchmark[] = [
   imageEpisodes,
   idleSandboxes,
   durableEpisodes,
+  serviceLoad,
   warmPool,
   forkedPool,
   forkedCrowd,
   freshSandboxes,
   forkedEpisodes,
   sharedPolicy,
+  checkpointStore,
   episodeCost,
   aggregationThroughput,
   episodesSaved,
   systemCalls,
   idlePods,
+  bulkyPods,
 ];

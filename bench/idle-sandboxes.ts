@@ -8,6 +8,7 @@ const EPISODES = 20_000;
 const QUICK_EPISODES = 1_500;
 const ROUNDS = 3;
 const MOST_IDLE = 0.15;
+const SAMPLE_MILLISECONDS = 5;
 const FORMS: readonly PlayDeclaration[] = [{ mode: 'single' }, { mode: 'lockstep', width: 8, block: 32 }];
 /** From 10 to 1,000 steps. */
 const VARIED: Workload = { environment: 'varied:make', files: 'bench/environments', bounds: [0, 1_000] };
@@ -38,14 +39,29 @@ export const idleSandboxes: Benchmark = {
       tables: [{ title: `Lengths from 10 to 1,000 steps, ${SANDBOXES} sandboxes`, columns: ['', 'episodes', '% idle'], rows }],
       checks,
       notes: [
-        'Idle is whatever of the time from being leased to being given back a sandbox did not play: loading the policy, waiting for work, and the tail, when others still play. Episodes that were not needed in the end count as played.',
+        `Idle is a sandbox that owes no outcome, as Muster's thread sees it every ${SAMPLE_MILLISECONDS} ms from the request to the last outcome: while it loads the policy, waits for work, and in the tail, when others still play. One that has work and waits for a processor is not idle: there are fewer processors than sandboxes.`,
       ],
     };
   },
 };
 
 async function idleShare(sandboxes: RealSandboxes, workload: Workload, episodes: number): Promise<number> {
-  const { run, partial } = await sandboxes.evaluate(await sandboxes.request(workload, episodes));
-  if (partial || run.episodeSeconds === null) throw new Error('the evaluation was partial');
-  return 1 - (run.episodeSeconds.mean * run.outcomes) / run.sandboxSeconds;
+  const request = await sandboxes.request(workload, episodes);
+  let samples: { readonly at: number; readonly idle: number }[] = [];
+  let end = 0;
+  const look = (): void => {
+    const open = sandboxes.sessions.filter(({ isClosed }) => !isClosed);
+    const idle = open.filter(({ outstandingRanges }) => outstandingRanges === 0).length;
+    samples.push({ at: performance.now(), idle: idle / open.length });
+  };
+  const watch = setInterval(look, SAMPLE_MILLISECONDS);
+  try {
+    const { partial } = await sandboxes.evaluate(request, { onProgress: () => (end = performance.now()) });
+    if (partial) throw new Error('the evaluation was partial');
+  } finally {
+    clearInterval(watch);
+  }
+  samples = samples.filter(({ at }) => at <= end);
+  if (samples.length === 0) throw new Error('the evaluation was over before anybody looked');
+  return samples.reduce((sum, { idle }) => sum + idle, 0) / samples.length;
 }

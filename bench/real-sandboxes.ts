@@ -48,6 +48,8 @@ export class RealSandboxes implements AsyncDisposable {
   readonly directory: string;
   readonly owner: OwnerId;
   readonly pool: Pool<RunnerSession>;
+  /** With the runners of all sandboxes that were made. */
+  readonly sessions: readonly RunnerSession[];
   readonly #provider: SandboxProvider;
   readonly #store: CheckpointStore;
   readonly #context: EvaluateContext;
@@ -55,11 +57,17 @@ export class RealSandboxes implements AsyncDisposable {
   private constructor(
     count: number,
     context: EvaluateContext,
-    parts: { readonly provider: SandboxProvider; readonly store: CheckpointStore; readonly directory: string },
+    parts: {
+      readonly provider: SandboxProvider;
+      readonly store: CheckpointStore;
+      readonly directory: string;
+      readonly sessions: readonly RunnerSession[];
+    },
   ) {
     this.count = count;
     this.pool = context.pool;
     this.#context = context;
+    this.sessions = parts.sessions;
     this.#provider = parts.provider;
     this.#store = parts.store;
     this.directory = parts.directory;
@@ -80,12 +88,17 @@ export class RealSandboxes implements AsyncDisposable {
     const provider = createBubblewrapProvider({ stateDir: directory, owner, clock: systemClock });
     const store = await CheckpointStore.open({ directory: join(directory, 'store'), limits: settings.checkpoints, clock: systemClock });
     let made = 0;
+    const sessions: RunnerSession[] = [];
     const pool = createPool({
       provider,
       template: await pythonTemplate('local', { ...local, start: start ?? local.start }, PROJECT_DIRECTORY, new AbortController().signal),
       config: { ...settings.pool, min: count, max: count, episodesPerSandbox: 1e9, leaseSeconds: 3600 },
       clock: systemClock,
-      warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, systemClock, abandoned),
+      warmUp: async (sandbox, abandoned) => {
+        const session = await RunnerSession.open(sandbox, systemClock, abandoned);
+        sessions.push(session);
+        return session;
+      },
       newSandboxId: () => parseSandboxId(`s${(made += 1)}`),
     });
     const context: EvaluateContext = {
@@ -98,7 +111,7 @@ export class RealSandboxes implements AsyncDisposable {
       config: { ...settings.evaluation, renewMilliseconds: 600_000 },
     };
     await pool.started();
-    return new RealSandboxes(count, context, { provider, store, directory });
+    return new RealSandboxes(count, context, { provider, store, directory, sessions });
   }
 
   /** Sandboxes that all are ready. */

@@ -35,6 +35,9 @@ export async function vectorEnvironments({ kind, environments, processes, second
 
 /** @param script of bench/peers, which prints its rates as JSON. */
 export async function peerRates(python: string, script: string, args: readonly string[]): Promise<Rates> {
-  const { stdout } = await run(python, [join(PROJECT_DIRECTORY, 'bench/peers', script), ...args], { timeout: 300_000 });
+  // As sandboxes are started: with nothing inherited that would have NumPy compute in another way.
+  const { PATH = '', HOME = '/' } = process.env;
+  const options = { timeout: 300_000, env: { PATH, HOME } };
+  const { stdout } = await run(python, [join(PROJECT_DIRECTORY, 'bench/peers', script), ...args], options);
   return ratesSchema.parse(JSON.parse(stdout));
 }

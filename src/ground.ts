@@ -3,6 +3,7 @@ import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import { openCheckpoints } from './checkpoint-access.ts';
 import type { Config } from './config/config.ts';
 import { contentToShare, type Played } from './content-to-share.ts';
+import { FiguresThread } from './figures-thread.ts';
 import { systemClock } from './kernel/clock.ts';
 import { InfrastructureError } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
@@ -32,6 +33,7 @@ export class Ground implements AsyncDisposable {
   readonly checkpoints: CheckpointStore;
   readonly pools: Pools;
   readonly #distributor = new Distributor();
+  readonly #figures = new FiguresThread(systemClock);
   readonly #closing = new AbortController();
   readonly #logger: Logger;
   #config: Config;
@@ -117,6 +119,7 @@ export class Ground implements AsyncDisposable {
       maxSandboxes: this.pools.sizeOf(template).max,
       costPerSandboxHour: settings.costPerSandboxHour,
       distributor: this.#distributor,
+      workOut: this.#figures.workOut,
       clock: systemClock,
       log: this.log,
       config: { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 },
@@ -126,5 +129,6 @@ export class Ground implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
     await this.pools[Symbol.asyncDispose]();
+    await this.#figures[Symbol.asyncDispose]();
   }
 }

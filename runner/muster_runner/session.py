@@ -150,7 +150,9 @@ def outcome_frame(range_id: int, index: int, outcome: Outcome, seconds: float, l
                 "length": outcome.length,
                 "metrics": outcome.metrics,
             }
-            forward = outcome.forward if forward is None else forward
+            if outcome.forward is not None:
+                # An estimate: the steps that it was taken from may have been slower than the others.
+                forward = min(outcome.forward, seconds)
         case Failed():
             frame = {"type": "failed", **episode, "cause": outcome.cause, "detail": outcome.detail}
     frame["seconds"] = round(seconds, 6)

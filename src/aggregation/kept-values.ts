@@ -2,11 +2,29 @@
 const MOST_KEPT = 1_000_000;
 const FIRST_CAPACITY = 1024;
 
+/** Values in index order, each with the position of its task. Another thread may be given them. */
+export interface TaskedValues {
+  readonly values: Float64Array<ArrayBuffer>;
+  readonly tasks: Uint16Array<ArrayBuffer>;
+}
+
 /** Values in index order, 8 bytes each, with the positions of their tasks, for figures that moments cannot give. */
 export class KeptValues {
   #values = new Float64Array(FIRST_CAPACITY);
   #tasks = new Uint16Array(FIRST_CAPACITY);
   #count = 0;
+
+  /** Over the arrays themselves. */
+  static of({ values, tasks }: TaskedValues): KeptValues {
+    const kept = new KeptValues();
+    [kept.#values, kept.#tasks, kept.#count] = [values, tasks, values.length];
+    return kept;
+  }
+
+  /** A copy of what is kept. */
+  copy(): TaskedValues {
+    return { values: this.#values.slice(0, this.#count), tasks: this.#tasks.slice(0, this.#count) };
+  }
 
   /** @param task position, at most 65,535. */
   add(value: number, task: number): void {

@@ -1,6 +1,7 @@
 import type { Outcome } from '../kernel/outcome.ts';
 import type { Allocation } from './allocation.ts';
 import type { Bounds } from './bounds.ts';
+import { distributionFigures, type WorkOut } from './distribution-figures.ts';
 import { halfWidthOf } from './intervals.ts';
 import { assertTask, type FoldStep, type OfferedEpisode } from './offered-episode.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
@@ -124,7 +125,12 @@ export class PrefixFold {
 
   /** Of the prefix so far; final once the fold has ended. Sorts and resamples the kept values: up to a second or two. */
   official(): OfficialStatistics {
-    return this.#tally.official(this.#ended ?? null);
+    return this.#tally.official(this.#ended ?? null, distributionFigures(this.#tally.question()));
+  }
+
+  /** The same with what takes long worked out elsewhere. Once the fold has ended: what is folded meanwhile would be in one half of it. */
+  async officialBy(workOut: WorkOut): Promise<OfficialStatistics> {
+    return this.#tally.official(this.#ended ?? null, await workOut(this.#tally.question()));
   }
 
   #advance(): void {

@@ -1,17 +1,11 @@
-import { quantileSorted } from 'simple-statistics';
-import { bcaInterval, MOST_BCA_VALUES } from './bca.ts';
-import { histogram } from './histogram.ts';
-import { interquartileMean } from './interquartile-mean.ts';
+import { MOST_BCA_VALUES } from './bca.ts';
+import type { DistributionQuestion } from './distribution-figures.ts';
 import { KeptValues } from './kept-values.ts';
-import type { OfficialStatistics, Quantiles } from './statistics.ts';
-import { StratifiedReturns } from './stratified-returns.ts';
 
 /** With fewer episodes to a task, resampling within tasks understates the standard error by more than a tenth: the factor is √(1 − 1/n). */
 const FEW_PER_TASK = 5;
 
-type DistributionFigures = Pick<OfficialStatistics, 'bca' | 'iqm' | 'quantiles' | 'histogram'>;
-
-/** The resolved returns themselves, as far as they are kept, and the figures that need them. */
+/** The resolved returns themselves, as far as they are kept, for the figures that need them. */
 export class ReturnDistribution {
   readonly #values = new KeptValues();
   readonly #tasks = new Set<number>();
@@ -25,24 +19,16 @@ export class ReturnDistribution {
   }
 
   /**
-   * Sorts and resamples: takes some 50 milliseconds, and half a second for a million returns.
+   * What its figures are to be made of, as things stand now.
    *
    * @param withBca whether there may be an interval that presumes a fixed number of episodes, all of them resolved.
    * @param weights of the tasks, where these have not come up in proportion to them; undefined where they have.
    */
-  figures(confidence: number, withBca: boolean, weights?: readonly number[]): DistributionFigures {
-    const sorted = this.#values.sorted();
-    const stratified = weights && this.#stratified(weights);
-    const iqm = stratified ? stratified.interquartileMean(confidence) : interquartileMean(this.#values.byTask(), confidence);
-    return {
-      bca: (withBca ? bcaInterval(sorted, confidence) : undefined) ?? null,
-      iqm: iqm === undefined ? null : { ...iqm, interval: iqm.interval ?? null },
-      quantiles: quantilesOf(sorted.length, (share) => stratified?.quantile(share) ?? quantileSorted(sorted, share)),
-      histogram: histogram(sorted) ?? null,
-    };
+  question(confidence: number, withBca: boolean, weights?: readonly number[]): DistributionQuestion {
+    return { ...this.#values.copy(), confidence, withBca, weights };
   }
 
-  /** @param withBca as above. */
+  /** @param withBca as in `question`. */
   warnings(withBca: boolean): string[] {
     const warnings: string[] = [];
     if (this.#values.count < this.#count)
@@ -56,14 +42,4 @@ export class ReturnDistribution {
       );
     return warnings;
   }
-
-  #stratified(weights: readonly number[]): StratifiedReturns {
-    const strata = this.#values.byPosition().map((values, task) => ({ weight: weights[task] ?? 0, values }));
-    return new StratifiedReturns(strata.filter(({ values }) => values.length > 0));
-  }
-}
-
-function quantilesOf(count: number, at: (share: number) => number): Quantiles | null {
-  if (count === 0) return null;
-  return { of: count, p05: at(0.05), p25: at(0.25), p50: at(0.5), p75: at(0.75), p95: at(0.95) };
 }

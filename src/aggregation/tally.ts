@@ -3,6 +3,7 @@ import type { Allocation } from './allocation.ts';
 import type { Bounds } from './bounds.ts';
 import { certainty } from './certainty.ts';
 import { Course } from './course.ts';
+import type { DistributionFigures, DistributionQuestion } from './distribution-figures.ts';
 import { FailureCounts } from './failure-counts.ts';
 import { figureOf } from './figure.ts';
 import { MetricResults } from './metric-results.ts';
@@ -81,7 +82,13 @@ export class Tally {
     this.#course.note(this.episodes, () => this.#point());
   }
 
-  official(endedBy: OfficialStatistics['endedBy']): OfficialStatistics {
+  /** What takes long about `official`: the figures of the returns' distribution are the answer. */
+  question(): DistributionQuestion {
+    return this.#distribution.question(this.#rule.confidence, this.#hasBca, this.#weights);
+  }
+
+  /** @param figures the answer to `question`, asked of the same episodes. */
+  official(endedBy: OfficialStatistics['endedBy'], figures: DistributionFigures): OfficialStatistics {
     const [returns, scores] = [this.#returns, this.#scores];
     const { confidence, targetHalfWidth } = this.#rule;
     const fixed = this.#isFixed();
@@ -99,7 +106,7 @@ export class Tally {
       targetHalfWidth: figureOf(targetHalfWidth),
       worstCase: this.#unresolved.worstCase(scores, this.#bounds) ?? null,
       certainty: this.#certainty() ?? null,
-      ...this.#distribution.figures(confidence, fixed && this.#unresolved.count === 0, this.#weights),
+      ...figures,
       success: this.#success?.statistics(this.#unresolved.count, confidence, fixed) ?? null,
       failures: this.#failures.counts,
       meanLength: figureOf(this.#lengths.mean),
@@ -112,7 +119,7 @@ export class Tally {
           : this.#tasks.taskPopulation(returns.mean, confidence),
       },
       course: this.#course.points(this.episodes, () => this.#point()).map((point) => point()),
-      warnings: [...this.#rule.warnings(), ...this.#warnings(fixed)],
+      warnings: [...this.#rule.warnings(), ...this.#warnings()],
     };
   }
 
@@ -127,6 +134,10 @@ export class Tally {
    */
   #isFixed(): boolean {
     return this.#rule.targetHalfWidth === undefined && this.#allocation === undefined;
+  }
+
+  get #hasBca(): boolean {
+    return this.#isFixed() && this.#unresolved.count === 0;
   }
 
   #addResolved(task: number, outcome: Exclude<Outcome, { kind: 'lost' }>, score: number): void {
@@ -156,12 +167,12 @@ export class Tally {
     return certainty(this.episodes, standardDeviation, targetHalfWidth, confidence);
   }
 
-  #warnings(fixed: boolean): string[] {
+  #warnings(): string[] {
     const { count, variance } = this.#scores;
     const overflow = count > 1 && !Number.isFinite(variance);
     return [
       ...(this.#isReweighted ? [AS_PLAYED] : []),
-      ...this.#distribution.warnings(fixed && this.#unresolved.count === 0),
+      ...this.#distribution.warnings(this.#hasBca),
       ...(overflow ? ['The returns are so large that floating point cannot hold their variance.'] : []),
       ...this.#tasks.warnings(),
       ...(this.#success?.warnings() ?? []),

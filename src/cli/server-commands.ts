@@ -4,6 +4,7 @@ import type { Filter } from '../client/list-filter.ts';
 import { EVALUATION_STATES } from '../evaluation-store/evaluation-record.ts';
 import type { EvaluationItem } from '../server/evaluation-schemas.ts';
 import type { Pool, PoolChange } from '../server/pool-schemas.ts';
+import { InputError } from '../kernel/errors.ts';
 import { printable } from '../shown/printable.ts';
 import { wholeNumber } from './flag-values.ts';
 import { interruption } from './interruption.ts';
@@ -78,13 +79,19 @@ export function poolCommand(connect: Connect): Command {
     .option('--min <count>', 'sandboxes kept even when nobody needs them', count)
     .option('--max <count>', 'sandboxes at most', wholeNumber)
     .option('--warm <count>', 'idle sandboxes kept ready beyond those in use', count);
-  addServerFlags(scale).action((name: string, { min, max, warm, ...flags }: ScaleFlags) =>
-    change(
-      name,
-      { ...(min === undefined ? {} : { min }), ...(max === undefined ? {} : { max }), ...(warm === undefined ? {} : { warm }) },
-      flags,
-    ),
-  );
+  addServerFlags(scale).action(async (name: string, { min, max, warm, ...flags }: ScaleFlags) => {
+    const wanted = {
+      ...(min === undefined ? {} : { min }),
+      ...(max === undefined ? {} : { max }),
+      ...(warm === undefined ? {} : { warm }),
+    };
+    if (Object.keys(wanted).length === 0)
+      throw new InputError(
+        'flags.scale',
+        'expected what to change: --min, --max or --warm with a number; "muster pool list" shows what they are',
+      );
+    await change(name, wanted, flags);
+  });
   addServerFlags(pool.command('drain').description('Finishes what is under way, then plays nothing.').argument('<name>')).action(
     (name: string, flags: ServerFlags) => change(name, { draining: true }, flags),
   );

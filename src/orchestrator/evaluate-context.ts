@@ -1,3 +1,4 @@
+import type { WorkOut } from '../aggregation/distribution-figures.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Distributor } from '../policy-distribution/distributor.ts';
@@ -23,6 +24,8 @@ export interface EvaluateContext {
   readonly distributor: Distributor;
   /** What the sandboxes are to have in memory from their beginning, when anything. */
   readonly sharing?: Sharing | undefined;
+  /** Works out what would keep the event loop from everything else; done here when left out. */
+  readonly workOut?: WorkOut | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: EvaluationRunConfig;

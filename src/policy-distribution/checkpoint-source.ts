@@ -43,6 +43,8 @@ export interface ListedFile {
   readonly address: string;
   /** Differs whenever the content may differ: a generation, an entity tag, times and numbers of a file. */
   readonly revision: string;
+  /** Whether any change from now on makes another revision, however soon it comes: only then need a file that was read not be read again. */
+  readonly isSettled?: boolean;
 }
 
 /** The writer was not done, or another one came: whatever was read is no checkpoint. */

@@ -7,9 +7,11 @@ import type { CheckpointListing, CheckpointSource, ListedFile, ListOptions } fro
 import { checkpointDigest, sortedByPath, type Checkpoint, type CheckpointFile, type CheckpointLabels } from './checkpoint.ts';
 import { ContentStore, type StoredObject } from './content-store.ts';
 import { IncomingNames } from './incoming-names.ts';
+import { KnownFiles } from './known-files.ts';
 import { assertSameListing, wholeFile } from './listed-files.ts';
 import { incomplete, readManifest } from './manifest.ts';
 import { PackedFiles, undefinedWhenDamaged } from './packed-files.ts';
+import { keepTold } from './sent-delta.ts';
 import { StoredContents } from './stored-contents.ts';
 import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
 import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
@@ -45,6 +47,7 @@ export class CheckpointStore {
   readonly #parts: RetentionParts;
   readonly #retention: StoreRetention;
   readonly #limits: CheckpointLimits;
+  readonly #known = new KnownFiles();
 
   private constructor(parts: RetentionParts, limits: CheckpointLimits) {
     this.#parts = parts;
@@ -140,6 +143,19 @@ export class CheckpointStore {
   }
 
   /**
+   * A file that is told by what differs from another one that is here; the delta stays where it is.
+   *
+   * @param path of the delta, which nobody else writes any more.
+   * @throws as `keepTold` does, and InputError `checkpoint.path`.
+   */
+  async adoptDelta(path: string, name: string, expected: Digest, signal: AbortSignal): Promise<StoredCheckpoint> {
+    assertFileName(name);
+    const sent = { path, name, expected, maxBytes: this.#limits.maxBytes };
+    const object = await keepTold(sent, this.#content, this.#contents, signal);
+    return this.#recorded({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
+  }
+
+  /**
    * A directory of files that are all here already, by the text that its digest is the SHA-256 of: `<sha256 hex>  <path>` a line, sorted by
    * path in byte order.
    *
@@ -228,9 +244,14 @@ export class CheckpointStore {
   }
 
   async #addFile(source: CheckpointSource, file: ListedFile, signal: AbortSignal): Promise<StoredObject> {
-    return this.#content.write(wholeFile(file, source.read(file, signal)), file.size, (readAt, size) =>
+    const known = this.#known.digestOf(file);
+    const kept = known && (await this.#content.renew({ digest: known, size: file.size }));
+    if (kept) return kept;
+    const object = await this.#content.write(wholeFile(file, source.read(file, signal)), file.size, (readAt, size) =>
       inspect(file.path, file.address, size, readAt),
     );
+    this.#known.remember(file, object.digest);
+    return object;
   }
 }
 

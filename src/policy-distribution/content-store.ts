@@ -98,6 +98,13 @@ export class ContentStore {
     return facts && { digest, size: facts.size, hostPath };
   }
 
+  /** As if it had been brought again. Undefined when it is not there, or not all of it. */
+  async renew({ digest, size }: Digested): Promise<StoredObject | undefined> {
+    const hostPath = this.#pathOf(digest);
+    const isThere = await guarded(hostPath, async () => (await factsOf(hostPath))?.size === size && (await this.#touch(hostPath)));
+    return isThere ? { digest, size, hostPath } : undefined;
+  }
+
   /** Errors of `inspect` pass through. */
   async inspect({ hostPath, size, digest }: StoredObject, inspect: Inspect): Promise<void> {
     await using handle = await guarded(hostPath, () => open(hostPath, 'r'));

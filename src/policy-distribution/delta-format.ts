@@ -10,8 +10,8 @@ import { isDigest } from '../kernel/ids.ts';
  */
 export const MAGIC = Buffer.from('MUSTERD1', 'latin1');
 export const TAIL_BYTES = 8 + MAGIC.length;
-/** A million blocks, and tensors with the longest names. */
-export const MAX_INDEX_BYTES = 64 * 2 ** 20;
+/** A million blocks of a megabyte each. */
+export const MAX_INDEX_BYTES = 16 * 2 ** 20;
 
 /** How the bytes of a block are told. */
 export const BLOCK_KINDS = {

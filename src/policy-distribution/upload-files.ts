@@ -7,11 +7,12 @@ import { digestHex } from './checkpoint.ts';
 import { IncomingNames } from './incoming-names.ts';
 import { factsOf, guarded, undefinedWhenMissing, type FileFacts } from './store-files.ts';
 
-/** Which upload: the digest and who sends it. */
+/** Which upload: the digest, who sends it, and whether as a delta. */
 export type UploadKey = string;
 
-export function uploadKey(digest: Digest, uploader: string): UploadKey {
-  return `${digestHex(digest)}.${uploaderHex(uploader)}`;
+/** A delta's bytes are not the file's: who gives one up and sends the whole file does not go on with it. */
+export function uploadKey(digest: Digest, uploader: string, kind: 'file' | 'delta' | 'manifest'): UploadKey {
+  return `${digestHex(digest)}${kind === 'delta' ? '-delta' : ''}.${uploaderHex(uploader)}`;
 }
 
 interface UploadFile extends FileFacts {
@@ -25,7 +26,7 @@ interface UploadFile extends FileFacts {
 const ELSEWHERE_MS = 5 * 60_000;
 
 /**
- * The files of unfinished uploads, `<digest>.<uploader>.<owner>`: only the process that a file belongs to writes it. That of a dead one is made
+ * The files of unfinished uploads, `<digest>[-delta].<uploader>.<owner>`: only the process that a file belongs to writes it. That of a dead one is made
  * one's own by renaming it, which only one can.
  */
 export class UploadFiles {

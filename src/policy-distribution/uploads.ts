@@ -9,8 +9,8 @@ import type { CheckpointStore, StoredCheckpoint } from './checkpoint-store.ts';
 import { guarded, writeAll } from './store-files.ts';
 import { isOf, UploadFiles, uploadKey, type UploadKey } from './upload-files.ts';
 
-/** What is being sent: a file under its name, or the manifest of a directory whose files are here already. */
-export type UploadContent = { readonly kind: 'file'; readonly name: string } | { readonly kind: 'manifest' };
+/** What is being sent: a file under its name, what it differs in from one that is here, or the manifest of a directory whose files are here. */
+export type UploadContent = { readonly kind: 'file' | 'delta'; readonly name: string } | { readonly kind: 'manifest' };
 
 /** A stretch of an upload. */
 export interface UploadPart {
@@ -97,7 +97,7 @@ export class Uploads implements AsyncDisposable {
    */
   async append(part: UploadPart, signal: AbortSignal): Promise<Uploaded> {
     this.#assertAcceptable(part);
-    const key = uploadKey(part.digest, part.uploader);
+    const key = uploadKey(part.digest, part.uploader, part.content.kind);
     const { promise: ended, resolve: end } = Promise.withResolvers<void>();
     const stop = new AbortController();
     const before = this.#active.get(key);
@@ -115,8 +115,8 @@ export class Uploads implements AsyncDisposable {
   }
 
   /** Bytes that have come of an upload: where the next part begins. */
-  async received(digest: Digest, uploader: string): Promise<number> {
-    const path = await this.#files.take(uploadKey(digest, uploader));
+  async received(digest: Digest, uploader: string, kind: UploadContent['kind'] = 'file'): Promise<number> {
+    const path = await this.#files.take(uploadKey(digest, uploader, kind));
     return path === undefined ? 0 : this.#files.sizeOf(path);
   }
 
@@ -197,6 +197,11 @@ export class Uploads implements AsyncDisposable {
     switch (content.kind) {
       case 'file':
         return this.#store.adopt(path, content.name, digest, signal);
+      case 'delta': {
+        const stored = await this.#store.adoptDelta(path, content.name, digest, signal);
+        await this.#files.remove(path);
+        return stored;
+      }
       case 'manifest': {
         const text = await guarded(path, () => readFile(path, 'utf8'));
         const stored = await this.#store.assemble(text, digest);
@@ -209,6 +214,7 @@ export class Uploads implements AsyncDisposable {
   #assertAcceptable({ digest, content, size }: UploadPart): void {
     switch (content.kind) {
       case 'file':
+      case 'delta':
         assertFileName(content.name);
         return assertSize(digest, size, this.#limits.maxBytes);
       case 'manifest':

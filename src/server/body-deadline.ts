@@ -11,10 +11,12 @@ const BODY_MILLISECONDS = 60_000;
  * @param isStreamed by the route's URL.
  */
 export function limitBodyTime(app: FastifyInstance, clock: Clock, isStreamed: (route: string) => boolean): void {
-  app.addHook('onRequest', async ({ raw, headers, routeOptions }) => {
+  app.addHook('onRequest', async ({ raw, headers, routeOptions }, reply) => {
     const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
     if (!hasBody || isStreamed(routeOptions.url ?? '')) return;
     const late = clock.after(BODY_MILLISECONDS, () => raw.destroy());
-    for (const event of ['end', 'close']) raw.once(event, () => late[Symbol.dispose]());
+    raw.once('end', () => late[Symbol.dispose]());
+    // Also when it was answered without being read, and never comes to its end.
+    reply.raw.once('close', () => late[Symbol.dispose]());
   });
 }

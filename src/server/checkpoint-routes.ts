@@ -125,6 +125,7 @@ async function received<Value>({ raw }: FastifyRequest, receive: () => Promise<V
 function contentOf({ kind, name }: z.infer<typeof uploadQuerySchema>): UploadContent {
   switch (kind) {
     case 'file':
+    case 'delta':
       return { kind, name: name ?? NAMELESS };
     case 'manifest':
       return { kind };

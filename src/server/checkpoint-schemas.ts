@@ -19,11 +19,13 @@ export const uploadQuerySchema = z
         'of the file: its suffix says what it is, as in policy.safetensors. Left out for the files of a directory and for its manifest',
       ),
     kind: z
-      .enum(['file', 'manifest'])
+      .enum(['file', 'delta', 'manifest'])
       .default('file')
-      .describe('manifest: the lines `<sha256 hex>  <path>` of a directory whose files are here'),
+      .describe(
+        'delta: what differs from a file that is here (muster-delta/1); manifest: the lines `<sha256 hex>  <path>` of a directory whose files are here',
+      ),
   })
-  .refine(({ name, kind }) => kind === 'file' || name === undefined, {
+  .refine(({ name, kind }) => kind !== 'manifest' || name === undefined, {
     error: 'expected no name for a manifest: its paths name the files',
     path: ['name'],
   });

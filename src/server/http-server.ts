@@ -6,6 +6,7 @@ import type { CheckpointDesk } from '../service/checkpoint-desk.ts';
 import type { EvaluationService } from '../service/evaluation-service.ts';
 import { AllowedMethods } from './allowed-methods.ts';
 import { limitBodyTime } from './body-deadline.ts';
+import { limitBodyRoom } from './body-room.ts';
 import { documentation } from './documentation.ts';
 import { checkpointRoutes, isUpload } from './checkpoint-routes.ts';
 import { cancelRoute, evaluationRoutes } from './evaluation-routes.ts';
@@ -60,6 +61,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   limitBodyTime(app, clock, isUpload);
   await guard(app, { identify, requestsPerMinute });
   refuseUnknown(app, methods);
+  limitBodyRoom(app, { maxBodyBytes: options.maxBodyBytes, isStreamed: isUpload });
   app.addHook('onResponse', async (request, reply) => {
     const fields = { request: request.id, call: routeOf(request), status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime) };
     log.debug(fields, 'answered');

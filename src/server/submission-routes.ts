@@ -53,16 +53,7 @@ export function submissionRoutes(instance: FastifyInstance, options: SubmissionR
         response: { ...accepted, ...PROBLEMS },
       },
     },
-    async (request, reply) => {
-      const { status, location, evaluation } = await submit(
-        options,
-        request,
-        reply,
-        evaluationSubmission(request.body),
-        request.query.wait ?? 0,
-      );
-      return reply.header('location', location).code(status).send(evaluation);
-    },
+    (request, reply) => submit(options, { request, reply, waitSeconds: request.query.wait }, evaluationSubmission(request.body)),
   );
   app.post(
     '/v1/comparisons',
@@ -76,26 +67,21 @@ export function submissionRoutes(instance: FastifyInstance, options: SubmissionR
         response: { ...accepted, ...PROBLEMS },
       },
     },
-    async (request, reply) => {
-      const { status, location, evaluation } = await submit(
-        options,
-        request,
-        reply,
-        comparisonSubmission(request.body),
-        request.query.wait ?? 0,
-      );
-      return reply.header('location', location).code(status).send(evaluation);
-    },
+    (request, reply) => submit(options, { request, reply, waitSeconds: request.query.wait }, comparisonSubmission(request.body)),
   );
+}
+
+interface Asking {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly waitSeconds: number | undefined;
 }
 
 async function submit(
   { service, maxWaitSeconds }: SubmissionRoutesOptions,
-  request: FastifyRequest,
-  reply: FastifyReply,
+  { request, reply, waitSeconds = 0 }: Asking,
   submission: Submission,
-  waitSeconds: number,
-): Promise<{ status: 200 | 202; location: string; evaluation: EvaluationResource }> {
+): Promise<EvaluationResource> {
   if (waitSeconds > maxWaitSeconds)
     throw new InputError(
       'request.wait',
@@ -108,7 +94,8 @@ async function submit(
     throw new InputError('idempotency.conflict', `Idempotency-Key: it was used for another request, ${id}; use a new key for each request`);
   const evaluation = waitSeconds > 0 ? await service.whenOver(id, waitSeconds * 1000, gone) : acceptance.evaluation;
   const current = evaluation ?? acceptance.evaluation;
-  return { status: isOver(current) ? 200 : 202, location: `/v1/evaluations/${id}`, evaluation: evaluationResource(current) };
+  reply.header('location', `/v1/evaluations/${id}`).code(isOver(current) ? 200 : 202);
+  return evaluationResource(current);
 }
 
 function idempotencyOf({ headers, body, routeOptions }: FastifyRequest): Idempotency | undefined {

@@ -38,10 +38,12 @@ export class CheckpointDesk {
   async receive(part: UploadPart, signal: AbortSignal): Promise<Uploaded> {
     const { uploads, usage, gate } = this.#options;
     const { digest, uploader, size, content } = part;
-    const missing = Math.max(0, size - (await uploads.received(digest, uploader)));
+    const missing = Math.max(0, size - (await uploads.received(digest, uploader, content.kind)));
     using _room = await gate.upload(uploader, digest, missing, () => uploads.pendingBytes(uploader));
     const uploaded = await uploads.append(part, signal);
-    if (uploaded.kind === 'stored' && content.kind === 'file') await usage.chargeCheckpoint(uploader, digest, size);
+    // The file's own size, also when a delta has told it: it may have to be kept as it is.
+    const [file] = uploaded.kind === 'stored' && content.kind !== 'manifest' ? uploaded.checkpoint.files : [];
+    if (file) await usage.chargeCheckpoint(uploader, digest, file.size);
     return uploaded;
   }
 }

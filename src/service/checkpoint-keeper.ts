@@ -5,6 +5,7 @@ import type { Digest } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
 import type { CheckpointStore } from '../policy-distribution/checkpoint-store.ts';
 import type { Uploads } from '../policy-distribution/uploads.ts';
+import { Chore } from './chore.ts';
 import { contentsOf, orderSchema } from './evaluation-order.ts';
 
 export interface CheckpointKeeperOptions {
@@ -27,42 +28,34 @@ const EVALUATIONS_AT_A_TIME = 200;
  */
 export class CheckpointKeeper {
   readonly #options: CheckpointKeeperOptions;
-  #isOpen = false;
-  #timer: Disposable | undefined;
-  #keeping: Promise<void> = Promise.resolve();
-  readonly #closing = new AbortController();
+  readonly #chore: Chore;
 
   constructor(options: CheckpointKeeperOptions) {
     this.#options = options;
+    this.#chore = new Chore(options.clock, EVERY_MILLISECONDS, (closing) => this.#keep(closing));
   }
 
   open(): void {
-    this.#isOpen = true;
-    this.#keeping = this.#keep().finally(() => {
-      if (this.#isOpen) this.#timer = this.#options.clock.after(EVERY_MILLISECONDS, () => this.open());
-    });
+    this.#chore.open();
   }
 
-  async close(): Promise<void> {
-    this.#isOpen = false;
-    this.#closing.abort();
-    this.#timer?.[Symbol.dispose]();
-    await this.#keeping;
+  close(): Promise<void> {
+    return this.#chore.close();
   }
 
-  async #keep(): Promise<void> {
+  async #keep(closing: AbortSignal): Promise<void> {
     const { store, checkpoints, uploads, log, maxBytes } = this.#options;
     try {
       const swept = await uploads.sweep();
       const needed = await this.#needed();
       const isNeeded = (digest: Digest): boolean => needed.has(digest);
       const retention = { maxBytes: maxBytes(), isNeeded };
-      const { forgotten, removed, packed, bytes } = await checkpoints.retain(retention, this.#closing.signal);
+      const { forgotten, removed, packed, bytes } = await checkpoints.retain(retention, closing);
       for (const digest of removed) await store.usage.creditCheckpoint(digest);
       if (swept + bytes > 0)
         log.info({ uploads: swept, checkpoints: forgotten.length, packed: packed.length, bytes }, 'made room for checkpoints');
     } catch (error) {
-      if (this.#closing.signal.aborted) return;
+      if (closing.aborted) return;
       log.warn({ error: messageOf(error) }, 'no room could be made for checkpoints');
     }
   }

@@ -3,7 +3,7 @@ import { episodesFrom, type StoredEpisode } from '../evaluation-store/episode-lo
 import type { StoredEvent } from '../evaluation-store/event-log.ts';
 import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
 import { OwnershipLostError } from '../evaluation-store/ownership.ts';
-import { InfrastructureError, InputError } from '../kernel/errors.ts';
+import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
 import { concluded } from './concluded.ts';
 import { Conductor, type ConductorConfig, type ConductorOptions } from './conductor.ts';
@@ -177,10 +177,20 @@ export class EvaluationService {
     assertWebhookUrl(url);
   }
 
-  /** A training run that has got further has no use for what waits of its past. */
-  async #cancelStale({ id, principal, run, version }: StoredEvaluation): Promise<void> {
-    const { store, config } = this.#options;
+  /** A training run that has got further has no use for what waits of its past. What was accepted is, whatever becomes of that. */
+  async #cancelStale(accepted: StoredEvaluation): Promise<void> {
+    const { config, log } = this.#options;
+    const { id, run, version } = accepted;
     if (config.staleness === 'keep' || run === undefined || version === undefined) return;
+    try {
+      await this.#cancelOlder(accepted, run, version);
+    } catch (error) {
+      log.warn({ evaluation: id, error: messageOf(error) }, 'older versions of the run could not be cancelled');
+    }
+  }
+
+  async #cancelOlder({ id, principal }: StoredEvaluation, run: string, version: number): Promise<void> {
+    const { store } = this.#options;
     let after: string | undefined;
     do {
       const page = await store.evaluations.list({ principal, run, states: ['waiting'] }, { limit: STALE_AT_A_TIME, after });

@@ -2,6 +2,7 @@ import type { EvaluationStore } from '../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { messageOf } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
+import { Chore } from './chore.ts';
 
 export interface RetentionConfig {
   /** For how long an evaluation is kept that is over. */
@@ -23,33 +24,27 @@ const AT_A_TIME = 20;
 /** Forgets evaluations that have been over for long. */
 export class Retention {
   readonly #options: RetentionOptions;
-  #isOpen = false;
-  #timer: Disposable | undefined;
-  #forgetting: Promise<void> = Promise.resolve();
+  readonly #chore: Chore;
 
   constructor(options: RetentionOptions) {
     this.#options = options;
+    this.#chore = new Chore(options.clock, EVERY_MILLISECONDS, (closing) => this.#forget(closing));
   }
 
   open(): void {
-    this.#isOpen = true;
-    this.#forgetting = this.#forget().finally(() => {
-      if (this.#isOpen) this.#timer = this.#options.clock.after(EVERY_MILLISECONDS, () => this.open());
-    });
+    this.#chore.open();
   }
 
-  async close(): Promise<void> {
-    this.#isOpen = false;
-    this.#timer?.[Symbol.dispose]();
-    await this.#forgetting;
+  close(): Promise<void> {
+    return this.#chore.close();
   }
 
-  async #forget(): Promise<void> {
+  async #forget(closing: AbortSignal): Promise<void> {
     const { store, clock, log, config } = this.#options;
     const before = clock.date();
     before.setTime(before.getTime() - config.retentionMilliseconds);
     try {
-      for (let forgotten = AT_A_TIME; this.#isOpen && forgotten === AT_A_TIME;)
+      for (let forgotten = AT_A_TIME; !closing.aborted && forgotten === AT_A_TIME;)
         forgotten = await store.evaluations.forgetEnded(before, AT_A_TIME);
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'old evaluations could not be forgotten');

@@ -11,7 +11,7 @@ export function valueAt(value: unknown, path: SettingPath): unknown {
   let current = value;
   for (const part of path) {
     if (typeof current !== 'object' || current === null || !Object.hasOwn(current, part)) return undefined;
-    current = Object.entries(current).find(([key]) => key === String(part))?.[1];
+    current = Reflect.get(current, part);
   }
   return current;
 }

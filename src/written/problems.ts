@@ -14,8 +14,12 @@ export interface Problem {
   readonly isAbsence: boolean;
 }
 
+/** Nobody mends more at a time; something else was written where there are more, and may have any number of them. */
+const MOST_PROBLEMS = 50;
+
+/** The first of them. */
 export function problemsOf(error: z.ZodError, value: unknown, known: KnownSettings): readonly Problem[] {
-  return error.issues.flatMap((issue) => problemsOfIssue(issue, value, known));
+  return [...problemsOfIssues(error.issues, value, known).take(MOST_PROBLEMS)];
 }
 
 /** One line: `muster.yaml:12: pool.max: expected …`. */
@@ -23,26 +27,35 @@ export function problemLine(where: string, { path, text }: Problem): string {
   return path.length === 0 ? `${where}: ${text}` : `${where}: ${pathText(path)}: ${text}`;
 }
 
-function problemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: KnownSettings, above: SettingPath = []): readonly Problem[] {
+type Issues = readonly z.core.$ZodIssue[];
+
+function* problemsOfIssues(issues: Issues, value: unknown, known: KnownSettings, above: SettingPath = []): Generator<Problem> {
+  for (const issue of issues) yield* problemsOfIssue(issue, value, known, above);
+}
+
+function* problemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: KnownSettings, above: SettingPath): Generator<Problem> {
   const path = [...above, ...issue.path.map((part) => (typeof part === 'number' ? part : String(part)))];
   if (issue.code === 'invalid_union') {
     const closest = closestForm(issue.errors);
-    if (closest !== undefined) return closest.flatMap((inner) => problemsOfIssue(inner, value, known, path));
+    if (closest !== undefined) return yield* problemsOfIssues(closest, value, known, path);
   }
-  if (issue.code === 'unrecognized_keys') return issue.keys.map((key) => unknownKey(path, key, known));
+  if (issue.code === 'unrecognized_keys') {
+    for (const key of issue.keys) yield unknownKey(path, key, known);
+    return;
+  }
   const found = valueAt(value, path);
   const message = withoutPreamble(issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message);
   const expected = /^expected (?<what>.+)$/s.exec(message)?.groups?.['what'];
   const problem = { path, ...(expected === undefined ? {} : { expected }) };
-  if (found === undefined) return [{ ...problem, text: 'is missing', isAbsence: true }];
-  return [{ ...problem, text: `${message}, got ${shown(issue.code === 'invalid_key' ? path.at(-1) : found)}`, isAbsence: false }];
+  if (found === undefined) return yield { ...problem, text: 'is missing', isAbsence: true };
+  yield { ...problem, text: `${message}, got ${shown(issue.code === 'invalid_key' ? path.at(-1) : found)}`, isAbsence: false };
 }
 
 /**
  * Where a value may have one of several forms, the complaint is about the one that it comes closest to: whose type it has. Undefined when
  * it has none's, or when the schema's own message about the whole says more.
  */
-function closestForm(forms: readonly (readonly z.core.$ZodIssue[])[]): readonly z.core.$ZodIssue[] | undefined {
+function closestForm(forms: readonly Issues[]): Issues | undefined {
   const fitting = forms.filter(
     (issues) => !issues.some(({ code, path }) => path.length === 0 && (code === 'invalid_type' || code === 'invalid_value')),
   );

@@ -13,6 +13,7 @@ import { Moments } from '../../src/aggregation/moments.ts';
 import { normalProbability } from '../../src/aggregation/normal-probability.ts';
 import { allOf, anyOf } from '../../src/aggregation/pass-at-k.ts';
 import { probabilityOfImprovement } from '../../src/aggregation/probability-of-improvement.ts';
+import { distributionFigures } from '../../src/aggregation/distribution-figures.ts';
 import { ReturnDistribution } from '../../src/aggregation/return-distribution.ts';
 import { TaskResults } from '../../src/aggregation/task-results.ts';
 
@@ -115,7 +116,7 @@ test('quantiles of returns', () => {
     const distribution = new ReturnDistribution();
     for (const value of given.values) distribution.add(value, 0);
     const [p05, p25, p50, p75, p95] = given.quantiles.map((quantile): unknown => expect.closeTo(quantile, 9));
-    expect(distribution.figures(0.95, false).quantiles).toEqual({ of: given.values.length, p05, p25, p50, p75, p95 });
+    expect(distributionFigures(distribution.question(0.95, false)).quantiles).toEqual({ of: given.values.length, p05, p25, p50, p75, p95 });
   }
 });
 

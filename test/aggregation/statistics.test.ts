@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { Bounds } from '../../src/aggregation/bounds.ts';
 import { KeptValues } from '../../src/aggregation/kept-values.ts';
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
+import { distributionFigures } from '../../src/aggregation/distribution-figures.ts';
 import { ReturnDistribution } from '../../src/aggregation/return-distribution.ts';
 import { officialStatisticsSchema } from '../../src/aggregation/statistics.ts';
 import type { Stop } from '../../src/aggregation/stopping-rule.ts';
@@ -161,7 +162,7 @@ test('values are kept up to the first million, apart by task', () => {
 test('figures that need the values say when some were not kept', () => {
   const distribution = new ReturnDistribution();
   for (let value = 0; value < 1_000_001; value += 1) distribution.add(value % 2, 0);
-  expect(distribution.figures(0.95, true)).toMatchObject({
+  expect(distributionFigures(distribution.question(0.95, true))).toMatchObject({
     bca: null,
     iqm: { value: 0.5, replicates: 1000 },
     quantiles: { of: 1_000_000, p50: 0.5 },

@@ -93,6 +93,15 @@ describe('a block that straggles', () => {
     expect(dispatcher.duplicated).toBe(1);
   });
 
+  it('is still out in one copy when the other is handed back', () => {
+    const dispatcher = new Dispatcher(plan, { ...config, stragglerFactor: 0, stragglerMilliseconds: 0 }, 4);
+    const block = dispatcher.take({ ...view, horizon: 4 });
+    dispatcher.takeStraggler(1);
+    dispatcher.giveBack(block);
+    expect(dispatcher.inFlight).toBe(4);
+    expect(dispatcher.available(4)).toBe(0);
+  });
+
   it('is done with the first outcomes of either copy, and the others are known to come again', () => {
     const dispatcher = new Dispatcher(plan, { ...config, stragglerFactor: 0, stragglerMilliseconds: 0 }, 2);
     dispatcher.take({ ...view, horizon: 2 });

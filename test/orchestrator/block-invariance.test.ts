@@ -153,6 +153,23 @@ describe('an evaluation that is played in blocks', () => {
     );
   });
 
+  it('runs ahead of a block that takes long by whole ones, as many as the window has', async () => {
+    const losable = new LosableSandboxes();
+    const others = Promise.withResolvers<void>();
+    let furthest = 0;
+    const program = losable.program(async (episode) => {
+      furthest = Math.max(furthest, episode.index);
+      // The window of two sandboxes has 128 indices from the second on, and ends in the middle of a block.
+      if (episode.index === 131) others.resolve();
+      if (episode.index === 1) await others.promise;
+      return value(episode);
+    });
+    await using scene = new EvaluationScene({ program, clock: losable.clock, sandboxes: 2, evaluation: { window: 10 } });
+    const { official } = await scene.evaluate(suiteWith({ play: PLAY, stop: { rule: 'fixed', episodes: 300 } }));
+    expect(official.episodes).toBe(300);
+    expect(furthest).toBe(299);
+  });
+
   it('plays a block again whole of which a part is known, counts what is known, and reports what comes out differently', async () => {
     const losable = new LosableSandboxes();
     const journal = new MapJournal();
@@ -193,6 +210,34 @@ describe('an evaluation that is played in blocks', () => {
     await using scene = new EvaluationScene({ program: losable.program(value, { protocol: 1 }), clock: losable.clock });
     await expect(scene.evaluate(suite)).rejects.toMatchObject({ kind: 'input', code: 'runner.plays-no-blocks' });
   });
+
+  it.each([
+    ['single', 'single', 0.0008, /^80 % of the episodes' time .* "muster tune"/],
+    ['lockstep of one row', { mode: 'lockstep', width: 1 }, 0.0008, /^80 % of the episodes' time/],
+  ])(
+    'would be faster, says the summary, when the policy takes most of the time at a width of 1: %s',
+    async (_name, play, forward, warning) => {
+      const { warnings, run } = await measured(play, forward);
+      expect(run.forwardShare).toBeCloseTo(0.8, 9);
+      expect(warnings).toContainEqual(expect.stringMatching(warning));
+    },
+  );
+
+  it.each([
+    ['the policy takes half of the time', 'single', 0.0005],
+    ['rows are batched already', PLAY, 0.0008],
+    ['the runner does not measure it', 'single', undefined],
+  ])('is as fast as it gets when %s', async (_name, play, forward) => {
+    const { warnings } = await measured(play, forward);
+    expect(warnings.filter((text) => text.includes('muster tune'))).toEqual([]);
+  });
+
+  async function measured(play: unknown, forward: number | undefined): Promise<Summary> {
+    const losable = new LosableSandboxes();
+    const program = losable.program(() => ({ return: 1, ...(forward === undefined ? {} : { forward }) }));
+    await using scene = new EvaluationScene({ program, clock: losable.clock });
+    return await scene.evaluate(suiteWith({ play, stop: { rule: 'fixed', episodes: 20 } }));
+  }
 
   it('repeats what runners say of the policy once', async () => {
     const losable = new LosableSandboxes();

@@ -113,6 +113,36 @@ describe('a comparison', () => {
     expect(summary.run.surplus).toBeLessThan(200);
   });
 
+  it('in blocks comes to the verdicts that it comes to one by one, after as many pairs, on one sandbox as on many', async () => {
+    const terms = { budgetEpisodes: 1500 };
+    const candidates = [BETTER, TWIN, WORSE];
+    const { suite: _, ...expected } = (await compared({ candidates, terms })).official;
+    for (const form of [
+      { mode: 'lockstep', width: 4, block: 28 },
+      { mode: 'vector', width: 64 },
+    ]) {
+      for (const sandboxes of [1, 16]) {
+        const suite = suiteWith({ play: form });
+        const { official, run } = await compared({ suite, candidates, terms, scene: { sandboxes } });
+        const { suite: __, ...figures } = official;
+        expect(figures).toEqual(expected);
+        expect(run.nonDeterministic).toEqual([]);
+      }
+    }
+  });
+
+  it('in blocks goes on from its journals, also where they know a block in part', async () => {
+    const contest = { suite: suiteWith({ play: { mode: 'vector', width: 64 } }), terms: { budgetEpisodes: 1000 } };
+    const journals = [new MapJournal(), new MapJournal()];
+    const options = { journal: (arm: number) => journals[arm] ?? new MapJournal() };
+    const undisturbed = await compared({ ...contest, options });
+    for (const journal of journals) for (const index of journal.episodes.keys()) if (index % 37 === 5) journal.episodes.delete(index);
+    const again = await compared({ ...contest, options, scene: { sandboxes: 3 } });
+    expect(JSON.stringify(again.official)).toBe(JSON.stringify(undisturbed.official));
+    expect(again.run.recalled).toBeGreaterThan(100);
+    expect(again.run.nonDeterministic).toEqual([]);
+  });
+
   it('needs to know the range of the return', async () => {
     const suite = suiteWith({ reward: {}, failureScores: { timeout: 0, crash: 0 } });
     await expect(compared({ suite })).rejects.toThrow(/reward\.bounds/);

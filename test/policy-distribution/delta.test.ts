@@ -3,14 +3,12 @@ import { crc32, zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import { BLOCK_BYTES, type Stretches } from '../../src/policy-distribution/delta-block.ts';
-import { encodeDelta } from '../../src/policy-distribution/delta-encoder.ts';
+import { BLOCK_BYTES } from '../../src/policy-distribution/delta-block.ts';
 import { MAGIC, MalformedDelta } from '../../src/policy-distribution/delta-format.ts';
-import { layoutOf } from '../../src/policy-distribution/delta-layout.ts';
 import { DeltaFile, readIndex } from '../../src/policy-distribution/delta-reader.ts';
+import { encoded, inMemory } from './encoded-delta.ts';
 import { safetensorsFile, scatter, trained, weights } from './safetensors-file.ts';
 
-const signal = new AbortController().signal;
 const FORMATS = ['p.safetensors', 'p.onnx'];
 
 describe('a file that is told by another one', () => {
@@ -157,18 +155,6 @@ describe('an index that lies', () => {
   });
 });
 
-async function encoded(path: string, file: Buffer, base: Buffer, maxBytes: number = Infinity): Promise<Buffer> {
-  const parts: Uint8Array[] = [];
-  const side = async (bytes: Buffer) => ({
-    digest: digestOf(bytes),
-    layout: await layoutOf(path, bytes.length, async (position, length) => bytes.subarray(position, position + length)),
-    bytes: inMemory(bytes),
-  });
-  const write = async (bytes: Uint8Array): Promise<void> => void parts.push(bytes);
-  if (await encodeDelta(await side(file), await side(base), { maxBytes, write, signal })) return Buffer.concat(parts);
-  throw new RangeError('the delta would be longer');
-}
-
 async function decoded(delta: Uint8Array, base: Uint8Array): Promise<DeltaFile> {
   return new DeltaFile(inMemory(delta), await readIndex(inMemory(delta)), inMemory(base));
 }
@@ -181,16 +167,6 @@ async function wholeOf(read: DeltaFile): Promise<string> {
 
 function hashOf(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
-}
-
-function inMemory(bytes: Uint8Array): Stretches {
-  return {
-    size: bytes.length,
-    async readInto(buffer, position) {
-      expect(position + buffer.length).toBeLessThanOrEqual(bytes.length);
-      buffer.set(bytes.subarray(position, position + buffer.length));
-    },
-  };
 }
 
 function flipped(whole: Uint8Array, at: number, bit: number): Buffer {

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { parseDigest } from '../../src/kernel/ids.ts';
 import { TokenOffice } from '../../src/access/token-office.ts';
 import { identifyByToken } from '../../src/server/identify.ts';
+import { encoded } from '../policy-distribution/encoded-delta.ts';
 import { eventually } from '../support/eventually.ts';
 import { ServerScene } from '../support/server-scene.ts';
 import { ServiceScene } from '../support/service-scene.ts';
@@ -77,6 +78,20 @@ describe('bringing a checkpoint', () => {
     expect(gap).toMatchObject({ status: 409, json: { code: 'upload.offset' }, headers: { 'upload-offset': '2000' } });
     expect((await server.send('HEAD', `/v1/checkpoints/${DIGEST}`)).headers['upload-offset']).toBe('2000');
     expect((await server.send('PUT', TARGET, part(2000, 4999))).status).toBe(201);
+  });
+
+  it('as a delta of one that is there: the whole file is charged, and what it is told by has to be there', async () => {
+    await using all = await opened();
+    const { server, scene } = all;
+    const next = Buffer.from(WEIGHTS);
+    next[7] = 0;
+    const body = await encoded('policy.bin', next, WEIGHTS);
+    const target = `/v1/checkpoints/${sha256(next)}?kind=delta&name=policy.bin`;
+    expect(await server.send('PUT', target, { body })).toMatchObject({ status: 422, json: { code: 'checkpoint.base' } });
+    await server.send('PUT', TARGET, { body: WEIGHTS });
+    expect(await server.send('PUT', target, { body })).toMatchObject({ status: 201, json: { sha256: sha256(next), bytes: next.length } });
+    expect((await server.send('HEAD', target.split('?')[0] ?? '')).status).toBe(200);
+    expect(await scene.store.usage.checkpointBytes('local')).toBe(2 * WEIGHTS.length);
   });
 
   it('of no bytes, and without saying of what type it is', async () => {

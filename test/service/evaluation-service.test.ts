@@ -184,6 +184,21 @@ describe('an evaluation that nobody wants any more', () => {
     const states = await Promise.all([...ids, other, somebodyElses].map(async (id) => (await scene.find(id)).state));
     expect(states).toEqual(['cancelled', 'cancelled', 'waiting', 'waiting', 'waiting', 'waiting']);
   });
+
+  it('is accepted although the older ones could not be looked up', async () => {
+    const scene = new ServiceScene();
+    const { evaluations } = scene.store;
+    const list = async (): Promise<never> => {
+      throw new InfrastructureError('store.unavailable', 'the database is away');
+    };
+    const failing: Partial<typeof evaluations> = { accept: (...asked) => evaluations.accept(...asked), list };
+    const store = { ...scene.store, evaluations: Object.setPrototypeOf(failing, evaluations) };
+    const service = scene.service({ staleness: 'cancel-waiting' }, { store });
+    const checkpoint = { uri: 'late', run: 'r', version: 2 };
+    const id = await submitted(service, submission(1, { question: { kind: 'evaluation', checkpoint } }));
+    expect(await scene.find(id)).toMatchObject({ state: 'waiting' });
+    expect(scene.warnings).toMatchObject([{ fields: { evaluation: id, error: 'the database is away' } }]);
+  });
 });
 
 describe('a Muster that comes to its end', () => {

@@ -17,7 +17,14 @@ export interface ScriptedEpisode {
 }
 
 export type ScriptedAnswer =
-  | { readonly return: number; readonly length?: number; readonly metrics?: Record<string, number>; readonly log?: string }
+  | {
+      readonly return: number;
+      readonly length?: number;
+      readonly metrics?: Record<string, number>;
+      readonly log?: string;
+      /** Of the millisecond that an episode takes. */
+      readonly forward?: number;
+    }
   | { readonly failed: string; readonly detail: string }
   /** Sent as it is, in place of an outcome. */
   | { readonly raw: string }

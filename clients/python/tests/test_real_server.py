@@ -43,6 +43,8 @@ def test_a_checkpoint_is_evaluated_and_every_form_of_the_answer_can_be_read(clie
     assert [episode.index for episode in episodes] == [15, 16, 17, 18, 19]
     assert all(isinstance(episode.outcome, Completed) for episode in episodes)
     assert [pool.name for pool in client.pools()] == ["local"]
+    known = client.suite("cartpole")
+    assert (known.name, known.digest[:7], known.template) == ("cartpole", "sha256:", "local")
 
 
 def test_a_comparison_has_its_verdict(client: Client) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from muster_runner.blocks.asked_rows import ask, ask_each
 from muster_runner.blocks.block_player import PlayedBlock
 from muster_runner.blocks.environment_pool import EnvironmentPool
 from muster_runner.blocks.lockstep_row import Row
@@ -13,7 +14,7 @@ from muster_runner.blocks.step_watch import OverdueStep, StepWatch
 from muster_runner.environments import close_environment
 from muster_runner.episode import Completed, Failed, Outcome, ended, failure, measure
 from muster_runner.frames import Batching, Episode
-from muster_runner.policies.rows_policy import RowFaults, Rows, RowsPolicy
+from muster_runner.policies.rows_policy import Rows, RowsPolicy
 from muster_runner.prints import EpisodePrints
 from muster_runner.random_state import seed_global_generators, seed_torch
 
@@ -86,24 +87,33 @@ class LockstepRun:
         return False
 
     def _begin(self, row: Row, episode: Episode) -> Failed | None:
+        """@returns why it could not be begun."""
         began = perf_counter()
         row.total, row.first_step, row.shared_before = 0.0, self._steps, self._shared_seconds
-        policy = row.policy = self._policies[episode.task]
+        row.policy = self._policies[episode.task]
+        try:
+            failed = self._reset(row, row.policy, episode)
+        except OverdueStep:
+            failed = self._hung()
+        finally:
+            self._active = None
+        row.seconds = perf_counter() - began
+        return failed
+
+    def _reset(self, row: Row, policy: RowsPolicy, episode: Episode) -> Failed | None:
+        """@raises OverdueStep"""
         try:
             self._active = row
             self._reset_environment(row, episode)
             self._active = None
         except OverdueStep:
-            return self._hung()
+            raise
         except BaseException as error:
             return failure(error, "environment-crash")
-        finally:
-            self._active = None
         try:
             policy.reset_row(row.number, episode.policy_seed)
         except BaseException as error:
             return failure(error, "policy-crash")
-        row.seconds = perf_counter() - began
         return None
 
     def _reset_environment(self, row: Row, episode: Episode) -> None:
@@ -122,7 +132,7 @@ class LockstepRun:
     def _actions(self) -> tuple[Sequence[Row], Sequence[Any], dict[Row, Failed]]:
         """The rows that have an action, their actions, and why the others have none."""
         rows, began = self._rows, perf_counter()
-        actions, failed = _ask(self._only_policy, rows, self._numbers) if self._only_policy else _ask_each(rows)
+        actions, failed = ask(self._only_policy, rows, self._numbers) if self._only_policy else ask_each(rows)
         seconds = perf_counter() - began
         self._forward_seconds += seconds
         self._shared_seconds += seconds / len(rows)
@@ -205,29 +215,3 @@ class LockstepRun:
             # Whatever state it is in, the next episode must not feel it.
             environment, row.environment = row.environment, None
             close_environment(environment)
-
-
-def _ask(policy: RowsPolicy, rows: Sequence[Row], numbers: Rows) -> tuple[Sequence[Any], dict[Row, Failed]]:
-    """An action for each row, and why those have none for which the policy failed."""
-    try:
-        return policy.act_rows(numbers, [row.observation for row in rows]), {}
-    except RowFaults as faults:
-        failed = {rows[place]: failure(error, "policy-crash") for place, error in faults.errors.items()}
-        return faults.actions, failed
-    except BaseException as error:
-        failed = dict.fromkeys(rows, failure(error, "policy-crash"))
-        return [None] * len(rows), failed
-
-
-def _ask_each(rows: Sequence[Row]) -> tuple[Sequence[Any], dict[Row, Failed]]:
-    """The same for rows of several policies: one forward pass for each policy."""
-    actions: list[Any] = [None] * len(rows)
-    failed: dict[Row, Failed] = {}
-    for policy in dict.fromkeys(row.policy for row in rows if row.policy is not None):
-        places = [place for place, row in enumerate(rows) if row.policy is policy]
-        asked = [rows[place] for place in places]
-        answers, faults = _ask(policy, asked, np.array([row.number for row in asked], np.int64))
-        for place, action in zip(places, answers, strict=True):
-            actions[place] = action
-        failed |= faults
-    return actions, failed

@@ -5,9 +5,11 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from muster_runner.blocks.vector_asked_rows import AskedRows
 from muster_runner.blocks.vector_environments import autoreset_mode
 from muster_runner.environments import VectorEnvironment
 from muster_runner.episode import Failed, Outcome, PolicyCrash, ended, failure, measure
@@ -54,13 +56,14 @@ class VectorRun:
 
     def _run(self) -> None:
         observations = self._reset()
-        environment, act, count = self._environment, self._policy.act_batch, len(self._episodes)
-        rows, waiting, totals = np.arange(count), np.ones(count, bool), np.zeros(count)
+        environment, count = self._environment, len(self._episodes)
+        asked = AskedRows(self._policy, count)
+        act, waiting, totals = asked.act, np.ones(count, bool), np.zeros(count)
         left, length, charged = count, 0, 0.0
         while left:
             began = perf_counter()
             try:
-                actions = act(rows, observations)
+                actions = act(observations)
             except BaseException as error:
                 raise PolicyCrash from error
             self.forward_seconds += perf_counter() - began
@@ -77,6 +80,7 @@ class VectorRun:
             if np.count_nonzero(over):
                 left -= self._end(over & waiting, totals, length, info)
                 waiting &= ~over
+                asked.heed(waiting, left)
                 if self._mode is AutoresetMode.DISABLED and left:
                     observations, _ = environment.reset(options={"reset_mask": np.array(over, bool)})
             if charged > self._limit and left:
@@ -88,12 +92,20 @@ class VectorRun:
         seed_global_generators(first.environment_seed)
         seed_torch(first.policy_seed)
         observations, _ = self._environment.reset(seed=first.environment_seed)
+        self._check_observations(observations)
         try:
             for row, episode in enumerate(self._episodes):
                 self._policy.reset_row(row, episode.policy_seed)
         except BaseException as error:
             raise PolicyCrash from error
         return observations
+
+    def _check_observations(self, observations: Any) -> None:
+        """Others would be stretched to what the policy takes, or be taken for its mistake."""
+        space = self._environment.single_observation_space
+        expected = (len(self._episodes), *(space.shape or ()))
+        if isinstance(space, spaces.Box) and np.shape(observations) != expected:
+            raise ValueError(f"the observations have the shape {np.shape(observations)}, expected {expected}")
 
     def _end(self, over: Flags, totals: NDArray[np.float64], length: int, info: Any) -> int:
         """@returns how many episodes have ended."""

@@ -2,6 +2,7 @@ import { constants, type BigIntStats } from 'node:fs';
 import { open, readdir, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { systemClock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
 import { assertCheckpointPath } from '../../policy-distribution/checkpoint.ts';
 import {
@@ -22,6 +23,9 @@ const CHUNK_BYTES = 256 * 1024;
  * work. A directory counts once for each way that leads to it: links from forty directories to the next, two each, make a trillion ways.
  */
 const MOST_DIRECTORIES = 10_000;
+
+/** Kernels and network file systems tell times in steps of up to seconds: two changes within one may look like one. */
+const SETTLED_MILLISECONDS = 3000;
 
 /** Reads checkpoints from this machine's files: a path (relative ones from the working directory) or a `file:` URL. */
 export const filesystemSource: CheckpointSource = sourceOf(undefined);
@@ -147,7 +151,8 @@ class DirectoryWalk {
 }
 
 function listed(path: string, address: string, stats: BigIntStats): ListedFile {
-  return { path, size: Number(stats.size), address, revision: revisionOf(stats) };
+  const sinceChange = systemClock.date().getTime() - Number(stats.ctimeNs / 1_000_000n);
+  return { path, size: Number(stats.size), address, revision: revisionOf(stats), isSettled: sinceChange > SETTLED_MILLISECONDS };
 }
 
 /** The change time is the kernel's own and cannot be set back, as a copy that keeps modification times would do. */

@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from runner_process import RunnerProcess, environment, episodes
+
+from muster_runner.prints import EpisodePrints
 
 Policy = tuple[Path, str]
 
@@ -54,3 +57,19 @@ def test_what_is_printed_while_loading_belongs_to_no_episode(runner: RunnerProce
     runner.load(*any_policy, environment("toys:Toy"))
     assert "log" not in runner.play(episodes(1))[0]
     assert "loading" in runner.stderr
+
+
+def test_what_is_poured_together_reads_as_if_it_had_been_printed_in_one_place() -> None:
+    """However much each row prints between two steps, also more than is kept."""
+    random = np.random.default_rng(2)
+    for _ in range(50):
+        pieces = [bytes(random.integers(97, 123, int(size), np.uint8)) for size in random.integers(0, 3, 6) * random.integers(0, 9000, 6)]
+        shared, row, plain = EpisodePrints(), EpisodePrints(), EpisodePrints()
+        for piece in pieces:
+            shared.append(piece[: len(piece) // 3])
+            shared.append(piece[len(piece) // 3 :])
+            plain.append(piece)
+            shared.pour_into(row)
+            assert shared.total == 0
+        assert row.take() == plain.take()
+        assert row.take() == shared.take() == ""

@@ -104,6 +104,7 @@ def test_a_policy_of_one_observation_plays_row_by_row_and_says_so(runner: Runner
     ("kwargs", "detail"),
     [
         ({"fails_at": 3}, "RuntimeError: all wheels came off"),
+        ({"shows_more": 1}, "ValueError: the observations have the shape (5, 1), expected (4, 1)"),
         ({"shape": "one"}, "ValueError: reward has the shape (1,), expected (4,)"),
     ],
 )
@@ -125,8 +126,29 @@ def test_what_a_policy_raises_is_the_outcome_of_the_whole_vector(runner: RunnerP
     assert "the action 2 does not fit Discrete(2)" in outcomes[0]["detail"]
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_rows_that_are_waited_for_no_more_are_not_asked_for_long(runner: RunnerProcess, tmp_path: Path, mode: str) -> None:
+    """Row r ends after r + 1 steps; its reward tells of how many rows the policy was asked, and that each kept what is its own."""
+    code = (
+        "import numpy as np\n"
+        "class P:\n"
+        "    def __init__(self): self.steps = np.zeros(8, int)\n"
+        "    def reset_row(self, row, seed): self.steps[row] = 0\n"
+        "    def act_rows(self, rows, observations):\n"
+        "        assert len(observations) == len(rows)\n"
+        "        self.steps[rows] += 1\n"
+        "        print(len(rows), (self.steps[rows] == self.steps.max()).all())\n"
+        "        return rows % 2\n"
+        "def make(**_): return P()\n"
+    )
+    runner.load(*write_carried(tmp_path / "p", code), environment("vector_toys:Chosen", mode=mode), batching=vector(8))
+    outcomes = runner.play(work(8))
+    assert results(outcomes) == [0.0, 2.0, 0.0, 4.0, 0.0, 6.0, 0.0, 8.0]
+    assert outcomes[0]["log"].split("\n")[:-1] == ["8 True"] * 4 + ["4 True"] * 2 + ["2 True"] + ["1 True"]
+
+
 def test_a_row_that_does_not_end_is_a_timeout_and_the_others_keep_their_outcomes(runner: RunnerProcess, any_policy: Policy) -> None:
-    runner.load(*any_policy, environment("vector_toys:Rows", endless=1), batching=vector(4, seconds=0.05))
+    runner.load(*any_policy, environment("vector_toys:Rows", endless=1), batching=vector(4, seconds=0.5))
     assert results(runner.play(work(4))) == [1.0, "timeout", 3.0, 4.0]
 
 

@@ -47,11 +47,11 @@ export const notFound = (resource: string, name: string): Refusal => new Refusal
 export const expired = (): Refusal => new Refusal(410, 'Expired', 'too old resource version');
 
 export function matchesLabels(selector: string, labels: Readonly<Record<string, string>>): boolean {
-  return selector
-    .split(',')
-    .filter((term) => term !== '')
-    .every((term) => {
-      const [name = '', value] = term.split('=');
-      return value === undefined ? name in labels : labels[name] === value;
-    });
+  // A comma within the brackets of a set does not end the term.
+  return (selector.match(/[^,(]+(\([^)]*\))?/g) ?? []).every((term) => {
+    const [, member = '', set] = /^(\S+) in \((.*)\)$/.exec(term) ?? [];
+    if (set !== undefined) return set.split(',').includes(labels[member] ?? '');
+    const [name = '', value] = term.split('=');
+    return value === undefined ? name in labels : labels[name] === value;
+  });
 }

@@ -6,14 +6,18 @@ import { podTemplate } from './kubernetes-ground.ts';
 
 /** A Muster of its own process, for tests that kill it: makes pods, tells of them on a line of stdout, and waits for its end. */
 const order = z
-  .object({ owner: z.string(), commands: z.array(z.array(z.string())), pod: z.looseObject({ kubeconfig: z.string() }) })
+  .object({
+    owner: z.string(),
+    commands: z.array(z.array(z.string())),
+    pod: z.object({ kubeconfig: z.string(), namespace: z.string(), image: z.string() }),
+  })
   .parse(JSON.parse(process.argv[2] ?? ''));
 
 const provider = createKubernetesProvider({ owner: parseOwnerId(order.owner), clock: systemClock });
 const limits = { memoryBytes: 256 * 2 ** 20, processes: 16, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 600 };
 const made = order.commands.map((command, i) => {
   const rest = { environment: {}, mounts: [], network: 'none', limits, demands: [] } as const;
-  const template = { name: 'crashed', command, ...rest, pod: podTemplate(order.pod.kubeconfig) };
+  const template = { name: 'crashed', command, ...rest, pod: podTemplate(order.pod.kubeconfig, order.pod) };
   return provider.create({ id: parseSandboxId(`crashed-${i}`), template }, new AbortController().signal);
 });
 const sandboxes = await Promise.all(made);

@@ -62,12 +62,10 @@ function serve(client: WebSocket, executed: Executed, fault: Fault | undefined, 
   for (const stream of [STDOUT, STDERR, STATUS]) client.send(Buffer.of(stream ?? 0));
   client.on('message', (data: Buffer) => {
     if (data[0] === CLOSE && data[1] === STDIN) executed.stdin.end();
-    else if (data[0] === STDIN && !executed.stdin.write(data.subarray(1))) {
-      client.pause();
-      executed.stdin.once('drain', () => client.resume());
-      executed.stdin.once('close', () => client.resume());
-    }
+    else if (data[0] === STDIN && !executed.stdin.write(data.subarray(1))) client.pause();
   });
+  executed.stdin.on('drain', () => client.resume());
+  executed.stdin.once('close', () => client.resume());
   client.once('close', () => {
     executed.stdin.end();
     executed.stdout.resume();

@@ -65,6 +65,8 @@ export class KubernetesSimulator implements AsyncDisposable {
   readonly requests = new Map<string, number>();
   /** When each pod was created, in milliseconds of this machine. */
   readonly creations: number[] = [];
+  /** Connections so far. */
+  connections = 0;
   readonly #exec = new ExecEndpoint();
   readonly #server: http.Server;
   readonly #now: () => Date;
@@ -76,6 +78,7 @@ export class KubernetesSimulator implements AsyncDisposable {
     this.pods = new SimulatedPods(this.store, node, images);
     this.#isSecure = certificate !== undefined;
     this.#server = certificate ? https.createServer(certificate) : http.createServer();
+    this.#server.on(certificate ? 'secureConnection' : 'connection', () => (this.connections += 1));
     this.#server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#onRequest(request, response));
     this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#onUpgrade(request, socket, head));
     this.store.create('namespaces', objectSchema.parse({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }));

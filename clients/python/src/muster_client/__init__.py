@@ -32,7 +32,7 @@ from muster_client.errors import (
 from muster_client.evaluation import Evaluation, Event, Failure, PlayedCheckpoint, Running
 from muster_client.pool import Pool
 from muster_client.settings import Retry
-from muster_client.suite import SuiteLike
+from muster_client.suite import KnownSuite, SuiteLike
 from muster_client.summary import CandidateResult, ComparisonSummary, Interval, Summary, Verdict
 
 __all__ = [
@@ -57,6 +57,7 @@ __all__ = [
     "Forbidden",
     "Interval",
     "InvalidArgument",
+    "KnownSuite",
     "Lost",
     "MusterError",
     "NotFound",

@@ -18,7 +18,7 @@ from muster_client.pool import Pool
 from muster_client.progress import Progress, watching
 from muster_client.settings import DEFAULT_TIMEOUT_SECONDS, Retry, Settings, access_token, positive_seconds, server_url
 from muster_client.submission import ComparisonOptions, EvaluationOptions, Filter
-from muster_client.suite import SuiteLike
+from muster_client.suite import KnownSuite, SuiteLike
 from muster_client.summary import ComparisonSummary, Summary
 
 
@@ -185,6 +185,10 @@ class AsyncClient:
     async def upload(self, path: str | os.PathLike[str]) -> str:
         """Sends a checkpoint that the server does not have. Returns its SHA-256, which it may be named by from now on."""
         return await self._driver.run(operations.upload(self._settings, path))
+
+    async def suite(self, name: str) -> KnownSuite:
+        """What a suite is that the server has a name for: its digest tells whether it says the same as before."""
+        return await self._driver.run(operations.suite(self._settings, name))
 
     async def pools(self) -> Sequence[Pool]:
         """The pools of sandboxes, for operators."""

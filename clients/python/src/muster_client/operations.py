@@ -34,7 +34,7 @@ from muster_client.submission import (
     json_request,
     list_request,
 )
-from muster_client.suite import SuiteLike, suite_reference
+from muster_client.suite import KnownSuite, SuiteLike, read_known_suite, suite_reference
 from muster_client.summary import ComparisonSummary, Summary
 from muster_client.uploads import uploaded
 
@@ -101,6 +101,11 @@ def listed(settings: Settings, filters: Filter, page_size: int) -> Items[Evaluat
         after = page.optional("next", page.text)
         if after is None:
             return
+
+
+def suite(settings: Settings, name: str) -> Steps[KnownSuite]:
+    response = yield from call(settings, Request("GET", f"/v1/suites/{quote(name, safe='')}"))
+    return read_known_suite(parsed(response.body, "suite"))
 
 
 def pools(settings: Settings) -> Steps[list[Pool]]:

@@ -3,13 +3,31 @@
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from muster_client.errors import InvalidArgument
+from muster_client.fields import Fields
 
 SuiteLike = str | os.PathLike[str] | Mapping[str, Any]
 """A name; a path that ends in .yaml, .yml or .json; or a suite as such a file has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownSuite:
+    """A suite that the server has a name for."""
+
+    name: str
+    digest: str
+    """Of what it says now, with its modules."""
+    template: str
+    """Of the sandboxes that it is played in."""
+
+
+def read_known_suite(fields: Fields) -> KnownSuite:
+    return KnownSuite(fields.text("name"), fields.text("digest"), fields.text("template"))
+
 
 FILE_ENDINGS = (".yaml", ".yml", ".json")
 

@@ -6,7 +6,7 @@ import type { PodWatch } from './pod-watch.ts';
 /** `unseen`: nothing has been heard of it yet. `gone`: it was there, or nobody knows of it. */
 export type FollowedState = PodState | { readonly kind: 'unseen' } | { readonly kind: 'gone' };
 
-/** Events that do not come are no reason to wait for ever: after this long the pod is asked for. */
+/** Events that do not come are no reason to wait for ever: after this long without any, all pods are looked at. */
 const ASK_MS = 5_000;
 
 /** One pod as it is known to be, from before it is created until it is gone. */
@@ -37,12 +37,12 @@ export class FollowedPod implements Disposable {
     return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
   }
 
-  /** Resolves when something has been heard of it, after it has been asked for if need be. */
+  /** Resolves when something has been heard of it, or nothing for a while. */
   async change(signal: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const over = new AbortController();
     using _listening = this.onChange(resolve);
-    const asked = sleep(this.#clock, ASK_MS, AbortSignal.any([signal, over.signal])).then(() => this.ask(signal));
+    const asked = sleep(this.#clock, ASK_MS, AbortSignal.any([signal, over.signal])).then(() => this.#watch.look(ASK_MS));
     try {
       await Promise.race([promise, asked]);
     } finally {

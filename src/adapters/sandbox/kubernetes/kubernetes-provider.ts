@@ -93,7 +93,7 @@ class KubernetesProvider implements SandboxProvider {
     const site = this.#site(pod);
     await site.open(signal);
     const followed = site.follow(podName(this.owner, id));
-    const remove = (): Promise<void> => site.remove(followed);
+    const remove = (): Promise<void> => site.remove(followed, id);
     try {
       await site.cluster.createPod(podManifest(this.owner, { id, template }, pod), signal);
       await untilReady(followed, pod, this.#clock, signal);
@@ -122,8 +122,6 @@ class KubernetesProvider implements SandboxProvider {
     this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
     await Promise.allSettled(this.#creations);
     const sites = [...this.#sites.values()];
-    // When this fails each sandbox is deleted by itself.
-    await Promise.allSettled(sites.map((site) => site.clear()));
     const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
     await Promise.all(sites.map((site) => site[Symbol.asyncDispose]()));
     const failure = ends.find((end) => end.status === 'rejected');

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
-import type { OwnerId } from '../../../kernel/ids.ts';
+import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { PodTemplate } from '../../../pool/pod-template.ts';
 import type { Obstacle } from '../../../pool/sandbox.ts';
 import { Cluster } from './cluster.ts';
@@ -10,9 +10,10 @@ import { FollowedPod } from './followed-pod.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { sweepOrphans } from './orphan-sweep.ts';
 import { OwnerLease } from './owner-lease.ts';
-import { ownerSelector } from './pod-labels.ts';
-import { GRACE_SECONDS, removePod } from './pod-removal.ts';
-import { podState, type PodView } from './pod-view.ts';
+import { ownerSelector, SANDBOX } from './pod-labels.ts';
+import { PodDeletions } from './pod-deletions.ts';
+import { isGone, untilGone } from './pod-removal.ts';
+import type { PodView } from './pod-view.ts';
 import { PodWatch } from './pod-watch.ts';
 
 export interface SiteOptions {
@@ -23,8 +24,6 @@ export interface SiteOptions {
 
 /** A dead owner on another machine shows as one only when its lease has run out: later than at the start. */
 const SWEEP_MS = 120_000;
-/** The lease and what is left of a closing are not waited for any longer. */
-const NEVER = new AbortController().signal;
 
 /** Where pods are: one namespace of one cluster, watched, with this owner's record in it. */
 export class NamespaceSite implements AsyncDisposable {
@@ -32,18 +31,19 @@ export class NamespaceSite implements AsyncDisposable {
   readonly #options: SiteOptions;
   readonly #watch: PodWatch;
   readonly #heartbeats: Heartbeats;
+  readonly #deletions: PodDeletions;
   readonly #followed = new Map<string, FollowedPod>();
   readonly #closing = new AbortController();
   #lease: Promise<OwnerLease> | undefined;
   #sweepTimer: Disposable | undefined;
   #sweep: Promise<void> = Promise.resolve();
-  #isCleared = false;
 
   constructor(pod: PodTemplate, options: SiteOptions) {
     const { owner, clock, log } = options;
     this.#options = options;
     this.cluster = new Cluster(pod, clock);
     this.#heartbeats = new Heartbeats(clock);
+    this.#deletions = new PodDeletions(this.cluster, owner, clock);
     const labelSelector = ownerSelector(owner);
     this.#watch = new PodWatch({ cluster: this.cluster, labelSelector, clock, log, onList: (pods) => this.#onList(pods) });
   }
@@ -77,8 +77,11 @@ export class NamespaceSite implements AsyncDisposable {
   }
 
   /** Resolves when nothing is left of the pod. */
-  async remove(followed: FollowedPod): Promise<void> {
-    await removePod(followed, this.cluster, this.#options.clock, this.#isCleared);
+  async remove(followed: FollowedPod, sandbox: SandboxId): Promise<void> {
+    if (!isGone(followed)) {
+      await this.#deletions.delete(followed.name, sandbox);
+      await untilGone(followed, this.cluster, this.#options.clock);
+    }
     followed[Symbol.dispose]();
     this.#followed.delete(followed.name);
   }
@@ -96,13 +99,6 @@ export class NamespaceSite implements AsyncDisposable {
     return [...found.values()];
   }
 
-  /** Has all pods deleted by one request, so that each has only to be waited for. */
-  async clear(): Promise<void> {
-    if (this.#followed.size === 0) return;
-    await this.cluster.deletePods(ownerSelector(this.#options.owner), GRACE_SECONDS, NEVER);
-    this.#isCleared = true;
-  }
-
   /** The record goes last, so that a sweep finds what could not be removed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('the sandbox provider is closing', 'AbortError'));
@@ -118,11 +114,12 @@ export class NamespaceSite implements AsyncDisposable {
 
   /** A pod that carries this owner's name and that nobody here knows of was made by a request whose answer was lost. */
   #onList(pods: readonly PodView[]): void {
-    for (const pod of pods) {
-      const { name, deletionTimestamp } = pod.metadata;
-      if (this.#followed.has(name) || deletionTimestamp !== undefined) continue;
-      this.#options.log(`the pod ${name} (${podState(pod).kind}) belongs to nobody: deleting it`);
-      void this.cluster.deletePod(name, GRACE_SECONDS, this.#closing.signal).catch((error: unknown) => this.#options.log(messageOf(error)));
+    const { log } = this.#options;
+    const strays = pods.filter(({ metadata }) => !this.#followed.has(metadata.name) && metadata.deletionTimestamp === undefined);
+    if (strays.length > 0) log(`${strays.length} pods that nobody knows of are deleted`);
+    for (const { metadata } of strays) {
+      const deletion = this.#deletions.delete(metadata.name, metadata.labels[SANDBOX] ?? '');
+      deletion.catch((error: unknown) => log(messageOf(error)));
     }
   }
 

@@ -5,7 +5,7 @@ import { parseOwnerId, parseSandboxId, type OwnerId, type SandboxId } from '../.
 import type { Cluster } from './cluster.ts';
 import { deleteLease, owners } from './owner-lease.ts';
 import { MANAGED_SELECTOR, OWNER, ownerSelector, SANDBOX } from './pod-labels.ts';
-import { GRACE_SECONDS } from './pod-removal.ts';
+import { GRACE_SECONDS } from './pod-deletions.ts';
 
 /** Nodes that are up are rid of hundreds of pods within it. */
 const GONE_MS = 60_000;

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import { backoffMs } from '../../../pool/backoff.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster, PodPage } from './cluster.ts';
 import { parsePod, type PodView } from './pod-view.ts';
 
 /** How a pod looks now; undefined when it is gone. */
@@ -47,6 +47,7 @@ export class PodWatch implements AsyncDisposable {
   #listedAt = -Infinity;
   #heardAt = -Infinity;
   #running: Promise<void> | undefined;
+  #looking: Promise<unknown> | undefined;
 
   constructor(options: PodWatchOptions) {
     this.#options = options;
@@ -61,9 +62,11 @@ export class PodWatch implements AsyncDisposable {
     return this.#pods;
   }
 
-  /** Milliseconds since the API server last said anything about the pods. */
-  get silenceMs(): number {
-    return this.#options.clock.now() - this.#heardAt;
+  /** Looks at all pods once for everybody who asks meanwhile, unless something was heard of some of them within `quietMs`. */
+  async look(quietMs: number): Promise<void> {
+    if (this.#options.clock.now() - this.#heardAt < quietMs) return;
+    this.#looking ??= this.#learnAll().finally(() => (this.#looking = undefined));
+    await this.#looking;
   }
 
   /** Tells of every change from now on. One listener a pod. */
@@ -104,16 +107,22 @@ export class PodWatch implements AsyncDisposable {
   }
 
   async #list(): Promise<string> {
-    const { cluster, labelSelector, clock, onList } = this.#options;
-    const page = await cluster.pods(labelSelector, this.#closing.signal);
+    const { onList, clock } = this.#options;
+    const page = await this.#learnAll();
     this.#listedAt = clock.now();
+    this.#version = page.resourceVersion;
+    onList(page.pods);
+    return page.resourceVersion;
+  }
+
+  async #learnAll(): Promise<PodPage> {
+    const { cluster, labelSelector, clock } = this.#options;
+    const page = await cluster.pods(labelSelector, this.#closing.signal);
     this.#heardAt = clock.now();
     const present = new Set(page.pods.map(({ metadata }) => metadata.name));
     for (const name of this.#pods.keys()) if (!present.has(name)) this.learn(name, undefined);
     for (const pod of page.pods) this.learn(pod.metadata.name, pod);
-    this.#version = page.resourceVersion;
-    onList(page.pods);
-    return page.resourceVersion;
+    return page;
   }
 
   /** Resolves when the connection has ended by itself, or it is time to list again. */

@@ -1,0 +1,104 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { parseSandboxId } from '../src/kernel/ids.ts';
+import type { SandboxProvider } from '../src/pool/sandbox.ts';
+import type { SandboxTemplate } from '../src/pool/template.ts';
+import { KubernetesGround } from '../test/support/kubernetes/kubernetes-ground.ts';
+import type { Benchmark, Check, Cell } from './benchmark.ts';
+import { ownMemory } from './memory-of.ts';
+
+const MIB = 2 ** 20;
+const PIECE = 256 * 1024;
+const BOUND_BYTES = 100 * MIB;
+const NEVER = new AbortController().signal;
+const LIMITS = { memoryBytes: 2 ** 30, processes: 16, cpus: 2, diskBytes: 2 ** 24, lifetimeSeconds: 3600 };
+
+export const bulkyPods: Benchmark = {
+  name: 'bulky-pods',
+  summary: 'memory that a large file into a simulated pod, and a large output out of one, take on their way',
+  async run({ quick, say }) {
+    const bytes = (quick ? 32 : 1024) * MIB;
+    await using ground = await KubernetesGround.open({ mounts: [] });
+    await using provider = ground.provider();
+    say('a file into a pod');
+    const upload = await watched(() => uploaded(provider, ground.additions, bytes));
+    say('output out of a pod');
+    const output = await watched(() => printed(provider, ground.additions, bytes));
+    const row = (what: string, { seconds, mostBytes }: Watched): readonly Cell[] => [what, bytes / MIB, seconds, mostBytes / MIB];
+    const checks = [check('upload', upload), check('output', output)];
+    return {
+      tables: [
+        {
+          title: 'Through the API server, simulated in the same process: both ends are counted',
+          columns: ['', 'MiB', 'seconds', 'MiB of memory above idle, at most'],
+          rows: [row('one file, uploaded', upload), row('one output, read', output)],
+        },
+      ],
+      checks,
+      notes: ['Memory is what JavaScript and its buffers hold, sampled while the bytes pass, without collecting garbage first.'],
+    };
+  },
+};
+
+interface Watched {
+  readonly seconds: number;
+  readonly mostBytes: number;
+}
+
+async function watched(act: () => Promise<void>): Promise<Watched> {
+  const { heapBytes, externalBytes } = ownMemory();
+  let mostBytes = 0;
+  const look = (): void => {
+    const { heapUsed, external } = process.memoryUsage();
+    mostBytes = Math.max(mostBytes, heapUsed + external - heapBytes - externalBytes);
+  };
+  const timer = setInterval(look, 20);
+  const start = performance.now();
+  try {
+    await act();
+  } finally {
+    clearInterval(timer);
+  }
+  return { seconds: (performance.now() - start) / 1000, mostBytes };
+}
+
+function templateOf(additions: Partial<SandboxTemplate>, ...command: readonly string[]): SandboxTemplate {
+  return { name: 'bulky', command, environment: {}, mounts: [], network: 'none', limits: LIMITS, demands: [], ...additions };
+}
+
+async function uploaded(provider: SandboxProvider, additions: Partial<SandboxTemplate>, bytes: number): Promise<void> {
+  const template = templateOf(additions, 'sh', '-c', 'read path; sha256sum "$path"');
+  const sandbox = await provider.create({ id: parseSandboxId('upload'), template }, NEVER);
+  const hash = createHash('sha256');
+  const pieces = function* (): Generator<Buffer> {
+    for (let sent = 0; sent < bytes; sent += PIECE) {
+      const piece = randomBytes(PIECE);
+      hash.update(piece);
+      yield piece;
+    }
+  };
+  const inside = await sandbox.upload('bulky', { kind: 'stream', stream: Readable.from(pieces()) }, NEVER);
+  sandbox.stdin.end(`${inside}\n`);
+  let said = '';
+  for await (const chunk of sandbox.stdout) said += String(chunk);
+  if (!said.startsWith(hash.digest('hex'))) throw new Error(`the pod has something else than was sent: ${said}`);
+  await sandbox.destroy();
+}
+
+async function printed(provider: SandboxProvider, additions: Partial<SandboxTemplate>, bytes: number): Promise<void> {
+  const template = templateOf(additions, 'head', '-c', String(bytes), '/dev/zero');
+  const sandbox = await provider.create({ id: parseSandboxId('output'), template }, NEVER);
+  let received = 0;
+  for await (const chunk of sandbox.stdout) received += Buffer.from(chunk).length;
+  if (received !== bytes) throw new Error(`${received} of ${bytes} bytes came`);
+  await sandbox.destroy();
+}
+
+function check(what: string, { mostBytes }: Watched): Check {
+  return {
+    what: `memory above idle, ${what}`,
+    target: '≤ 100 MiB',
+    measured: `${(mostBytes / MIB).toFixed(0)} MiB`,
+    met: mostBytes <= BOUND_BYTES,
+  };
+}

@@ -1,0 +1,163 @@
+import { loadavg } from 'node:os';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { PROJECT_DIRECTORY } from '../src/pools.ts';
+import type { Benchmark, Cell, Check } from './benchmark.ts';
+import { OwnServer } from './own-server.ts';
+import { LATE_CHECKPOINT } from './real-sandboxes.ts';
+
+const EPISODES = 20;
+const CALLERS = 200;
+/** Whoever asks again and again while others do. */
+const STEADY_CALLERS = 16;
+const ANSWER_SECONDS = 120;
+const TARGET_MILLISECONDS = 20;
+/** Of the process's memory, from the middle of the time to its end: what a heap breathes. */
+const MOST_GROWTH = 1.1;
+
+const SUITES = {
+  noop: {
+    name: 'noop',
+    environment: 'noop:make',
+    files: join(PROJECT_DIRECTORY, 'bench/environments'),
+    reward: { bounds: [0, 1] },
+    stop: { rule: 'fixed', episodes: EPISODES },
+  },
+};
+
+export const serviceLoad: Benchmark = {
+  name: 'service-load',
+  summary: 'muster serve under load: 200 callers at once, answers from the cache, and memory over ten minutes',
+  async run({ quick, say }) {
+    await using server = await OwnServer.start(SUITES, { pool: { max: 4, warm: 4 } });
+    await ask(server, 'on');
+    say('answers from the cache');
+    const alone = await asked(server, { callers: 1, requests: quick ? 100 : 1000, cache: 'on' });
+    const many = await asked(server, { callers: STEADY_CALLERS, requests: quick ? 200 : 2000, cache: 'on' });
+    say(`${CALLERS} callers`);
+    const crowd = await asked(server, { callers: CALLERS, requests: quick ? 200 : 1000, cache: 'off' });
+    say('memory');
+    const memory = await memoryOver(server, quick ? 20 : 600);
+    return {
+      tables: [
+        {
+          title: `Evaluations of ${EPISODES} no-op episodes, asked for over the loopback with ?wait`,
+          columns: ['what', 'callers', 'evaluations', 'a second', 'p50 (ms)', 'p99 (ms)', 'server CPU (ms each)', 'load'],
+          rows: [rowOf('from the cache', alone), rowOf('from the cache', many), rowOf('played', crowd)],
+        },
+        {
+          title: `Memory of the server's process under ${STEADY_CALLERS} callers, half of whom have episodes played`,
+          columns: ['seconds', 'evaluations', 'RSS at first (MiB)', 'in the middle', 'at the end', 'end / middle'],
+          rows: [memory.row],
+        },
+      ],
+      checks: [...checksOf(alone, crowd), memory.check],
+      notes: [
+        'From the request to the answer, as the caller sees it: JSON over a kept connection. An answer from the cache is an evaluation of its own, stored with all of its episodes.',
+        'The load is the average number of running processes of the last minute, this benchmark included.',
+      ],
+    };
+  },
+};
+
+interface Asking {
+  readonly callers: number;
+  readonly requests: number;
+  readonly cache: 'on' | 'off';
+}
+
+interface Measured extends Asking {
+  readonly answered: number;
+  readonly perSecond: number;
+  readonly p50: number;
+  readonly p99: number;
+  readonly cpuMilliseconds: number;
+}
+
+async function asked(server: OwnServer, asking: Asking): Promise<Measured> {
+  const { callers, requests, cache } = asking;
+  const milliseconds: number[] = [];
+  let left = requests;
+  const [start, cpu] = [performance.now(), server.cpuSeconds];
+  const caller = async (): Promise<void> => {
+    while (left > 0) {
+      left -= 1;
+      const sent = performance.now();
+      await ask(server, cache);
+      milliseconds.push(performance.now() - sent);
+    }
+  };
+  await Promise.all(Array.from({ length: callers }, caller));
+  const seconds = (performance.now() - start) / 1000;
+  const sorted = milliseconds.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? Number.NaN;
+  const cpuMilliseconds = (1000 * (server.cpuSeconds - cpu)) / requests;
+  return { ...asking, answered: sorted.length, perSecond: requests / seconds, p50: at(0.5), p99: at(0.99), cpuMilliseconds };
+}
+
+const answerSchema = z.object({
+  state: z.literal('finished'),
+  summary: z.object({ partial: z.literal(false), official: z.object({ episodes: z.literal(EPISODES) }) }),
+});
+
+/** @throws Error unless it is answered with all of its episodes. */
+async function ask(server: OwnServer, cache: 'on' | 'off'): Promise<void> {
+  const answer = await fetch(`${server.url}/v1/evaluations?wait=${ANSWER_SECONDS}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ suite: 'noop', checkpoint: { uri: LATE_CHECKPOINT }, cache }),
+  });
+  const text = await answer.text();
+  if (!answerSchema.safeParse(JSON.parse(text)).success) throw new Error(`${answer.status}: ${text.slice(0, 500)}`);
+}
+
+function rowOf(what: string, { callers, answered, perSecond, p50, p99, cpuMilliseconds }: Measured): Cell[] {
+  return [what, callers, answered, perSecond, p50.toFixed(1), p99.toFixed(1), cpuMilliseconds.toFixed(1), (loadavg()[0] ?? 0).toFixed(1)];
+}
+
+function checksOf(alone: Measured, crowd: Measured): readonly Check[] {
+  return [
+    {
+      what: 'an evaluation served from the cache, one caller, p99',
+      target: `≤ ${TARGET_MILLISECONDS} ms`,
+      measured: `${alone.p99.toFixed(1)} ms`,
+      met: alone.p99 <= TARGET_MILLISECONDS,
+    },
+    {
+      what: `evaluations of ${CALLERS} concurrent callers that were answered`,
+      target: `${crowd.requests}`,
+      measured: `${crowd.answered}`,
+      met: crowd.answered === crowd.requests,
+    },
+  ];
+}
+
+async function memoryOver(server: OwnServer, seconds: number): Promise<{ readonly row: Cell[]; readonly check: Check }> {
+  const end = performance.now() + 1000 * seconds;
+  const samples: number[] = [];
+  let evaluations = 0;
+  const caller = async (_: unknown, at: number): Promise<void> => {
+    while (performance.now() < end) {
+      await ask(server, at % 2 === 0 ? 'on' : 'off');
+      evaluations += 1;
+      if (at === 0) samples.push(server.rssBytes);
+    }
+  };
+  await Promise.all(Array.from({ length: STEADY_CALLERS }, caller));
+  const third = Math.floor(samples.length / 3);
+  const [first, middle, last] = [0, 1, 2].map((part) => medianMebibytes(samples.slice(part * third, (part + 1) * third)));
+  const growth = (last ?? Number.NaN) / (middle ?? Number.NaN);
+  return {
+    row: [seconds, evaluations, first ?? 0, middle ?? 0, last ?? 0, growth],
+    check: {
+      what: `memory of the server over ${seconds} s, last third beside the middle one`,
+      target: `≤ ${MOST_GROWTH} ×`,
+      measured: `${growth.toFixed(2)} ×`,
+      met: growth <= MOST_GROWTH,
+    },
+  };
+}
+
+function medianMebibytes(bytes: readonly number[]): number {
+  return Math.round((bytes.toSorted((a, b) => a - b)[Math.floor(bytes.length / 2)] ?? Number.NaN) / 2 ** 20);
+}

@@ -1,0 +1,72 @@
+import { InputError } from '../kernel/errors.ts';
+import type { Digest } from '../kernel/ids.ts';
+import { assertSize, inspect } from './checkpoint-checks.ts';
+import type { ContentStore, StoredObject } from './content-store.ts';
+import { MalformedDelta, type DeltaIndex } from './delta-format.ts';
+import { DeltaFile, readIndex } from './delta-reader.ts';
+import { FileStretches } from './file-stretches.ts';
+import type { StoredContents } from './stored-contents.ts';
+
+/** A delta that somebody has sent in place of a file. Nothing in it is trusted. */
+export interface SentDelta {
+  /** Where it lies; nobody else writes it any more. */
+  readonly path: string;
+  /** Of the file that it tells. */
+  readonly name: string;
+  readonly expected: Digest;
+  /** For that file. */
+  readonly maxBytes: number;
+}
+
+/**
+ * Makes the file that a delta tells and keeps it, when it is what it should be.
+ *
+ * @throws InputError `checkpoint.delta`, `checkpoint.base` when what it is told by is not here, `checkpoint.digest`, `checkpoint.too-large`,
+ * `checkpoint.safetensors`; InfrastructureError `store.full`, `store.unusable`; the signal's reason.
+ */
+export async function keepTold(
+  { path, name, expected, maxBytes }: SentDelta,
+  plain: ContentStore,
+  contents: StoredContents,
+  signal: AbortSignal,
+): Promise<StoredObject> {
+  await using delta = await FileStretches.open(path);
+  if (!delta) throw refused(expected, 'it is gone');
+  try {
+    const index = await readIndex(delta);
+    if (index.file.digest !== expected) throw refused(expected, `it tells ${index.file.digest}`);
+    assertSize(expected, index.file.size, maxBytes);
+    await using base = await baseOf(index, contents);
+    const told = new DeltaFile(delta, index, base);
+    return await plain.write(heeding(signal, told.pieces()), told.size, async (readAt, size, found) => {
+      if (found !== expected)
+        throw new InputError(
+          'checkpoint.digest',
+          `checkpoint: what the delta gives has the digest ${found}; expected ${expected}. Send the whole file`,
+        );
+      await inspect(name, name, size, readAt);
+    });
+  } catch (error) {
+    throw error instanceof MalformedDelta ? refused(expected, error.message, error) : error;
+  }
+}
+
+async function baseOf({ base }: DeltaIndex, contents: StoredContents): Promise<FileStretches> {
+  const object = await contents.find(base.digest);
+  const file = object && (await FileStretches.open(object.hostPath));
+  if (file) return file;
+  throw new InputError('checkpoint.base', `checkpoint: ${base.digest}, which the delta is told by, is not here; send the whole file`);
+}
+
+async function* heeding(signal: AbortSignal, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    signal.throwIfAborted();
+    yield piece;
+  }
+}
+
+function refused(expected: Digest, problem: string, cause?: unknown): InputError {
+  return new InputError('checkpoint.delta', `checkpoint: what was sent is no delta of ${expected}: ${problem}; send the whole file`, {
+    cause,
+  });
+}

@@ -1,0 +1,83 @@
+import nock from 'nock';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parseSandboxId } from '../../../../src/kernel/ids.ts';
+import type { SandboxProvider } from '../../../../src/pool/sandbox.ts';
+import { NEVER } from '../../../contract/sandbox-scene.ts';
+import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { eventually } from '../../../support/eventually.ts';
+import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
+import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
+import { failOnLeftoverProcesses } from '../../../support/no-leftovers.ts';
+
+nock.restore();
+
+const LEASES = 'leases';
+const PROCESS = 'muster.dev/process';
+const ELSEWHERE = JSON.stringify({ pid: 1, startTime: '1', bootId: 'another machine', pidNamespace: 'pid:[1]' });
+
+describe('pods of a Muster that is on another machine', () => {
+  failOnLeftoverProcesses();
+  let ground: KubernetesGround;
+  let owner: SandboxProvider;
+  let other: SandboxProvider;
+  /** The cluster's clock, ahead of this machine's. */
+  let aheadMs: number;
+
+  beforeEach(async () => {
+    aheadMs = 0;
+    ground = await KubernetesGround.open(TINY_RUNNERS, { now: () => new Date(Date.now() + aheadMs) });
+    [owner, other] = [ground.provider(), ground.provider()];
+  });
+  afterEach(async () => {
+    await other[Symbol.asyncDispose]();
+    await owner[Symbol.asyncDispose]();
+    await ground[Symbol.asyncDispose]();
+  });
+
+  /** A pod of the owner's, whose process cannot be looked at from here. */
+  async function podElsewhere(): Promise<void> {
+    const command = ['perl', '/opt/runners/tiny-runner.pl'];
+    const template = { ...TEMPLATE, command, limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 26 }, pod: ground.pod };
+    await owner.create({ id: parseSandboxId('s1'), template }, NEVER);
+    ground.simulator.store.change(LEASES, `muster-${owner.owner}`, (lease) => ({
+      ...lease,
+      metadata: { ...lease.metadata, annotations: { [PROCESS]: ELSEWHERE } },
+    }));
+  }
+
+  it.each([
+    ['behind', -7_200_000],
+    ['ahead', 7_200_000],
+  ])('are left alone while its lease is young, though the cluster’s clock is two hours %s', async (_where, skew) => {
+    aheadMs = skew;
+    await podElsewhere();
+    expect(await other.sweep(NEVER)).toEqual([]);
+    expect(ground.simulator.podNames()).toHaveLength(1);
+  });
+
+  it('are swept once the lease has run out by the API server’s clock', async () => {
+    await podElsewhere();
+    aheadMs = 50_000;
+    expect(await other.sweep(NEVER)).toEqual([]);
+    aheadMs = 65_000;
+    expect(await other.sweep(NEVER)).toEqual(['s1']);
+    expect(await ground.traces()).toEqual([]);
+  });
+
+  it('keep their lease, which the owner renews in time', async () => {
+    await podElsewhere();
+    const renewals = (): number => ground.simulator.requests.get('PATCH leases') ?? 0;
+    const before = renewals();
+    aheadMs = 50_000;
+    ground.clock.skip(15_000);
+    await eventually('the lease is renewed', () => renewals() > before);
+    aheadMs = 100_000;
+    expect(await other.sweep(NEVER)).toEqual([]);
+  });
+
+  it('are swept when somebody has taken the lease away', async () => {
+    await podElsewhere();
+    ground.simulator.store.remove(LEASES, `muster-${owner.owner}`);
+    expect(await other.sweep(NEVER)).toEqual(['s1']);
+  });
+});

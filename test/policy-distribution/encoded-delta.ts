@@ -1,0 +1,29 @@
+import { expect } from 'vitest';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import type { Stretches } from '../../src/policy-distribution/delta-block.ts';
+import { encodeDelta, type DeltaSide } from '../../src/policy-distribution/delta-encoder.ts';
+import { layoutOf } from '../../src/policy-distribution/delta-layout.ts';
+
+/** @param path whose ending says what both are. @throws RangeError when it would take more than `maxBytes`. */
+export async function encoded(path: string, file: Buffer, base: Buffer, maxBytes: number = Infinity): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  const side = async (bytes: Buffer): Promise<DeltaSide> => ({
+    digest: digestOf(bytes),
+    layout: await layoutOf(path, bytes.length, async (position, length) => bytes.subarray(position, position + length)),
+    bytes: inMemory(bytes),
+  });
+  const write = async (bytes: Uint8Array): Promise<void> => void parts.push(bytes);
+  const { signal } = new AbortController();
+  if (await encodeDelta(await side(file), await side(base), { maxBytes, write, signal })) return Buffer.concat(parts);
+  throw new RangeError('the delta would be longer');
+}
+
+export function inMemory(bytes: Uint8Array): Stretches {
+  return {
+    size: bytes.length,
+    async readInto(buffer, position) {
+      expect(position + buffer.length).toBeLessThanOrEqual(bytes.length);
+      buffer.set(bytes.subarray(position, position + buffer.length));
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { readdir, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import type { CheckpointSource, ListedFile } from '../../src/policy-distribution/checkpoint-source.ts';
+import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import { ScratchDirectory } from './scratch-directory.ts';
+
+const { signal } = new AbortController();
+
+/** One file of which everything can be said. */
+class PaperSource implements CheckpointSource {
+  content = 'weights';
+  revision = '1';
+  isSettled = true;
+  reads = 0;
+
+  async list(): Promise<{ readonly kind: 'file'; readonly files: readonly ListedFile[] }> {
+    const { content, revision, isSettled } = this;
+    return { kind: 'file', files: [{ path: 'policy.bin', size: content.length, address: '/paper', revision, isSettled }] };
+  }
+
+  async *read(): AsyncGenerator<Uint8Array> {
+    this.reads += 1;
+    yield Buffer.from(this.content);
+  }
+}
+
+async function scene(scratch: ScratchDirectory): Promise<{ source: PaperSource; add: () => Promise<string>; objects: string }> {
+  const directory = join(scratch.path, 'store');
+  const store = await CheckpointStore.open({ directory, limits: { maxBytes: 1e6, maxFiles: 10 }, clock: systemClock });
+  const source = new PaperSource();
+  return { source, add: async () => (await store.add(source, 'paper', signal)).digest, objects: join(directory, 'objects') };
+}
+
+describe('a file that is added again', () => {
+  it('is not read again while its revision is the same', async () => {
+    await using scratch = await ScratchDirectory.make();
+    const { source, add } = await scene(scratch);
+    expect([await add(), await add()]).toEqual([digestOf('weights'), digestOf('weights')]);
+    expect(source.reads).toBe(1);
+  });
+
+  it('is read again when it has another revision', async () => {
+    await using scratch = await ScratchDirectory.make();
+    const { source, add } = await scene(scratch);
+    await add();
+    [source.content, source.revision] = ['changed', '2'];
+    expect(await add()).toBe(digestOf('changed'));
+  });
+
+  it('is read again when it could have changed without another revision', async () => {
+    await using scratch = await ScratchDirectory.make();
+    const { source, add } = await scene(scratch);
+    source.isSettled = false;
+    await add();
+    source.content = 'changed';
+    expect(await add()).toBe(digestOf('changed'));
+    source.isSettled = true;
+    await add();
+    expect(source.reads).toBe(3);
+  });
+
+  it('is read again when what was kept of it is gone', async () => {
+    await using scratch = await ScratchDirectory.make();
+    const { source, add, objects } = await scene(scratch);
+    await add();
+    for (const name of await readdir(objects)) await rm(join(objects, name), { force: true });
+    await add();
+    expect(source.reads).toBe(2);
+    expect(await readdir(objects)).toHaveLength(1);
+  });
+});

@@ -1,0 +1,133 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import type { Digest } from '../../src/kernel/ids.ts';
+import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import { Uploads, type Uploaded, type UploadContent } from '../../src/policy-distribution/uploads.ts';
+import { SkippableClock } from '../support/skippable-clock.ts';
+import { encoded } from './encoded-delta.ts';
+import { safetensorsFile, trained, weights } from './safetensors-file.ts';
+import { ScratchDirectory } from './scratch-directory.ts';
+
+const signal = new AbortController().signal;
+const NAME = 'policy.safetensors';
+const before = weights(50_000, 1);
+const BASE = safetensorsFile({ w: before });
+const FILE = safetensorsFile({ w: trained(before, 0.01, 2) });
+const MAX_BYTES = 200_000;
+
+class Scene implements AsyncDisposable {
+  readonly scratch: ScratchDirectory;
+  readonly store: CheckpointStore;
+  readonly uploads: Uploads;
+
+  private constructor(scratch: ScratchDirectory, store: CheckpointStore, uploads: Uploads) {
+    [this.scratch, this.store, this.uploads] = [scratch, store, uploads];
+  }
+
+  static async open(): Promise<Scene> {
+    const scratch = await ScratchDirectory.make();
+    const clock = new SkippableClock();
+    const store = await CheckpointStore.open({
+      directory: join(scratch.path, 'store'),
+      limits: { maxBytes: MAX_BYTES, maxFiles: 1 },
+      clock,
+    });
+    const limits = { maxBytes: MAX_BYTES, unfinishedMs: 1000 };
+    return new Scene(scratch, store, await Uploads.open(join(scratch.path, 'uploads'), store, limits, clock));
+  }
+
+  send(digest: Digest, bytes: Uint8Array, kind: 'file' | 'delta' = 'delta', offset = 0, size = bytes.length): Promise<Uploaded> {
+    const content: UploadContent = { kind, name: NAME };
+    const part = { digest, uploader: 'pipeline', content, offset, size, bytes: onePiece(bytes) };
+    return this.uploads.append(part, signal);
+  }
+
+  async left(): Promise<readonly string[]> {
+    const places = ['uploads', 'store/objects', 'store/incoming'].map((place) => readdir(join(this.scratch.path, place)));
+    return (await Promise.all(places)).flat();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.uploads[Symbol.asyncDispose]();
+    await this.scratch[Symbol.asyncDispose]();
+  }
+}
+
+describe('a checkpoint that is sent as what differs from one that is here', () => {
+  it('becomes the file, to the byte, and nothing of the delta is left', async () => {
+    await using scene = await Scene.open();
+    await scene.send(digestOf(BASE), BASE, 'file');
+    const delta = await encoded(NAME, FILE, BASE);
+    expect(delta.length).toBeLessThan(0.04 * FILE.length);
+    const uploaded = await scene.send(digestOf(FILE), delta);
+    if (uploaded.kind !== 'stored') throw new Error('it was not stored');
+    expect(await readFile(uploaded.checkpoint.files[0]?.hostPath ?? '')).toEqual(FILE);
+    expect(uploaded.checkpoint).toMatchObject({ digest: digestOf(FILE), files: [{ path: NAME, size: FILE.length }] });
+    expect(await scene.left()).toHaveLength(2);
+  });
+
+  it('may come in parts, and is not mixed up with parts of the whole file', async () => {
+    await using scene = await Scene.open();
+    await scene.send(digestOf(BASE), BASE, 'file');
+    const delta = await encoded(NAME, FILE, BASE);
+    const half = delta.length >> 1;
+    expect(await scene.send(digestOf(FILE), delta.subarray(0, half), 'delta', 0, delta.length)).toEqual({
+      kind: 'partial',
+      received: half,
+    });
+    expect(await scene.uploads.received(digestOf(FILE), 'pipeline')).toBe(0);
+    await scene.send(digestOf(FILE), FILE.subarray(0, 1000), 'file', 0, FILE.length);
+    expect(await scene.uploads.received(digestOf(FILE), 'pipeline')).toBe(1000);
+    expect(await scene.uploads.received(digestOf(FILE), 'pipeline', 'delta')).toBe(half);
+    expect(await scene.send(digestOf(FILE), delta.subarray(half), 'delta', half, delta.length)).toMatchObject({ kind: 'stored' });
+  });
+
+  it('is refused when that one is not here, and can be sent whole', async () => {
+    await using scene = await Scene.open();
+    const sending = scene.send(digestOf(FILE), await encoded(NAME, FILE, BASE));
+    await expect(sending).rejects.toMatchObject({
+      kind: 'input',
+      code: 'checkpoint.base',
+      message: expect.stringContaining(digestOf(BASE)),
+    });
+    expect(await scene.left()).toEqual([]);
+    expect(await scene.send(digestOf(FILE), FILE, 'file')).toMatchObject({ kind: 'stored' });
+  });
+
+  it.each([
+    ['tells another file', async () => encoded(NAME, BASE, BASE), 'checkpoint.delta'],
+    ['is none', async () => Buffer.alloc(300, 7), 'checkpoint.delta'],
+    ['has a flipped bit in it', async () => flipped(await encoded(NAME, FILE, BASE), 500), 'checkpoint.delta'],
+    ['lacks its end', async () => (await encoded(NAME, FILE, BASE)).subarray(0, -20), 'checkpoint.delta'],
+  ])('is refused when the delta %s, and nothing of it is left', async (_, deltaOf, code) => {
+    await using scene = await Scene.open();
+    await scene.send(digestOf(BASE), BASE, 'file');
+    await expect(scene.send(digestOf(FILE), await deltaOf())).rejects.toMatchObject({ kind: 'input', code });
+    expect(await scene.left()).toHaveLength(1);
+    expect(await scene.store.find(digestOf(FILE))).toBeUndefined();
+  });
+
+  it('is held to the same bounds as one that is sent whole: its size, and what its header says', async () => {
+    await using scene = await Scene.open();
+    await scene.send(digestOf(BASE), BASE, 'file');
+    const large = safetensorsFile({ w: before, more: new Uint16Array(MAX_BYTES) });
+    await expect(scene.send(digestOf(large), await encoded(NAME, large, BASE))).rejects.toMatchObject({ code: 'checkpoint.too-large' });
+    const lying = Buffer.concat([FILE, Buffer.alloc(8)]);
+    await expect(scene.send(digestOf(lying), await encoded('x.bin', lying, BASE))).rejects.toMatchObject({
+      code: 'checkpoint.safetensors',
+    });
+    expect(await scene.left()).toHaveLength(1);
+  });
+});
+
+async function* onePiece(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
+function flipped(whole: Uint8Array, at: number): Buffer {
+  const copy = Buffer.from(whole);
+  copy[at] = (copy[at] ?? 0) ^ 0x10;
+  return copy;
+}
