@@ -10,6 +10,7 @@ failOnLeftoverProcesses();
 
 /** `MUSTER_CROWD=300` is the full form: npm run test:faults. */
 const PODS = Number(process.env['MUSTER_CROWD'] ?? 24);
+const STEP = PODS / 6;
 const PER_SECOND = Math.max(10, PODS / 10);
 const SUITE = { name: 'crowd', environment: 'module:factory', reward: { bounds: [0, 1] } };
 
@@ -31,7 +32,8 @@ it(`a Muster that is killed with ${PODS} pods leaves none once the next one has 
   ]);
 
   const killed = stage.start(['eval', long, '--checkpoint', ANYTHING, '--config', config]);
-  await killed.until('every pod has a runner', () => simulator.openExecs >= PODS);
+  // Step by step: what is waited for at a time is bounded, and hundreds of pods take longer than that.
+  for (let count = STEP; count <= PODS; count += STEP) await killed.until(`${count} pods have runners`, () => simulator.openExecs >= count);
   killed.signal('SIGKILL');
   await killed.ended;
   const orphans = simulator.podNames();

@@ -10,7 +10,13 @@ export interface Asked {
 /** What goes wrong with one request. */
 export type Fault =
   /** Refused; or, `afterwards`, done, and only the answer says that it was not. */
-  | { readonly kind: 'status'; readonly code: number; readonly retryAfterSeconds?: number; readonly afterwards?: boolean }
+  | {
+      readonly kind: 'status';
+      readonly code: number;
+      readonly retryAfterSeconds?: number;
+      readonly afterwards?: boolean;
+      readonly message?: string;
+    }
   /** The connection is reset without an answer; `afterwards`: when it has been done. Of an exec or a watch: after so many messages. */
   | { readonly kind: 'drop'; readonly afterwards?: boolean; readonly after?: number }
   | { readonly kind: 'delay'; readonly milliseconds: number }

@@ -304,10 +304,10 @@ function after(fault: Fault, response: ServerResponse): void {
   }
 }
 
-function faultStatus({ code, retryAfterSeconds }: Extract<Fault, { kind: 'status' }>): Refusal {
+function faultStatus({ code, retryAfterSeconds, message }: Extract<Fault, { kind: 'status' }>): Refusal {
   const text =
     code === 429 ? 'Too many requests, please try again later.' : 'an error on the server has prevented the request from succeeding';
-  return new Refusal(code, code === 429 ? 'TooManyRequests' : 'InternalError', text, retryAfterSeconds);
+  return new Refusal(code, code === 429 ? 'TooManyRequests' : 'InternalError', message ?? text, retryAfterSeconds);
 }
 
 function asRefusal(error: unknown): Refusal {

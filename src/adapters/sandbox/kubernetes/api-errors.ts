@@ -1,6 +1,7 @@
 import { ApiException } from '@kubernetes/client-node';
 import { z } from 'zod';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../../kernel/errors.ts';
+import { ProviderBusyError } from '../../../pool/provider-busy.ts';
 
 const statusSchema = z.object({ message: z.string().default(''), reason: z.string().default(''), code: z.number().optional() });
 
@@ -74,7 +75,7 @@ export function apiError(error: unknown, what: string): MusterError {
   return refused(refusal, text, error);
 }
 
-function refused({ code, message }: Refusal, text: string, cause: unknown): MusterError {
+function refused({ code, message, retryAfterMs }: Refusal, text: string, cause: unknown): MusterError {
   switch (code) {
     case 401:
       return new InputError('kubernetes.unauthorized', `${text}; renew the credentials of the kubeconfig's user`, { cause });
@@ -85,6 +86,8 @@ function refused({ code, message }: Refusal, text: string, cause: unknown): Must
     case 400:
     case 422:
       return new InputError('template.refused-by-cluster', `${text}; change the template`, { cause });
+    case 429:
+      return new ProviderBusyError('kubernetes.busy', `${text}; lower kubernetes.requestsPerSecond`, { cause, retryAfterMs });
     default:
       return new InfrastructureError('kubernetes.failed', `${text} (status ${code})`, { cause });
   }
@@ -93,7 +96,7 @@ function refused({ code, message }: Refusal, text: string, cause: unknown): Must
 /** One status for four things: a missing permission, a quota that is used up, a bound on what a pod may ask for, a policy on how it may be. */
 function forbidden(message: string, text: string, cause: unknown): MusterError {
   if (message.includes('exceeded quota')) {
-    return new InfrastructureError('kubernetes.quota', `${text}; lower pool.max, or have the namespace's ResourceQuota raised`, { cause });
+    return new ProviderBusyError('kubernetes.quota', `${text}; lower pool.max, or have the namespace's ResourceQuota raised`, { cause });
   }
   if (message.includes('usage per')) {
     return new InputError('template.limit-refused', `${text}; lower the template's limits to what the namespace's LimitRange allows`, {

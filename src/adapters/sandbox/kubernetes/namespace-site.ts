@@ -1,3 +1,4 @@
+import { untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
@@ -51,13 +52,12 @@ export class NamespaceSite implements AsyncDisposable {
   /** Before the first pod is made, the record stands. Tried again by the next caller when it failed. */
   async open(signal: AbortSignal): Promise<void> {
     const { owner, clock, log } = this.#options;
-    this.#lease ??= OwnerLease.open(this.cluster, owner, clock, log, AbortSignal.any([signal, this.#closing.signal])).catch(
-      (error: unknown) => {
-        this.#lease = undefined;
-        throw error;
-      },
-    );
-    await this.#lease;
+    this.#lease ??= OwnerLease.open(this.cluster, owner, clock, log, this.#closing.signal).catch((error: unknown) => {
+      this.#lease = undefined;
+      throw error;
+    });
+    // It is for all who wait: that one of them is no longer wanted is nothing to the others.
+    await untilAborted(this.#lease, signal);
     if (this.#closing.signal.aborted) return;
     this.#watch.start();
     this.#sweepTimer ??= this.#scheduleSweep();

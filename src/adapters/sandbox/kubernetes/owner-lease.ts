@@ -4,7 +4,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
 import { processSchema, thisProcess, whereaboutsOf } from '../local/owner-record.ts';
-import { isConflict, isNotFound } from './api-errors.ts';
+import { apiError, isConflict, isNotFound } from './api-errors.ts';
 import { withSignal, type Cluster } from './cluster.ts';
 import { MANAGED_BY, MANAGED_SELECTOR, OWNER } from './pod-labels.ts';
 
@@ -42,7 +42,11 @@ export class OwnerLease implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<OwnerLease> {
     const lease = new OwnerLease(cluster, owner, clock, log);
-    await lease.#create(signal);
+    try {
+      await lease.#create(signal);
+    } catch (error) {
+      throw apiError(error, `take the lease of ${owner}`);
+    }
     lease.#schedule();
     return lease;
   }

@@ -9,6 +9,7 @@ import { podName } from '../../../../src/adapters/sandbox/kubernetes/pod-labels.
 import { PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/preflight.ts';
 import { InfrastructureError, InputError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
+import { ProviderBusyError } from '../../../../src/pool/provider-busy.ts';
 import type { PodTemplate } from '../../../../src/pool/pod-template.ts';
 import type { Sandbox, SandboxProvider } from '../../../../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../../../../src/pool/template.ts';
@@ -144,6 +145,20 @@ describe('before any sandbox is made on a cluster', () => {
     expect(error).toBeInstanceOf(InfrastructureError);
     expect(error).toHaveProperty('code', 'kubernetes.unreachable');
     await hurried[Symbol.asyncDispose]();
+  });
+
+  it('a quota that is used up slows the pool down, and what a namespace never allows is the template’s fault', async () => {
+    const answer = (code: number, message: string): void =>
+      ground.simulator.faults.once(({ method, path }) => method === 'POST' && path.endsWith('/pods'), { kind: 'status', code, message });
+    answer(403, 'pods "x" is forbidden: exceeded quota: small, requested: pods=1, used: pods=10, limited: pods=10');
+    await expect(make()).rejects.toBeInstanceOf(ProviderBusyError);
+    answer(403, 'pods "x" is forbidden: maximum memory usage per Container is 1Gi, but limit is 2Gi');
+    await expect(make()).rejects.toMatchObject({ code: 'template.limit-refused', kind: 'input' });
+    answer(403, 'pods "x" is forbidden: violates PodSecurity "restricted:latest": seccompProfile');
+    await expect(make()).rejects.toMatchObject({ code: 'template.refused-by-cluster', kind: 'input' });
+    answer(422, 'Pod "x" is invalid: spec.containers[0].image: Required value');
+    await expect(make()).rejects.toMatchObject({ code: 'template.refused-by-cluster', message: expect.stringContaining('Required value') });
+    expect(await ground.traces()).toEqual([]);
   });
 
   it('an image that cannot be pulled ends the creation, and the pool is told meanwhile', async () => {

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import nock from 'nock';
 import { describe, expect, it } from 'vitest';
 import { createKubernetesProvider } from '../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
@@ -13,17 +14,16 @@ import { NEVER } from '../contract/sandbox-scene.ts';
 import { CARTPOLE, LATE, Stage } from '../end-to-end/stage.ts';
 import { podTemplate } from '../support/kubernetes/kubernetes-ground.ts';
 
-/** Where the cluster is, and what its nodes can run: built from deploy/docker/runner.Dockerfile. */
-const {
-  MUSTER_CLUSTER_IMAGE: image,
-  MUSTER_CLUSTER_NAMESPACE: namespace = 'muster',
-  MUSTER_CLUSTER_PYTHON: python = 'python3',
-} = process.env;
+nock.restore();
+
+/** What the cluster's nodes can run: built from deploy/docker/runner.Dockerfile. Only when both are asked for. */
+const image = process.env['MUSTER_TEST_CLUSTER'] === '1' ? process.env['MUSTER_CLUSTER_IMAGE'] : undefined;
+const { MUSTER_CLUSTER_NAMESPACE: namespace = 'muster', MUSTER_CLUSTER_PYTHON: python = 'python3' } = process.env;
 const { MUSTER_CLUSTER_KUBECONFIG: kubeconfig = 'auto', MUSTER_CLUSTER_PODS: pods = '4' } = process.env;
 const CRASHING_OWNER = path.join(import.meta.dirname, '../support/kubernetes/crashing-owner.ts');
 
 describe.runIf(image !== undefined)('the cluster of the current kubeconfig', () => {
-  it('has the same official result of CartPole as bubblewrap, to the byte', async () => {
+  it('has the same official result of CartPole as bubblewrap, to the byte', { timeout: 600_000 }, async () => {
     await using stage = await Stage.open();
     const kubernetes = { kubeconfig, namespace, image, python, imagePullPolicy: 'IfNotPresent' };
     const limits = { memoryBytes: '512MiB' };
@@ -33,7 +33,7 @@ describe.runIf(image !== undefined)('the cluster of the current kubeconfig', () 
     expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(onThisMachine.official));
   });
 
-  it('is rid of the pods of a Muster that was killed, once another one has swept', async () => {
+  it('is rid of the pods of a Muster that was killed, once another one has swept', { timeout: 600_000 }, async () => {
     const pod = podTemplate(kubeconfig, { namespace, image: image ?? '', requestsPerSecond: 50 });
     const owner = parseOwnerId(`cluster-test-${process.pid}`);
     const idle = ['sh', '-c', 'while :; do sleep 1000; done'];
