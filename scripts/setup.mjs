@@ -143,16 +143,6 @@ function makeTorchEnvironment() {
   return run('making a Python environment with torch in .venv-torch', python, ['-m', 'venv', '--system-site-packages', '.venv-torch']);
 }
 
-/** The other training loop is tested with the real TensorFlow: 1.6 GB, in an environment of its own because nothing else needs it. */
-function installKeras() {
-  const requirements = 'test/runner/python/requirements-keras.txt';
-  once('.venv-keras/.setup-stamp', [join(root, requirements)], () => {
-    const python = join(root, '.venv-keras/bin/python');
-    if (!existsSync(python)) run('making a Python environment in .venv-keras', findPython(), ['-m', 'venv', '.venv-keras']);
-    run('installing TensorFlow', python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements]);
-  });
-}
-
 /** Sandboxes under gVisor are tested where the distribution has it: some 6 MB. */
 function installGvisor() {
   if (works('runsc', ['--version']) || installSystemPackage('runsc')) return;
@@ -189,14 +179,13 @@ function installFakeGcs() {
   });
 }
 
-/** The server that speaks S3 has an environment of its own: it wants older versions of what the tests of the runner stand on. */
-function installMoto() {
-  const requirements = join(root, 'test/adapters/checkpoints/requirements-moto.txt');
-  if (!existsSync(join(root, '.venv-moto/bin/python')))
-    run('making a Python environment in .venv-moto', findPython(), ['-m', 'venv', '.venv-moto']);
-  once('.venv-moto/.setup-stamp', [requirements], () => {
-    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements];
-    run('installing moto', join(root, '.venv-moto/bin/python'), flags);
+/** An environment of its own, for what stands on other versions than the runner's tests do, or is large. */
+function installBeside(environment, requirements) {
+  if (!existsSync(join(root, environment, 'bin/python')))
+    run(`making a Python environment in ${environment}`, findPython(), ['-m', 'venv', environment]);
+  once(`${environment}/.setup-stamp`, [join(root, requirements)], () => {
+    const flags = ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', join(root, requirements)];
+    run(`installing ${requirements}`, join(root, environment, 'bin/python'), flags);
   });
 }
 
@@ -206,11 +195,12 @@ installPython();
 installBubblewrap();
 if (forTests) {
   installTorch();
-  installKeras();
   installGvisor();
   installBrowser();
   installPostgres();
-  installMoto();
+  // The real TensorFlow, for a training loop and Keras models: 1.6 GB.
+  installBeside('.venv-keras', 'test/runner/python/requirements-keras.txt');
+  installBeside('.venv-moto', 'test/adapters/checkpoints/requirements-moto.txt');
   installFakeGcs();
 }
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);

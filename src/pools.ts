@@ -36,12 +36,15 @@ interface ProviderGround {
   readonly log: (message: string) => void;
 }
 
+/** What a provider's service allows. */
+type Allowance = Pick<PoolConfig, 'max' | 'creationsPerSecond' | 'restSeconds'>;
+
 /** How a provider comes to be, and what it makes of a template as configured. */
 interface ProviderKind {
   open(ground: ProviderGround): SandboxProvider;
   template(name: string, settings: TemplateConfig, projectDirectory: string, signal: AbortSignal): Promise<SandboxTemplate>;
   /** What the provider's service allows at most. Left out where only the pool's own settings count. */
-  allowance?(settings: TemplateConfig): Pick<PoolConfig, 'max' | 'creationsPerSecond'>;
+  allowance?(settings: TemplateConfig): Allowance;
 }
 
 const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
@@ -58,7 +61,11 @@ const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
         log,
       }),
     template: async (name, settings) => remoteTemplate(name, settings, settings.e2b.python),
-    allowance: ({ e2b }) => ({ max: e2b.maxSandboxes, creationsPerSecond: e2b.creationsPerSecond }),
+    allowance: ({ e2b }) => ({
+      max: e2b.maxSandboxes,
+      creationsPerSecond: e2b.creationsPerSecond,
+      restSeconds: e2b.pauseSeconds === 'never' ? undefined : e2b.pauseSeconds,
+    }),
   },
   kubernetes: { open: createKubernetesProvider, template: async (name, settings) => podTemplate(name, settings, settings.kubernetes) },
 };
@@ -198,15 +205,16 @@ export class Pools implements AsyncDisposable {
     }
   }
 
-  #allowance(template: string): Pick<PoolConfig, 'max' | 'creationsPerSecond'> | undefined {
+  #allowance(template: string): Allowance | undefined {
     const settings = this.settings(template);
     return PROVIDERS[settings.provider].allowance?.(settings);
   }
 
   #poolConfig(template: string): PoolConfig {
     const { pool } = this.#config;
-    const creationsPerSecond = Math.min(pool.creationsPerSecond, this.#allowance(template)?.creationsPerSecond ?? Infinity);
-    return { ...pool, ...this.sizeOf(template), creationsPerSecond };
+    const allowance = this.#allowance(template);
+    const creationsPerSecond = Math.min(pool.creationsPerSecond, allowance?.creationsPerSecond ?? Infinity);
+    return { ...pool, ...this.sizeOf(template), creationsPerSecond, restSeconds: allowance?.restSeconds };
   }
 
   #provider(name: TemplateConfig['provider']): SandboxProvider {

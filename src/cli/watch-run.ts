@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import { openProgressDisplay } from './progress-display.ts';
 import { evaluationView } from './progress-lines.ts';
-import { errorReport } from './error-report.ts';
+import { errorReport, notice } from './error-report.ts';
 import { EXIT_CODES } from './exit-code.ts';
 import { failedAttempt } from './failed-attempt.ts';
 import { print } from './output.ts';
@@ -38,6 +38,7 @@ export async function watchedRun(
       return await evaluation((progress) => display.show(progress));
     },
   };
+  await print(process.stderr, notice(`watching ${request.run}${request.once ? '' : ' (Ctrl-C ends it)'}`));
   try {
     await watchARun(request, hooks);
     await Promise.all(printed);

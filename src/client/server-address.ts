@@ -7,7 +7,10 @@ export function serverUrl(given: string): string {
   const isOne =
     url !== null && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
   if (isOne) return given.replace(/\/+$/, '');
-  throw new InputError('client.url', 'url: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment');
+  throw new InputError(
+    'client.url',
+    'url: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment; give it, or set MUSTER_URL',
+  );
 }
 
 /**

@@ -21,5 +21,8 @@ export const e2bSchema = z
       .min(30)
       .max(86_400)
       .describe('E2B ends a sandbox that nobody has extended for this long; Muster extends its own three times as often'),
+    pauseSeconds: z
+      .union([z.literal('never'), z.number().min(1).max(86_400)], { error: 'expected "never" or a number of seconds from 1 on' })
+      .describe('an idle sandbox is paused after this long, where the plan allows; whoever needs it resumes it'),
   })
   .describe('for templates with provider: e2b');

@@ -1,7 +1,6 @@
 import { judge } from '../aggregation/scoring.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { StoredEpisode } from '../evaluation-store/episode-log.ts';
-import { canonicalJson } from '../kernel/canonical-json.ts';
 import { InfrastructureError } from '../kernel/errors.ts';
 import type { EpisodeIndex } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
@@ -15,6 +14,7 @@ import type { Goal } from './goal.ts';
 import { HeldEpisodes } from './held-episodes.ts';
 import { blockSize } from './play.ts';
 import { Recall } from './recall.ts';
+import { RepeatedPlays } from './repeated-plays.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 
 /** Least number of episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
@@ -69,9 +69,7 @@ export class Arm {
   #recall: Recall | undefined;
   #recalling: Promise<boolean> | undefined;
   #recalled = 0;
-  /** First result of an episode that may be played again, for others to be held against. */
-  readonly #firstResults = new Map<EpisodeIndex, Outcome>();
-  readonly #differing: EpisodeIndex[] = [];
+  readonly #repeated = new RepeatedPlays();
   readonly #remarks = new Set<string>();
   #sharedFailures = 0;
 
@@ -99,7 +97,7 @@ export class Arm {
 
   /** Indices of which two plays came out differently: their results are not reproducible. */
   get differing(): readonly EpisodeIndex[] {
-    return this.#differing;
+    return this.#repeated.differing;
   }
 
   /** Episodes that failed with others of their block, for one cause. */
@@ -211,7 +209,7 @@ export class Arm {
       for (let episode = known[position]; episode && episode.index < this.#dispatcher.next; episode = known[(position += 1)])
         this.#recallOne(block, episode);
       if (block.isSettled) continue;
-      for (const { index, outcome } of known.slice(first, position)) this.#firstResults.set(index, withoutDetail(outcome));
+      for (const { index, outcome } of known.slice(first, position)) this.#repeated.keep(index, withoutDetail(outcome));
       this.#dispatcher.return(block);
     }
   }
@@ -243,7 +241,8 @@ export class Arm {
     const judged = judge(outcome, this.suite.bounds);
     const settled = this.#dispatcher.settle(index, played.seconds * 1000);
     if (!settled) {
-      this.#compare(index, judged);
+      this.#repeated.compare(index, judged);
+      if (!this.#dispatcher.isOut(index)) this.#forgetAtEnd(index);
       return [];
     }
     this.#keepFirst(settled, judged);
@@ -264,22 +263,20 @@ export class Arm {
     });
   }
 
-  #keepFirst({ episode, mayComeAgain, done }: Settled, outcome: Outcome): void {
-    if (mayComeAgain) this.#firstResults.set(episode.index, withoutDetail(outcome));
-    if (done && this.#blockSize > 1) for (const { index } of done.episodes) this.#firstResults.delete(index);
+  #keepFirst({ episode, mayComeAgain }: Settled, outcome: Outcome): void {
+    if (mayComeAgain) this.#repeated.keep(episode.index, withoutDetail(outcome));
+    else this.#forgetAtEnd(episode.index);
+  }
+
+  /** A copy of a block is over with the last of its episodes. */
+  #forgetAtEnd(index: EpisodeIndex): void {
+    const end = index + 1;
+    if (end % this.#blockSize === 0) this.#repeated.forget(end - this.#blockSize, end);
   }
 
   #count({ played, planned, outcome }: SettledEpisode): void {
     this.#held?.add(played, planned, outcome);
     this.#goal.offer(played.index, planned.task, withoutDetail(outcome));
-  }
-
-  /** A further result of an index changes nothing but what is said about reproducibility. */
-  #compare(index: EpisodeIndex, outcome: Outcome): void {
-    const first = this.#firstResults.get(index);
-    if (first === undefined) return;
-    if (!this.#dispatcher.isOut(index)) this.#firstResults.delete(index);
-    if (essence(first) !== essence(outcome)) this.#differing.push(index);
   }
 }
 
@@ -291,16 +288,4 @@ function storedEpisode({ played, planned, outcome }: SettledEpisode): StoredEpis
 /** The fold counts outcomes; their details, which can be long, need not wait with them. */
 export function withoutDetail(outcome: Outcome): Outcome {
   return outcome.kind === 'completed' ? outcome : { ...outcome, detail: '' };
-}
-
-/** What two plays of the same episode must agree on. A failure's detail may name addresses and times, so it does not count. */
-function essence(outcome: Outcome): string {
-  switch (outcome.kind) {
-    case 'completed':
-      return canonicalJson(outcome);
-    case 'failed':
-      return outcome.cause;
-    case 'lost':
-      return 'lost';
-  }
 }

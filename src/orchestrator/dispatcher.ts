@@ -39,10 +39,8 @@ export type LossDecision =
 
 export interface Settled {
   readonly episode: PlannedEpisode;
-  /** The episode may be played again: another copy of its block is out, or its block has not come to its end. */
+  /** Episodes of its block may be played again, or are just being: the block has not come to its end, or another copy of it is out. */
   readonly mayComeAgain: boolean;
-  /** Its block, when this was the last of it without an outcome, and nobody plays it any more. */
-  readonly done: Block | undefined;
 }
 
 /** Weight of the newest episode in the smoothed episode time. */
@@ -178,11 +176,11 @@ export class Dispatcher {
     if (!block || !episode) return undefined;
     const before = this.#episodeMilliseconds ?? milliseconds;
     this.#episodeMilliseconds = before + SMOOTHING * (milliseconds - before);
-    if (!block.isSettled) return { episode, mayComeAgain: true, done: undefined };
+    if (!block.isSettled) return { episode, mayComeAgain: true };
     if (flight) this.#flights.remove(number);
     else this.#returned.splice(this.#returned.indexOf(block), 1);
-    const isOut = flight !== undefined && flight.copies > 1;
-    return { episode, mayComeAgain: isOut, done: isOut ? undefined : block };
+    const isOver = (flight === undefined || flight.copies === 1) && episode === block.episodes.at(-1);
+    return { episode, mayComeAgain: !isOver };
   }
 
   /** Whether a runner has the episode's block. */

@@ -1,5 +1,6 @@
 import { InputError } from '../kernel/errors.ts';
 import { assertCheckpointPath } from './checkpoint.ts';
+import { assertShards, isShardIndex } from './shard-index.ts';
 import { readSafetensorsHeader, type ReadAt } from './safetensors.ts';
 
 /** What every checkpoint has to be, however it comes. */
@@ -54,8 +55,10 @@ export function assertFileName(name: string): void {
  * Looks into a file whose name says what it is.
  *
  * @param address of the file, for people.
- * @throws InputError `checkpoint.safetensors`
+ * @param beside paths of all files of its checkpoint; undefined while they are not known.
+ * @throws InputError `checkpoint.safetensors`, `checkpoint.shards`
  */
-export async function inspect(path: string, address: string, size: number, readAt: ReadAt): Promise<void> {
+export async function inspect(path: string, address: string, size: number, readAt: ReadAt, beside?: ReadonlySet<string>): Promise<void> {
+  if (beside && isShardIndex(path)) await assertShards(path, address, size, readAt, beside);
   if (path.endsWith('.safetensors')) await readSafetensorsHeader(address, size, readAt);
 }

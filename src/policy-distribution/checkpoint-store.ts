@@ -12,6 +12,7 @@ import { assertSameListing, wholeFile } from './listed-files.ts';
 import { incomplete, readManifest } from './manifest.ts';
 import { PackedFiles, undefinedWhenDamaged } from './packed-files.ts';
 import { keepTold } from './sent-delta.ts';
+import { isShardIndex } from './shard-index.ts';
 import { StoredContents } from './stored-contents.ts';
 import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
 import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
@@ -68,7 +69,7 @@ export class CheckpointStore {
   }
 
   /**
-   * @throws InputError as the source has it, and `checkpoint.empty`, `checkpoint.too-large`, `checkpoint.safetensors`;
+   * @throws InputError as the source has it, and `checkpoint.empty`, `checkpoint.too-large`, `checkpoint.safetensors`, `checkpoint.shards`;
    * InfrastructureError `checkpoint.read`, `store.full`, `store.unusable`.
    */
   async add(source: CheckpointSource, uri: string, signal: AbortSignal, labels: CheckpointLabels = {}): Promise<StoredCheckpoint> {
@@ -122,7 +123,9 @@ export class CheckpointStore {
   ): Promise<StoredCheckpoint> {
     assertAcceptable(uri, listing.files, this.#limits);
     const files: StoredFile[] = [];
-    for (const file of sortedByPath(listing.files)) files.push({ path: file.path, ...(await this.#addFile(source, file, options.signal)) });
+    const beside = pathsOf(listing.files);
+    for (const file of sortedByPath(listing.files))
+      files.push({ path: file.path, ...(await this.#addFile(source, file, beside, options.signal)) });
     if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
     return this.#recorded({ digest: checkpointDigest(listing.kind, files), kind: listing.kind, files, labels });
   }
@@ -176,7 +179,8 @@ export class CheckpointStore {
     const digest = checkpointDigest('directory', files);
     if (digest !== expected)
       throw new InputError('checkpoint.digest', `checkpoint: the manifest has the digest ${digest}; expected ${expected}`);
-    for (const file of files) await this.#content.inspect(file, (readAt, size) => inspect(file.path, file.path, size, readAt));
+    const beside = pathsOf(files);
+    for (const file of files) await this.#content.inspect(file, (readAt, size) => inspect(file.path, file.path, size, readAt, beside));
     return this.#recorded({ digest, kind: 'directory', files, labels: {} });
   }
 
@@ -243,16 +247,21 @@ export class CheckpointStore {
     return { digest, kind, files: found, labels: {} };
   }
 
-  async #addFile(source: CheckpointSource, file: ListedFile, signal: AbortSignal): Promise<StoredObject> {
-    const known = this.#known.digestOf(file);
+  async #addFile(source: CheckpointSource, file: ListedFile, beside: ReadonlySet<string>, signal: AbortSignal): Promise<StoredObject> {
+    // An index is whole or not by what else is there.
+    const known = isShardIndex(file.path) ? undefined : this.#known.digestOf(file);
     const kept = known && (await this.#content.renew({ digest: known, size: file.size }));
     if (kept) return kept;
     const object = await this.#content.write(wholeFile(file, source.read(file, signal)), file.size, (readAt, size) =>
-      inspect(file.path, file.address, size, readAt),
+      inspect(file.path, file.address, size, readAt, beside),
     );
     this.#known.remember(file, object.digest);
     return object;
   }
+}
+
+function pathsOf(files: readonly { readonly path: string }[]): ReadonlySet<string> {
+  return new Set(files.map(({ path }) => path));
 }
 
 function isPythonCache(path: string): boolean {

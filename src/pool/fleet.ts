@@ -106,6 +106,18 @@ export class Fleet<Resident extends Occupant> {
     if (member.state === pinged) this.#roster.move(member, { ...pinged, heardAt: this.#making.clock.now(), pingedAt: undefined });
   }
 
+  /** Whoever gets it next wakes it by using it. */
+  async rest(sandbox: SandboxId): Promise<void> {
+    const member = this.#roster.get(sandbox);
+    if (member?.state.kind !== 'idle' || member.warm === undefined) return;
+    this.#roster.move(member, { ...member.state, isResting: true });
+    try {
+      await member.warm.sandbox.rest?.();
+    } catch (error) {
+      this.died(member, `it could not be laid to rest: ${messageOf(error)}`);
+    }
+  }
+
   /** It can no longer be used, through no one's wish. */
   died(member: Member<Resident>, detail: string): void {
     const error = new InfrastructureError('sandbox.died', `sandbox ${member.id} died: ${detail}`);

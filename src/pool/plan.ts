@@ -47,6 +47,7 @@ export type PoolAction =
   | { readonly kind: 'refuse'; readonly waiter: number; readonly why: 'closed' | 'creation-failed' }
   | { readonly kind: 'create'; readonly count: number }
   | { readonly kind: 'ping'; readonly sandbox: SandboxId }
+  | { readonly kind: 'rest'; readonly sandbox: SandboxId }
   /** Plan again at this time, should nothing happen before. At most one a plan. */
   | { readonly kind: 'wake'; readonly at: number };
 
@@ -100,7 +101,7 @@ export function plan(pool: PoolObservation, now: number): PoolAction[] {
     const surplus = present(census) - targetSize(pool.config, census.leased + waiting);
     if (surplus < 0 && pool.phase === 'open') create(pool, census, -surplus, now, agenda);
     if (surplus > 0) retire(pool.config, census, surplus, now, agenda);
-    for (const sandbox of census.idle) keepHeartbeat(pool.config, sandbox, now, agenda);
+    for (const sandbox of census.idle) if (!lieAtRest(pool.config, sandbox, now, agenda)) keepHeartbeat(pool.config, sandbox, now, agenda);
   }
   return agenda.finish();
 }
@@ -245,6 +246,16 @@ function retire(config: PoolConfig, census: Census, surplus: number, now: number
     retired++;
   }
   census.idle = longestIdleFirst.slice(retired);
+}
+
+/** What nobody has needed for a while is laid to rest, once it owes no answer. @returns whether it is at rest. */
+function lieAtRest({ restSeconds }: PoolConfig, { id, state }: IdleSandbox, now: number, agenda: Agenda): boolean {
+  if (restSeconds === undefined || state.isResting === true) return state.isResting === true;
+  const due = state.since + restSeconds * 1000;
+  if (now < due) agenda.remember(due);
+  if (now < due || state.pingedAt !== undefined) return false;
+  agenda.add({ kind: 'rest', sandbox: id });
+  return true;
 }
 
 function keepHeartbeat(config: PoolConfig, sandbox: IdleSandbox, now: number, agenda: Agenda): void {

@@ -192,6 +192,8 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
         return this.#fleet.create(action.count);
       case 'ping':
         return void this.#fleet.ping(action.sandbox);
+      case 'rest':
+        return void this.#fleet.rest(action.sandbox);
       case 'wake':
         return this.#pacer.at(action.at);
     }

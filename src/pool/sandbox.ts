@@ -34,6 +34,13 @@ export interface Sandbox {
    * @throws InfrastructureError when it cannot be found out.
    */
   usage?(): Promise<SandboxUsage>;
+  /**
+   * Suspends it, program and all, where that costs less than keeping it awake; the next input or upload wakes it. Only for a program that
+   * owes no output. Left out by providers that cannot.
+   *
+   * @throws InfrastructureError when it cannot be done; the sandbox may be of no use then.
+   */
+  rest?(): Promise<void>;
   /** Kills every process, removes every trace. Idempotent, also while another call is under way; resolves when all is gone. */
   destroy(): Promise<void>;
 }

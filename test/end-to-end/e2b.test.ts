@@ -80,7 +80,10 @@ describe('an evaluation at E2B', () => {
     await command.ended;
     expect(account.tenants).toHaveLength(4);
     for (const { startedAt, endsAt } of account.tenants) expect(endsAt.getTime() - startedAt.getTime()).toBe(300_000);
-    const next = await scene.stage.run([...EVALUATION, '--config', await scene.config()], { environment: scene.environment });
+    const suite = await scene.stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 8 } } });
+    const next = await scene.stage.run(['eval', suite, '-c', ANYTHING, '--json', '-n', '1', '--config', await scene.config()], {
+      environment: scene.environment,
+    });
     expect(next.summary().run.pool.swept).toBe(4);
     expect(account.tenants).toEqual([]);
   });

@@ -17,6 +17,7 @@ const configs: fc.Arbitrary<PoolConfig> = fc
     readySeconds: fc.constant(60),
     maxCreationFailures: fc.integer({ min: 1, max: 4 }),
     idleSeconds: fc.constantFrom(1, 30),
+    restSeconds: fc.constantFrom(undefined, 1, 20),
     heartbeatSeconds: fc.constantFrom(2, 10),
     leaseSeconds: fc.constantFrom(5, 60),
     episodesPerSandbox: fc.constantFrom(1, 3, 1_000),

@@ -133,6 +133,8 @@ export class SimulatedWorld {
         return this.move(this.#place(action.sandbox), { kind: 'destroying', reason: action.why });
       case 'ping':
         return this.#ping(this.#place(action.sandbox));
+      case 'rest':
+        return this.#rest(this.#place(action.sandbox));
       case 'wake':
         assert(action.at > this.now, 'woken in the past');
         this.#wakeAt = action.at;
@@ -172,7 +174,16 @@ export class SimulatedWorld {
   #ping(place: Place): void {
     if (place.state.kind !== 'idle') throw new Error('what is not idle was pinged');
     assert.equal(place.state.pingedAt, undefined);
+    assert(!place.state.isResting, 'what sleeps is left alone');
     this.move(place, { ...place.state, pingedAt: this.now });
+  }
+
+  #rest(place: Place): void {
+    if (place.state.kind !== 'idle') throw new Error('what is not idle was laid to rest');
+    assert.equal(place.state.pingedAt, undefined, 'laid to rest while it owes an answer');
+    assert(!place.state.isResting, 'laid to rest twice');
+    assert(this.now >= place.state.since + (this.config.restSeconds ?? Infinity) * 1000, 'laid to rest too soon');
+    this.move(place, { ...place.state, isResting: true });
   }
 
   #place(id: SandboxId): Place {

@@ -27,6 +27,10 @@ def _reader(path: Path) -> Callable[[Path], Checkpoint]:
             from muster_runner.policies.onnx_model import read_onnx
 
             return read_onnx
+        case ".keras":
+            from muster_runner.policies.keras_model import read_keras
+
+            return read_keras
         case ".pth":
             from muster_runner.policies.torch_state_dict import read_state_dict
 
@@ -41,5 +45,5 @@ def _reader(path: Path) -> Callable[[Path], Checkpoint]:
             return read_torchscript
         case _:
             raise PolicyRefusal(
-                f"{path.name} is of no known kind, expected .safetensors, .onnx, .pt, .ts, .pth or a directory with muster.json"
+                f"{path.name} is of no known kind, expected .safetensors, .onnx, .pt, .ts, .pth, .keras or a directory with muster.json"
             )

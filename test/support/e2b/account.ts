@@ -106,6 +106,7 @@ export class Account {
     const entry = this.#entry(id);
     entry.state = 'paused';
     entry.timer[Symbol.dispose]();
+    entry.machine.disconnect();
   }
 
   resume({ id }: Tenant, seconds: number): void {

@@ -7,7 +7,7 @@ import { MACHINE, PROJECT } from './e2b-ground.ts';
 /** A Muster of its own process, for tests that kill it: creates sandboxes, tells their ids on a line of stdout, and waits for its end. */
 const order = z
   .object({
-    account: z.object({ apiKey: z.string(), apiUrl: z.string(), sandboxUrl: z.string() }),
+    account: z.object({ apiKey: z.string(), apiUrl: z.string().exactOptional(), sandboxUrl: z.string().exactOptional() }),
     owner: z.string(),
     commands: z.array(z.array(z.string())),
   })

@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { Readable, type Writable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import { z } from 'zod';
 import type { FaultKind } from './faults.ts';
 import type { MachineProcess, SimulatedMachine } from './machine.ts';
@@ -108,7 +107,7 @@ async function relay(
   fault: FaultKind | undefined,
   machine: SimulatedMachine,
 ): Promise<void> {
-  const { sandbox, pid } = started;
+  const { pid } = started;
   let frames = 0;
   const send = async (event: unknown): Promise<void> => {
     if (response.destroyed) return;
@@ -121,18 +120,29 @@ async function relay(
     if (frames > FRAMES_BEFORE_CUT && fault === 'dies') return machine.end();
     if (!response.write(frame)) await hasRoom(response);
   };
+  started.listener = {
+    hear: async (output, bytes) => {
+      for (const piece of pieces(bytes)) await send({ data: { [output]: piece.toString('base64') } });
+    },
+    cut: () => response.destroy(),
+  };
+  const { listener } = started;
+  response.once('close', () => {
+    if (started.listener === listener) started.listener = undefined;
+  });
   response.writeHead(200, { 'content-type': 'application/connect+json' });
   await send({ start: { pid } });
-  const pump = async (output: Readable, name: 'stdout' | 'stderr'): Promise<void> => {
-    for await (const chunk of output.iterator({ destroyOnReturn: false }))
-      for (const piece of pieces(Buffer.from(chunk))) await send({ data: { [name]: piece.toString('base64') } });
-  };
-  await Promise.all([pump(sandbox.stdout, 'stdout'), pump(sandbox.stderr, 'stderr')]);
-  const exit = await sandbox.exit;
-  if (machine.isOver) return void response.destroy();
+  const exit = await Promise.race([started.ended, closed(response)]);
+  if (machine.isOver || exit === undefined) return void response.destroy();
   await send({ end: endOf(exit) });
   if (!response.destroyed) response.end(endOfStream());
-  await finished(response).catch(() => undefined);
+}
+
+async function closed(response: ServerResponse): Promise<undefined> {
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  response.once('close', () => resolve(undefined));
+  if (response.destroyed) resolve(undefined);
+  return promise;
 }
 
 /** Resolves when the stream takes more, or nothing at all any more. */

@@ -1,10 +1,12 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { createE2bProvider } from '../../../src/adapters/sandbox/e2b/e2b-provider.ts';
+import type { E2bAccount } from '../../../src/adapters/sandbox/e2b/account.ts';
 import type { E2bMachine } from '../../../src/adapters/sandbox/e2b/machine.ts';
+import type { Clock } from '../../../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { Mount } from '../../../src/pool/template.ts';
@@ -22,6 +24,7 @@ export const MACHINE: E2bMachine = {
   maxSandboxes: 1000,
   creationsPerSecond: 1000,
   tenancySeconds: 300,
+  pauseSeconds: 'never',
 };
 
 /** An account at the simulator and owners that are unique to one test. */
@@ -30,7 +33,6 @@ export class E2bGround implements SandboxGround {
   readonly simulator: E2bSimulator;
   readonly hiddenPaths: readonly string[] = [PROJECT];
   readonly logged: string[] = [];
-  readonly #children: ChildProcess[] = [];
   #owners = 0;
 
   private constructor(simulator: E2bSimulator) {
@@ -41,10 +43,10 @@ export class E2bGround implements SandboxGround {
     return new E2bGround(await E2bSimulator.open({ baked: mounts, ...options }));
   }
 
-  provider(machine: Partial<E2bMachine> = {}, account = this.simulator.credentials): SandboxProvider {
+  provider(machine: Partial<E2bMachine> = {}, account = this.simulator.credentials, clock: Clock = this.clock): SandboxProvider {
     return createE2bProvider({
       owner: this.#newOwner(),
-      clock: this.clock,
+      clock,
       account,
       machineOf: () => ({ ...MACHINE, ...machine }),
       projectDirectory: PROJECT,
@@ -63,23 +65,33 @@ export class E2bGround implements SandboxGround {
   }
 
   async crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]> {
-    const order = { account: this.simulator.credentials, owner: this.#newOwner(), commands };
-    const child = spawn(process.execPath, [CRASHING_OWNER, JSON.stringify(order)], { stdio: ['pipe', 'pipe', 'inherit'] });
-    this.#children.push(child);
-    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
-    const line = await lines.next();
-    if (line.done) throw new Error('the other Muster ended before its sandboxes ran');
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    return z.array(z.string()).parse(JSON.parse(line.value)).map(parseSandboxId);
+    return crashedOwner(this.simulator.credentials, this.#newOwner(), commands);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const child of this.#children) child.kill('SIGKILL');
     await this.simulator[Symbol.asyncDispose]();
   }
 
   #newOwner(): OwnerId {
     return parseOwnerId(`e2b-owner-${process.pid}-${(this.#owners += 1)}`);
+  }
+}
+
+/** Another Muster creates sandboxes with these commands and dies without warning. @returns their ids. */
+export async function crashedOwner(
+  account: E2bAccount,
+  owner: OwnerId,
+  commands: readonly (readonly string[])[],
+): Promise<readonly SandboxId[]> {
+  const child = spawn(process.execPath, [CRASHING_OWNER, JSON.stringify({ account, owner, commands })], {
+    stdio: ['pipe', 'pipe', 'inherit'],
+  });
+  try {
+    const line = await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next();
+    if (line.done) throw new Error('the other Muster ended before its sandboxes ran');
+    return z.array(z.string()).parse(JSON.parse(line.value)).map(parseSandboxId);
+  } finally {
+    child.kill('SIGKILL');
+    if (child.exitCode === null) await once(child, 'exit');
   }
 }

@@ -5,7 +5,7 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { INBOX } from '../../../src/adapters/sandbox/upload-path.ts';
 import { parseSandboxId } from '../../../src/kernel/ids.ts';
-import type { Sandbox, SandboxProvider } from '../../../src/pool/sandbox.ts';
+import type { Sandbox, SandboxExit, SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { Mount, SandboxLimits } from '../../../src/pool/template.ts';
 import { RpcRefusal } from './wire.ts';
 
@@ -18,13 +18,21 @@ export interface MachineGround {
   readonly limits: SandboxLimits;
 }
 
+export interface Listener {
+  hear(output: 'stdout' | 'stderr', bytes: Buffer): Promise<void>;
+  /** The connection breaks. */
+  cut(): void;
+}
+
 export interface MachineProcess {
   readonly pid: number;
   readonly config: ProcessConfig;
   readonly sandbox: Sandbox;
   isInputClosed: boolean;
-  /** Whether anybody listens: what is printed meanwhile is thrown away. */
-  isAttached: boolean;
+  /** Takes what is printed; what nobody takes is thrown away. */
+  listener: Listener | undefined;
+  /** Resolves when all has been printed and it has ended. */
+  readonly ended: Promise<SandboxExit>;
 }
 
 export interface ProcessConfig {
@@ -69,7 +77,16 @@ export class SimulatedMachine {
       await sandbox.destroy();
       throw new RpcRefusal('unavailable', 'the sandbox is gone');
     }
-    const started = { pid: FIRST_PID + number, config, sandbox, isInputClosed: false, isAttached: true };
+    const heard = Promise.withResolvers<SandboxExit>();
+    const started: MachineProcess = {
+      pid: FIRST_PID + number,
+      config,
+      sandbox,
+      isInputClosed: false,
+      listener: undefined,
+      ended: heard.promise,
+    };
+    heard.resolve(listen(started));
     this.processes.set(started.pid, started);
     void sandbox.exit.then(() => this.processes.delete(started.pid));
     return started;
@@ -101,6 +118,11 @@ export class SimulatedMachine {
     for (const { sandbox } of this.processes.values()) await sandbox.upload(relative, { kind: 'file', hostPath: target }, NEVER);
   }
 
+  /** Every connection to it breaks, and its programs stay as they are. */
+  disconnect(): void {
+    for (const { listener } of this.processes.values()) listener?.cut();
+  }
+
   /** All of it ends at once. */
   async end(): Promise<void> {
     this.#isOver = true;
@@ -118,4 +140,15 @@ export class SimulatedMachine {
   #hostPath(inside: string): string {
     return path.join(this.#files, path.posix.normalize(`/${inside}`));
   }
+}
+
+/** As soon as somebody listens, and from then on whether anybody does or not. */
+async function listen(started: MachineProcess): Promise<SandboxExit> {
+  const { sandbox } = started;
+  const pump = async (output: Readable, name: 'stdout' | 'stderr'): Promise<void> => {
+    for await (const chunk of output.iterator({ destroyOnReturn: false })) await started.listener?.hear(name, Buffer.from(chunk));
+  };
+  await new Promise((resolve) => setImmediate(resolve));
+  await Promise.all([pump(sandbox.stdout, 'stdout'), pump(sandbox.stderr, 'stderr')]);
+  return sandbox.exit;
 }

@@ -1,4 +1,5 @@
 import type { Sandbox as RemoteSandbox } from '@e2b/code-interpreter';
+import PQueue from 'p-queue';
 import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
@@ -9,7 +10,7 @@ import { checkAccount, type E2bAccount } from './account.ts';
 import { E2bSandbox } from './e2b-sandbox.ts';
 import { checkForE2b, E2B_ISOLATION } from './isolation.ts';
 import type { E2bMachine } from './machine.ts';
-import { isGone, labels, labelsOf, MUSTERS, readLabel } from './ownership.ts';
+import { isForgotten, isGone, labels, labelsOf, MUSTERS, readLabel } from './ownership.ts';
 import { RemoteProgram } from './remote-program.ts';
 import { E2bService } from './service.ts';
 import { uploadRunner } from './upload-runner.ts';
@@ -32,6 +33,8 @@ export function createE2bProvider(options: E2bOptions): SandboxProvider {
 }
 
 const NEVER = new AbortController().signal;
+/** Hundreds are gone within seconds, far below the service's limit of requests. */
+const SWEPT_AT_ONCE = 16;
 
 class E2bProvider implements SandboxProvider {
   readonly name = 'e2b';
@@ -72,24 +75,36 @@ class E2bProvider implements SandboxProvider {
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
-    const swept: SandboxId[] = [];
-    const fate = new Map<OwnerId, boolean>();
-    for (const info of await this.#service.list(MUSTERS, signal)) {
-      const label = readLabel(info);
-      if (!label || label.owner === this.owner) continue;
-      const gone = fate.get(label.owner) ?? (await isGone(label.process));
-      fate.set(label.owner, gone);
-      if (!gone) continue;
-      if (signal.aborted) throw abortError(signal);
-      await this.#service.kill(info.sandboxId);
-      swept.push(label.id);
-    }
-    return swept;
+    const orphans = await this.#orphans(signal);
+    const queue = new PQueue({ concurrency: SWEPT_AT_ONCE });
+    await queue.addAll(
+      orphans.map(
+        ({ sandboxId }) =>
+          () =>
+            this.#service.kill(sandboxId),
+      ),
+      { signal },
+    );
+    return orphans.map(({ id }) => id);
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     this.#closed ??= this.#close();
     return this.#closed;
+  }
+
+  async #orphans(signal: AbortSignal): Promise<readonly { readonly id: SandboxId; readonly sandboxId: string }[]> {
+    const now = this.#options.clock.date().getTime();
+    const gone = new Map<OwnerId, boolean>([[this.owner, false]]);
+    const found: { readonly id: SandboxId; readonly sandboxId: string }[] = [];
+    for (const info of await this.#service.list(MUSTERS, signal)) {
+      const label = readLabel(info);
+      if (!label) continue;
+      const isOrphan = gone.get(label.owner) ?? (await isGone(label.process));
+      gone.set(label.owner, isOrphan);
+      if (isOrphan || (label.owner !== this.owner && isForgotten(info, now))) found.push({ id: label.id, sandboxId: info.sandboxId });
+    }
+    return found;
   }
 
   /** What has been found is not asked for again; what failed is. */
@@ -119,7 +134,7 @@ class E2bProvider implements SandboxProvider {
 
   async #rent({ id, template }: SandboxSpec, machine: E2bMachine): Promise<RemoteSandbox> {
     this.#hasCreated = true;
-    const metadata = await labels(this.owner, id, template.name);
+    const metadata = await labels(this.owner, id, template);
     const creation = { template: machine.template, metadata, timeoutMs: machine.tenancySeconds * 1000, internet: false };
     return this.#service.create(creation, () => this.#endAll(labelsOf(this.owner, id)));
   }

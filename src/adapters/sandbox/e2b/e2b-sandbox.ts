@@ -8,6 +8,7 @@ import type { RemoteInput } from './remote-input.ts';
 import type { RemoteOutput } from './remote-output.ts';
 import type { RemoteProgram } from './remote-program.ts';
 import type { E2bService } from './service.ts';
+import { Slumber } from './slumber.ts';
 import { Tenancy } from './tenancy.ts';
 
 /** What a sandbox consists of outside of itself. */
@@ -42,6 +43,7 @@ export class E2bSandbox implements Sandbox {
   readonly #inbox: RemoteInbox;
   readonly #lifetime: Disposable;
   readonly #tenancy: Tenancy;
+  readonly #slumber: Slumber;
   /** Why Muster ended it, if it did. */
   #verdict: SandboxExit | undefined;
   #released: Promise<void> | undefined;
@@ -55,19 +57,41 @@ export class E2bSandbox implements Sandbox {
     this.stdout = program.stdout;
     this.stderr = program.stderr;
     this.#inbox = new RemoteInbox(remote, clock);
+    this.#slumber = new Slumber({ fallAsleep: () => this.#pause(), wakeUp: () => this.#resume() });
+    program.wake = () => this.#slumber.awake();
     this.#lifetime = clock.after(lifetimeSeconds * 1000, () => this.#end({ kind: 'lifetime' }));
     this.#tenancy = new Tenancy(service, remote.sandboxId, tenancySeconds, clock, (detail) => this.#end({ kind: 'lost', detail }));
     this.exit = this.#finish();
   }
 
   async upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
+    await this.#slumber.awake();
     return this.#inbox.receive(path, content, signal);
+  }
+
+  rest(): Promise<void> {
+    return this.#slumber.rest();
   }
 
   async destroy(): Promise<void> {
     this.#end({ kind: 'destroyed' });
     await this.#parts.program.ended;
     await this.#release();
+  }
+
+  /** The program goes on where it was; only its connection has to be made anew. It owes nothing, so nothing is missed meanwhile. */
+  async #pause(): Promise<void> {
+    const { program, service, remote } = this.#parts;
+    this.#tenancy.hold();
+    await program.detach();
+    await service.pause(remote.sandboxId, program.signal);
+  }
+
+  async #resume(): Promise<void> {
+    const { program, service, remote, tenancySeconds } = this.#parts;
+    await service.resume(remote.sandboxId, tenancySeconds * 1000, program.signal);
+    await program.attach();
+    this.#tenancy.goOn();
   }
 
   #end(verdict: SandboxExit): void {

@@ -12,4 +12,6 @@ export interface E2bMachine {
   readonly creationsPerSecond: number;
   /** E2B ends a sandbox that nobody has extended for this long. */
   readonly tenancySeconds: number;
+  /** After this long without use a sandbox is paused. */
+  readonly pauseSeconds: 'never' | number;
 }

@@ -1,5 +1,6 @@
 import type { SandboxInfo } from '@e2b/code-interpreter';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
+import type { SandboxTemplate } from '../../../pool/template.ts';
 import { mayBeRunning, type OwnerProcess, processSchema, thisProcess } from '../local/owner-record.ts';
 
 /** By this a sandbox of any Muster is found among all those of the account. */
@@ -9,10 +10,12 @@ const OWNER = 'muster-owner';
 const SANDBOX = 'muster-sandbox';
 const TEMPLATE = 'muster-template';
 const PROCESS = 'muster-process';
+const LIFETIME = 'muster-lifetime-seconds';
 
 /** What is written on a sandbox from the moment of its creation; it never changes. */
-export async function labels(owner: OwnerId, id: SandboxId, template: string): Promise<Record<string, string>> {
-  return { ...MUSTERS, ...labelsOf(owner, id), [TEMPLATE]: template, [PROCESS]: JSON.stringify(await thisProcess()) };
+export async function labels(owner: OwnerId, id: SandboxId, { name, limits }: SandboxTemplate): Promise<Record<string, string>> {
+  const whose = { ...labelsOf(owner, id), [TEMPLATE]: name, [PROCESS]: JSON.stringify(await thisProcess()) };
+  return { ...MUSTERS, ...whose, [LIFETIME]: String(limits.lifetimeSeconds) };
 }
 
 /** By these a sandbox of the owner is found; without an id, all of them. */
@@ -44,4 +47,17 @@ export function readLabel({ metadata }: Pick<SandboxInfo, 'metadata'>): Label | 
 export async function isGone(process: OwnerProcess): Promise<boolean> {
   const { bootId } = await thisProcess();
   return process.bootId === bootId && !(await mayBeRunning(process));
+}
+
+/** Two machines' clocks, and the service's, agree better than this. */
+const CLOCKS_MS = 3_600_000;
+
+/**
+ * Whether it was forgotten while it was paused, when E2B does not end it by itself: no Muster keeps a sandbox beyond its lifetime.
+ *
+ * @param now of this machine's calendar, milliseconds.
+ */
+export function isForgotten({ state, startedAt, metadata }: Pick<SandboxInfo, 'state' | 'startedAt' | 'metadata'>, now: number): boolean {
+  const lifetimeMs = Number(metadata[LIFETIME]) * 1000;
+  return state === 'paused' && startedAt.getTime() + lifetimeMs + CLOCKS_MS < now;
 }

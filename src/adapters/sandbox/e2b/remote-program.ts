@@ -31,12 +31,17 @@ export class RemoteProgram {
   readonly stderr = new RemoteOutput();
   /** Resolves when all of its output can be read, or when it was abandoned; never rejects. */
   readonly ended: Promise<RemoteEnd>;
+  /** What to wait for before it is spoken to. */
+  wake: () => Promise<void> | undefined = () => undefined;
+  readonly #remote: Sandbox;
   readonly #clock: Clock;
   readonly #end = Promise.withResolvers<RemoteEnd>();
   readonly #over = new AbortController();
   #handle: CommandHandle | undefined;
+  #pid = 0;
 
-  private constructor(clock: Clock) {
+  private constructor(remote: Sandbox, clock: Clock) {
+    this.#remote = remote;
     this.#clock = clock;
     this.ended = this.#end.promise;
     const send = (act: (handle: CommandHandle) => Promise<void>): Promise<void> => this.#request(act);
@@ -53,24 +58,58 @@ export class RemoteProgram {
 
   /** @throws as `failureOf` has it, when the program could not be started. */
   static async start(remote: Sandbox, { command, environment, clock }: ProgramOrder): Promise<RemoteProgram> {
-    const program = new RemoteProgram(clock);
+    const program = new RemoteProgram(remote, clock);
     try {
-      program.#handle = await remote.commands.run(underShell(command), {
-        background: true,
-        stdin: true,
-        cwd: '/tmp',
-        envs: { ...SURROUNDINGS, ...environment },
-        timeoutMs: 0,
-        requestTimeoutMs: START_MS,
-        signal: program.#over.signal,
-        onStdout: (text) => program.#take(program.stdout, '_stdout', text),
-        onStderr: (text) => program.#take(program.stderr, '_stderr', text),
-      });
+      program.#listenTo(
+        await remote.commands.run(underShell(command), {
+          background: true,
+          stdin: true,
+          cwd: '/tmp',
+          envs: { ...SURROUNDINGS, ...environment },
+          ...program.#connection,
+        }),
+      );
     } catch (error) {
       throw failureOf(error, 'start the program');
     }
-    void program.#watch(program.#handle);
     return program;
+  }
+
+  /** Aborted when it has ended. */
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** Listens no more; what the program says from now on is lost. */
+  async detach(): Promise<void> {
+    const handle = this.#handle;
+    this.#handle = undefined;
+    await handle?.disconnect();
+  }
+
+  /** @throws InfrastructureError when the program cannot be found again. */
+  async attach(): Promise<void> {
+    try {
+      this.#listenTo(await this.#remote.commands.connect(this.#pid, this.#connection));
+    } catch (error) {
+      throw failureOf(error, 'find the program again');
+    }
+  }
+
+  get #connection() {
+    return {
+      timeoutMs: 0,
+      requestTimeoutMs: START_MS,
+      signal: this.#over.signal,
+      onStdout: (text: string) => this.#take(this.stdout, '_stdout', text),
+      onStderr: (text: string) => this.#take(this.stderr, '_stderr', text),
+    };
+  }
+
+  #listenTo(handle: CommandHandle): void {
+    this.#handle = handle;
+    this.#pid = handle.pid;
+    void this.#watch(handle);
   }
 
   /** Nothing more is wanted of it; the sandbox is taken away. */
@@ -89,6 +128,7 @@ export class RemoteProgram {
       await handle.wait();
       this.#settle({ kind: 'exited', code: 0 });
     } catch (error) {
+      if (handle !== this.#handle) return;
       // Codes below 0 stand for a signal from outside of the sandbox's shell.
       const isExit = error instanceof CommandExitError && error.exitCode >= 0;
       if (isExit) this.#settle({ kind: 'exited', code: error.exitCode });
@@ -98,6 +138,7 @@ export class RemoteProgram {
 
   /** Sent again only when it was refused for coming too fast: anything else may have arrived. */
   async #request(act: (handle: CommandHandle) => Promise<void>): Promise<void> {
+    await this.wake();
     for (let attempt = 1; this.#handle && !this.#over.signal.aborted; attempt++) {
       try {
         return await act(this.#handle);

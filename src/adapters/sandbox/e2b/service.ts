@@ -68,6 +68,16 @@ export class E2bService {
     });
   }
 
+  /** Resolves when it is paused, and no longer ends by itself. */
+  pause(sandboxId: string, signal: AbortSignal): Promise<unknown> {
+    return this.#repeat('pause a sandbox', signal, () => Sandbox.pause(sandboxId, { ...this.#options, signal }));
+  }
+
+  /** Resolves when it runs again. */
+  resume(sandboxId: string, timeoutMs: number, signal: AbortSignal): Promise<unknown> {
+    return this.#repeat('resume a sandbox', signal, () => Sandbox.connect(sandboxId, { ...this.#options, timeoutMs, signal }));
+  }
+
   /** All sandboxes of the account, running or paused, that carry the metadata. */
   async list(metadata: Readonly<Record<string, string>>, signal: AbortSignal): Promise<readonly SandboxInfo[]> {
     const found: SandboxInfo[] = [];

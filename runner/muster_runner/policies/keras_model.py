@@ -1,0 +1,99 @@
+"""A Keras model in a `.keras` file. Keras is imported only for it: that takes seconds, and most sandboxes have none."""
+
+import importlib.util
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from muster_runner.failure import describe
+from muster_runner.json_fields import FieldError, Object, parse_object
+from muster_runner.policies.checkpoint import Checkpoint
+from muster_runner.policies.exported_network import ExportedNetwork, described
+from muster_runner.policies.policy import Array
+from muster_runner.refusal import PolicyRefusal
+
+METADATA_FILE = "muster.json"
+MOST_METADATA_BYTES = 1 << 20
+DTYPES = {"float32": np.float32, "float64": np.float64}
+# What Keras computes with, by the library that it needs. With JAX it is NumPy, in this thread alone: Keras's NumPy stands on parts of JAX.
+BACKENDS = {"tensorflow": "tensorflow", "torch": "torch", "jax": "numpy"}
+
+
+def read_keras(path: Path) -> Checkpoint:
+    """@raises PolicyRefusal"""
+    keras = _import_keras(path)
+    description = described(lambda: _muster(path), path.name)
+    try:
+        # In safe mode no Python function is read from the file.
+        model = keras.saving.load_model(str(path), compile=False, safe_mode=True)
+    except Exception as error:
+        raise PolicyRefusal(f"{path.name} cannot be loaded as a Keras model of data alone: {describe(error)}") from error
+    inputs = model.inputs
+    if len(inputs) != 1:
+        raise PolicyRefusal(f"{path.name} has {len(inputs)} inputs, expected one: the observation")
+    if inputs[0].dtype not in DTYPES:
+        raise PolicyRefusal(f"{path.name} takes {inputs[0].dtype}, expected float32 or float64")
+    shape = tuple(inputs[0].shape)
+    if len(shape) < 2:
+        raise PolicyRefusal(f"{path.name} takes an input of shape {shape}, expected [batch, n]")
+    return ExportedNetwork(
+        run=_runner(keras, model), dtype=DTYPES[inputs[0].dtype], description=description, input_shape=shape[1:], takes_one=shape[0] == 1
+    )
+
+
+def _import_keras(path: Path) -> Any:
+    installed = [backend for library, backend in BACKENDS.items() if importlib.util.find_spec(library) is not None]
+    if installed:
+        os.environ.setdefault("KERAS_BACKEND", installed[0])
+    try:
+        import keras
+    except Exception as error:
+        # Beside ImportError whatever a backend fails with.
+        raise PolicyRefusal(
+            f"{path.name} is a Keras model, and the Python of this sandbox has no Keras that works ({describe(error)}): "
+            "install it there (pip install keras, and tensorflow, torch or jax), or export the policy to ONNX"
+        ) from error
+    _use_one_thread(keras.backend.backend())
+    return keras
+
+
+def _use_one_thread(backend: str) -> None:
+    """A sandbox has a share of one processor: more threads would only wait for each other."""
+    if backend == "torch":
+        import torch
+
+        torch.set_num_threads(1)
+    elif backend == "tensorflow":
+        import tensorflow
+
+        tensorflow.config.threading.set_intra_op_parallelism_threads(1)
+        tensorflow.config.threading.set_inter_op_parallelism_threads(1)
+
+
+def _muster(path: Path) -> Object | None:
+    """@raises FieldError"""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if METADATA_FILE not in archive.namelist():
+                return None
+            with archive.open(METADATA_FILE) as file:
+                text = file.read(MOST_METADATA_BYTES + 1)
+    except (OSError, zipfile.BadZipFile, NotImplementedError, RuntimeError) as error:
+        raise FieldError(f"it is no intact archive: {error}") from error
+    if len(text) > MOST_METADATA_BYTES:
+        raise FieldError(f"{METADATA_FILE} has more than {MOST_METADATA_BYTES} bytes")
+    return parse_object(text, METADATA_FILE)
+
+
+def _runner(keras: Any, model: Any) -> Any:
+    to_numpy = keras.ops.convert_to_numpy
+
+    def run(observation: Array) -> list[Array]:
+        result = model(observation, training=False)
+        parts = result if isinstance(result, tuple | list) else (result,)
+        return [np.asarray(to_numpy(part)) for part in parts]
+
+    return run

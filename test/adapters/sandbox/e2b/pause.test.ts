@@ -1,0 +1,99 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { parseSandboxId } from '../../../../src/kernel/ids.ts';
+import type { Sandbox, SandboxProvider } from '../../../../src/pool/sandbox.ts';
+import { shellCommands } from '../../../contract/sandbox-commands.ts';
+import { exchange, firstLine } from '../../../contract/sandbox-scene.ts';
+import { E2bGround } from '../../../support/e2b/e2b-ground.ts';
+import { useRealSockets } from '../../../support/e2b/real-sockets.ts';
+import { SkippableClock } from '../../../support/skippable-clock.ts';
+import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+
+useRealSockets();
+const commands = shellCommands('python3');
+const NEVER = new AbortController().signal;
+
+let ground: E2bGround;
+let provider: SandboxProvider;
+beforeEach(async () => {
+  ground = await E2bGround.open([]);
+  provider = ground.provider();
+});
+afterEach(async () => {
+  await provider[Symbol.asyncDispose]();
+  expect(await ground.traces()).toEqual([]);
+  expect(ground.clock.pending).toBe(0);
+  await ground[Symbol.asyncDispose]();
+});
+
+function create(command: readonly string[] = commands.echo()): Promise<Sandbox> {
+  return provider.create({ id: parseSandboxId('sleeper'), template: { ...TEMPLATE, command } }, NEVER);
+}
+
+const states = (): readonly string[] => ground.simulator.account.tenants.map(({ state }) => state);
+
+test('a sandbox that was laid to rest is paused, and the next input finds its program where it was', async () => {
+  const sandbox = await create();
+  await exchange(sandbox, 'before\n');
+  await sandbox.rest?.();
+  expect(states()).toEqual(['paused']);
+  await exchange(sandbox, 'after\n');
+  expect(states()).toEqual(['running']);
+  sandbox.stdin.end();
+  expect(await sandbox.exit).toEqual({ kind: 'exited', code: 0 });
+});
+
+test('input that comes while it is being paused waits, wakes it, and is not lost', async () => {
+  const sandbox = await create();
+  await exchange(sandbox, 'before\n');
+  const resting = sandbox.rest?.();
+  await exchange(sandbox, 'at once\n');
+  await resting;
+  expect(states()).toEqual(['running']);
+});
+
+test('an upload wakes it', async () => {
+  const sandbox = await create(commands.hashFiles());
+  await sandbox.rest?.();
+  const inside = await sandbox.upload('file', { kind: 'file', hostPath: import.meta.filename }, NEVER);
+  sandbox.stdin.write(`${inside}\n`);
+  expect(await firstLine(sandbox)).toMatch(/^[0-9a-f]{64}\n$/);
+});
+
+test('a paused sandbox is not extended, does not end by itself, and is extended again when it is awake', async () => {
+  const sandbox = await create();
+  await sandbox.rest?.();
+  ground.clock.skip(1_000_000);
+  expect(ground.simulator.faults.requests.extend).toBeUndefined();
+  await exchange(sandbox, 'awake\n');
+  ground.clock.skip(150_000);
+  await exchange(sandbox, 'still there\n');
+  expect(ground.simulator.faults.requests.extend).toBe(1);
+});
+
+test('a paused sandbox can be destroyed as it is', async () => {
+  const sandbox = await create();
+  await sandbox.rest?.();
+  await sandbox.destroy();
+  expect(await sandbox.exit).toEqual({ kind: 'destroyed' });
+  expect(await ground.traces()).toEqual([]);
+});
+
+test('a sandbox that is taken away while it sleeps is lost when somebody needs it', async () => {
+  const sandbox = await create();
+  await sandbox.rest?.();
+  await ground.killFromOutside(provider, sandbox.id);
+  sandbox.stdin.write('anybody?\n');
+  expect(await sandbox.exit).toMatchObject({ kind: 'lost' });
+});
+
+test('a sandbox that was forgotten while it was paused is swept from wherever, once its lifetime has passed', async () => {
+  const sandbox = await create();
+  await sandbox.rest?.();
+  const later = new SkippableClock();
+  const stranger = ground.provider({}, ground.simulator.credentials, later);
+  later.skip(TEMPLATE.limits.lifetimeSeconds * 1000);
+  expect(await stranger.sweep(NEVER), 'clocks may differ by an hour').toEqual([]);
+  later.skip(3_700_000);
+  expect(await stranger.sweep(NEVER)).toEqual([sandbox.id]);
+  await stranger[Symbol.asyncDispose]();
+});

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { createE2bProvider } from '../../src/adapters/sandbox/e2b/e2b-provider.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { parseOwnerId } from '../../src/kernel/ids.ts';
+import { CARTPOLE, LATE, REPOSITORY, Stage } from '../end-to-end/stage.ts';
+import { crashedOwner, MACHINE } from '../support/e2b/e2b-ground.ts';
+
+/** With the account of E2B_API_KEY, and all that the environment says to Muster and the SDK besides. It needs the template of deploy/e2b. */
+const given = Object.entries(process.env).flatMap(([name, value]) =>
+  /^(E2B|MUSTER)_/.test(name) && value !== undefined ? [[name, value] as const] : [],
+);
+const environment: Readonly<Record<string, string>> = { ...Object.fromEntries(given), MUSTER_POOL__MAX: '4' };
+const CONFIG = ['--config', `${REPOSITORY}/config/e2b.yaml`];
+
+describe.runIf(process.env['E2B_API_KEY'])('at E2B itself', () => {
+  it('the CartPole example has the official result of this machine, to the byte', async () => {
+    await using stage = await Stage.open();
+    const evaluation = ['eval', CARTPOLE, '-c', LATE, '--json', '-n', '4'];
+    const here = await stage.run(evaluation);
+    const there = await stage.run([...evaluation, ...CONFIG], { environment });
+    expect(JSON.stringify(there.summary().official)).toBe(JSON.stringify(here.summary().official));
+  });
+
+  it('is rid of the sandboxes of a Muster that was killed, once another one has swept', async () => {
+    const account = { apiKey: environment['E2B_API_KEY'] ?? '' };
+    const idle = ['sh', '-c', 'while :; do sleep 1000; done'];
+    const ids = await crashedOwner(account, parseOwnerId(`cluster-test-${process.pid}`), [idle, idle]);
+    await using provider = createE2bProvider({
+      owner: parseOwnerId(`cluster-test-${process.pid}-next`),
+      clock: systemClock,
+      account,
+      machineOf: () => MACHINE,
+      projectDirectory: REPOSITORY,
+      log: () => {},
+    });
+    const { signal } = new AbortController();
+    expect(await provider.sweep(signal)).toEqual(expect.arrayContaining([...ids]));
+    expect(await provider.sweep(signal)).toEqual([]);
+  });
+});
