@@ -4,7 +4,7 @@ import { copyFile, mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { PROJECT_DIRECTORY } from '../src/pools.ts';
+import { PROJECT_DIRECTORY } from '../src/providers.ts';
 import { PYTHON } from './machine.ts';
 
 const run = promisify(execFile);

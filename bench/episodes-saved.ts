@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { normalQuantile } from '../src/aggregation/distribution-quantiles.ts';
 import { configuration, Muster } from '../src/main.ts';
-import { PROJECT_DIRECTORY } from '../src/pools.ts';
+import { PROJECT_DIRECTORY } from '../src/providers.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
 import { showSpread, spreadOf } from './spread.ts';
 

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { PlayDeclaration } from '../src/orchestrator/play.ts';
-import { PROJECT_DIRECTORY } from '../src/pools.ts';
+import { PROJECT_DIRECTORY } from '../src/providers.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
 import { PYTHON } from './machine.ts';
 import { musterRates } from './played-together.ts';

@@ -14,7 +14,7 @@ import { evaluate, type EvaluateOptions, type EvaluationRequest } from '../src/o
 import { defineSuite, inlineSuite, parseSuite } from '../src/orchestrator/suite-definition.ts';
 import type { PlayDeclaration } from '../src/orchestrator/play.ts';
 import type { Summary } from '../src/orchestrator/summary.ts';
-import { PROJECT_DIRECTORY } from '../src/pools.ts';
+import { PROJECT_DIRECTORY } from '../src/providers.ts';
 import { CheckpointStore } from '../src/policy-distribution/checkpoint-store.ts';
 import { Distributor } from '../src/policy-distribution/distributor.ts';
 import { createPool, type Pool } from '../src/pool/pool.ts';

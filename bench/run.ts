@@ -3,7 +3,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../src/kernel/errors.ts';
-import { PROJECT_DIRECTORY } from '../src/pools.ts';
+import { PROJECT_DIRECTORY } from '../src/providers.ts';
 import { BENCHMARKS } from './all-benchmarks.ts';
 import type { Report } from './benchmark.ts';
 import { describeMachine, showMachine, type Machine } from './machine.ts';

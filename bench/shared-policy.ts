@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { PROJECT_DIRECTORY } from '../src/pools.ts';
+import { PROJECT_DIRECTORY } from '../src/providers.ts';
 import type { Benchmark, BenchmarkContext, Check } from './benchmark.ts';
 import { PYTHON } from './machine.ts';
 import { availableBytes, sandboxMemory } from './memory-of.ts';

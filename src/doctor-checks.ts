@@ -5,7 +5,7 @@ import type { Config } from './config/config.ts';
 import type { DoctorCheck } from './doctor/doctor.ts';
 import { diskCheck, nodeCheck, openFilesCheck, userCheck } from './doctor/machine-checks.ts';
 import { gvisorCheck, pythonCheck, sandboxChecks } from './doctor/sandbox-checks.ts';
-import { PROJECT_DIRECTORY } from './pools.ts';
+import { PROJECT_DIRECTORY } from './providers.ts';
 
 /** What `muster doctor` looks at on this machine. */
 export function doctorChecks(config: Config): readonly DoctorCheck[] {

@@ -1,13 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { createBubblewrapProvider } from './adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
-import { createE2bProvider } from './adapters/sandbox/e2b/e2b-provider.ts';
-import { createGvisorProvider } from './adapters/sandbox/gvisor/gvisor-provider.ts';
-import { createKubernetesProvider } from './adapters/sandbox/kubernetes/kubernetes-provider.ts';
-import { podTemplate } from './adapters/sandbox/kubernetes/kubernetes-template.ts';
-import { pythonTemplate } from './adapters/sandbox/local/python-template.ts';
-import { remoteTemplate } from './adapters/sandbox/remote-template.ts';
 import type { Config } from './config/config.ts';
 import type { TemplateConfig } from './config/schema.ts';
 import { untilAborted } from './kernel/abort.ts';
@@ -15,60 +6,15 @@ import type { Clock } from './kernel/clock.ts';
 import { Deadline } from './kernel/deadline.ts';
 import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
-import { parseOwnerId, parseSandboxId, type OwnerId } from './kernel/ids.ts';
+import { parseOwnerId, parseSandboxId } from './kernel/ids.ts';
 import { createPool, type Pool } from './pool/pool.ts';
 import type { PoolConfig, PoolSize } from './pool/pool-config.ts';
 import type { PoolState } from './pool/pool-state.ts';
 import type { SandboxProvider } from './pool/sandbox.ts';
 import type { SharedContent, Sharing } from './pool/shared-content.ts';
 import type { SandboxTemplate } from './pool/template.ts';
+import { PROJECT_DIRECTORY, PROVIDERS, type Allowance, type ProviderGround } from './providers.ts';
 import { RunnerSession } from './runner/session.ts';
-
-export const PROJECT_DIRECTORY = join(dirname(fileURLToPath(import.meta.url)), '..');
-
-interface ProviderGround {
-  readonly stateDir: string;
-  readonly owner: OwnerId;
-  readonly clock: Clock;
-  /** As configured, by name. */
-  readonly settings: (template: string) => TemplateConfig;
-  /** Told what goes wrong without anything failing for it. */
-  readonly log: (message: string) => void;
-}
-
-/** What a provider's service allows. */
-type Allowance = Pick<PoolConfig, 'max' | 'creationsPerSecond' | 'restSeconds'>;
-
-/** How a provider comes to be, and what it makes of a template as configured. */
-interface ProviderKind {
-  open(ground: ProviderGround): SandboxProvider;
-  template(name: string, settings: TemplateConfig, projectDirectory: string, signal: AbortSignal): Promise<SandboxTemplate>;
-  /** What the provider's service allows at most. Left out where only the pool's own settings count. */
-  allowance?(settings: TemplateConfig): Allowance;
-}
-
-const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind>> = {
-  bubblewrap: { open: createBubblewrapProvider, template: pythonTemplate },
-  gvisor: { open: createGvisorProvider, template: pythonTemplate },
-  e2b: {
-    open: ({ owner, clock, settings, log }) =>
-      createE2bProvider({
-        owner,
-        clock,
-        account: { apiKey: process.env['E2B_API_KEY'] ?? '' },
-        machineOf: (template) => settings(template).e2b,
-        projectDirectory: PROJECT_DIRECTORY,
-        log,
-      }),
-    template: async (name, settings) => remoteTemplate(name, settings, settings.e2b.python),
-    allowance: ({ e2b }) => ({
-      max: e2b.maxSandboxes,
-      creationsPerSecond: e2b.creationsPerSecond,
-      restSeconds: e2b.pauseSeconds === 'never' ? undefined : e2b.pauseSeconds,
-    }),
-  },
-  kubernetes: { open: createKubernetesProvider, template: async (name, settings) => podTemplate(name, settings, settings.kubernetes) },
-};
 
 /** Removing hundreds of sandboxes takes a while; nobody waits for it but the end of the process. */
 const SWEEP_MILLISECONDS = 60_000;
@@ -84,7 +30,7 @@ export class Pools implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #owner = parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`);
-  readonly #providers = new Map<TemplateConfig['provider'], SandboxProvider>();
+  readonly #providers = new Map<TemplateConfig['provider'], Promise<SandboxProvider>>();
   readonly #pools = new Map<string, Promise<OpenPool>>();
   /** Pools that are open. */
   readonly #open = new Map<string, Pool<RunnerSession>>();
@@ -139,7 +85,8 @@ export class Pools implements AsyncDisposable {
   async share(template: string, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing | undefined> {
     if (content.length === 0) return undefined;
     const { made } = await this.#opened(template, signal);
-    return await this.#provider(this.settings(template).provider).share?.(made, content, signal);
+    const provider = await this.#provider(this.settings(template).provider);
+    return await provider.share?.(made, content, signal);
   }
 
   /**
@@ -156,7 +103,8 @@ export class Pools implements AsyncDisposable {
       new InfrastructureError('sandbox.sweep', `provider ${name} took over ${SWEEP_MILLISECONDS / 1000} s to sweep`);
     using deadline = new Deadline(this.#clock, SWEEP_MILLISECONDS, late, this.#closing.signal);
     try {
-      const swept = await untilAborted(this.#provider(name).sweep(deadline.signal), deadline.signal);
+      const provider = await this.#provider(name);
+      const swept = await untilAborted(provider.sweep(deadline.signal), deadline.signal);
       if (swept.length > 0) this.#log.info({ provider: name, sandboxes: swept.length }, 'removed the sandboxes of a Muster that has ended');
     } catch (error) {
       if (!this.#closing.signal.aborted) this.#log.warn({ provider: name, error: messageOf(error) }, 'old sandboxes could not be removed');
@@ -179,14 +127,15 @@ export class Pools implements AsyncDisposable {
     await this.#sweeping;
     const pools = await Promise.allSettled(this.#pools.values());
     for (const open of pools) if (open.status === 'fulfilled') await open.value.pool[Symbol.asyncDispose]();
-    for (const provider of this.#providers.values()) await provider[Symbol.asyncDispose]();
+    const providers = await Promise.allSettled(this.#providers.values());
+    for (const open of providers) if (open.status === 'fulfilled') await open.value[Symbol.asyncDispose]();
   }
 
   async #start(name: string, signal: AbortSignal): Promise<OpenPool> {
     const settings = this.settings(name);
     const made = await PROVIDERS[settings.provider].template(name, settings, PROJECT_DIRECTORY, signal);
     const pool = createPool({
-      provider: this.#provider(settings.provider),
+      provider: await this.#provider(settings.provider),
       template: made,
       config: this.#poolConfig(name),
       clock: this.#clock,
@@ -217,7 +166,7 @@ export class Pools implements AsyncDisposable {
     return { ...pool, ...this.sizeOf(template), creationsPerSecond, restSeconds: allowance?.restSeconds };
   }
 
-  #provider(name: TemplateConfig['provider']): SandboxProvider {
+  #provider(name: TemplateConfig['provider']): Promise<SandboxProvider> {
     const provider = this.#providers.get(name) ?? PROVIDERS[name].open(this.#ground());
     this.#providers.set(name, provider);
     return provider;
