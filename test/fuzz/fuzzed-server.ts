@@ -33,6 +33,12 @@ export async function startFuzzed(stage: Stage): Promise<FuzzedServer> {
   await client.wait(id);
   const other = await client.createToken({ principal: 'other', role: 'viewer' });
   const sha256 = checkpoints[0]?.digest.replace('sha256:', '') ?? '';
-  const paths = { evaluations: { id }, tokens: { id: other.id }, pools: { name: 'local' }, checkpoints: { sha256 } };
+  const paths = {
+    evaluations: { id },
+    tokens: { id: other.id },
+    pools: { name: 'local' },
+    suites: { name: 'cartpole' },
+    checkpoints: { sha256 },
+  };
   return { server, token, known: { paths, suite: 'cartpole', checkpoint: { uri: LATE } } };
 }
