@@ -21,6 +21,7 @@ sandboxProviderContract(
     'a memory bomb is ended as out of memory, and the host unaffected': 'nobody says what ended a program',
     'the memory of the whole tree counts': BY_TEMPLATE,
     'a disk bomb is bounded, and the host unaffected': BY_TEMPLATE,
+    'the processor time of the whole tree is limited': BY_TEMPLATE,
     'what a sandbox has used is told, while it runs and after its end': 'E2B samples a sandbox now and then, and not after its end',
   },
 );

@@ -31,12 +31,21 @@ describe.skipIf(!canMount)('a disk that is full (needs mount namespaces)', () =>
 
   it('when the summary is due leaves no half of it, and the answer is told all the same', async () => {
     await using stage = await Stage.open();
-    // Room for the configuration and the episodes, a page each.
-    const result = await evaluateOnto(stage, 'size=8k', 5);
+    // Room for the configuration, two pages, and the episodes, one.
+    const result = await evaluateOnto(stage, 'size=12k', 5);
     expect(result.exitCode).toBe(3);
     expect(result.stderr).toContain(`${stage.path('out/summary.json')} could not be written: ENOSPC`);
     expect(result.stderr).toMatch(/\nconfig\.json\nepisodes\.ndjson\n$/);
     expect(result.summary().official.episodes).toBe(5);
+  });
+
+  it('while the last episodes are written is told as what it is, once', async () => {
+    await using stage = await Stage.open();
+    // No room beside the configuration.
+    const result = await evaluateOnto(stage, 'size=8k', 5);
+    expect(result.exitCode).toBe(3);
+    expect(result.stderr).toContain(`${stage.path('out/episodes.ndjson')} could not be written: ENOSPC`);
+    expect(result.stderr).not.toContain('a defect of Muster');
   });
 
   it.each([

@@ -7,6 +7,8 @@ import { suiteSchema } from '../../src/orchestrator/suite.ts';
 
 const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url));
 
+/** No suite: it names some. */
+const BATCH = 'batch.yaml';
 const SUITES = ['game/cartpole.yaml', 'game/pendulum.yaml', 'recommendations/suite.yaml', 'inventory/suite.yaml'];
 
 function suiteOf(path: string) {
@@ -16,7 +18,7 @@ function suiteOf(path: string) {
 describe('the suites of the examples', () => {
   it('are all in this test', () => {
     const found = readdirSync(EXAMPLES, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.yaml'));
-    expect(found.toSorted()).toEqual(SUITES.toSorted());
+    expect(found.toSorted()).toEqual([...SUITES, BATCH].toSorted());
   });
 
   it.each(SUITES)('%s is a suite with bounds and a limit on what it costs', (path) => {

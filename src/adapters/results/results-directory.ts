@@ -56,8 +56,10 @@ export class ResultsDirectory implements AsyncDisposable {
 
   /** One line an episode. @returns a promise when the disk does not keep up. @throws InfrastructureError when it cannot be kept. */
   write(record: object): Promise<void> | undefined {
-    if (this.#failure) throw this.#failure;
-    if (this.#episodes.destroyed) throw new Error('the results directory has been closed');
+    // A stream that has failed is closed before it says why.
+    const { errored, destroyed } = this.#episodes;
+    if (errored) throw this.#failure ?? this.#unkept('episodes.ndjson', errored);
+    if (destroyed) throw new Error('the results directory has been closed');
     this.#isEmpty = false;
     if (this.#episodes.write(`${JSON.stringify(record)}\n`)) return undefined;
     this.#draining ??= this.#drained().finally(() => (this.#draining = undefined));
@@ -88,8 +90,10 @@ export class ResultsDirectory implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#episodes.closed) return;
-    this.#episodes.destroy();
-    await once(this.#episodes, 'close');
+    // Not `once`, which would throw for an error on the way: that one has been told by then, or nobody needs the file any more.
+    const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
+    this.#episodes.on('close', onClosed).destroy();
+    await closed;
   }
 
   async #opened(): Promise<void> {
