@@ -166,15 +166,20 @@ export class Pools implements AsyncDisposable {
     return { ...pool, ...this.sizeOf(template), creationsPerSecond, restSeconds: allowance?.restSeconds };
   }
 
+  /** One of each kind; one that could not be opened is tried again by the next that needs it. */
   #provider(name: TemplateConfig['provider']): Promise<SandboxProvider> {
-    const provider = this.#providers.get(name) ?? PROVIDERS[name].open(this.#ground());
-    this.#providers.set(name, provider);
-    return provider;
+    let opening = this.#providers.get(name);
+    if (!opening) {
+      opening = PROVIDERS[name].open(this.#ground());
+      opening.catch(() => this.#providers.delete(name));
+      this.#providers.set(name, opening);
+    }
+    return opening;
   }
 
   #ground(): ProviderGround {
     const log = (message: string): void => this.#log.warn({}, message);
     const settings = (template: string): TemplateConfig => this.settings(template);
-    return { stateDir: this.#config.stateDir, owner: this.#owner, clock: this.#clock, settings, log };
+    return { stateDir: this.#config.stateDir, owner: this.#owner, clock: this.#clock, templates: this.templates, settings, log };
   }
 }

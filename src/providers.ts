@@ -8,6 +8,7 @@ import { remoteTemplate } from './adapters/sandbox/remote-template.ts';
 import type { TemplateConfig } from './config/schema.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { OwnerId } from './kernel/ids.ts';
+import type { PodTemplate } from './pool/pod-template.ts';
 import type { PoolConfig } from './pool/pool-config.ts';
 import type { SandboxProvider } from './pool/sandbox.ts';
 import type { SandboxTemplate } from './pool/template.ts';
@@ -20,6 +21,8 @@ export interface ProviderGround {
   readonly stateDir: string;
   readonly owner: OwnerId;
   readonly clock: Clock;
+  /** Names of all templates that are configured. */
+  readonly templates: readonly string[];
   /** As configured, by name. */
   readonly settings: (template: string) => TemplateConfig;
   /** Told what goes wrong without anything failing for it. */
@@ -63,8 +66,14 @@ export const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind
   kubernetes: {
     open: async (ground) => {
       const { createKubernetesProvider } = await import('./adapters/sandbox/kubernetes/kubernetes-provider.ts');
-      return createKubernetesProvider(ground);
+      return createKubernetesProvider({ ...ground, places: ground.templates.flatMap((name) => placesOf(ground.settings(name))) });
     },
     template: async (name, settings) => podTemplate(name, settings, settings.kubernetes),
   },
 };
+
+/** Where a template's pods are: nowhere without an image, which it is told of when it is used. */
+function placesOf({ provider, kubernetes }: TemplateConfig): readonly PodTemplate[] {
+  const { image } = kubernetes;
+  return provider === 'kubernetes' && image !== undefined ? [{ ...kubernetes, image }] : [];
+}

@@ -20,7 +20,7 @@ const FILES = ['runs/a/step-2.bin', 'runs/a/step-10.bin', 'runs/b/step-3.bin'];
 const GROUND: BatchGround = {
   match: async (pattern) => FILES.filter((path) => path.startsWith(pattern.replace(/\*.*$/, ''))),
   readSuite: async (path) => `suite-of-${path.replaceAll(/\W/g, '-')}`,
-  absolute: (path) => `/work/${path}`,
+  absolute: (path) => `/caller/${path}`,
 };
 
 function batchFile(value: object): BatchFile {
@@ -145,9 +145,9 @@ describe('a batch file', () => {
       checkpoints: [{ files: 'runs/a/*', labelled: '{run}/step-{version}.bin' }, { files: 'runs/b/*', run: 'mine' }, 'a'.repeat(64)],
     });
     expect(await plannedCheckpoints(file, GROUND)).toEqual([
-      { title: 'runs/a/step-2.bin', named: { path: '/work/runs/a/step-2.bin', run: 'a', version: 2 } },
-      { title: 'runs/a/step-10.bin', named: { path: '/work/runs/a/step-10.bin', run: 'a', version: 10 } },
-      { title: 'runs/b/step-3.bin', named: { path: '/work/runs/b/step-3.bin', run: 'mine' } },
+      { title: 'runs/a/step-2.bin', named: { path: '/caller/runs/a/step-2.bin', run: 'a', version: 2 } },
+      { title: 'runs/a/step-10.bin', named: { path: '/caller/runs/a/step-10.bin', run: 'a', version: 10 } },
+      { title: 'runs/b/step-3.bin', named: { path: '/caller/runs/b/step-3.bin', run: 'mine' } },
       { title: 'a'.repeat(64), named: { sha256: 'a'.repeat(64) } },
     ]);
     expect(await plannedSuites(file, GROUND)).toEqual([

@@ -2,10 +2,11 @@ import type { Sandbox as RemoteSandbox } from '@e2b/code-interpreter';
 import PQueue from 'p-queue';
 import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import { messageOf } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+import { Creations } from '../creations.ts';
 import { checkAccount, type E2bAccount } from './account.ts';
 import { E2bSandbox } from './e2b-sandbox.ts';
 import { checkForE2b, E2B_ISOLATION } from './isolation.ts';
@@ -42,10 +43,9 @@ class E2bProvider implements SandboxProvider {
   readonly #options: E2bOptions;
   readonly #service: E2bService;
   readonly #sandboxes = new Map<SandboxId, E2bSandbox>();
-  readonly #creations = new Set<Promise<unknown>>();
+  readonly #creations = new Creations();
   /** E2B templates that were found to be there. */
   readonly #known = new Map<string, Promise<void>>();
-  readonly #closing = new AbortController();
   #hasCreated = false;
   #closed: Promise<void> | undefined;
 
@@ -63,15 +63,7 @@ class E2bProvider implements SandboxProvider {
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    const either = AbortSignal.any([signal, this.#closing.signal]);
-    if (either.aborted) throw abortError(either);
-    const creation = this.#create(spec, either);
-    this.#creations.add(creation);
-    try {
-      return await creation;
-    } finally {
-      this.#creations.delete(creation);
-    }
+    return this.#creations.run(signal, (either) => this.#create(spec, either));
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
@@ -111,7 +103,7 @@ class E2bProvider implements SandboxProvider {
   #checkTemplate(name: string): Promise<void> {
     const known = this.#known.get(name);
     if (known) return known;
-    const checking = this.#service.checkTemplate(name, this.#closing.signal);
+    const checking = this.#service.checkTemplate(name, this.#creations.closing);
     checking.catch(() => this.#known.delete(name));
     this.#known.set(name, checking);
     return checking;
@@ -176,8 +168,7 @@ class E2bProvider implements SandboxProvider {
   }
 
   async #close(): Promise<void> {
-    this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
-    await Promise.allSettled(this.#creations);
+    await this.#creations.close();
     const ends = await Promise.allSettled([...this.#sandboxes.values()].map((sandbox) => sandbox.destroy()));
     const failure = ends.find((end) => end.status === 'rejected');
     if (failure) throw failure.reason;

@@ -5,6 +5,7 @@ import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { PodTemplate } from '../../../pool/pod-template.ts';
 import type { Obstacle, Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+import { Creations } from '../creations.ts';
 import { podIsolation } from './isolation.ts';
 import { KubernetesSandbox } from './kubernetes-sandbox.ts';
 import { NamespaceSite } from './namespace-site.ts';
@@ -40,8 +41,7 @@ class KubernetesProvider implements SandboxProvider {
   /** By cluster and namespace. */
   readonly #sites = new Map<string, NamespaceSite>();
   readonly #sandboxes = new Set<KubernetesSandbox>();
-  readonly #creations = new Set<Promise<unknown>>();
-  readonly #closing = new AbortController();
+  readonly #creations = new Creations();
   #closed: Promise<void> | undefined;
 
   constructor({ owner, clock, log = () => {}, places = [] }: KubernetesOptions) {
@@ -55,20 +55,12 @@ class KubernetesProvider implements SandboxProvider {
     checkPodTemplate(template);
     const pod = podOf(template);
     const isolation = podIsolation(template, pod);
-    await preflight(this.#site(pod).cluster, pod, this.#closing.signal);
+    await preflight(this.#site(pod).cluster, pod, this.#creations.closing);
     return isolation;
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    const either = AbortSignal.any([signal, this.#closing.signal]);
-    if (either.aborted) throw abortError(either);
-    const creation = this.#create(spec, either);
-    this.#creations.add(creation);
-    try {
-      return await creation;
-    } finally {
-      this.#creations.delete(creation);
-    }
+    return this.#creations.run(signal, (either) => this.#create(spec, either));
   }
 
   obstacles({ pod }: SandboxTemplate): readonly Obstacle[] {
@@ -119,8 +111,7 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   async #close(): Promise<void> {
-    this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
-    await Promise.allSettled(this.#creations);
+    await this.#creations.close();
     const sites = [...this.#sites.values()];
     const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
     await Promise.all(sites.map((site) => site[Symbol.asyncDispose]()));

@@ -7,6 +7,7 @@ import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
 import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+import { Creations } from '../creations.ts';
 import { type CgroupFiles, kernelCgroupFiles } from './cgroup-files.ts';
 import { Inbox } from './inbox.ts';
 import { coverDescriptors, type DescriptorCover } from './inherited-descriptors.ts';
@@ -52,8 +53,7 @@ export class LocalProvider implements SandboxProvider {
   readonly #stateDir: string;
   readonly #files: CgroupFiles;
   readonly #sandboxes = new Map<SandboxId, LocalSandbox>();
-  readonly #creations = new Set<Promise<unknown>>();
-  readonly #closing = new AbortController();
+  readonly #creations = new Creations();
   #ground: Promise<Ground> | undefined;
   #closed: Promise<void> | undefined;
 
@@ -74,15 +74,7 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
-    const either = AbortSignal.any([signal, this.#closing.signal]);
-    if (either.aborted) throw abortError(either);
-    const creation = this.#create(spec, either);
-    this.#creations.add(creation);
-    try {
-      return await creation;
-    } finally {
-      this.#creations.delete(creation);
-    }
+    return this.#creations.run(signal, (either) => this.#create(spec, either));
   }
 
   async share(template: SandboxTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing> {
@@ -186,8 +178,7 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async #close(): Promise<void> {
-    this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
-    await Promise.allSettled(this.#creations);
+    await this.#creations.close();
     const ground = await this.#ground?.catch(() => undefined);
     const destructions = [...this.#sandboxes.values()].map((sandbox) => sandbox.destroy());
     // Sandboxes that the runtime holds are gone at once with it; each still tidies up after itself.
