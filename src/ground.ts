@@ -120,6 +120,7 @@ export class Ground implements AsyncDisposable {
       costPerSandboxHour: settings.costPerSandboxHour,
       distributor: this.#distributor,
       workOut: this.#figures.workOut,
+      workOutImprovement: this.#figures.workOutImprovement,
       clock: systemClock,
       log: this.log,
       config: { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 },
