@@ -1,14 +1,11 @@
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { HEAVY_BODIES, head, RawConnection, ServerMemory } from '../fuzz/hostile-requests.ts';
+import { HEAVY_BODIES, head, RawConnection } from '../fuzz/hostile-requests.ts';
 import { eventually } from '../support/eventually.ts';
-import { MusterServer } from './muster-server.ts';
-import { SOURCES, Stage } from './stage.ts';
+import { FreshServer } from './fresh-server.ts';
 
 const MEGABYTE = 2 ** 20;
-/** The heap that servers have here: garbage is collected before it is full, and one that holds more than it may ends. */
-const HEAP = { NODE_OPTIONS: '--max-old-space-size=192' };
-/** Of the process, with that heap. Saying of each of 70,000 keys what is wrong with it takes 670 MiB. */
+/** Of the process, whose heap is bounded. Saying of each of 70,000 keys what is wrong with it takes 670 MiB. */
 const MOST_BYTES = 600 * MEGABYTE;
 /** More than there is room for the bodies of. */
 const CONNECTIONS = 320;
@@ -17,41 +14,8 @@ const MOST_FOR_SLOW_BYTES = 160 * MEGABYTE;
 const MOST_FOR_HEADERS_BYTES = 100 * MEGABYTE;
 const MOST_FOR_LONG_BYTES = 70 * MEGABYTE;
 
-/** A server that has answered nothing yet: what was held and let go before would hide what is held now. */
-class FreshServer implements AsyncDisposable {
-  readonly url: string;
-  readonly memory: ServerMemory;
-  readonly #stage: Stage;
-  readonly #server: MusterServer;
-
-  private constructor(stage: Stage, server: MusterServer) {
-    this.#stage = stage;
-    this.#server = server;
-    this.url = server.url;
-    this.memory = new ServerMemory(server.command.pid);
-  }
-
-  static async start(): Promise<FreshServer> {
-    const stage = await Stage.open();
-    const config = await stage.write('server.json', { sources: SOURCES, server: { port: 0 } });
-    return new FreshServer(stage, await MusterServer.start(stage, config, { deadlineMs: 300_000, environment: HEAP }));
-  }
-
-  async open(count: number): Promise<RawConnection[]> {
-    return Promise.all(Array.from({ length: count }, () => RawConnection.open(this.url)));
-  }
-
-  async expectAlive(): Promise<void> {
-    expect((await fetch(`${this.url}/healthz`)).status).toBe(200);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#server.command.signal('SIGTERM');
-    const ended = await this.#server.command.ended;
-    await this.#stage[Symbol.asyncDispose]();
-    expect(ended).toMatchObject({ exitCode: 0 });
-    expect(ended.stderr).not.toContain('defect');
-  }
+function opened({ url }: FreshServer, count: number): Promise<RawConnection[]> {
+  return Promise.all(Array.from({ length: count }, () => RawConnection.open(url)));
 }
 
 function closeAll(connections: readonly RawConnection[]): void {
@@ -78,7 +42,7 @@ describe('the memory of a server stays bounded', () => {
   it('however many bodies come slowly', { timeout: 120_000 }, async () => {
     await using server = await FreshServer.start();
     const before = await server.memory.reset();
-    const connections = await server.open(CONNECTIONS);
+    const connections = await opened(server, CONNECTIONS);
     const almost = head([`Content-Length: ${MEGABYTE}`]) + '['.repeat(MEGABYTE - 1);
     await Promise.all(connections.map(async (connection) => connection.send(almost)));
     await eventually(
@@ -101,7 +65,7 @@ describe('the memory of a server stays bounded', () => {
   it('however many headers come, and however long', { timeout: 120_000 }, async () => {
     await using server = await FreshServer.start();
     const before = await server.memory.reset();
-    const connections = await server.open(CONNECTIONS);
+    const connections = await opened(server, CONNECTIONS);
     const many = head(Array.from({ length: 1500 }, (_, at) => `x${at}: y`));
     const long = head([`x: ${'y'.repeat(10 * MEGABYTE)}`]);
     await Promise.all(connections.map(async (connection, at) => connection.send(at % 10 === 0 ? long : many)));
@@ -115,7 +79,7 @@ describe('the memory of a server stays bounded', () => {
   it('however much longer than it may be a body is', { timeout: 120_000 }, async () => {
     await using server = await FreshServer.start();
     const before = await server.memory.reset();
-    const connections = await server.open(16);
+    const connections = await opened(server, 16);
     const announced = head([`Content-Length: ${1000 * MEGABYTE}`]);
     const inChunks = head(['Transfer-Encoding: chunked']);
     const chunk = `${MEGABYTE.toString(16)}\r\n${'x'.repeat(MEGABYTE)}\r\n`;
