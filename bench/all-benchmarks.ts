@@ -17,6 +17,7 @@ import { imageEpisodes } from './image-episodes.ts';
 import { playedTogether } from './played-together.ts';
 import { serviceLoad } from './service-load.ts';
 import { sharedPolicy } from './shared-policy.ts';
+import { swap } from './swap.ts';
 import { systemCalls } from './system-calls.ts';
 import { warmPool } from './warm-pool.ts';
 
@@ -34,6 +35,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   freshSandboxes,
   forkedEpisodes,
   sharedPolicy,
+  swap,
   checkpointStore,
   episodeCost,
   aggregationThroughput,
