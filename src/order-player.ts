@@ -111,8 +111,8 @@ export class OrderPlayer implements Player {
   }
 
   #journal(course: PlayCourse, suite: SuiteDefinition, draw: string, arm: number, checkpoint: Digest): EpisodeJournal {
-    // What a sandbox costs decides nothing that happens in it.
-    const { costPerSandboxHour: _, ...template } = this.#ground.pools.settings(suite.template);
+    // What a sandbox costs, and how its files came, decides nothing that happens in it.
+    const { costPerSandboxHour: _price, delivery: _way, ...template } = this.#ground.pools.settings(suite.template);
     return course.journal(arm, { checkpoint, suite: suite.digest, template: digestOf(canonicalJson(template)), draw });
   }
 }

@@ -25,7 +25,11 @@ export const kubernetesSchema = z
     namespace: namespace.describe('where the pods are made'),
     image: z.string().min(1).max(1000).optional().describe('has the runner and what it imports; to be given with provider: kubernetes'),
     python: z.string().min(1).max(1000).describe('the interpreter in the image: a path, or a name that is looked up in PATH'),
-    network: z.enum(['none', 'cluster']).describe('none: a NetworkPolicy denies all connections; cluster: all that pods reach'),
+    network: z
+      .enum(['none', 'origin', 'cluster'])
+      .describe(
+        'none: a NetworkPolicy denies all connections; origin: one allows those to where checkpoints are fetched from; cluster: all that pods reach',
+      ),
     imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
     imagePullSecrets: z.array(name).max(16),
     nodeSelector: z.record(z.string(), z.string()),

@@ -151,7 +151,7 @@ export class SimulatedNode implements AsyncDisposable {
   }
 
   /** In the container that may write the inbox. */
-  runHelper(name: string, command: readonly string[]): Executed {
+  runHelper(name: string, command: readonly string[], image: SimulatedImage, { network }: Pick<ContainerTemplate, 'network'>): Executed {
     const pod = this.#podOf(name);
     const walls = [
       '--unshare-all',
@@ -166,7 +166,9 @@ export class SimulatedNode implements AsyncDisposable {
       '/usr/bin:/bin',
     ];
     const files = [...this.#system, '--dev', '/dev', '--proc', '/proc', '--bind', path.join(pod.directory, 'inbox'), '/muster/inbox'];
-    const child = spawn('bwrap', [...walls, ...files, ...command], { stdio: 'pipe' });
+    const layers = image.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]);
+    const reach = network === 'host' ? ['--share-net'] : [];
+    const child = spawn('bwrap', [...walls, ...reach, ...files, ...layers, ...command], { stdio: 'pipe' });
     const kill = (): void => void child.kill('SIGKILL');
     pod.helpers.add(kill);
     child.stdin.on('error', () => {});

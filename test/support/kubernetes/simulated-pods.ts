@@ -114,8 +114,9 @@ export class SimulatedPods {
     if (pod.status.phase !== 'Running') throw new Refusal(400, 'BadRequest', `cannot exec into a container in a ${pod.status.phase} pod`);
     const image = this.#images.get(found.image);
     if (!this.#node || !image) throw new Refusal(500, 'InternalError', 'error dialing backend: this cluster runs nothing');
-    if (container === 'inbox') return this.#node.runHelper(name, command);
-    return await this.#node.run(name, command, image, containerOf(pod, found));
+    const made = containerOf(pod, found);
+    if (container === 'inbox') return this.#node.runHelper(name, command, image, made);
+    return await this.#node.run(name, command, image, made);
   }
 
   /** The node notices what ended a container. */
@@ -227,7 +228,7 @@ function containerOf({ spec, metadata }: Pod, { env, resources }: Pod['spec']['c
   return {
     environment: Object.fromEntries(env.map(({ name, value }) => [name, value])),
     limits: { memoryBytes: memory, cpus: cpu, processes: 0, diskBytes, lifetimeSeconds: spec.activeDeadlineSeconds ?? 86_400 },
-    network: metadata.labels['muster.dev/network'] === 'cluster' ? 'host' : 'none',
+    network: (metadata.labels['muster.dev/network'] ?? 'none') === 'none' ? 'none' : 'host',
   };
 }
 

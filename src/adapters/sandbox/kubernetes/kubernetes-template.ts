@@ -1,11 +1,13 @@
 import { InputError } from '../../../kernel/errors.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { FetchWay } from '../../../kernel/fetching.ts';
+import type { PodFetching, PodTemplate } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import type { PythonTemplateSettings } from '../local/python-template.ts';
+import { pullCommand } from '../pull-order.ts';
 import { remoteTemplate } from '../remote-template.ts';
 
 /** As configured: the image is to be given, the rest has defaults. */
-export interface PodSettings extends Omit<PodTemplate, 'image'> {
+export interface PodSettings extends Omit<PodTemplate, 'image' | 'fetching'> {
   readonly image?: string | undefined;
   /** The interpreter in the image. */
   readonly python: string;
@@ -20,5 +22,13 @@ export function podTemplate(name: string, settings: PythonTemplateSettings, kube
       `template "${name}": with provider: kubernetes it has to name an image; set kubernetes.image`,
     );
   }
-  return { ...remoteTemplate(name, settings, python), pod: { ...pod, image } };
+  const fetching = fetchingOf(settings, kubernetes);
+  return { ...remoteTemplate(name, settings, python), pod: { ...pod, image, ...(fetching && { fetching }) } };
+}
+
+/** Undefined with a runner of one's own, whose image need not have a Python. */
+function fetchingOf({ command }: PythonTemplateSettings, { python, network }: PodSettings): PodFetching | undefined {
+  if (command !== undefined) return undefined;
+  const ways: FetchWay[] = network === 'none' ? [] : ['pull'];
+  return { ways, command: pullCommand(python) };
 }
