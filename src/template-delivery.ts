@@ -28,6 +28,11 @@ export function templateDelivery(name: string, settings: TemplateConfig, { deliv
   return delivery;
 }
 
-function assertNodeCache({ provider }: TemplateConfig, refused: (problem: string, remedy: string) => InputError): void {
+function assertNodeCache({ provider, kubernetes }: TemplateConfig, refused: (problem: string, remedy: string) => InputError): void {
   if (provider !== 'kubernetes') throw refused('only nodes of a cluster have a cache', 'set it to pull');
+  if (kubernetes.nodeCache === undefined)
+    throw refused(
+      'kubernetes.nodeCache does not say where the caches are',
+      'apply deploy/kubernetes/node-cache, and set kubernetes.nodeCache',
+    );
 }

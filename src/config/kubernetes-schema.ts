@@ -38,6 +38,13 @@ export const kubernetesSchema = z
     priorityClassName: name.optional(),
     requestedShare: z.number().positive().max(1).describe('what is set aside for a pod, as a part of its limits'),
     unschedulableSeconds: z.number().positive().max(86_400).describe('how long a pod may wait for room on a node'),
+    nodeCache: z
+      .strictObject({
+        namespace: namespace.describe('where the pods are that keep the caches'),
+        claim: name.describe('claim, in the namespace of the sandboxes, of the volume that is each node’s cache'),
+      })
+      .optional()
+      .describe('where every node has a cache of checkpoints: deploy/kubernetes/node-cache'),
     requestsPerSecond: z.number().positive().max(10_000).describe('to the API server, at most'),
   })
   .describe('pods as sandboxes; used with provider: kubernetes');

@@ -32,8 +32,18 @@ export interface PodTemplate {
 export interface PodFetching {
   /** The cheapest first. */
   readonly ways: readonly FetchWay[];
-  /** Takes an order on its input, in the container that may write the inbox. */
+  /** Takes an order on its input, in the container that may write the inbox, and in those of nodes' caches. */
   readonly command: readonly string[];
+  /** Where the nodes have caches. */
+  readonly nodeCache?: NodeCacheTemplate | undefined;
+}
+
+/** What deploy/kubernetes/node-cache sets up. */
+export interface NodeCacheTemplate {
+  /** Of the pods that keep the caches. */
+  readonly namespace: string;
+  /** In the sandboxes' namespace: a volume that is, on each node, its cache. */
+  readonly claim: string;
 }
 
 export interface PodToleration {

@@ -37,6 +37,21 @@ describe('a checkpoint that sandboxes elsewhere fetch', () => {
     expect(await ground.traces()).toEqual([]);
   });
 
+  it('is fetched once for all pods of a node that has a cache, and played with the same result', async () => {
+    await using stage = await Stage.open();
+    const { image, python } = await runnerImage();
+    await using ground = await KubernetesGround.open(image);
+    ground.simulator.nodeCaches.deploy(image);
+    const nodeCache = { namespace: 'muster-node-cache', claim: 'muster-node-cache' };
+    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python, nodeCache };
+    const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', delivery: 'node-cache', kubernetes });
+    const here = await evaluate(stage, 'here.json', {});
+    expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(here.official));
+    expect(onPods.run.deliveries).toEqual({ 'node-cache': 2 });
+    expect(ground.simulator.requests.get('EXEC pods')).toBe(3);
+    expect(await ground.traces()).toEqual([]);
+  });
+
   it('is played at E2B with the official result of this machine, to the byte', async () => {
     const { python, mounts } = await bakedRunner();
     await using simulator = await E2bSimulator.open({ baked: mounts });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { InfrastructureError } from '../../kernel/errors.ts';
-import type { LinkedFile } from '../../kernel/fetching.ts';
+import type { FetchOrder, LinkedFile } from '../../kernel/fetching.ts';
 import { RUNNER_INSIDE } from './local/python-template.ts';
 
 /** How long one checkpoint may take on its way into a sandbox before it is given up, in seconds: 50 GiB at 15 MB/s. */
@@ -30,6 +30,21 @@ export function pullCommand(python: string): readonly string[] {
 /** @param into absolute path of a directory inside that is not there yet. */
 export function pullOrder(into: string, files: readonly LinkedFile[], bases: readonly HeldFile[]): string {
   return JSON.stringify({ kind: 'pull', into, files: orderedFiles(files), seconds: PULL_SECONDS, bases: bases.map(heldFile) });
+}
+
+/** For a node's cache: has the checkpoint there, and keeps it for the holder until then. */
+export interface HoldOrder extends FetchOrder {
+  /** Lower-case letters, digits and `-`. */
+  readonly holder: string;
+  /** Seconds since 1970. */
+  readonly until: number;
+  /** Digests of checkpoints that the holder uses no longer. */
+  readonly releases: readonly string[];
+}
+
+export function holdOrder({ digest, files, holder, until, releases }: HoldOrder): string {
+  const order = { checkpoint: hex(digest), files: orderedFiles(files), holder, until, releases: releases.map(hex) };
+  return JSON.stringify({ kind: 'hold', ...order, seconds: PULL_SECONDS });
 }
 
 function orderedFiles(files: readonly LinkedFile[]): object[] {

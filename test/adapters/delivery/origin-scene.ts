@@ -38,7 +38,7 @@ export class OriginScene implements AsyncDisposable {
 
   async put(path: string, content: string | Uint8Array): Promise<CheckpointFile> {
     const digest = parseDigest(`sha256:${createHash('sha256').update(content).digest('hex')}`);
-    this.#files.set(digest, await this.#directory.put(path, content));
+    this.#files.set(digest, await this.#directory.put(`${digest}/${path}`, content));
     return { path, digest, size: Buffer.byteLength(content) };
   }
 

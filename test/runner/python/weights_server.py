@@ -3,7 +3,7 @@
 import http.server
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 
@@ -86,8 +86,7 @@ class WeightsServer:
             spoiled[answered.flip // 8] ^= 1 << (answered.flip % 8)
             body = bytes(spoiled)
         part = body if answered.cut_after is None else body[: answered.cut_after]
-        try:
-            handler.wfile.write(part)
-        except OSError:
-            return
         self.sent += len(part)
+        # Whoever asked may have gone.
+        with suppress(OSError):
+            handler.wfile.write(part)

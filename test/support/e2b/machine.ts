@@ -7,7 +7,7 @@ import { INBOX } from '../../../src/adapters/sandbox/upload-path.ts';
 import { parseSandboxId } from '../../../src/kernel/ids.ts';
 import type { Sandbox, SandboxExit, SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { Mount, SandboxLimits } from '../../../src/pool/template.ts';
-import { startRootCommand, type RunningCommand } from './root-command.ts';
+import { startRootCommand, type RunningCommand } from '../root-command.ts';
 import { RpcRefusal } from './wire.ts';
 
 /** What every simulated machine is made of. */
@@ -87,7 +87,7 @@ export class SimulatedMachine {
     const files = this.#hostPath('/muster');
     await mkdir(files, { recursive: true });
     const { baked } = this.#ground;
-    return startRootCommand({ command: [cmd, ...args], environment: envs, files, baked, hasNetwork: this.#hasNetwork });
+    return startRootCommand({ command: [cmd, ...args], environment: envs, files, target: '/muster', baked, hasNetwork: this.#hasNetwork });
   }
 
   async #startProgram(config: ProcessConfig): Promise<Sandbox> {

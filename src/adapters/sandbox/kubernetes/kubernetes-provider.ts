@@ -93,7 +93,8 @@ class KubernetesProvider implements SandboxProvider {
       const inbox = (command: readonly string[], uploading: AbortSignal) => site.exec(followed.name, INBOX_CONTAINER, command, uploading);
       const { lifetimeSeconds } = template.limits;
       const { fetching } = pod;
-      const parts = { id, isolation, pod: followed, channel, inbox, fetching, clock: this.#clock, lifetimeSeconds, remove };
+      const { caches } = site;
+      const parts = { id, isolation, pod: followed, channel, inbox, fetching, caches, clock: this.#clock, lifetimeSeconds, remove };
       const sandbox = new KubernetesSandbox(parts);
       this.#sandboxes.add(sandbox);
       void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));

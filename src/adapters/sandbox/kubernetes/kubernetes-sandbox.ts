@@ -9,6 +9,7 @@ import type { ExecInput } from './exec-input.ts';
 import type { ExecOutput } from './exec-output.ts';
 import type { FollowedPod } from './followed-pod.ts';
 import { uploadToInbox, type InboxExec } from './inbox-upload.ts';
+import type { NodeCaches } from './node-caches.ts';
 import { PodFetching } from './pod-fetching.ts';
 import type { PodEnd } from './pod-view.ts';
 
@@ -19,6 +20,7 @@ export interface KubernetesSandboxParts {
   readonly channel: ExecChannel;
   readonly inbox: InboxExec;
   readonly fetching?: PodFetchingSettings | undefined;
+  readonly caches: NodeCaches;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
   /** Resolves when nothing is left of the pod. */
@@ -54,7 +56,8 @@ export class KubernetesSandbox implements Sandbox {
     this.stdout = parts.channel.stdout;
     this.stderr = parts.channel.stderr;
     this.#parts = parts;
-    this.fetching = parts.fetching && new PodFetching(parts.fetching, parts.inbox, this.#over.signal);
+    const { fetching: settings, pod, inbox, caches } = parts;
+    this.fetching = settings && new PodFetching({ settings, pod, inbox, caches, over: this.#over.signal });
     this.exit = this.#live();
   }
 

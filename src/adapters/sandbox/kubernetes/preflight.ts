@@ -21,6 +21,12 @@ export const PERMISSIONS: readonly Permission[] = [
   { verb: 'list', group: 'networking.k8s.io', resource: 'networkpolicies' },
 ];
 
+/** What it does where the caches of the nodes are: deploy/kubernetes/node-cache/rbac.yaml. */
+export const CACHE_PERMISSIONS: readonly Permission[] = [
+  { verb: 'list', group: '', resource: 'pods' },
+  ...['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
+];
+
 /** A server that does not answer at all is told of soon: nothing is under way yet that patience would save. */
 const FIRST_RETRIES = 1;
 
@@ -34,7 +40,9 @@ const DEPLOY = 'deploy/kubernetes';
  */
 export async function preflight(cluster: Cluster, pod: PodTemplate, signal: AbortSignal): Promise<void> {
   await assertNamespace(cluster, signal);
-  await assertPermissions(cluster, signal);
+  await assertPermissions(cluster, cluster.namespace, PERMISSIONS, signal);
+  const caches = pod.fetching?.nodeCache;
+  if (caches) await assertPermissions(cluster, caches.namespace, CACHE_PERMISSIONS, signal);
   if (pod.network !== 'cluster') await assertNetworkPolicy(cluster, pod.network, signal);
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
@@ -64,18 +72,29 @@ async function assertNamespace(cluster: Cluster, signal: AbortSignal): Promise<v
 
 const reviewSchema = z.object({ status: z.object({ allowed: z.boolean() }) });
 
-async function assertPermissions(cluster: Cluster, signal: AbortSignal): Promise<void> {
+async function assertPermissions(
+  cluster: Cluster,
+  namespace: string,
+  permissions: readonly Permission[],
+  signal: AbortSignal,
+): Promise<void> {
   const answers = await Promise.all(
-    PERMISSIONS.map(async (permission) => ({ permission, isAllowed: await may(cluster, permission, signal) })),
+    permissions.map(async (permission) => ({ permission, isAllowed: await may(cluster, namespace, permission, signal) })),
   );
   const missing = answers.filter(({ isAllowed }) => !isAllowed).map(({ permission }) => ruleText(permission));
   if (missing.length === 0) return;
-  const problem = `Muster may not do all that it needs in the namespace "${cluster.namespace}"; missing from its Role: ${missing.join('; ')}`;
-  throw new InputError('kubernetes.forbidden', `${problem}. Apply ${DEPLOY}/rbac.yaml, or add these rules`);
+  const problem = `Muster may not do all that it needs in the namespace "${namespace}"; missing from its Role: ${missing.join('; ')}`;
+  const file = permissions === CACHE_PERMISSIONS ? 'node-cache' : 'rbac.yaml';
+  throw new InputError('kubernetes.forbidden', `${problem}. Apply ${DEPLOY}/${file}, or add these rules`);
 }
 
-async function may(cluster: Cluster, { verb, group, resource, subresource }: Permission, signal: AbortSignal): Promise<boolean> {
-  const attributes = { namespace: cluster.namespace, verb, group, resource, ...(subresource === undefined ? {} : { subresource }) };
+async function may(
+  cluster: Cluster,
+  namespace: string,
+  { verb, group, resource, subresource }: Permission,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const attributes = { namespace, verb, group, resource, ...(subresource === undefined ? {} : { subresource }) };
   const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes: attributes } };
   const review = await cluster.gate.request('review the permissions', signal, (attemptSignal) =>
     cluster.authorization.createSelfSubjectAccessReview({ body }, withSignal(attemptSignal)),
