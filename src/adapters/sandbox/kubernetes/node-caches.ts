@@ -129,6 +129,7 @@ export class NodeCaches implements Disposable {
     } catch (error) {
       // The pod may be another one by now.
       this.#pods.delete(node);
+      this.#lookedAt = -Infinity;
       throw error;
     }
   }
