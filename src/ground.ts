@@ -1,9 +1,8 @@
 import { pino, type Logger } from 'pino';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
-import type { OriginServer } from './adapters/delivery/origin-server.ts';
 import { openCheckpoints } from './checkpoint-access.ts';
 import type { Config } from './config/config.ts';
-import { openOrigin } from './content-origin.ts';
+import { openOrigin, type OpenOrigin } from './content-origin.ts';
 import { contentToShare, type Played } from './content-to-share.ts';
 import { FiguresThread } from './figures-thread.ts';
 import { systemClock } from './kernel/clock.ts';
@@ -36,7 +35,7 @@ export class Ground implements AsyncDisposable {
   readonly checkpoints: CheckpointStore;
   readonly pools: Pools;
   readonly #distributor = new Distributor();
-  readonly #origin: OriginServer | undefined;
+  readonly #origin: OpenOrigin | undefined;
   readonly #figures = new FiguresThread(systemClock);
   readonly #closing = new AbortController();
   readonly #logger: Logger;

@@ -1,9 +1,12 @@
 import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { OriginServer, type OriginOptions } from '../../../src/adapters/delivery/origin-server.ts';
+import { systemClock } from '../../../src/kernel/clock.ts';
 import { parseDigest, type Digest } from '../../../src/kernel/ids.ts';
 import { silentLog } from '../../../src/kernel/log.ts';
 import type { CheckpointFile } from '../../../src/policy-distribution/checkpoint.ts';
+import type { StoredObject } from '../../../src/policy-distribution/content-store.ts';
+import { ToldContents } from '../../../src/policy-distribution/told-contents.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -13,9 +16,15 @@ export class OriginScene implements AsyncDisposable {
   readonly origin: OriginServer;
   readonly #directory: ScratchDirectory;
   readonly #files = new Map<Digest, string>();
+  readonly #told: ToldContents;
 
   private constructor(directory: ScratchDirectory, options: Partial<OriginOptions>) {
     this.#directory = directory;
+    const find = async (digest: Digest): Promise<StoredObject | undefined> => {
+      const hostPath = this.#files.get(digest);
+      return hostPath === undefined ? undefined : { digest, hostPath, size: (await stat(hostPath)).size };
+    };
+    this.#told = new ToldContents({ directory: `${directory.path}/deliveries`, clock: systemClock, find });
     this.origin = new OriginServer({
       url: 'http://127.0.0.1',
       host: '127.0.0.1',
@@ -24,10 +33,8 @@ export class OriginScene implements AsyncDisposable {
       transfers: 4,
       clock: this.clock,
       log: silentLog,
-      find: async (digest) => {
-        const hostPath = this.#files.get(digest);
-        return hostPath === undefined ? undefined : { digest, hostPath, size: (await stat(hostPath)).size };
-      },
+      find,
+      tell: ({ digest, name }, bases) => this.#told.tell(digest, name, bases),
       ...options,
     });
   }
@@ -48,6 +55,7 @@ export class OriginScene implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.origin[Symbol.asyncDispose]();
+    await this.#told[Symbol.asyncDispose]();
     await this.#directory[Symbol.asyncDispose]();
   }
 }

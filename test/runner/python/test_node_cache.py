@@ -193,7 +193,8 @@ def test_a_container_that_is_no_cache_says_what_is_missing(node: Node) -> None:
 
 
 def test_an_order_that_makes_no_sense_is_refused_with_its_field(node: Node, capsys: pytest.CaptureFixture[str]) -> None:
-    for changes, part in (({"holder": "../up"}, "order.holder"), ({"releases": ["x"]}, "order.releases[0]"), ({"until": -1}, "order.until")):
+    wrong = (({"holder": "../up"}, "order.holder"), ({"releases": ["x"]}, "order.releases[0]"), ({"until": -1}, "order.until"))
+    for changes, part in wrong:
         text = json.dumps(node.order(weights(1), **changes)).encode()
         assert run(io.BytesIO(text), io.StringIO(), node.environment) == EXIT_USAGE
         assert part in capsys.readouterr().err

@@ -14,6 +14,7 @@ import { eventually } from '../../../support/eventually.ts';
 import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
 import { CACHE_NAMESPACE } from '../../../support/kubernetes/simulated-node-caches.ts';
 import { runnerImage } from '../../../support/kubernetes/runner-image.ts';
+import { safetensorsFile, trained, weights } from '../../../policy-distribution/safetensors-file.ts';
 import { OriginScene } from '../../delivery/origin-scene.ts';
 
 nock.restore();
@@ -52,8 +53,11 @@ class Scene implements AsyncDisposable {
     return provider.create({ id: parseSandboxId(`s${(this.#made += 1)}`), template: { ...TEMPLATE, limits, command, pod } }, NEVER);
   }
 
-  async checkpoint(path = 'policy.safetensors', bytes = BYTES): Promise<{ readonly file: CheckpointFile; readonly order: FetchOrder }> {
-    const file = await this.origins.put(path, randomBytes(bytes));
+  async checkpoint(
+    path = 'policy.safetensors',
+    content: number | Uint8Array = BYTES,
+  ): Promise<{ readonly file: CheckpointFile; readonly order: FetchOrder }> {
+    const file = await this.origins.put(path, typeof content === 'number' ? randomBytes(content) : content);
     return { file, order: { digest: file.digest, files: [{ ...file, url: await this.origins.origin.link(file) }] } };
   }
 
@@ -134,6 +138,38 @@ describe('a pod that fetches', () => {
   });
 });
 
+describe('a checkpoint that is much like the one before', () => {
+  const before = weights(1_000_000, 1);
+  const [first, second] = [safetensorsFile({ w: before }), safetensorsFile({ w: trained(before, 0.01, 2) })];
+
+  it.each<FetchWay>(['pull', 'node-cache'])('comes as what differs from it: %s', async (way) => {
+    await using scene = await Scene.open(['a']);
+    scene.ground.simulator.nodeCaches.deploy(image);
+    const sandbox = await scene.pod(scene.provider(), way);
+    const [one, next] = [await scene.checkpoint('policy.safetensors', first), await scene.checkpoint('policy.safetensors', second)];
+    await fetched(sandbox, way, one.order);
+    const path = await fetched(sandbox, way, next.order);
+    expect(await digestInside(sandbox, `${path}/policy.safetensors`)).toBe(next.file.digest);
+    const { deltas, bytes } = scene.origins.origin.served;
+    expect(deltas).toBe(1);
+    expect(bytes - first.length).toBeLessThan(0.05 * second.length);
+  });
+
+  it('comes whole where the node has removed that one meanwhile', async () => {
+    await using scene = await Scene.open(['a']);
+    scene.ground.simulator.nodeCaches.deploy(image, 2_100_000);
+    const provider = scene.provider();
+    const [one, next] = [await scene.checkpoint('policy.safetensors', first), await scene.checkpoint('policy.safetensors', second)];
+    const sandbox = await scene.pod(provider, 'node-cache');
+    await fetched(sandbox, 'node-cache', one.order);
+    await sandbox.destroy();
+    const other = await scene.pod(provider, 'node-cache');
+    const path = await fetched(other, 'node-cache', next.order);
+    expect(await digestInside(other, `${path}/policy.safetensors`)).toBe(next.file.digest);
+    expect(scene.origins.origin.served).toMatchObject({ deltas: 0, bytes: first.length + second.length });
+  });
+});
+
 describe('a node with a cache', () => {
   it('fetches once for all of its pods, and each of them has the very bytes', async () => {
     await using scene = await Scene.open();
@@ -187,5 +223,6 @@ describe('a node with a cache', () => {
     const before = execs();
     scene.ground.clock.skip(1_000_000);
     await eventually('the node is asked again', () => execs() > before);
+    expect(scene.origins.origin.served.requests).toBe(1);
   });
 });
