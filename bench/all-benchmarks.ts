@@ -4,6 +4,7 @@ import { bulkyPods } from './bulky-pods.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { checkpointStore } from './checkpoint-store.ts';
 import { durableEpisodes } from './durable-episodes.ts';
+import { egress } from './egress.ts';
 import { episodeCost } from './episode-cost.ts';
 import { episodesSaved } from './episodes-saved.ts';
 import { forkedCrowd } from './forked-crowd.ts';
@@ -37,6 +38,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   sharedPolicy,
   swap,
   checkpointStore,
+  egress,
   episodeCost,
   aggregationThroughput,
   episodesSaved,
