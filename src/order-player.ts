@@ -137,8 +137,8 @@ export class OrderPlayer implements Player {
   }
 
   #templateDigest(name: string): Digest {
-    // What a sandbox costs decides nothing that happens in it.
-    const { costPerSandboxHour: _, ...template } = this.#ground.pools.settings(name);
+    // What a sandbox costs, and how its files came, decides nothing that happens in it.
+    const { costPerSandboxHour: _price, delivery: _way, ...template } = this.#ground.pools.settings(name);
     return digestOf(canonicalJson(template));
   }
 }

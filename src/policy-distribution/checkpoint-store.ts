@@ -210,6 +210,11 @@ export class CheckpointStore {
     return { ...found, files: [{ ...first, path: name }] };
   }
 
+  /** A file of whatever checkpoint that is here, by its own digest. @throws InfrastructureError `store.damaged`, `store.unusable` */
+  file(digest: Digest): Promise<StoredObject | undefined> {
+    return this.#contents.find(digest);
+  }
+
   /** As `find`, and until it is disposed the checkpoint stays. */
   async hold(digest: Digest, name?: string): Promise<HeldCheckpoint | undefined> {
     const hold = await this.#records.hold(digest);

@@ -12,6 +12,7 @@ import { ExecEndpoint } from './exec-endpoint.ts';
 import { Faults, type Asked, type Fault } from './faults.ts';
 import { ObjectStore } from './object-store.ts';
 import { patched } from './patches.ts';
+import { CACHE_NAMESPACE, CACHE_PODS, SimulatedNodeCaches } from './simulated-node-caches.ts';
 import type { PodNode, SimulatedImage } from './simulated-node.ts';
 import { PODS, SimulatedPods } from './simulated-pods.ts';
 import { serveWatch } from './watch-stream.ts';
@@ -20,6 +21,8 @@ export interface SimulatorOptions {
   /** Where pods run; left out: they only seem to. */
   readonly node?: PodNode;
   readonly images?: ReadonlyMap<string, SimulatedImage>;
+  /** Names of its nodes; one when left out. */
+  readonly nodes?: readonly string[];
   /** For TLS. */
   readonly certificate?: { readonly key: string; readonly cert: string };
   /** The cluster's time, which need not be this machine's. */
@@ -59,6 +62,7 @@ export class KubernetesSimulator implements AsyncDisposable {
   readonly faults = new Faults();
   readonly store: ObjectStore;
   readonly pods: SimulatedPods;
+  readonly nodeCaches: SimulatedNodeCaches;
   /** By bearer token. */
   readonly identities = new Map<string, Identity>([[ADMIN_TOKEN, ADMIN]]);
   /** Requests so far, by method and resource. */
@@ -72,10 +76,11 @@ export class KubernetesSimulator implements AsyncDisposable {
   readonly #now: () => Date;
   readonly #isSecure: boolean;
 
-  private constructor({ node, images = new Map(), certificate, now = () => new Date() }: SimulatorOptions) {
+  private constructor({ node, images = new Map(), nodes = ['node-1'], certificate, now = () => new Date() }: SimulatorOptions) {
     this.#now = now;
     this.store = new ObjectStore(now);
-    this.pods = new SimulatedPods(this.store, node, images);
+    this.pods = new SimulatedPods(this.store, node, images, nodes);
+    this.nodeCaches = new SimulatedNodeCaches(this.store, node, nodes);
     this.#isSecure = certificate !== undefined;
     this.#server = certificate ? https.createServer(certificate) : http.createServer();
     this.#server.on(certificate ? 'secureConnection' : 'connection', () => (this.connections += 1));
@@ -167,6 +172,8 @@ export class KubernetesSimulator implements AsyncDisposable {
   #answer(asked: Asked, path: ApiPath, identity: Identity, body: string, type: string): object {
     const { resource, name, namespace } = path;
     if (resource === 'selfsubjectaccessreviews') return review(identity, body);
+    if (namespace === CACHE_NAMESPACE && resource === PODS && asked.method === 'GET')
+      return this.#list(asked.query, { ...path, resource: CACHE_PODS });
     if (namespace !== undefined && namespace !== NAMESPACE) return this.#elsewhere(asked.method, namespace);
     if (namespace === undefined && !CLUSTER_WIDE.has(resource)) throw notFound(resource, name ?? '');
     switch (asked.method) {
@@ -231,7 +238,11 @@ export class KubernetesSimulator implements AsyncDisposable {
       if (fault?.kind === 'status') throw faultStatus(fault);
       if (fault?.kind === 'delay') await pause(fault.milliseconds);
       assertMayDo(this.#identify(request), { ...path, verb: 'get' }, path.namespace);
-      const executed = await this.pods.exec(name, url.searchParams.get('container') ?? '', url.searchParams.getAll('command'));
+      const command = url.searchParams.getAll('command');
+      const executed =
+        path.namespace === CACHE_NAMESPACE
+          ? await this.nodeCaches.exec(name, command)
+          : await this.pods.exec(name, url.searchParams.get('container') ?? '', command);
       this.#exec.accept(request, socket, head, executed, fault, (code) => this.pods.afterExit(name, code));
     } catch (error) {
       const refusal = asRefusal(error);

@@ -17,6 +17,7 @@ const podSchema = z.looseObject({
           name: z.string(),
           image: z.string(),
           env: z.array(z.object({ name: z.string(), value: z.string().default('') })).default([]),
+          volumeMounts: z.array(z.looseObject({ name: z.string(), mountPath: z.string() })).default([]),
           resources: z
             .looseObject({
               limits: z.object({ memory: quantity.optional(), cpu: quantity.optional() }).prefault({}),
@@ -26,7 +27,16 @@ const podSchema = z.looseObject({
         }),
       )
       .min(1),
-    volumes: z.array(z.looseObject({ name: z.string(), emptyDir: z.object({ sizeLimit: quantity.optional() }).optional() })).default([]),
+    nodeName: z.string().optional(),
+    volumes: z
+      .array(
+        z.looseObject({
+          name: z.string(),
+          emptyDir: z.object({ sizeLimit: quantity.optional() }).optional(),
+          persistentVolumeClaim: z.object({ claimName: z.string() }).optional(),
+        }),
+      )
+      .default([]),
   }),
   status: z.looseObject({ phase: z.string().default('Pending') }).prefault({}),
 });
@@ -41,19 +51,27 @@ export interface Capacity {
 /** How a pod is ended by others than its owner, as their objects look then. */
 export type Disaster = 'evicted' | 'preempted' | 'node-lost' | 'container-killed' | 'deleted';
 
-/** Scheduler, kubelet and garbage collection of a cluster with one node. */
+/** Scheduler, kubelet and garbage collection of a cluster. */
 export class SimulatedPods {
   readonly #store: ObjectStore;
   readonly #node: PodNode | undefined;
   readonly #images: ReadonlyMap<string, SimulatedImage>;
+  readonly #nodeNames: readonly string[];
   readonly #removals = new Map<string, Promise<void>>();
   readonly #scheduled = new Set<string>();
   /** Pods on a node that nobody hears of any more. */
   readonly #lost = new Set<string>();
+  #bound = 0;
   capacity: Capacity = { pods: 100_000, memoryBytes: 1e15 };
 
   /** @param node undefined: pods have no processes, and nothing can be executed in them. */
-  constructor(store: ObjectStore, node: PodNode | undefined, images: ReadonlyMap<string, SimulatedImage>) {
+  constructor(
+    store: ObjectStore,
+    node: PodNode | undefined,
+    images: ReadonlyMap<string, SimulatedImage>,
+    nodeNames: readonly string[] = ['node-1'],
+  ) {
+    this.#nodeNames = nodeNames;
     this.#store = store;
     this.#node = node;
     this.#images = images;
@@ -114,8 +132,9 @@ export class SimulatedPods {
     if (pod.status.phase !== 'Running') throw new Refusal(400, 'BadRequest', `cannot exec into a container in a ${pod.status.phase} pod`);
     const image = this.#images.get(found.image);
     if (!this.#node || !image) throw new Refusal(500, 'InternalError', 'error dialing backend: this cluster runs nothing');
-    if (container === 'inbox') return this.#node.runHelper(name, command);
-    return await this.#node.run(name, command, image, containerOf(pod, found));
+    const made = containerOf(pod, found);
+    if (container === 'inbox') return this.#node.runHelper(name, command, image, made);
+    return await this.#node.run(name, command, image, made);
   }
 
   /** The node notices what ended a container. */
@@ -143,12 +162,23 @@ export class SimulatedPods {
       return this.#status(name, { phase: 'Pending', conditions: [condition] });
     }
     this.#scheduled.add(name);
+    this.#bind(name);
     const missing = pod.spec.containers.find(({ image }) => !this.#images.has(image));
     if (missing) return this.#backOff(name, missing.name, missing.image);
     void this.#start(name, pod);
   }
 
+  /** To the nodes in turn. */
+  #bind(name: string): void {
+    const nodeName = this.#nodeNames[this.#bound % this.#nodeNames.length];
+    this.#bound += 1;
+    this.#store.change(PODS, name, (object) => ({ ...object, spec: { ...podSchema.parse(object).spec, nodeName } }));
+  }
+
   #noRoom(pod: Pod): string | undefined {
+    const claims = pod.spec.volumes.flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
+    const missing = claims.find((claim) => !this.#store.find('persistentvolumeclaims', claim));
+    if (missing !== undefined) return `persistentvolumeclaim "${missing}" not found`;
     if (Object.keys(pod.spec.nodeSelector).length > 0) return `node(s) didn't match Pod's node affinity/selector`;
     if (this.#scheduled.size >= this.capacity.pods) return 'Too many pods';
     const requested = pod.spec.containers.reduce(
@@ -221,13 +251,16 @@ function statusOf(object: KubeObject): object {
   return podSchema.parse(object).status;
 }
 
-function containerOf({ spec, metadata }: Pod, { env, resources }: Pod['spec']['containers'][number]): ContainerTemplate {
+function containerOf({ spec, metadata }: Pod, { env, resources, volumeMounts }: Pod['spec']['containers'][number]): ContainerTemplate {
   const diskBytes = spec.volumes.reduce((sum, { emptyDir }) => sum + (emptyDir?.sizeLimit ?? 0), 0);
   const { memory = 2 ** 40, cpu = 64 } = resources.limits;
+  const claimed = new Set(spec.volumes.filter(({ persistentVolumeClaim }) => persistentVolumeClaim).map(({ name }) => name));
+  const mountsCache = volumeMounts.find(({ name }) => claimed.has(name));
   return {
+    ...(mountsCache && spec.nodeName !== undefined ? { nodeCache: { node: spec.nodeName, target: mountsCache.mountPath } } : {}),
     environment: Object.fromEntries(env.map(({ name, value }) => [name, value])),
     limits: { memoryBytes: memory, cpus: cpu, processes: 0, diskBytes, lifetimeSeconds: spec.activeDeadlineSeconds ?? 86_400 },
-    network: metadata.labels['muster.dev/network'] === 'cluster' ? 'host' : 'none',
+    network: (metadata.labels['muster.dev/network'] ?? 'none') === 'none' ? 'none' : 'host',
   };
 }
 

@@ -92,7 +92,10 @@ class KubernetesProvider implements SandboxProvider {
       const channel = await site.exec(followed.name, PROGRAM_CONTAINER, [...START, ...template.command], signal);
       const inbox = (command: readonly string[], uploading: AbortSignal) => site.exec(followed.name, INBOX_CONTAINER, command, uploading);
       const { lifetimeSeconds } = template.limits;
-      const sandbox = new KubernetesSandbox({ id, isolation, pod: followed, channel, inbox, clock: this.#clock, lifetimeSeconds, remove });
+      const { fetching } = pod;
+      const { caches } = site;
+      const parts = { id, isolation, pod: followed, channel, inbox, fetching, caches, clock: this.#clock, lifetimeSeconds, remove };
+      const sandbox = new KubernetesSandbox(parts);
       this.#sandboxes.add(sandbox);
       void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));
       return sandbox;
