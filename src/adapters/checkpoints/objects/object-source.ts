@@ -53,6 +53,11 @@ export class ObjectSource implements CheckpointSource {
     if (now.revision !== file.revision) throw new CheckpointChangedError(file.address, `was ${file.revision}, is ${now.revision}`);
   }
 
+  readFrom(file: ListedFile, from: number, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    this.#assertAllowed(file.address);
+    return new ResumedReading(this.#reopenable(file, objectPlace(file.address)), this.#clock, signal, from).bytes();
+  }
+
   #assertAllowed(uri: string): void {
     if (this.#allowed === undefined || this.#allowed.some((prefix) => isBelow(prefix, uri))) return;
     const remedy = 'expected one in one of sources.buckets; ask an operator to add it, or upload the checkpoint';
