@@ -3,7 +3,9 @@ import type { Benchmark } from './benchmark.ts';
 import { bulkyPods } from './bulky-pods.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { checkpointStore } from './checkpoint-store.ts';
+import { clusterPods } from './cluster-pods.ts';
 import { durableEpisodes } from './durable-episodes.ts';
+import { egress } from './egress.ts';
 import { episodeCost } from './episode-cost.ts';
 import { episodesSaved } from './episodes-saved.ts';
 import { forkedCrowd } from './forked-crowd.ts';
@@ -37,10 +39,12 @@ export const BENCHMARKS: readonly Benchmark[] = [
   sharedPolicy,
   swap,
   checkpointStore,
+  egress,
   episodeCost,
   aggregationThroughput,
   episodesSaved,
   systemCalls,
   idlePods,
   bulkyPods,
+  clusterPods,
 ];

@@ -118,7 +118,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   }
 
   #facts(): RunFacts {
-    const { clock, pool, provider, maxSandboxes, costPerSandboxHour } = this.#context;
+    const { clock, pool, provider, maxSandboxes, costPerSandboxHour, distributor } = this.#context;
     const sandboxSeconds = this.#sandboxTime.seconds(clock.now());
     const suite = this.#study.arms[0]?.suite;
     return runFacts({
@@ -127,6 +127,7 @@ export class EpisodeRun<Running extends RunningFigures> {
       timings: this.#progress.timings(),
       sandboxSeconds,
       costPerSandboxHour,
+      deliveries: distributor.deliveries,
       provider,
       template: suite?.template ?? '',
       sandboxesMax: maxSandboxes,

@@ -18,6 +18,7 @@ export class FollowedPod implements Disposable {
   readonly #following: Disposable;
   readonly #listeners = new Set<() => void>();
   #state: FollowedState = { kind: 'unseen' };
+  #node: string | undefined;
 
   constructor(name: string, cluster: Cluster, watch: PodWatch, clock: Clock) {
     this.name = name;
@@ -25,6 +26,11 @@ export class FollowedPod implements Disposable {
     this.#watch = watch;
     this.#clock = clock;
     this.#following = watch.follow(name, (pod) => this.#onPod(pod));
+  }
+
+  /** Undefined as long as it is on none. */
+  get node(): string | undefined {
+    return this.#node;
   }
 
   get state(): FollowedState {
@@ -61,6 +67,7 @@ export class FollowedPod implements Disposable {
   }
 
   #onPod(pod: PodView | undefined): void {
+    this.#node = pod?.spec.nodeName ?? this.#node;
     this.#state = pod === undefined ? { kind: 'gone' } : podState(pod);
     for (const listener of this.#listeners) listener();
   }

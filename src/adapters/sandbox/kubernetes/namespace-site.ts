@@ -10,6 +10,7 @@ import { openExecSocket } from './exec-socket.ts';
 import { FollowedPod } from './followed-pod.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { sweepOrphans } from './orphan-sweep.ts';
+import { NodeCaches } from './node-caches.ts';
 import { OwnerLease } from './owner-lease.ts';
 import { ownerSelector, SANDBOX } from './pod-labels.ts';
 import { PodDeletions } from './pod-deletions.ts';
@@ -29,6 +30,7 @@ const SWEEP_MS = 120_000;
 /** Where pods are: one namespace of one cluster, watched, with this owner's record in it. */
 export class NamespaceSite implements AsyncDisposable {
   readonly cluster: Cluster;
+  readonly caches: NodeCaches;
   readonly #options: SiteOptions;
   readonly #watch: PodWatch;
   readonly #heartbeats: Heartbeats;
@@ -45,6 +47,7 @@ export class NamespaceSite implements AsyncDisposable {
     this.cluster = new Cluster(pod, clock);
     this.#heartbeats = new Heartbeats(clock);
     this.#deletions = new PodDeletions(this.cluster, owner, clock);
+    this.caches = new NodeCaches({ cluster: this.cluster, owner, clock, log, exec: (...where) => this.#execIn(...where) });
     const labelSelector = ownerSelector(owner);
     this.#watch = new PodWatch({ cluster: this.cluster, labelSelector, clock, log, onList: (pods) => this.#onList(pods) });
   }
@@ -71,9 +74,7 @@ export class NamespaceSite implements AsyncDisposable {
 
   /** Runs a command in a pod's container. */
   async exec(pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecChannel> {
-    const { namespace, config } = this.cluster;
-    const socket = await openExecSocket(config, { namespace, pod, container, command }, signal);
-    return new ExecChannel(socket, this.#options.clock, this.#heartbeats);
+    return await this.#execIn(this.cluster.namespace, pod, container, command, signal);
   }
 
   /** Resolves when nothing is left of the pod. */
@@ -108,8 +109,14 @@ export class NamespaceSite implements AsyncDisposable {
     const lease = await this.#lease?.catch(() => undefined);
     if (this.#followed.size > 0) lease?.abandon();
     else await lease?.[Symbol.asyncDispose]();
+    this.caches[Symbol.dispose]();
     this.#heartbeats[Symbol.dispose]();
     this.cluster[Symbol.dispose]();
+  }
+
+  async #execIn(namespace: string, pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecChannel> {
+    const socket = await openExecSocket(this.cluster.config, { namespace, pod, container, command }, signal);
+    return new ExecChannel(socket, this.#options.clock, this.#heartbeats);
   }
 
   /** A pod that carries this owner's name and that nobody here knows of was made by a request whose answer was lost. */

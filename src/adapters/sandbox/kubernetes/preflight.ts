@@ -21,6 +21,12 @@ export const PERMISSIONS: readonly Permission[] = [
   { verb: 'list', group: 'networking.k8s.io', resource: 'networkpolicies' },
 ];
 
+/** What it does where the caches of the nodes are: deploy/kubernetes/node-cache/rbac.yaml. */
+export const CACHE_PERMISSIONS: readonly Permission[] = [
+  { verb: 'list', group: '', resource: 'pods' },
+  ...['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
+];
+
 /** A server that does not answer at all is told of soon: nothing is under way yet that patience would save. */
 const FIRST_RETRIES = 1;
 
@@ -34,8 +40,10 @@ const DEPLOY = 'deploy/kubernetes';
  */
 export async function preflight(cluster: Cluster, pod: PodTemplate, signal: AbortSignal): Promise<void> {
   await assertNamespace(cluster, signal);
-  await assertPermissions(cluster, signal);
-  if (pod.network === 'none') await assertNetworkPolicy(cluster, signal);
+  await assertPermissions(cluster, cluster.namespace, PERMISSIONS, signal);
+  const caches = pod.fetching?.nodeCache;
+  if (caches) await assertPermissions(cluster, caches.namespace, CACHE_PERMISSIONS, signal);
+  if (pod.network !== 'cluster') await assertNetworkPolicy(cluster, pod.network, signal);
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
 
@@ -64,18 +72,29 @@ async function assertNamespace(cluster: Cluster, signal: AbortSignal): Promise<v
 
 const reviewSchema = z.object({ status: z.object({ allowed: z.boolean() }) });
 
-async function assertPermissions(cluster: Cluster, signal: AbortSignal): Promise<void> {
+async function assertPermissions(
+  cluster: Cluster,
+  namespace: string,
+  permissions: readonly Permission[],
+  signal: AbortSignal,
+): Promise<void> {
   const answers = await Promise.all(
-    PERMISSIONS.map(async (permission) => ({ permission, isAllowed: await may(cluster, permission, signal) })),
+    permissions.map(async (permission) => ({ permission, isAllowed: await may(cluster, namespace, permission, signal) })),
   );
   const missing = answers.filter(({ isAllowed }) => !isAllowed).map(({ permission }) => ruleText(permission));
   if (missing.length === 0) return;
-  const problem = `Muster may not do all that it needs in the namespace "${cluster.namespace}"; missing from its Role: ${missing.join('; ')}`;
-  throw new InputError('kubernetes.forbidden', `${problem}. Apply ${DEPLOY}/rbac.yaml, or add these rules`);
+  const problem = `Muster may not do all that it needs in the namespace "${namespace}"; missing from its Role: ${missing.join('; ')}`;
+  const file = permissions === CACHE_PERMISSIONS ? 'node-cache' : 'rbac.yaml';
+  throw new InputError('kubernetes.forbidden', `${problem}. Apply ${DEPLOY}/${file}, or add these rules`);
 }
 
-async function may(cluster: Cluster, { verb, group, resource, subresource }: Permission, signal: AbortSignal): Promise<boolean> {
-  const attributes = { namespace: cluster.namespace, verb, group, resource, ...(subresource === undefined ? {} : { subresource }) };
+async function may(
+  cluster: Cluster,
+  namespace: string,
+  { verb, group, resource, subresource }: Permission,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const attributes = { namespace, verb, group, resource, ...(subresource === undefined ? {} : { subresource }) };
   const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes: attributes } };
   const review = await cluster.gate.request('review the permissions', signal, (attemptSignal) =>
     cluster.authorization.createSelfSubjectAccessReview({ body }, withSignal(attemptSignal)),
@@ -92,27 +111,44 @@ const policySchema = z.object({
   spec: z.object({
     podSelector: z.object({ matchLabels: z.record(z.string(), z.string()).default({}) }).prefault({}),
     policyTypes: z.array(z.string()).default([]),
-    egress: z.array(z.unknown()).default([]),
+    egress: z.array(z.object({ to: z.array(z.unknown()).default([]) })).default([]),
   }),
 });
 
-/** A policy that denies egress to what is labelled so, and no more than what is labelled so needs to match. */
-async function assertNetworkPolicy(cluster: Cluster, signal: AbortSignal): Promise<void> {
+type DeniedNetwork = Exclude<PodTemplate['network'], 'cluster'>;
+
+/** What a policy has to do for a template, and the file that has one. */
+const POLICIES: Readonly<Record<DeniedNetwork, { readonly effect: string; readonly file: string }>> = {
+  none: { effect: "denies egress to Muster's pods", file: 'network-policy.yaml' },
+  origin: { effect: "bounds the egress of Muster's pods to where checkpoints are fetched from", file: 'origin-policy.yaml' },
+};
+
+/** A policy that selects what is labelled so, and nothing that it would have to be labelled with besides. */
+async function assertNetworkPolicy(cluster: Cluster, network: DeniedNetwork, signal: AbortSignal): Promise<void> {
   const policies = await cluster.gate.request('list the network policies', signal, (attemptSignal) =>
     cluster.networking.listNamespacedNetworkPolicy({ namespace: cluster.namespace }, withSignal(attemptSignal)),
   );
-  const denies = policies.items.some((item) => {
+  const labels: Readonly<Record<string, string>> = { 'app.kubernetes.io/managed-by': 'muster', [NETWORK]: network };
+  const isThere = policies.items.some((item) => {
     const { podSelector, policyTypes, egress } = policySchema.parse(item).spec;
-    const matches = Object.entries(podSelector.matchLabels).every(([name, value]) => POLICY_LABELS[name] === value);
-    return matches && policyTypes.includes('Egress') && egress.length === 0;
+    const matches = Object.entries(podSelector.matchLabels).every(([name, value]) => labels[name] === value);
+    return matches && policyTypes.includes('Egress') && isBounded(network, egress);
   });
-  if (denies) return;
-  const problem = `the template has kubernetes.network: none, but no NetworkPolicy in "${cluster.namespace}" denies egress to Muster's pods`;
-  const remedy = `kubectl apply -n ${cluster.namespace} -f ${DEPLOY}/network-policy.yaml`;
-  throw new InputError('kubernetes.no-network-policy', `${problem}: ${remedy}`);
+  if (isThere) return;
+  const { effect, file } = POLICIES[network];
+  const problem = `the template has kubernetes.network: ${network}, but no NetworkPolicy in "${cluster.namespace}" ${effect}`;
+  throw new InputError('kubernetes.no-network-policy', `${problem}: kubectl apply -n ${cluster.namespace} -f ${DEPLOY}/${file}`);
 }
 
-const POLICY_LABELS: Readonly<Record<string, string>> = { 'app.kubernetes.io/managed-by': 'muster', [NETWORK]: 'none' };
+/** A rule that names no destination allows all of them. */
+function isBounded(network: DeniedNetwork, egress: readonly { readonly to: readonly unknown[] }[]): boolean {
+  switch (network) {
+    case 'none':
+      return egress.length === 0;
+    case 'origin':
+      return egress.every(({ to }) => to.length > 0);
+  }
+}
 
 async function assertRuntimeClass(cluster: Cluster, name: string, signal: AbortSignal): Promise<void> {
   const found = await cluster.gate.request(`get the runtime class ${name}`, signal, async (attemptSignal) => {
