@@ -3,6 +3,7 @@ import type { Benchmark } from './benchmark.ts';
 import { bulkyPods } from './bulky-pods.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { checkpointStore } from './checkpoint-store.ts';
+import { clusterPods } from './cluster-pods.ts';
 import { durableEpisodes } from './durable-episodes.ts';
 import { egress } from './egress.ts';
 import { episodeCost } from './episode-cost.ts';
@@ -18,6 +19,7 @@ import { imageEpisodes } from './image-episodes.ts';
 import { playedTogether } from './played-together.ts';
 import { serviceLoad } from './service-load.ts';
 import { sharedPolicy } from './shared-policy.ts';
+import { swap } from './swap.ts';
 import { systemCalls } from './system-calls.ts';
 import { warmPool } from './warm-pool.ts';
 
@@ -35,6 +37,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   freshSandboxes,
   forkedEpisodes,
   sharedPolicy,
+  swap,
   checkpointStore,
   egress,
   episodeCost,
@@ -43,4 +46,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   systemCalls,
   idlePods,
   bulkyPods,
+  clusterPods,
 ];

@@ -125,6 +125,7 @@ export class Ground implements AsyncDisposable {
       costPerSandboxHour: settings.costPerSandboxHour,
       distributor: this.#distributor.forRun({ delivery, origin: this.#origin, log: this.log }),
       workOut: this.#figures.workOut,
+      workOutImprovement: this.#figures.workOutImprovement,
       clock: systemClock,
       log: this.log,
       config: { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 },

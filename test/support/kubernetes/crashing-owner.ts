@@ -9,7 +9,7 @@ const order = z
   .object({
     owner: z.string(),
     commands: z.array(z.array(z.string())),
-    pod: z.object({ kubeconfig: z.string(), namespace: z.string(), image: z.string() }),
+    pod: z.object({ kubeconfig: z.string(), namespace: z.string(), image: z.string(), requestedShare: z.number() }),
   })
   .parse(JSON.parse(process.argv[2] ?? ''));
 

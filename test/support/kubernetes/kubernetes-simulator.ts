@@ -184,7 +184,7 @@ export class KubernetesSimulator implements AsyncDisposable {
       case 'PUT':
         return this.store.update(resource, written(body));
       case 'PATCH':
-        return this.store.update(resource, patched(this.store.get(resource, name ?? ''), type.split(';')[0] ?? '', JSON.parse(body)));
+        return this.store.update(resource, patched(this.store.get(resource, name ?? ''), type.split(';')[0] ?? '', jsonOf(body)));
       case 'DELETE':
         return name === undefined ? this.#deleteAll(asked.query, resource) : this.#delete(resource, name, graceOf(asked.query));
       default:
@@ -194,14 +194,16 @@ export class KubernetesSimulator implements AsyncDisposable {
 
   /** A namespace that is not there has nothing in it, and nothing can be made in it. */
   #elsewhere(method: string, namespace: string): object {
-    if (method === 'GET') return { kind: 'List', apiVersion: 'v1', metadata: { resourceVersion: String(this.store.version) }, items: [] };
+    if (method === 'GET') return listOf([], { resourceVersion: String(this.store.version) });
     throw notFound('namespaces', namespace);
   }
 
   #list(query: URLSearchParams, { resource }: ApiPath): object {
     const limit = Number(query.get('limit') ?? 0);
-    const { items, version, next } = this.store.list(resource, query.get('labelSelector') ?? '', limit, query.get('continue') ?? undefined);
-    return { kind: 'List', apiVersion: 'v1', metadata: { resourceVersion: String(version), ...(next && { continue: next }) }, items };
+    const selector = query.get('labelSelector') ?? '';
+    const { items, version, next, remaining } = this.store.list(resource, selector, limit, query.get('continue') ?? undefined);
+    const metadata = { resourceVersion: String(version), ...(next && { continue: next, remainingItemCount: remaining }) };
+    return listOf(items, metadata);
   }
 
   #create(resource: string, object: KubeObject): object {
@@ -213,16 +215,16 @@ export class KubernetesSimulator implements AsyncDisposable {
 
   #delete(resource: string, name: string, grace: number): object {
     if (resource === PODS) return this.pods.delete(name, grace);
-    const object = this.store.get(resource, name);
+    const { uid } = this.store.get(resource, name).metadata;
     this.store.remove(resource, name);
-    return object;
+    return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details: { name, kind: resource, uid } };
   }
 
   #deleteAll(query: URLSearchParams, resource: string): object {
     const selector = query.get('labelSelector') ?? '';
     const matching = this.store.all(resource).filter(({ metadata }) => matchesLabels(selector, metadata.labels ?? {}));
     for (const { metadata } of matching) this.#delete(resource, metadata.name, graceOf(query));
-    return { kind: 'List', apiVersion: 'v1', metadata: {}, items: matching };
+    return listOf(matching, { resourceVersion: String(this.store.version) });
   }
 
   async #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -287,8 +289,28 @@ function review(identity: Identity, body: string): object {
   return { ...rest, spec, status: { allowed: mayDo(identity, { group, resource, subresource, verb }) } };
 }
 
+/** Items of a list leave away what they all are. */
+function listOf(items: readonly KubeObject[], metadata: object): object {
+  const [first] = items;
+  const kind = first === undefined ? 'List' : `${first.kind}List`;
+  return {
+    kind,
+    apiVersion: first?.apiVersion ?? 'v1',
+    metadata,
+    items: items.map(({ apiVersion: _version, kind: _kind, ...rest }) => rest),
+  };
+}
+
+function jsonOf(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw new Refusal(400, 'BadRequest', "the object provided is unrecognized: couldn't get version/kind; json parse error");
+  }
+}
+
 function written(body: string): KubeObject {
-  const parsed = objectSchema.safeParse(JSON.parse(body));
+  const parsed = objectSchema.safeParse(jsonOf(body));
   if (!parsed.success) throw new Refusal(400, 'BadRequest', parsed.error.message);
   return parsed.data;
 }

@@ -60,7 +60,7 @@ interface Pod {
 /**
  * A node of the simulated cluster: what is executed in the program's container is a bubblewrap sandbox with the container's limits, made
  * by the same runtime as local sandboxes; what is executed in the inbox's is one that may write the pod's volume. A container that only
- * waits has no process.
+ * waits has no process. What a command leaves behind ends with it, where a real node would wait for it.
  */
 export class SimulatedNode implements AsyncDisposable {
   readonly #stateDir: string;

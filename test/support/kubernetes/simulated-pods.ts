@@ -10,6 +10,8 @@ const podSchema = z.looseObject({
   metadata: z.looseObject({ name: z.string(), labels: z.record(z.string(), z.string()).default({}) }),
   spec: z.looseObject({
     activeDeadlineSeconds: z.number().optional(),
+    runtimeClassName: z.string().optional(),
+    priorityClassName: z.string().optional(),
     nodeSelector: z.record(z.string(), z.string()).default({}),
     containers: z
       .array(
@@ -38,7 +40,14 @@ const podSchema = z.looseObject({
       )
       .default([]),
   }),
-  status: z.looseObject({ phase: z.string().default('Pending') }).prefault({}),
+  status: z
+    .looseObject({
+      phase: z.string().default('Pending'),
+      containerStatuses: z
+        .array(z.looseObject({ name: z.string(), state: z.looseObject({ terminated: z.unknown().optional() }).default({}) }))
+        .default([]),
+    })
+    .prefault({}),
 });
 type Pod = z.infer<typeof podSchema>;
 
@@ -77,10 +86,11 @@ export class SimulatedPods {
     this.#images = images;
   }
 
-  /** @throws Refusal (422) for what is no pod. */
+  /** @throws Refusal (422) for what is no pod, (403) for what the cluster does not admit. */
   create(written: KubeObject): KubeObject {
     const parsed = podSchema.safeParse(written);
     if (!parsed.success) throw new Refusal(422, 'Invalid', `Pod "${written.metadata.name}" is invalid: ${parsed.error.message}`);
+    this.#admit(parsed.data);
     const created = this.#store.create(PODS, { ...written, status: { phase: 'Pending', qosClass: 'Burstable' } });
     setImmediate(() => this.#schedule(created.metadata.name));
     return created;
@@ -90,7 +100,7 @@ export class SimulatedPods {
   delete(name: string, graceSeconds: number): KubeObject {
     const pod = this.#store.get(PODS, name);
     const isOnNode = this.#scheduled.has(name);
-    if (graceSeconds > 0 && isOnNode && pod.metadata.deletionTimestamp === undefined) {
+    if (pod.metadata.deletionTimestamp === undefined || graceSeconds === 0) {
       this.#store.change(PODS, name, (object) => ({
         ...object,
         metadata: { ...object.metadata, deletionTimestamp: new Date().toISOString(), deletionGracePeriodSeconds: graceSeconds },
@@ -130,6 +140,8 @@ export class SimulatedPods {
     const found = pod.spec.containers.find((each) => each.name === container);
     if (!found) throw new Refusal(400, 'BadRequest', `container ${container} is not valid for pod ${name}`);
     if (pod.status.phase !== 'Running') throw new Refusal(400, 'BadRequest', `cannot exec into a container in a ${pod.status.phase} pod`);
+    const isOver = pod.status.containerStatuses.some((status) => status.name === container && status.state.terminated !== undefined);
+    if (isOver) throw new Refusal(500, 'InternalError', `container not found ("${container}")`);
     const image = this.#images.get(found.image);
     if (!this.#node || !image) throw new Refusal(500, 'InternalError', 'error dialing backend: this cluster runs nothing');
     const made = containerOf(pod, found);
@@ -145,6 +157,15 @@ export class SimulatedPods {
 
   async settled(): Promise<void> {
     await Promise.all(this.#removals.values());
+  }
+
+  #admit({ metadata, spec }: Pod): void {
+    const { runtimeClassName: runtime, priorityClassName: priority } = spec;
+    const deny = (why: string): never => {
+      throw new Refusal(403, 'Forbidden', `pods "${metadata.name}" is forbidden: ${why}`);
+    };
+    if (priority !== undefined && !this.#store.find('priorityclasses', priority)) deny(`no PriorityClass with name ${priority} was found`);
+    if (runtime !== undefined && !this.#store.find('runtimeclasses', runtime)) deny(`pod rejected: RuntimeClass "${runtime}" not found`);
   }
 
   #schedule(name: string): void {
@@ -189,16 +210,23 @@ export class SimulatedPods {
   }
 
   async #start(name: string, pod: Pod): Promise<void> {
+    const containers = (state: object, ready: boolean) =>
+      pod.spec.containers.map(({ name: container, image }) => ({ name: container, image, ready, state }));
+    const conditions = (ready: object) => [
+      { type: 'PodScheduled', status: 'True' },
+      { type: 'Ready', ...ready },
+    ];
+    this.#status(name, {
+      phase: 'Pending',
+      conditions: conditions({ status: 'False', reason: 'ContainersNotReady' }),
+      containerStatuses: containers({ waiting: { reason: 'ContainerCreating' } }, false),
+    });
     await this.#node?.start(name);
     if (!this.#store.find(PODS, name)) return this.#removal(name);
-    const running = { ready: true, started: true, restartCount: 0, state: { running: { startedAt: new Date().toISOString() } } };
     this.#status(name, {
       phase: 'Running',
-      conditions: [
-        { type: 'PodScheduled', status: 'True' },
-        { type: 'Ready', status: 'True' },
-      ],
-      containerStatuses: pod.spec.containers.map((container) => ({ ...running, name: container.name, image: container.image })),
+      conditions: conditions({ status: 'True' }),
+      containerStatuses: containers({ running: { startedAt: new Date().toISOString() } }, true),
     });
   }
 
@@ -216,12 +244,25 @@ export class SimulatedPods {
     const removal = (async () => {
       await this.#node?.remove(name);
       this.#scheduled.delete(name);
+      this.#completed(name);
       this.#store.remove(PODS, name);
       this.#removals.delete(name);
       // Whoever waits for room may have it now.
       for (const { metadata } of this.#store.all(PODS)) if (!this.#scheduled.has(metadata.name)) this.#schedule(metadata.name);
     })();
     this.#removals.set(name, removal);
+  }
+
+  /** What a node says last of a pod that was told to end. */
+  #completed(name: string): void {
+    const pod = this.#store.find(PODS, name);
+    if (!pod || podSchema.parse(pod).status.phase === 'Failed') return;
+    const { containers } = podSchema.parse(pod).spec;
+    const state = { terminated: { reason: 'Completed', exitCode: 0 } };
+    this.#status(name, {
+      phase: 'Succeeded',
+      containerStatuses: containers.map(({ name: container, image }) => ({ name: container, image, ready: false, state })),
+    });
   }
 
   #end(name: string, status: object): void {

@@ -25,8 +25,13 @@ export interface KubernetesOptions {
   readonly places?: readonly PodTemplate[];
 }
 
-/** Becomes the program: one that is not there is exit code 127, as in a shell. */
-const START = ['/bin/sh', '-c', 'exec "$@"', 'muster-start'] as const;
+/**
+ * Runs the program, and ends what it has left behind in its container: an exec is over only when nobody holds its streams any more, so a
+ * descendant would hide that the program has ended. The code is the program's; one that is not there is 127. What the shell itself would
+ * say of a signal goes nowhere.
+ */
+const SUPERVISE = 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; code=$?; kill -KILL -1; exit $code';
+const START = ['/bin/sh', '-c', SUPERVISE, 'muster-start'] as const;
 
 /** Sandboxes are pods: each has a container that the program is started in, and one that its files come through. */
 export function createKubernetesProvider(options: KubernetesOptions): SandboxProvider {
