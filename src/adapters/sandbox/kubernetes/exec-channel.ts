@@ -67,6 +67,22 @@ export class ExecChannel {
     socket.resume();
   }
 
+  /** Whether the other end of the connection answers before the signal is aborted. */
+  async answers(signal: AbortSignal): Promise<boolean> {
+    if (this.#socket.readyState !== WebSocket.OPEN || signal.aborted) return false;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    const [yes, no] = [(): void => resolve(true), (): void => resolve(false)];
+    this.#socket.once('pong', yes).once('close', no);
+    signal.addEventListener('abort', no, { once: true });
+    this.#socket.ping();
+    try {
+      return await promise;
+    } finally {
+      this.#socket.off('pong', yes).off('close', no);
+      signal.removeEventListener('abort', no);
+    }
+  }
+
   /** Gives up the connection. The command's fate is its container's. */
   terminate(): void {
     this.stdout.drain();

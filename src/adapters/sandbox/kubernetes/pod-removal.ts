@@ -6,7 +6,8 @@ import type { FollowedPod } from './followed-pod.ts';
 
 /** A node that has not said by then that the pod is gone cannot say it, and its record is taken away without it. */
 const FORCE_MS = 20_000;
-const GIVE_UP_MS = 25_000;
+/** By then a request that takes the record away has had all of its attempts, also where a hundred pods end together on a busy cluster. */
+const GIVE_UP_MS = FORCE_MS + 60_000;
 
 /**
  * Resolves when the node of a pod that is being deleted has said that nothing is left of it, or the node is lost.

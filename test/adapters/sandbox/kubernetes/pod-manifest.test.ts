@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -96,7 +98,9 @@ describe('the pod of a sandbox', () => {
 describe('what is in deploy/', () => {
   it('is YAML, and the list of the kustomization is whole', () => {
     const { resources } = Object(parse(readFileSync(path.join(DEPLOY, 'kustomization.yaml'), 'utf8')));
-    for (const file of [...resources, 'disruption-budget.yaml']) {
+    const caches = Object(parse(readFileSync(path.join(DEPLOY, 'node-cache/kustomization.yaml'), 'utf8'))).resources;
+    const ofCaches = caches.map((file: unknown) => `node-cache/${String(file)}`);
+    for (const file of [...resources, 'disruption-budget.yaml', ...ofCaches]) {
       for (const document of parseAllDocuments(readFileSync(path.join(DEPLOY, String(file)), 'utf8'))) {
         expect(document.errors).toEqual([]);
         expect(document.toJS()).toMatchObject({
@@ -136,6 +140,39 @@ describe('what is in deploy/', () => {
       priorityClassName: 'muster-sandbox',
       runtimeClassName: 'gvisor',
     });
+  });
+});
+
+describe('a chart whose sandboxes fetch checkpoints', () => {
+  const all = renderChart({ delivery: { enabled: true, nodeCache: true } });
+  const ofKind = (kind: string): readonly object[] => all.map(Object).filter((document) => document.kind === kind);
+
+  it('has a policy for just that, with the port that the server listens on', () => {
+    const policy = ofKind('NetworkPolicy')
+      .map(Object)
+      .find(({ metadata }) => metadata.name === 'muster-origin-only');
+    const own = parse(readFileSync(path.join(DEPLOY, 'origin-policy.yaml'), 'utf8'));
+    expect(policy.spec.podSelector).toEqual(own.spec.podSelector);
+    expect(policy.spec.egress[0].ports).toEqual(own.spec.egress[0].ports);
+    const [deployment] = ofKind('Deployment').map(Object);
+    const { metadata, spec } = deployment.spec.template;
+    expect(metadata.labels).toMatchObject(policy.spec.egress[0].to[0].podSelector.matchLabels);
+    expect(spec.containers[0].env).toContainEqual({ name: 'MUSTER_DELIVERY__URL', value: 'http://$(POD_IP):7680' });
+  });
+
+  it('has a configuration that Muster takes', async () => {
+    const directory = await mkdtemp(path.join(tmpdir(), 'muster-chart-'));
+    try {
+      const file = path.join(directory, 'muster.yaml');
+      const [map] = ofKind('ConfigMap').map(Object);
+      await writeFile(file, map.data['muster.yaml']);
+      const environment = { HOME: '/', MUSTER_DELIVERY__URL: 'http://10.0.0.5:7680' };
+      const { delivery, templates } = loadConfig({ file, environment });
+      expect(delivery).toMatchObject({ url: 'http://10.0.0.5:7680', port: 7680 });
+      expect(templates['local']?.kubernetes).toMatchObject({ network: 'origin', nodeCache: { claim: 'muster-node-cache' } });
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 });
 

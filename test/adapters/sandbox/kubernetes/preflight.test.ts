@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { createKubernetesProvider } from '../../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
-import { PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/preflight.ts';
+import { CACHE_PERMISSIONS, PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/preflight.ts';
 import { InfrastructureError, InputError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { ProviderBusyError } from '../../../../src/pool/provider-busy.ts';
@@ -37,7 +37,20 @@ function manifests(file: string): readonly unknown[] {
   return parseAllDocuments(readFileSync(path.join(DEPLOY, file), 'utf8')).map((document): unknown => document.toJS());
 }
 
+function single(rules: readonly Rule[]): readonly string[] {
+  const names = ({ apiGroups: [group = ''], resources, verbs }: Rule): readonly string[] =>
+    resources.flatMap((name) => verbs.map((verb) => `${verb} ${group} ${name}`));
+  return rules.flatMap(names).sort();
+}
+
+function named(permissions: typeof PERMISSIONS): readonly string[] {
+  const whole = (resource: string, subresource: string | undefined): string =>
+    subresource === undefined ? resource : `${resource}/${subresource}`;
+  return permissions.map(({ verb, group, resource, subresource }) => `${verb} ${group} ${whole(resource, subresource)}`).sort();
+}
+
 const RULES = rulesOf(manifests('rbac.yaml'));
+const CACHE_RULES = rulesOf(manifests('node-cache/rbac.yaml'));
 
 describe('before any sandbox is made on a cluster', () => {
   let ground: KubernetesGround;
@@ -76,17 +89,10 @@ describe('before any sandbox is made on a cluster', () => {
   });
 
   it('the Role of deploy/, that of the chart and what is asked for are the same', () => {
-    const single = (rules: readonly Rule[]): readonly string[] =>
-      rules
-        .flatMap(({ apiGroups: [group = ''], resources, verbs }) =>
-          resources.flatMap((name) => verbs.map((verb) => `${verb} ${group} ${name}`)),
-        )
-        .sort();
-    const asked = PERMISSIONS.map(
-      ({ verb, group, resource, subresource }) => `${verb} ${group} ${subresource === undefined ? resource : `${resource}/${subresource}`}`,
-    ).sort();
+    const asked = named(PERMISSIONS);
     expect(single(RULES)).toEqual(asked);
     expect(single(rulesOf(renderChart()))).toEqual(asked);
+    expect(single(CACHE_RULES)).toEqual(named(CACHE_PERMISSIONS));
   });
 
   it('a missing rule is named, with the remedy', async () => {
@@ -135,6 +141,31 @@ describe('before any sandbox is made on a cluster', () => {
       message: expect.stringContaining('network-policy.yaml'),
     });
     await provider.describe(template({ network: 'cluster' }));
+  });
+
+  it('a namespace whose pods may connect to more than where checkpoints are is refused', async () => {
+    expect(await refusal({ network: 'origin' })).toMatchObject({
+      code: 'kubernetes.no-network-policy',
+      message: expect.stringContaining('origin-policy.yaml'),
+    });
+    ground.allowOrigin();
+    await provider.describe(template({ network: 'origin' }));
+    ground.simulator.store.change('networkpolicies', 'muster-origin-only', (policy) => ({
+      ...policy,
+      spec: { ...Object(policy['spec']), egress: [{ ports: [{ port: 7680 }] }] },
+    }));
+    expect(await refusal({ network: 'origin' })).toMatchObject({ code: 'kubernetes.no-network-policy' });
+  });
+
+  it('what is missing to use the caches of nodes is named, with the remedy', async () => {
+    ground.simulator.identities.set('admin-token', {
+      user: 'muster',
+      rules: RULES.filter(({ resources }) => !resources.includes('pods/exec')),
+    });
+    const caches = { fetching: { ways: [], command: [], nodeCache: { namespace: 'muster-node-cache', claim: 'muster-node-cache' } } };
+    expect(await refusal(caches)).toMatchObject({ code: 'kubernetes.forbidden', message: expect.stringContaining('"pods/exec"') });
+    ground.simulator.identities.set('admin-token', { user: 'muster', rules: [...RULES, ...CACHE_RULES] });
+    await provider.describe(template(caches));
   });
 
   it('an API server that is not there is an infrastructure error that says so', async () => {
