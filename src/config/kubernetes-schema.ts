@@ -15,6 +15,11 @@ const tolerationSchema = z.strictObject({
   tolerationSeconds: z.int().min(0).optional(),
 });
 
+const CLAIMS_EXPECTED = 'expected { warmPool: the name of a SandboxWarmPool } or { replicas: how many pods to keep ready }, and not both';
+const claimsSchema = z.union([z.strictObject({ warmPool: name }), z.strictObject({ replicas: z.int().min(0).max(10_000) })], {
+  error: CLAIMS_EXPECTED,
+});
+
 /** What a template says besides when its provider is `kubernetes`. */
 export const kubernetesSchema = z
   .strictObject({
@@ -35,6 +40,11 @@ export const kubernetesSchema = z
     requestedShare: z.number().positive().max(1).describe('what is set aside for a pod, as a part of its limits'),
     unschedulableSeconds: z.number().positive().max(86_400).describe('how long a pod may wait for room on a node'),
     requestsPerSecond: z.number().positive().max(10_000).describe('to the API server, at most'),
+    claims: claimsSchema
+      .optional()
+      .describe(
+        'pods are claimed from SIG agent-sandbox: from a SandboxWarmPool of the namespace, or from one of Muster’s own with so many replicas',
+      ),
   })
   .describe('pods as sandboxes; used with provider: kubernetes');
 

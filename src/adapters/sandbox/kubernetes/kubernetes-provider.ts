@@ -9,10 +9,7 @@ import { Creations } from '../creations.ts';
 import { podIsolation } from './isolation.ts';
 import { KubernetesSandbox } from './kubernetes-sandbox.ts';
 import { NamespaceSite } from './namespace-site.ts';
-import { sweepOrphans } from './orphan-sweep.ts';
-import { podName } from './pod-labels.ts';
-import { INBOX_CONTAINER, podManifest, PROGRAM_CONTAINER } from './pod-manifest.ts';
-import { untilReady } from './pod-readiness.ts';
+import { INBOX_CONTAINER, PROGRAM_CONTAINER } from './pod-manifest.ts';
 import { podOf, preflight } from './preflight.ts';
 import { checkPodTemplate } from './template-check.ts';
 
@@ -55,7 +52,8 @@ class KubernetesProvider implements SandboxProvider {
     checkPodTemplate(template);
     const pod = podOf(template);
     const isolation = podIsolation(template, pod);
-    await preflight(this.#site(pod).cluster, pod, this.#creations.closing);
+    const { cluster, claims } = this.#site(pod);
+    await preflight(cluster, claims, template, pod, this.#creations.closing);
     return isolation;
   }
 
@@ -63,13 +61,14 @@ class KubernetesProvider implements SandboxProvider {
     return this.#creations.run(signal, (either) => this.#create(spec, either));
   }
 
-  obstacles({ pod }: SandboxTemplate): readonly Obstacle[] {
-    return pod === undefined ? [] : (this.#sites.get(siteKey(pod))?.obstacles() ?? []);
+  obstacles(template: SandboxTemplate): readonly Obstacle[] {
+    const { pod } = template;
+    return pod === undefined ? [] : (this.#sites.get(siteKey(pod))?.supply(template, pod).obstacles() ?? []);
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
     const swept: SandboxId[] = [];
-    for (const { cluster } of this.#sites.values()) swept.push(...(await sweepOrphans(cluster, this.owner, this.#clock, signal)));
+    for (const site of this.#sites.values()) swept.push(...(await site.sweep(signal)));
     return swept;
   }
 
@@ -84,11 +83,10 @@ class KubernetesProvider implements SandboxProvider {
     const isolation = podIsolation(template, pod);
     const site = this.#site(pod);
     await site.open(signal);
-    const followed = site.follow(podName(this.owner, id));
-    const remove = (): Promise<void> => site.remove(followed, id);
+    const wanted = site.supply(template, pod).want({ id, template });
+    const remove = (): Promise<void> => wanted.remove();
     try {
-      await site.cluster.createPod(podManifest(this.owner, { id, template }, pod), signal);
-      await untilReady(followed, pod, this.#clock, signal);
+      const followed = await wanted.ready(signal);
       const channel = await site.exec(followed.name, PROGRAM_CONTAINER, [...START, ...template.command], signal);
       const inbox = (command: readonly string[], uploading: AbortSignal) => site.exec(followed.name, INBOX_CONTAINER, command, uploading);
       const { lifetimeSeconds } = template.limits;
@@ -97,7 +95,7 @@ class KubernetesProvider implements SandboxProvider {
       void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));
       return sandbox;
     } catch (error) {
-      await remove().catch((failure: unknown) => this.#log(`the pod ${followed.name} is left to the sweep: ${String(failure)}`));
+      await remove().catch((failure: unknown) => this.#log(`the pod of ${id} is left to the sweep: ${String(failure)}`));
       if (signal.aborted) throw abortError(signal);
       throw error;
     }
@@ -107,7 +105,7 @@ class KubernetesProvider implements SandboxProvider {
     const key = siteKey(pod);
     const site = this.#sites.get(key) ?? new NamespaceSite(pod, { owner: this.owner, clock: this.#clock, log: this.#log });
     this.#sites.set(key, site);
-    return site;
+    return site.expect(pod);
   }
 
   async #close(): Promise<void> {

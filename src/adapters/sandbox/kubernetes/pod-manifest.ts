@@ -11,6 +11,8 @@ export const PROGRAM_CONTAINER = 'program';
 export const INBOX_CONTAINER = 'inbox';
 /** Who both are inside. */
 const UID = 1000;
+/** The containers end at once when they are told to: this is for a node that is slow to tell them. */
+export const GRACE_SECONDS = 1;
 /** What a container does until it is wanted: it ends as soon as it is told to, and buries orphans, as the first process has to. */
 const HOLD = 'trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done';
 /** The pod's own deadline comes after Muster's, which can say why; it is for pods whose Muster is gone. */
@@ -48,7 +50,7 @@ export function podSpec(template: SandboxTemplate, pod: PodTemplate): V1PodSpec 
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     hostname: 'sandbox',
-    terminationGracePeriodSeconds: 1,
+    terminationGracePeriodSeconds: GRACE_SECONDS,
     activeDeadlineSeconds: Math.ceil(template.limits.lifetimeSeconds) + DEADLINE_MARGIN_SECONDS,
     securityContext: { runAsNonRoot: true, fsGroup: UID, seccompProfile: { type: 'RuntimeDefault' } },
     ...placement(pod),

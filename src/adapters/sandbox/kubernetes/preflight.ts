@@ -3,23 +3,12 @@ import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { PodTemplate } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import { isNotFound, refusalOf } from './api-errors.ts';
+import type { AgentSandbox } from './claims/agent-sandbox.ts';
+import { claimPreflight } from './claims/claim-preflight.ts';
 import { withSignal, type Cluster } from './cluster.ts';
-import { NETWORK } from './pod-labels.ts';
-
-interface Permission {
-  readonly verb: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly subresource?: string;
-}
-
-/** All that Muster does in a namespace: what deploy/kubernetes/rbac.yaml allows, and a test holds the two together. */
-export const PERMISSIONS: readonly Permission[] = [
-  ...['create', 'get', 'list', 'watch', 'delete', 'deletecollection'].map((verb) => ({ verb, group: '', resource: 'pods' })),
-  ...['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
-  ...['create', 'list', 'patch', 'delete'].map((verb) => ({ verb, group: 'coordination.k8s.io', resource: 'leases' })),
-  { verb: 'list', group: 'networking.k8s.io', resource: 'networkpolicies' },
-];
+import { assertNoConnection } from './network-check.ts';
+import { permissionsFor, type Permission } from './permissions.ts';
+import { sharedPodLabels } from './pod-labels.ts';
 
 /** A server that does not answer at all is told of soon: nothing is under way yet that patience would save. */
 const FIRST_RETRIES = 1;
@@ -30,12 +19,19 @@ const DEPLOY = 'deploy/kubernetes';
  * Finds out whether sandboxes of the template can be made, before any is.
  *
  * @throws InputError `kubernetes.unauthorized`, `kubernetes.no-namespace`, `kubernetes.forbidden`, `kubernetes.no-network-policy`,
- * `kubernetes.no-runtime-class`; InfrastructureError `kubernetes.unreachable`. Each names the remedy.
+ * `kubernetes.no-runtime-class`, and what `claimPreflight` throws; InfrastructureError `kubernetes.unreachable`. Each names the remedy.
  */
-export async function preflight(cluster: Cluster, pod: PodTemplate, signal: AbortSignal): Promise<void> {
+export async function preflight(
+  cluster: Cluster,
+  claims: AgentSandbox,
+  template: SandboxTemplate,
+  pod: PodTemplate,
+  signal: AbortSignal,
+): Promise<void> {
   await assertNamespace(cluster, signal);
-  await assertPermissions(cluster, signal);
-  if (pod.network === 'none') await assertNetworkPolicy(cluster, signal);
+  await assertPermissions(cluster, pod, signal);
+  const labels = pod.claims === undefined ? sharedPodLabels(template) : await claimPreflight(claims, template, pod, pod.claims, signal);
+  if (pod.network === 'none') await assertNoConnection(cluster, labels, signal);
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
 
@@ -64,14 +60,15 @@ async function assertNamespace(cluster: Cluster, signal: AbortSignal): Promise<v
 
 const reviewSchema = z.object({ status: z.object({ allowed: z.boolean() }) });
 
-async function assertPermissions(cluster: Cluster, signal: AbortSignal): Promise<void> {
+async function assertPermissions(cluster: Cluster, pod: PodTemplate, signal: AbortSignal): Promise<void> {
   const answers = await Promise.all(
-    PERMISSIONS.map(async (permission) => ({ permission, isAllowed: await may(cluster, permission, signal) })),
+    permissionsFor(pod).map(async (permission) => ({ permission, isAllowed: await may(cluster, permission, signal) })),
   );
   const missing = answers.filter(({ isAllowed }) => !isAllowed).map(({ permission }) => ruleText(permission));
   if (missing.length === 0) return;
   const problem = `Muster may not do all that it needs in the namespace "${cluster.namespace}"; missing from its Role: ${missing.join('; ')}`;
-  throw new InputError('kubernetes.forbidden', `${problem}. Apply ${DEPLOY}/rbac.yaml, or add these rules`);
+  const role = pod.claims === undefined ? 'rbac.yaml' : 'claims-rbac.yaml';
+  throw new InputError('kubernetes.forbidden', `${problem}. Apply ${DEPLOY}/${role}, or add these rules`);
 }
 
 async function may(cluster: Cluster, { verb, group, resource, subresource }: Permission, signal: AbortSignal): Promise<boolean> {
@@ -87,32 +84,6 @@ function ruleText({ verb, group, resource, subresource }: Permission): string {
   const name = subresource === undefined ? resource : `${resource}/${subresource}`;
   return `apiGroups: ["${group}"], resources: ["${name}"], verbs: ["${verb}"]`;
 }
-
-const policySchema = z.object({
-  spec: z.object({
-    podSelector: z.object({ matchLabels: z.record(z.string(), z.string()).default({}) }).prefault({}),
-    policyTypes: z.array(z.string()).default([]),
-    egress: z.array(z.unknown()).default([]),
-  }),
-});
-
-/** A policy that denies egress to what is labelled so, and no more than what is labelled so needs to match. */
-async function assertNetworkPolicy(cluster: Cluster, signal: AbortSignal): Promise<void> {
-  const policies = await cluster.gate.request('list the network policies', signal, (attemptSignal) =>
-    cluster.networking.listNamespacedNetworkPolicy({ namespace: cluster.namespace }, withSignal(attemptSignal)),
-  );
-  const denies = policies.items.some((item) => {
-    const { podSelector, policyTypes, egress } = policySchema.parse(item).spec;
-    const matches = Object.entries(podSelector.matchLabels).every(([name, value]) => POLICY_LABELS[name] === value);
-    return matches && policyTypes.includes('Egress') && egress.length === 0;
-  });
-  if (denies) return;
-  const problem = `the template has kubernetes.network: none, but no NetworkPolicy in "${cluster.namespace}" denies egress to Muster's pods`;
-  const remedy = `kubectl apply -n ${cluster.namespace} -f ${DEPLOY}/network-policy.yaml`;
-  throw new InputError('kubernetes.no-network-policy', `${problem}: ${remedy}`);
-}
-
-const POLICY_LABELS: Readonly<Record<string, string>> = { 'app.kubernetes.io/managed-by': 'muster', [NETWORK]: 'none' };
 
 async function assertRuntimeClass(cluster: Cluster, name: string, signal: AbortSignal): Promise<void> {
   const found = await cluster.gate.request(`get the runtime class ${name}`, signal, async (attemptSignal) => {

@@ -6,7 +6,7 @@ import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { createKubernetesProvider } from '../../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
-import { PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/preflight.ts';
+import { PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/permissions.ts';
 import { InfrastructureError, InputError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { ProviderBusyError } from '../../../../src/pool/provider-busy.ts';
