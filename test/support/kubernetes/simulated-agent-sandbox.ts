@@ -76,7 +76,9 @@ export class SimulatedAgentSandbox {
     this.#pods = pods;
     this.#now = now;
     this.#collector = new GarbageCollector(store, pods);
-    this.#stops = [...AGENT_SANDBOX_RESOURCES, PODS, 'networkpolicies'].map((resource) => store.watch(resource, store.version, () => this.look()));
+    this.#stops = [...AGENT_SANDBOX_RESOURCES, PODS, 'networkpolicies'].map((resource) =>
+      store.watch(resource, store.version, () => this.look()),
+    );
   }
 
   /** @throws Refusal (422) as the schema of the collection does. */

@@ -131,17 +131,19 @@ export class ClaimedPods implements PodSupply {
 
   async #remove(held: Held, { id }: SandboxSpec): Promise<void> {
     const { claims, clock } = this.#options;
-    const { claim } = held;
+    const { claim, pod } = held;
     if (!isGone(claim)) {
       await claims.delete(claim, id);
-      await untilGone(claim, `the claim ${claim.name}`, (signal) => this.#force(held, signal), clock, COLLECTED_MS);
+      await untilGone(claim, `the claim ${claim.name}`, (signal) => this.#force(pod, signal), clock, COLLECTED_MS);
     }
-    held.pod?.[Symbol.dispose]();
+    // A sandbox that somebody else has taken from its claim leaves its pod behind.
+    if (pod && !isGone(pod)) await untilGone(pod, `the pod ${pod.name}`, (signal) => this.#force(pod, signal), clock);
+    pod?.[Symbol.dispose]();
     claims.letGo(claim);
     this.#held.delete(held);
   }
 
-  async #force({ pod }: Held, signal: AbortSignal): Promise<void> {
+  async #force(pod: FollowedPod | undefined, signal: AbortSignal): Promise<void> {
     if (pod) await this.#options.cluster.deletePod(pod.name, 0, signal);
   }
 }
