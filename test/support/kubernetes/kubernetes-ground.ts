@@ -14,7 +14,7 @@ import type { SandboxTemplate } from '../../../src/pool/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
 import { SkippableClock } from '../skippable-clock.ts';
 import { KubernetesSimulator, NAMESPACE, type SimulatorOptions } from './kubernetes-simulator.ts';
-import { CLAIMS } from './simulated-agent-sandbox.ts';
+import { CLAIMS } from './agent-sandbox-objects.ts';
 import { SimulatedNode, type SimulatedImage } from './simulated-node.ts';
 
 export const IMAGE = 'muster-runner:test';

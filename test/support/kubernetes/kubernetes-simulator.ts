@@ -14,7 +14,8 @@ import { ObjectStore } from './object-store.ts';
 import { patched } from './patches.ts';
 import type { PodNode, SimulatedImage } from './simulated-node.ts';
 import { PODS, SimulatedPods } from './simulated-pods.ts';
-import { AGENT_SANDBOX_API, AGENT_SANDBOX_RESOURCES, SimulatedAgentSandbox, WARM_POOL } from './simulated-agent-sandbox.ts';
+import { AGENT_SANDBOX_API, AGENT_SANDBOX_RESOURCES, WARM_POOL } from './agent-sandbox-objects.ts';
+import { SimulatedAgentSandbox } from './simulated-agent-sandbox.ts';
 import { serveWatch } from './watch-stream.ts';
 
 export interface SimulatorOptions {

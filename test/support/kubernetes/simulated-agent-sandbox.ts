@@ -1,61 +1,34 @@
 import { randomUUID } from 'node:crypto';
-import { z } from 'zod';
 import { claimCondition, conditionsOf, notReady, sandboxConditions, type Condition } from './agent-sandbox-conditions.ts';
+import {
+  addressedSchema,
+  addressesSchema,
+  AGENT_SANDBOX_RESOURCES,
+  ASSIGNED,
+  CLAIM_UID,
+  CLAIMS,
+  claimSchema,
+  NAME_HASH,
+  POD_NAME,
+  poolSchema,
+  SANDBOXES,
+  sandboxSchema,
+  SCHEMAS,
+  SYSTEM,
+  TEMPLATE_HASH,
+  TEMPLATES,
+  templateSchema,
+  WARM_POOL,
+  WARM_POOLS,
+} from './agent-sandbox-objects.ts';
 import { objectSchema, Refusal, type KubeObject } from './api-objects.ts';
 import { GarbageCollector, ownerReference, ownerUidOf } from './garbage-collector.ts';
 import type { ObjectStore } from './object-store.ts';
 import { PODS, type SimulatedPods } from './simulated-pods.ts';
 
-export const AGENT_SANDBOX_API = '/apis/extensions.agents.x-k8s.io/v1beta1';
-export const CLAIMS = 'sandboxclaims';
-export const WARM_POOLS = 'sandboxwarmpools';
-export const TEMPLATES = 'sandboxtemplates';
-export const SANDBOXES = 'sandboxes';
-export const AGENT_SANDBOX_RESOURCES: ReadonlySet<string> = new Set([CLAIMS, WARM_POOLS, TEMPLATES, SANDBOXES]);
-
-const SYSTEM = 'agents.x-k8s.io/';
-const NAME_HASH = `${SYSTEM}sandbox-name-hash`;
-const TEMPLATE_HASH = `${SYSTEM}sandbox-template-ref-hash`;
-/** Of pods that are in a pool still. */
-export const WARM_POOL = `${SYSTEM}warm-pool-sandbox`;
-const CLAIM_UID = `${SYSTEM}claim-uid`;
-const POD_NAME = `${SYSTEM}pod-name`;
-const ASSIGNED = `${SYSTEM}sandbox-name`;
 /** How long a young claim waits for a warm pod that has no address yet. */
 const CANDIDATE_MS = 2_000;
 const CANDIDATE_LOOK_MS = 500;
-
-const podTemplateSchema = z.looseObject({
-  metadata: z.looseObject({ labels: z.record(z.string(), z.string()).default({}) }).prefault({}),
-  spec: z.looseObject({}),
-});
-const templateSchema = z.looseObject({
-  spec: z.looseObject({
-    podTemplate: podTemplateSchema,
-    networkPolicyManagement: z.enum(['Managed', 'Unmanaged']).default('Managed'),
-    networkPolicy: z.object({ ingress: z.array(z.unknown()).default([]), egress: z.array(z.unknown()).default([]) }).optional(),
-  }),
-});
-const poolSchema = z.looseObject({
-  spec: z.looseObject({ replicas: z.int().min(0).default(1), sandboxTemplateRef: z.object({ name: z.string() }) }),
-});
-const claimSchema = z.looseObject({
-  spec: z.looseObject({
-    warmPoolRef: z.object({ name: z.string() }),
-    lifecycle: z
-      .object({
-        shutdownTime: z.iso.datetime().optional(),
-        shutdownPolicy: z.enum(['Delete', 'DeleteForeground', 'Retain']).default('Retain'),
-        ttlSecondsAfterFinished: z.int().min(0).optional(),
-      })
-      .optional(),
-  }),
-  status: z.looseObject({ sandbox: z.looseObject({ name: z.string().default('') }).prefault({}) }).prefault({}),
-});
-const sandboxSchema = z.looseObject({ spec: z.looseObject({ podTemplate: podTemplateSchema }) });
-const addressesSchema = z.looseObject({ podIPs: z.array(z.object({ ip: z.string() })).default([]) });
-const addressedSchema = z.looseObject({ status: z.looseObject({ podIPs: z.array(z.string()).optional() }).prefault({}) });
-const SCHEMAS: Readonly<Record<string, z.ZodType>> = { [CLAIMS]: claimSchema, [WARM_POOLS]: poolSchema, [TEMPLATES]: templateSchema };
 
 /** SIG agent-sandbox's controllers (v1beta1, with extensions), as far as their objects show what they do. Behind the API of a simulated cluster. */
 export class SimulatedAgentSandbox {

@@ -5,7 +5,7 @@ import { evaluateOnPods, TINY_RUNNERS, type Ending } from '../../../support/kube
 import type { Asked, Fault } from '../../../support/kubernetes/faults.ts';
 import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
 import { randomFaults } from '../../../support/kubernetes/random-faults.ts';
-import { SANDBOXES } from '../../../support/kubernetes/simulated-agent-sandbox.ts';
+import { SANDBOXES } from '../../../support/kubernetes/agent-sandbox-objects.ts';
 import { failOnLeftoverProcesses } from '../../../support/no-leftovers.ts';
 
 nock.restore();

@@ -16,7 +16,7 @@ import { eventually } from '../../../support/eventually.ts';
 import { objectSchema } from '../../../support/kubernetes/api-objects.ts';
 import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
 import { IMAGE, KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
-import { CLAIMS, SANDBOXES, TEMPLATES, WARM_POOL, WARM_POOLS } from '../../../support/kubernetes/simulated-agent-sandbox.ts';
+import { CLAIMS, SANDBOXES, TEMPLATES, WARM_POOL, WARM_POOLS } from '../../../support/kubernetes/agent-sandbox-objects.ts';
 import { failOnLeftoverProcesses } from '../../../support/no-leftovers.ts';
 import { CLAIM_RULES, POOL_RULES } from './roles.ts';
 
