@@ -1,0 +1,33 @@
+import nock from 'nock';
+import { vi } from 'vitest';
+import { POD_SKIPS } from '../contract/pod-skips.ts';
+import { shellCommands } from '../contract/sandbox-commands.ts';
+import { sandboxProviderContract } from '../contract/sandbox-provider.ts';
+import { ClusterGround } from './cluster-ground.ts';
+import { claimsUnavailable, clusterUnderTest, unavailable } from './cluster-under-test.ts';
+
+nock.restore();
+// Pods take seconds to come and to go.
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
+
+const SUBJECT = { commands: shellCommands(clusterUnderTest.MUSTER_CLUSTER_PYTHON), mounts: [] };
+const SKIPS = {
+  ...POD_SKIPS,
+  'the network is out of reach, the host’s loopback included':
+    'a pod has an interface, which a NetworkPolicy closes where the plugin enforces them',
+  'only what the template mounts is to be seen': 'an image has its distribution’s directories',
+};
+
+sandboxProviderContract(
+  'the Kubernetes provider, on a real cluster,',
+  { ...SUBJECT, open: async () => new ClusterGround() },
+  SKIPS,
+  unavailable,
+);
+
+sandboxProviderContract(
+  'the Kubernetes provider, on pods claimed from agent-sandbox in a real cluster,',
+  { ...SUBJECT, open: async () => new ClusterGround({ replicas: 1 }) },
+  SKIPS,
+  claimsUnavailable,
+);
