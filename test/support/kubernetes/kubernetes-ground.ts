@@ -1,6 +1,8 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
+import { parse } from 'yaml';
 import { z } from 'zod';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
@@ -10,6 +12,7 @@ import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../../../src/pool/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
 import { SkippableClock } from '../skippable-clock.ts';
+import { objectSchema } from './api-objects.ts';
 import { crashedOwner } from './crashed-owner.ts';
 import { KubernetesSimulator, NAMESPACE, type SimulatorOptions } from './kubernetes-simulator.ts';
 import { CLAIMS } from './agent-sandbox-objects.ts';
@@ -60,6 +63,12 @@ export class KubernetesGround implements SandboxGround {
 
   get additions(): Partial<SandboxTemplate> {
     return { pod: this.pod };
+  }
+
+  /** As deploy/kubernetes/origin-policy.yaml. */
+  allowOrigin(): void {
+    const text = readFileSync(path.join(import.meta.dirname, '../../../deploy/kubernetes/origin-policy.yaml'), 'utf8');
+    this.simulator.store.create('networkpolicies', objectSchema.parse(parse(text)));
   }
 
   newOwner(): OwnerId {

@@ -13,9 +13,11 @@ import { etcDirectory, filterFile, openOwnerDirectory, ownerDirectory } from '..
 import type { SandboxCgroup } from '../../../src/adapters/sandbox/local/sandbox-cgroup.ts';
 import type { SandboxedProgram } from '../../../src/adapters/sandbox/local/sandboxed-program.ts';
 import { systemView } from '../../../src/adapters/sandbox/local/system-view.ts';
+import { NODE_CACHE } from '../../../src/adapters/sandbox/kubernetes/pod-manifest.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { type OwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
 import type { Mount, SandboxTemplate, Zygote } from '../../../src/pool/template.ts';
+import { startRootCommand } from '../root-command.ts';
 
 /** What a node can run: host paths in place of layers. */
 export interface SimulatedImage {
@@ -34,9 +36,12 @@ export interface Executed {
 }
 
 /** What the cluster's controllers need of a node. */
-export type PodNode = Pick<SimulatedNode, 'start' | 'run' | 'runHelper' | 'memoryKills' | 'kill' | 'remove'>;
+export type PodNode = Pick<SimulatedNode, 'start' | 'run' | 'runHelper' | 'runCache' | 'memoryKills' | 'kill' | 'remove'>;
 
-export type ContainerTemplate = Pick<SandboxTemplate, 'environment' | 'limits' | 'network'>;
+export type ContainerTemplate = Pick<SandboxTemplate, 'environment' | 'limits' | 'network'> & {
+  /** Which node's cache it sees, and where. */
+  readonly nodeCache?: { readonly node: string; readonly target: string };
+};
 
 /** The runtime's own bound, far above what a test starts: a pod has none. */
 const NO_BOUND = 4096;
@@ -55,7 +60,7 @@ interface Pod {
 /**
  * A node of the simulated cluster: what is executed in the program's container is a bubblewrap sandbox with the container's limits, made
  * by the same runtime as local sandboxes; what is executed in the inbox's is one that may write the pod's volume. A container that only
- * waits has no process.
+ * waits has no process. What a command leaves behind ends with it, where a real node would wait for it.
  */
 export class SimulatedNode implements AsyncDisposable {
   readonly #stateDir: string;
@@ -65,6 +70,7 @@ export class SimulatedNode implements AsyncDisposable {
   readonly #covered: DescriptorCover;
   readonly #system: readonly string[];
   readonly #pods = new Map<string, Pod>();
+  readonly #caches = new Set<() => Promise<void>>();
   #count = 0;
 
   private constructor(
@@ -134,7 +140,9 @@ export class SimulatedNode implements AsyncDisposable {
 
   async #launch(pod: Pod, command: readonly string[], image: SimulatedImage, container: ContainerTemplate): Promise<SandboxedProgram> {
     const { directory, id } = pod;
-    const rest = { name: 'pod', command, mounts: image.mounts, demands: [] };
+    const { nodeCache } = container;
+    const cache = nodeCache ? [{ source: await this.#cacheDirectory(nodeCache.node), target: nodeCache.target }] : [];
+    const rest = { name: 'pod', command, mounts: [...image.mounts, ...cache], demands: [] };
     const template = {
       ...container,
       limits: { ...container.limits, processes: NO_BOUND },
@@ -151,7 +159,7 @@ export class SimulatedNode implements AsyncDisposable {
   }
 
   /** In the container that may write the inbox. */
-  runHelper(name: string, command: readonly string[]): Executed {
+  runHelper(name: string, command: readonly string[], image: SimulatedImage, { network }: Pick<ContainerTemplate, 'network'>): Executed {
     const pod = this.#podOf(name);
     const walls = [
       '--unshare-all',
@@ -166,7 +174,9 @@ export class SimulatedNode implements AsyncDisposable {
       '/usr/bin:/bin',
     ];
     const files = [...this.#system, '--dev', '/dev', '--proc', '/proc', '--bind', path.join(pod.directory, 'inbox'), '/muster/inbox'];
-    const child = spawn('bwrap', [...walls, ...files, ...command], { stdio: 'pipe' });
+    const layers = image.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]);
+    const reach = network === 'host' ? ['--share-net'] : [];
+    const child = spawn('bwrap', [...walls, ...reach, ...files, ...layers, ...command], { stdio: 'pipe' });
     const kill = (): void => void child.kill('SIGKILL');
     pod.helpers.add(kill);
     child.stdin.on('error', () => {});
@@ -175,6 +185,36 @@ export class SimulatedNode implements AsyncDisposable {
       return child.exitCode ?? undefined;
     });
     return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, ended };
+  }
+
+  /** In the pod that keeps a node's cache. */
+  async runCache(
+    node: string,
+    command: readonly string[],
+    image: SimulatedImage,
+    environment: Readonly<Record<string, string>>,
+  ): Promise<Executed> {
+    const { exit, destroy, ...streams } = await startRootCommand({
+      command,
+      environment,
+      files: await this.#cacheDirectory(node),
+      target: NODE_CACHE,
+      baked: image.mounts,
+      hasNetwork: true,
+    });
+    this.#caches.add(destroy);
+    const ended = exit.then((end) => {
+      this.#caches.delete(destroy);
+      return end.kind === 'exited' ? end.code : undefined;
+    });
+    return { ...streams, ended };
+  }
+
+  /** Where a node has its cache, on this machine. */
+  async #cacheDirectory(node: string): Promise<string> {
+    const directory = path.join(this.#stateDir, 'nodes', node);
+    await mkdir(directory, { recursive: true });
+    return directory;
   }
 
   async memoryKills(name: string): Promise<number> {
@@ -204,6 +244,7 @@ export class SimulatedNode implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#pods.keys()].map((name) => this.remove(name)));
+    await Promise.all([...this.#caches].map((end) => end()));
     await this.#runtime[Symbol.asyncDispose]();
     await this.#cgroups?.close();
     await this.#covered.close();

@@ -22,8 +22,13 @@ export interface KubernetesOptions {
   readonly places?: readonly PodTemplate[];
 }
 
-/** Becomes the program: one that is not there is exit code 127, as in a shell. */
-const START = ['/bin/sh', '-c', 'exec "$@"', 'muster-start'] as const;
+/**
+ * Runs the program, and ends what it has left behind in its container: an exec is over only when nobody holds its streams any more, so a
+ * descendant would hide that the program has ended. The code is the program's; one that is not there is 127. What the shell itself would
+ * say of a signal goes nowhere.
+ */
+const SUPERVISE = 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; code=$?; kill -KILL -1; exit $code';
+const START = ['/bin/sh', '-c', SUPERVISE, 'muster-start'] as const;
 
 /** Sandboxes are pods: each has a container that the program is started in, and one that its files come through. */
 export function createKubernetesProvider(options: KubernetesOptions): SandboxProvider {
@@ -90,7 +95,10 @@ class KubernetesProvider implements SandboxProvider {
       const channel = await site.exec(followed.name, PROGRAM_CONTAINER, [...START, ...template.command], signal);
       const inbox = (command: readonly string[], uploading: AbortSignal) => site.exec(followed.name, INBOX_CONTAINER, command, uploading);
       const { lifetimeSeconds } = template.limits;
-      const sandbox = new KubernetesSandbox({ id, isolation, pod: followed, channel, inbox, clock: this.#clock, lifetimeSeconds, remove });
+      const { fetching } = pod;
+      const { caches } = site;
+      const parts = { id, isolation, pod: followed, channel, inbox, fetching, caches, clock: this.#clock, lifetimeSeconds, remove };
+      const sandbox = new KubernetesSandbox(parts);
       this.#sandboxes.add(sandbox);
       void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));
       return sandbox;

@@ -1,6 +1,7 @@
 import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
+import type { PodFetching as PodFetchingSettings } from '../../../pool/pod-template.ts';
 import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
 import type { Isolation } from '../../../pool/template.ts';
 import type { ExecChannel, ExecEnd } from './exec-channel.ts';
@@ -8,6 +9,8 @@ import type { ExecInput } from './exec-input.ts';
 import type { ExecOutput } from './exec-output.ts';
 import type { FollowedPod } from './followed-pod.ts';
 import { uploadToInbox, type InboxExec } from './inbox-upload.ts';
+import type { NodeCaches } from './node-caches.ts';
+import { PodFetching } from './pod-fetching.ts';
 import type { PodEnd } from './pod-view.ts';
 
 export interface KubernetesSandboxParts {
@@ -16,6 +19,8 @@ export interface KubernetesSandboxParts {
   readonly pod: FollowedPod;
   readonly channel: ExecChannel;
   readonly inbox: InboxExec;
+  readonly fetching?: PodFetchingSettings | undefined;
+  readonly caches: NodeCaches;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
   /** Resolves when nothing is left of the pod. */
@@ -38,6 +43,7 @@ export class KubernetesSandbox implements Sandbox {
   readonly stdout: ExecOutput;
   readonly stderr: ExecOutput;
   readonly exit: Promise<SandboxExit>;
+  readonly fetching: PodFetching | undefined;
   readonly #parts: KubernetesSandboxParts;
   readonly #verdict = Promise.withResolvers<SandboxExit>();
   readonly #over = new AbortController();
@@ -50,6 +56,8 @@ export class KubernetesSandbox implements Sandbox {
     this.stdout = parts.channel.stdout;
     this.stderr = parts.channel.stderr;
     this.#parts = parts;
+    const { fetching: settings, pod, inbox, caches } = parts;
+    this.fetching = settings && new PodFetching({ settings, pod, inbox, caches, over: this.#over.signal });
     this.exit = this.#live();
   }
 

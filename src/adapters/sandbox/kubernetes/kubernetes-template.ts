@@ -1,11 +1,14 @@
 import { InputError } from '../../../kernel/errors.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { FetchWay } from '../../../kernel/fetching.ts';
+import type { NodeCacheTemplate, PodFetching, PodTemplate } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import type { PythonTemplateSettings } from '../local/python-template.ts';
+import { pullCommand } from '../pull-order.ts';
 import { remoteTemplate } from '../remote-template.ts';
 
 /** As configured: the image is to be given, the rest has defaults. */
-export interface PodSettings extends Omit<PodTemplate, 'image'> {
+export interface PodSettings extends Omit<PodTemplate, 'image' | 'fetching'> {
+  readonly nodeCache?: NodeCacheTemplate | undefined;
   readonly image?: string | undefined;
   /** The interpreter in the image. */
   readonly python: string;
@@ -13,12 +16,20 @@ export interface PodSettings extends Omit<PodTemplate, 'image'> {
 
 /** @throws InputError `template.no-image`; `template.not-local` as `remoteTemplate` does. */
 export function podTemplate(name: string, settings: PythonTemplateSettings, kubernetes: PodSettings): SandboxTemplate {
-  const { image, python, ...pod } = kubernetes;
+  const { image, python, nodeCache: _caches, ...pod } = kubernetes;
   if (image === undefined) {
     throw new InputError(
       'template.no-image',
       `template "${name}": with provider: kubernetes it has to name an image; set kubernetes.image`,
     );
   }
-  return { ...remoteTemplate(name, settings, python), pod: { ...pod, image } };
+  const fetching = fetchingOf(settings, kubernetes);
+  return { ...remoteTemplate(name, settings, python), pod: { ...pod, image, ...(fetching && { fetching }) } };
+}
+
+/** Undefined with a runner of one's own, whose image need not have a Python. */
+function fetchingOf({ command }: PythonTemplateSettings, { python, network, nodeCache }: PodSettings): PodFetching | undefined {
+  if (command !== undefined) return undefined;
+  const ways: FetchWay[] = [...(nodeCache ? (['node-cache'] as const) : []), ...(network === 'none' ? [] : (['pull'] as const))];
+  return { ways, command: pullCommand(python), ...(nodeCache && { nodeCache }) };
 }

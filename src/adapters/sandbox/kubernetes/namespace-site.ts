@@ -14,6 +14,7 @@ import { ExecChannel } from './exec-channel.ts';
 import { openExecSocket } from './exec-socket.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { MadePods } from './made-pods.ts';
+import { NodeCaches } from './node-caches.ts';
 import { orphansOf, sweepOrphans } from './orphan-sweep.ts';
 import { OwnerLease } from './owner-lease.ts';
 import type { PodSupply } from './pod-supply.ts';
@@ -30,6 +31,7 @@ const SWEEP_MS = 120_000;
 /** Where pods are: one namespace of one cluster, with this owner's record in it. */
 export class NamespaceSite implements AsyncDisposable {
   readonly cluster: Cluster;
+  readonly caches: NodeCaches;
   readonly #options: SiteOptions;
   readonly #heartbeats: Heartbeats;
   readonly #claims: Claims;
@@ -43,9 +45,11 @@ export class NamespaceSite implements AsyncDisposable {
 
   constructor(pod: PodTemplate, options: SiteOptions) {
     this.#options = options;
-    this.cluster = new Cluster(pod, options.clock);
-    this.#heartbeats = new Heartbeats(options.clock);
+    const { owner, clock, log } = options;
+    this.cluster = new Cluster(pod, clock);
+    this.#heartbeats = new Heartbeats(clock);
     this.#claims = new Claims({ cluster: this.cluster, ...options });
+    this.caches = new NodeCaches({ cluster: this.cluster, owner, clock, log, exec: (...where) => this.#execIn(...where) });
   }
 
   get claims(): AgentSandbox {
@@ -81,9 +85,7 @@ export class NamespaceSite implements AsyncDisposable {
 
   /** Runs a command in a pod's container. */
   async exec(pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecChannel> {
-    const { namespace, config } = this.cluster;
-    const socket = await openExecSocket(config, { namespace, pod, container, command }, signal);
-    return new ExecChannel(socket, this.#options.clock, this.#heartbeats);
+    return await this.#execIn(this.cluster.namespace, pod, container, command, signal);
   }
 
   /** Deletes what owners have left that are gone. @returns whose sandboxes it was. */
@@ -105,6 +107,7 @@ export class NamespaceSite implements AsyncDisposable {
     const lease = await this.#lease?.catch(() => undefined);
     if (supplies.some(({ isHolding }) => isHolding)) lease?.abandon();
     else await lease?.[Symbol.asyncDispose]();
+    this.caches[Symbol.dispose]();
     this.#heartbeats[Symbol.dispose]();
     this.cluster[Symbol.dispose]();
   }
@@ -113,6 +116,11 @@ export class NamespaceSite implements AsyncDisposable {
     const options = { cluster: this.cluster, ...this.#options };
     if (pod.claims === undefined) return new MadePods(options);
     return new ClaimedPods({ ...options, claims: this.#claims }, template, pod, pod.claims);
+  }
+
+  async #execIn(namespace: string, pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecChannel> {
+    const socket = await openExecSocket(this.cluster.config, { namespace, pod, container, command }, signal);
+    return new ExecChannel(socket, this.#options.clock, this.#heartbeats);
   }
 
   #scheduleSweep(): Disposable {

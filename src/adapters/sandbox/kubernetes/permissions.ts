@@ -39,8 +39,15 @@ export const POOL_PERMISSIONS: readonly Permission[] = [
   ...claimed('sandboxtemplates', ['create', 'delete', 'deletecollection']),
 ];
 
-/** What a template's sandboxes need. */
-export function permissionsFor({ claims }: PodTemplate): readonly Permission[] {
-  if (claims === undefined) return PERMISSIONS;
-  return 'warmPool' in claims ? CLAIM_PERMISSIONS : POOL_PERMISSIONS;
+/** What Muster does where the caches of the nodes are: deploy/kubernetes/node-cache/rbac.yaml. */
+export const CACHE_PERMISSIONS: readonly Permission[] = [
+  { verb: 'list', group: '', resource: 'pods' },
+  ...['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
+];
+
+/** What a template's sandboxes need, and the file in deploy/kubernetes that allows it. */
+export function roleOf({ claims }: PodTemplate): { readonly permissions: readonly Permission[]; readonly file: string } {
+  if (claims === undefined) return { permissions: PERMISSIONS, file: 'rbac.yaml' };
+  if ('warmPool' in claims) return { permissions: CLAIM_PERMISSIONS, file: 'claims-rbac.yaml' };
+  return { permissions: POOL_PERMISSIONS, file: 'claims-rbac.yaml and own-pool-rbac.yaml' };
 }

@@ -70,6 +70,7 @@ function networkPolicy({ network }: PodTemplate): object {
   switch (network) {
     case 'none':
       return { networkPolicyManagement: 'Managed', networkPolicy: {} };
+    case 'origin':
     case 'cluster':
       return { networkPolicyManagement: 'Unmanaged' };
   }
