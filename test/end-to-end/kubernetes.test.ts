@@ -13,15 +13,25 @@ nock.restore();
 describe('CartPole on the pods of a cluster', () => {
   failOnLeftoverProcesses();
 
-  it('has the same official result as on bubblewrap, to the byte', async () => {
+  it('has the same official result as on bubblewrap, to the byte, over exec and where pods dial back', async () => {
     await using stage = await Stage.open();
     const { image, python } = await runnerImage();
     await using ground = await KubernetesGround.open(image);
-    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python };
-    const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', kubernetes });
     const onThisMachine = await evaluate(stage, 'local.json', {});
-    expect(onPods.run.pool.mechanism).toBe('kubernetes');
-    expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(onThisMachine.official));
+    const execs = (): number => ground.simulator.requests.get('EXEC pods') ?? 0;
+
+    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python };
+    const overExec = await evaluate(stage, 'exec.json', { provider: 'kubernetes', kubernetes });
+    expect(overExec.run.pool.mechanism).toBe('kubernetes');
+    expect(JSON.stringify(overExec.official)).toBe(JSON.stringify(onThisMachine.official));
+    const execsBefore = execs();
+    expect(execsBefore).toBeGreaterThan(0);
+
+    const dialBack = { transport: 'dial-back', dialBack: { advertise: 'ws://127.0.0.1:0' } };
+    const dialled = await evaluate(stage, 'dial-back.json', { provider: 'kubernetes', kubernetes: { ...kubernetes, ...dialBack } });
+    expect(dialled.run.pool.mechanism).toBe('kubernetes');
+    expect(JSON.stringify(dialled.official)).toBe(JSON.stringify(onThisMachine.official));
+    expect(execs()).toBe(execsBefore);
     expect(await ground.traces()).toEqual([]);
   });
 });

@@ -8,12 +8,13 @@ import { z } from 'zod';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
-import type { PodTemplate } from '../../../src/pool/pod-template.ts';
+import type { PodTemplate, PodTransport } from '../../../src/pool/pod-template.ts';
 import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../../../src/pool/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
 import { SkippableClock } from '../skippable-clock.ts';
 import { KubernetesSimulator, NAMESPACE, type SimulatorOptions } from './kubernetes-simulator.ts';
+import type { ExitFaults } from './pod-exit.ts';
 import { SimulatedNode, type SimulatedImage } from './simulated-node.ts';
 
 export const IMAGE = 'muster-runner:test';
@@ -32,26 +33,41 @@ export class KubernetesGround implements SandboxGround {
   readonly #children: ChildProcess[] = [];
   #owners = 0;
 
-  private constructor(stateDir: string, simulator: KubernetesSimulator, node: SimulatedNode, hiddenPaths: readonly string[]) {
+  private constructor(
+    stateDir: string,
+    simulator: KubernetesSimulator,
+    node: SimulatedNode,
+    hiddenPaths: readonly string[],
+    transport: PodTransport,
+  ) {
     this.stateDir = stateDir;
     this.simulator = simulator;
     this.#node = node;
     this.hiddenPaths = hiddenPaths;
-    this.pod = podTemplate(path.join(stateDir, 'kubeconfig'));
+    this.pod = podTemplate(path.join(stateDir, 'kubeconfig'), { transport });
   }
 
-  static async open(image: SimulatedImage, options: Omit<SimulatorOptions, 'node' | 'images'> = {}): Promise<KubernetesGround> {
+  static async open(
+    image: SimulatedImage,
+    options: Omit<SimulatorOptions, 'node' | 'images'> = {},
+    transport: PodTransport = { kind: 'exec' },
+  ): Promise<KubernetesGround> {
     const stateDir = await mkdtemp(path.join(tmpdir(), 'muster-kubernetes-'));
     const node = await SimulatedNode.open(stateDir, parseOwnerId(`node-${path.basename(stateDir).slice(-6).toLowerCase()}`));
     const simulator = await KubernetesSimulator.start({ ...options, node, images: new Map([[IMAGE, image]]) });
     await writeFile(path.join(stateDir, 'kubeconfig'), simulator.kubeconfig(undefined, options.certificate?.cert));
     const places = [stateDir, path.join(import.meta.dirname, '../../..'), homedir(), '/home', '/opt', '/sys'];
     const hidden = places.filter((place) => !image.mounts.some(({ target }) => target.startsWith(place)));
-    return new KubernetesGround(stateDir, simulator, node, hidden);
+    return new KubernetesGround(stateDir, simulator, node, hidden, transport);
   }
 
   get additions(): Partial<SandboxTemplate> {
     return { pod: this.pod };
+  }
+
+  /** Of the connections that pods make. */
+  get exitFaults(): ExitFaults {
+    return this.#node.exitFaults;
   }
 
   newOwner(): OwnerId {
@@ -122,6 +138,7 @@ export function podTemplate(kubeconfig: string, changes: Partial<PodTemplate> = 
     requestedShare: 1,
     unschedulableSeconds: 60,
     requestsPerSecond: 1000,
+    transport: { kind: 'exec' },
     ...changes,
   };
 }

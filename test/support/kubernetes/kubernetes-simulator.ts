@@ -40,6 +40,17 @@ const DENY_EGRESS = {
   },
 };
 
+const DIAL_BACK_ONLY = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: { name: 'muster-dial-back' },
+  spec: {
+    podSelector: { matchLabels: { 'app.kubernetes.io/managed-by': 'muster', 'muster.dev/network': 'dial-back' } },
+    policyTypes: ['Ingress', 'Egress'],
+    egress: [{ to: [{ ipBlock: { cidr: '127.0.0.1/32' } }], ports: [{ protocol: 'TCP', port: 7678 }] }],
+  },
+};
+
 const reviewSchema = z.looseObject({
   spec: z.object({
     resourceAttributes: z.object({
@@ -82,7 +93,7 @@ export class KubernetesSimulator implements AsyncDisposable {
     this.#server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#onRequest(request, response));
     this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#onUpgrade(request, socket, head));
     this.store.create('namespaces', objectSchema.parse({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }));
-    this.store.create('networkpolicies', objectSchema.parse(DENY_EGRESS));
+    for (const policy of [DENY_EGRESS, DIAL_BACK_ONLY]) this.store.create('networkpolicies', objectSchema.parse(policy));
   }
 
   static async start(options: SimulatorOptions = {}): Promise<KubernetesSimulator> {

@@ -2,17 +2,22 @@ import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { DialBackSettings, PodPlace, PodTemplate } from '../../../pool/pod-template.ts';
 import type { Obstacle, Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
 import { Creations } from '../creations.ts';
+import { PROGRAM_CONTAINER } from './container-names.ts';
+import { advertisedUrl, hostAliasesOf } from './dial-back/dial-address.ts';
+import { DialBackGates } from './dial-back/dial-back-gates.ts';
+import { authorityOf, DialBackLine } from './dial-back/dial-back-line.ts';
 import { podIsolation } from './isolation.ts';
 import { KubernetesSandbox } from './kubernetes-sandbox.ts';
 import { NamespaceSite } from './namespace-site.ts';
 import { sweepOrphans } from './orphan-sweep.ts';
 import { podName } from './pod-labels.ts';
-import { INBOX_CONTAINER, podManifest, PROGRAM_CONTAINER } from './pod-manifest.ts';
-import { untilReady } from './pod-readiness.ts';
+import type { PodLine } from './pod-line.ts';
+import { podManifest } from './pod-manifest.ts';
+import { untilReady, whileItRuns } from './pod-readiness.ts';
 import { podOf, preflight } from './preflight.ts';
 import { checkPodTemplate } from './template-check.ts';
 
@@ -22,7 +27,7 @@ export interface KubernetesOptions {
   /** Told what goes wrong without anything failing for it. */
   readonly log?: (message: string) => void;
   /** Where to sweep before anything has been made or described there. */
-  readonly places?: readonly PodTemplate[];
+  readonly places?: readonly PodPlace[];
 }
 
 /** Becomes the program: one that is not there is exit code 127, as in a shell. */
@@ -40,6 +45,7 @@ class KubernetesProvider implements SandboxProvider {
   readonly #log: (message: string) => void;
   /** By cluster and namespace. */
   readonly #sites = new Map<string, NamespaceSite>();
+  readonly #gates: DialBackGates;
   readonly #sandboxes = new Set<KubernetesSandbox>();
   readonly #creations = new Creations();
   #closed: Promise<void> | undefined;
@@ -48,6 +54,7 @@ class KubernetesProvider implements SandboxProvider {
     this.owner = owner;
     this.#clock = clock;
     this.#log = log;
+    this.#gates = new DialBackGates({ clock, log });
     for (const place of places) this.#site(place);
   }
 
@@ -55,6 +62,7 @@ class KubernetesProvider implements SandboxProvider {
     checkPodTemplate(template);
     const pod = podOf(template);
     const isolation = podIsolation(template, pod);
+    if (pod.transport.kind === 'dial-back') await this.#assertReachable(pod.transport);
     await preflight(this.#site(pod).cluster, pod, this.#creations.closing);
     return isolation;
   }
@@ -84,15 +92,21 @@ class KubernetesProvider implements SandboxProvider {
     const isolation = podIsolation(template, pod);
     const site = this.#site(pod);
     await site.open(signal);
-    const followed = site.follow(podName(this.owner, id));
-    const remove = (): Promise<void> => site.remove(followed, id);
+    const name = podName(this.owner, id);
+    const line = await this.#line(site, name, pod);
+    const followed = site.follow(name);
+    const remove = (): Promise<void> => {
+      line[Symbol.dispose]();
+      return site.remove(followed, id);
+    };
     try {
-      await site.cluster.createPod(podManifest(this.owner, { id, template }, pod), signal);
+      await site.cluster.createPod(podManifest(this.owner, { id, template }, pod, line.hold), signal);
       await untilReady(followed, pod, this.#clock, signal);
-      const channel = await site.exec(followed.name, PROGRAM_CONTAINER, [...START, ...template.command], signal);
-      const inbox = (command: readonly string[], uploading: AbortSignal) => site.exec(followed.name, INBOX_CONTAINER, command, uploading);
+      const channel = await whileItRuns(followed, signal, (either) =>
+        line.exec(PROGRAM_CONTAINER, [...START, ...template.command], either),
+      );
       const { lifetimeSeconds } = template.limits;
-      const sandbox = new KubernetesSandbox({ id, isolation, pod: followed, channel, inbox, clock: this.#clock, lifetimeSeconds, remove });
+      const sandbox = new KubernetesSandbox({ id, isolation, pod: followed, line, channel, clock: this.#clock, lifetimeSeconds, remove });
       this.#sandboxes.add(sandbox);
       void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));
       return sandbox;
@@ -103,7 +117,24 @@ class KubernetesProvider implements SandboxProvider {
     }
   }
 
-  #site(pod: PodTemplate): NamespaceSite {
+  /** As far as Muster can tell without a pod. */
+  async #assertReachable(settings: DialBackSettings): Promise<void> {
+    const url = advertisedUrl(settings);
+    await Promise.all([hostAliasesOf(url), authorityOf(settings)]);
+    await this.#gates.of(settings);
+  }
+
+  /** The way to the pod's containers, before there are any. */
+  async #line(site: NamespaceSite, name: string, { transport }: PodTemplate): Promise<PodLine> {
+    switch (transport.kind) {
+      case 'exec':
+        return site.execLine(name);
+      case 'dial-back':
+        return await DialBackLine.open(name, transport, await this.#gates.of(transport), this.#clock);
+    }
+  }
+
+  #site(pod: PodPlace): NamespaceSite {
     const key = siteKey(pod);
     const site = this.#sites.get(key) ?? new NamespaceSite(pod, { owner: this.owner, clock: this.#clock, log: this.#log });
     this.#sites.set(key, site);
@@ -115,11 +146,12 @@ class KubernetesProvider implements SandboxProvider {
     const sites = [...this.#sites.values()];
     const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
     await Promise.all(sites.map((site) => site[Symbol.asyncDispose]()));
+    await this.#gates[Symbol.asyncDispose]();
     const failure = ends.find((end) => end.status === 'rejected');
     if (failure) throw new InfrastructureError('sandbox.not-gone', String(failure.reason), { cause: failure.reason });
   }
 }
 
-function siteKey({ kubeconfig, context, namespace, requestsPerSecond }: PodTemplate): string {
+function siteKey({ kubeconfig, context, namespace, requestsPerSecond }: PodPlace): string {
   return JSON.stringify([kubeconfig, context, namespace, requestsPerSecond]);
 }

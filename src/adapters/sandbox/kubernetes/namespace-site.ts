@@ -2,11 +2,10 @@ import { untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { PodPlace } from '../../../pool/pod-template.ts';
 import type { Obstacle } from '../../../pool/sandbox.ts';
 import { Cluster } from './cluster.ts';
-import { ExecChannel } from './exec-channel.ts';
-import { openExecSocket } from './exec-socket.ts';
+import { ExecLine } from './exec-line.ts';
 import { FollowedPod } from './followed-pod.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { sweepOrphans } from './orphan-sweep.ts';
@@ -39,7 +38,7 @@ export class NamespaceSite implements AsyncDisposable {
   #sweepTimer: Disposable | undefined;
   #sweep: Promise<void> = Promise.resolve();
 
-  constructor(pod: PodTemplate, options: SiteOptions) {
+  constructor(pod: PodPlace, options: SiteOptions) {
     const { owner, clock, log } = options;
     this.#options = options;
     this.cluster = new Cluster(pod, clock);
@@ -69,11 +68,9 @@ export class NamespaceSite implements AsyncDisposable {
     return followed;
   }
 
-  /** Runs a command in a pod's container. */
-  async exec(pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecChannel> {
-    const { namespace, config } = this.cluster;
-    const socket = await openExecSocket(config, { namespace, pod, container, command }, signal);
-    return new ExecChannel(socket, this.#options.clock, this.#heartbeats);
+  /** The way to a pod through the API server. */
+  execLine(pod: string): ExecLine {
+    return new ExecLine(pod, this.cluster, this.#options.clock, this.#heartbeats);
   }
 
   /** Resolves when nothing is left of the pod. */

@@ -1,5 +1,6 @@
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import { canonicalJson, digestOf } from '../../../kernel/canonical-json.ts';
+import type { PodTemplate, PodTransport } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 
 /** Which pods are Muster's, and whose: on every pod from the moment of its creation. */
@@ -25,10 +26,15 @@ export function podLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxT
     [OWNER]: owner,
     [SANDBOX]: sandbox,
     [POOL]: template.name,
-    [NETWORK]: template.pod?.network ?? 'none',
+    [NETWORK]: networkLabel(template.pod?.network ?? 'none', template.pod?.transport.kind ?? 'exec'),
     [TEMPLATE_DIGEST]: digestOf(canonicalJson(template)).slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS),
     [GENERATION]: MANIFEST_GENERATION,
   };
+}
+
+/** Which NetworkPolicy is for a pod: pods that dial back reach Muster, if nothing else. */
+export function networkLabel(network: PodTemplate['network'], transport: PodTransport['kind']): string {
+  return network === 'none' && transport === 'dial-back' ? 'dial-back' : network;
 }
 
 export function ownerSelector(owner: OwnerId): string {

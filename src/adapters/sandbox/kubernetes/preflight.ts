@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { PodTemplate, PodTransport } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import { isNotFound, refusalOf } from './api-errors.ts';
 import { withSignal, type Cluster } from './cluster.ts';
-import { NETWORK } from './pod-labels.ts';
+import { MANAGED_BY, NETWORK, networkLabel } from './pod-labels.ts';
 
 interface Permission {
   readonly verb: string;
@@ -13,13 +13,21 @@ interface Permission {
   readonly subresource?: string;
 }
 
-/** All that Muster does in a namespace: what deploy/kubernetes/rbac.yaml allows, and a test holds the two together. */
-export const PERMISSIONS: readonly Permission[] = [
+/** What only one transport needs. */
+const TRANSPORT_PERMISSIONS: Readonly<Record<PodTransport['kind'], readonly Permission[]>> = {
+  exec: ['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
+  'dial-back': [],
+};
+
+/** What Muster does in a namespace whatever the transport. */
+const COMMON_PERMISSIONS: readonly Permission[] = [
   ...['create', 'get', 'list', 'watch', 'delete', 'deletecollection'].map((verb) => ({ verb, group: '', resource: 'pods' })),
-  ...['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
   ...['create', 'list', 'patch', 'delete'].map((verb) => ({ verb, group: 'coordination.k8s.io', resource: 'leases' })),
   { verb: 'list', group: 'networking.k8s.io', resource: 'networkpolicies' },
 ];
+
+/** All of it: what deploy/kubernetes/rbac.yaml allows, and a test holds the two together. */
+export const PERMISSIONS: readonly Permission[] = [...COMMON_PERMISSIONS, ...Object.values(TRANSPORT_PERMISSIONS).flat()];
 
 /** A server that does not answer at all is told of soon: nothing is under way yet that patience would save. */
 const FIRST_RETRIES = 1;
@@ -34,8 +42,8 @@ const DEPLOY = 'deploy/kubernetes';
  */
 export async function preflight(cluster: Cluster, pod: PodTemplate, signal: AbortSignal): Promise<void> {
   await assertNamespace(cluster, signal);
-  await assertPermissions(cluster, signal);
-  if (pod.network === 'none') await assertNetworkPolicy(cluster, signal);
+  await assertPermissions(cluster, [...COMMON_PERMISSIONS, ...TRANSPORT_PERMISSIONS[pod.transport.kind]], signal);
+  if (pod.network === 'none') await assertNetworkPolicy(cluster, pod.transport, signal);
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
 
@@ -64,9 +72,9 @@ async function assertNamespace(cluster: Cluster, signal: AbortSignal): Promise<v
 
 const reviewSchema = z.object({ status: z.object({ allowed: z.boolean() }) });
 
-async function assertPermissions(cluster: Cluster, signal: AbortSignal): Promise<void> {
+async function assertPermissions(cluster: Cluster, permissions: readonly Permission[], signal: AbortSignal): Promise<void> {
   const answers = await Promise.all(
-    PERMISSIONS.map(async (permission) => ({ permission, isAllowed: await may(cluster, permission, signal) })),
+    permissions.map(async (permission) => ({ permission, isAllowed: await may(cluster, permission, signal) })),
   );
   const missing = answers.filter(({ isAllowed }) => !isAllowed).map(({ permission }) => ruleText(permission));
   if (missing.length === 0) return;
@@ -92,27 +100,40 @@ const policySchema = z.object({
   spec: z.object({
     podSelector: z.object({ matchLabels: z.record(z.string(), z.string()).default({}) }).prefault({}),
     policyTypes: z.array(z.string()).default([]),
-    egress: z.array(z.unknown()).default([]),
+    egress: z.array(z.object({ to: z.array(z.unknown()).default([]), ports: z.array(z.unknown()).default([]) })).default([]),
   }),
 });
+type Egress = z.infer<typeof policySchema>['spec']['egress'];
 
-/** A policy that denies egress to what is labelled so, and no more than what is labelled so needs to match. */
-async function assertNetworkPolicy(cluster: Cluster, signal: AbortSignal): Promise<void> {
+/** What a policy has to be like, for the network that the pods are labelled with. */
+const POLICIES: Readonly<
+  Record<PodTransport['kind'], { readonly isEnough: (egress: Egress) => boolean; readonly missing: string; readonly file: string }>
+> = {
+  exec: { isEnough: (egress) => egress.length === 0, missing: "denies egress to Muster's pods", file: 'network-policy.yaml' },
+  'dial-back': {
+    isEnough: (egress) => egress.length > 0 && egress.every(({ to, ports }) => to.length > 0 && ports.length > 0),
+    missing: "allows Muster's pods that dial back egress to named places and ports only",
+    file: 'dial-back.yaml',
+  },
+};
+
+/** A policy that bounds egress of what is labelled so, and no more than what is labelled so needs to match. */
+async function assertNetworkPolicy(cluster: Cluster, { kind }: PodTransport, signal: AbortSignal): Promise<void> {
   const policies = await cluster.gate.request('list the network policies', signal, (attemptSignal) =>
     cluster.networking.listNamespacedNetworkPolicy({ namespace: cluster.namespace }, withSignal(attemptSignal)),
   );
-  const denies = policies.items.some((item) => {
+  const { isEnough, missing, file } = POLICIES[kind];
+  const labels: Readonly<Record<string, string>> = { [MANAGED_BY]: 'muster', [NETWORK]: networkLabel('none', kind) };
+  const isFound = policies.items.some((item) => {
     const { podSelector, policyTypes, egress } = policySchema.parse(item).spec;
-    const matches = Object.entries(podSelector.matchLabels).every(([name, value]) => POLICY_LABELS[name] === value);
-    return matches && policyTypes.includes('Egress') && egress.length === 0;
+    const matches = Object.entries(podSelector.matchLabels).every(([name, value]) => labels[name] === value);
+    return matches && policyTypes.includes('Egress') && isEnough(egress);
   });
-  if (denies) return;
-  const problem = `the template has kubernetes.network: none, but no NetworkPolicy in "${cluster.namespace}" denies egress to Muster's pods`;
-  const remedy = `kubectl apply -n ${cluster.namespace} -f ${DEPLOY}/network-policy.yaml`;
+  if (isFound) return;
+  const problem = `the template has kubernetes.network: none, but no NetworkPolicy in "${cluster.namespace}" ${missing}`;
+  const remedy = `kubectl apply -n ${cluster.namespace} -f ${DEPLOY}/${file}`;
   throw new InputError('kubernetes.no-network-policy', `${problem}: ${remedy}`);
 }
-
-const POLICY_LABELS: Readonly<Record<string, string>> = { 'app.kubernetes.io/managed-by': 'muster', [NETWORK]: 'none' };
 
 async function assertRuntimeClass(cluster: Cluster, name: string, signal: AbortSignal): Promise<void> {
   const found = await cluster.gate.request(`get the runtime class ${name}`, signal, async (attemptSignal) => {

@@ -1,0 +1,40 @@
+import type { Clock } from '../../../kernel/clock.ts';
+import type { Cluster } from './cluster.ts';
+import { ExecChannel } from './exec-channel.ts';
+import { openExecSocket } from './exec-socket.ts';
+import type { Heartbeats } from './heartbeats.ts';
+import type { PodHold, PodLine } from './pod-line.ts';
+import type { ProgramChannel } from './program-channel.ts';
+
+/** It ends as soon as it is told to, and buries orphans, as the first process has to. */
+const WAIT = 'trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done';
+
+/** A shell waits in each container; commands are started beside it. */
+export const EXEC_HOLD: PodHold = { hostAliases: [], container: () => ({ command: ['/bin/sh', '-c', WAIT], env: [] }) };
+
+/** Every command is an exec: its streams go through the API server. */
+export class ExecLine implements PodLine {
+  readonly hold = EXEC_HOLD;
+  readonly endsContainer = false;
+  readonly spoilt = new Promise<never>(() => {});
+  readonly #pod: string;
+  readonly #cluster: Cluster;
+  readonly #clock: Clock;
+  readonly #heartbeats: Heartbeats;
+
+  constructor(pod: string, cluster: Cluster, clock: Clock, heartbeats: Heartbeats) {
+    this.#pod = pod;
+    this.#cluster = cluster;
+    this.#clock = clock;
+    this.#heartbeats = heartbeats;
+  }
+
+  async exec(container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel> {
+    const { namespace, config } = this.#cluster;
+    const socket = await openExecSocket(config, { namespace, pod: this.#pod, container, command }, signal);
+    return new ExecChannel(socket, this.#clock, this.#heartbeats);
+  }
+
+  /** Every connection is its command's. */
+  [Symbol.dispose](): void {}
+}
