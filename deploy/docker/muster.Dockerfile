@@ -7,8 +7,9 @@ RUN npm ci --omit=dev --ignore-scripts && npm cache clean --force
 COPY config config
 COPY src src
 COPY muster ./
-ENV NODE_ENV=production MUSTER_STATE_DIR=/var/lib/muster
-RUN install -d -o 1000 -g 1000 /var/lib/muster
+ENV NODE_ENV=production MUSTER_STATE_DIR=/var/lib/muster NODE_COMPILE_CACHE=/opt/muster/.compiled
+# The first start compiles what all later ones find.
+RUN install -d -o 1000 -g 1000 /var/lib/muster && node src/cli/muster.ts serve --help > /dev/null
 USER 1000:1000
 EXPOSE 7677
 # "muster" takes the Node of the development tools; here there is one only.

@@ -27,6 +27,8 @@ NAME = "MusterRehearsal-v0"
 INPUTS, OUTPUTS, STEPS = 4, 2, 3
 # Often enough for the interpreter to settle on how it runs each instruction.
 EPISODES = 16
+# What a session imports when it is needed, and the rehearsal does not play; none of it imports a library that is large.
+UNREHEARSED = ("muster_runner.blocks.vector", "muster_runner.policies.onnx_model")
 
 
 class Corridor(gymnasium.Env[Any, Any]):
@@ -79,7 +81,8 @@ def rehearse() -> None:
 
     @raises RuntimeError when it does not go as it should.
     """
-    importlib.import_module("muster_runner.blocks.vector")
+    for module in UNREHEARSED:
+        importlib.import_module(module)
     gymnasium.register(NAME, entry_point=f"{__name__}:{Corridor.__name__}", max_episode_steps=2 * STEPS)
     try:
         with tempfile.TemporaryDirectory() as directory:

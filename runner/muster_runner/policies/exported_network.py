@@ -23,6 +23,7 @@ from muster_runner.policies.network_policy import NetworkPolicy
 from muster_runner.policies.network_rows import NetworkRows
 from muster_runner.policies.observation_input import Normalisation, input_size, observation_input, parse_normalisation
 from muster_runner.policies.policy import Array, Dice, Policy
+from muster_runner.policies.recurrence import ONE_ROW, Memory, NoMemory, Recurrence
 from muster_runner.policies.rows_head import rows_head
 from muster_runner.policies.rows_input import RowsInput
 from muster_runner.policies.rows_policy import RowsPolicy
@@ -52,7 +53,8 @@ def parse_description(value: Object) -> Description:
 
 @dataclass(frozen=True)
 class ExportedNetwork:
-    run: Run
+    # A model that remembers something from step to step is a recurrence.
+    model: Run | Recurrence
     dtype: Any
     description: Description
     # Dimensions after the batch: None where the model takes any size, no tuple at all where it does not say.
@@ -64,25 +66,35 @@ class ExportedNetwork:
         """@raises PolicyRefusal"""
         kind, shape = self._checked(fit)
         encode = observation_input(fit.observation_space, self.dtype, self.description.normalisation)
-        run = self.run
+        memory = self._memory(1)
+        run = memory.run
 
         def forward(observation: Any) -> tuple[Array, Array | None]:
-            outputs = run(encode(observation).reshape(shape))
+            outputs = run(ONE_ROW, encode(observation).reshape(shape))
             return outputs[0].reshape(-1), outputs[1].reshape(-1) if len(outputs) > 1 else None
 
         dice = Dice()
         head = action_head(kind, fit.action_space, fit.deterministic, dice)
-        return NetworkPolicy(forward, head, dice, fit.deterministic)
+        return NetworkPolicy(forward, head, dice, fit.deterministic, memory.forget)
 
     def fit_rows(self, fit: Fit, rows: int, /) -> RowsPolicy:
         """@raises PolicyRefusal"""
         kind, (_one, *shape) = self._checked(fit)
         encode = RowsInput(fit.observation_space, self.dtype, self.description.normalisation, rows)
         head = rows_head(kind, fit.action_space, fit.deterministic, rows)
-        reason = why_one_by_one(self.run, self.takes_one, tuple(shape), self.dtype)
+        memory = self._memory(rows)
+        reason = why_one_by_one(self._begin(), self.takes_one, tuple(shape), self.dtype)
         if reason is None:
-            return NetworkRows(encode, together(self.run, tuple(shape)), head)
-        return NetworkRows(encode, one_by_one(self.run, tuple(shape)), head, (f"{reason}: rows are played one by one",))
+            return NetworkRows(encode, together(memory.run, tuple(shape)), head, forget=memory.forget)
+        warnings = (f"{reason}: rows are played one by one",)
+        return NetworkRows(encode, one_by_one(memory.run, tuple(shape)), head, warnings, memory.forget)
+
+    def _memory(self, rows: int) -> Memory | NoMemory:
+        return Memory(self.model, rows) if isinstance(self.model, Recurrence) else NoMemory(self.model)
+
+    def _begin(self) -> Run:
+        """The model on observations before which there was nothing."""
+        return self.model.begin if isinstance(self.model, Recurrence) else self.model
 
     def _checked(self, fit: Fit) -> tuple[ActionKind, tuple[int, ...]]:
         """What its outputs mean, and the shape of one observation with its batch dimension. @raises PolicyRefusal"""
@@ -121,7 +133,9 @@ class ExportedNetwork:
     def _try_out(self, zeros: Array, kind: ActionKind, fit: Fit, expected: int) -> None:
         """Models tell the sizes of their outputs only when they run."""
         try:
-            outputs = self.run(zeros)
+            outputs = self._outputs(zeros)
+        except PolicyRefusal:
+            raise
         except Exception as error:
             raise PolicyRefusal(f"the model fails on an observation of shape {zeros.shape}: {describe(error)}") from error
         if not outputs or outputs[0].size != expected:
@@ -131,6 +145,10 @@ class ExportedNetwork:
             raise PolicyRefusal(f"the model gives {outputs[1].size} log standard deviations for {expected} outputs")
         if isinstance(kind, Continuous) and not fit.deterministic and len(outputs) < 2:
             raise PolicyRefusal('stochastic actions need a second output "log_std", and the model has none')
+
+    def _outputs(self, zeros: Array) -> list[Array]:
+        given = self._begin()(zeros)
+        return given[: len(given) - len(self.model.initial)] if isinstance(self.model, Recurrence) else given
 
 
 def described(read: Callable[[], Object | None], name: str) -> Description:

@@ -6,6 +6,8 @@ import numpy as np
 
 from muster_runner.policies.network_rows import RowsForward
 from muster_runner.policies.policy import Array
+from muster_runner.policies.recurrence import RunRows
+from muster_runner.policies.rows_policy import Rows
 
 # [n, …] → the model's outputs in their order.
 Run = Callable[[Array], list[Array]]
@@ -14,12 +16,12 @@ Run = Callable[[Array], list[Array]]
 TOLERANCE = 1e-2
 
 
-def together(run: Run, shape: tuple[int, ...]) -> RowsForward:
+def together(run: RunRows, shape: tuple[int, ...]) -> RowsForward:
     """@param shape: of one row's input."""
 
-    def forward(x: Array) -> tuple[Array, Array | None]:
+    def forward(rows: Rows, x: Array) -> tuple[Array, Array | None]:
         count = len(x)
-        outputs = run(x.reshape(count, *shape))
+        outputs = run(rows, x.reshape(count, *shape))
         output = outputs[0].reshape(count, -1)
         # One spread for each row, or the same for all of them.
         return output, outputs[1].reshape(-1, output.shape[1]) if len(outputs) > 1 else None
@@ -27,9 +29,9 @@ def together(run: Run, shape: tuple[int, ...]) -> RowsForward:
     return forward
 
 
-def one_by_one(run: Run, shape: tuple[int, ...]) -> RowsForward:
-    def forward(x: Array) -> tuple[Array, Array | None]:
-        each = [run(row.reshape(1, *shape)) for row in x]
+def one_by_one(run: RunRows, shape: tuple[int, ...]) -> RowsForward:
+    def forward(rows: Rows, x: Array) -> tuple[Array, Array | None]:
+        each = [run(rows[place : place + 1], one.reshape(1, *shape)) for place, one in enumerate(x)]
         columns = [np.concatenate([output.reshape(1, -1) for output in column]) for column in zip(*each, strict=True)]
         return columns[0], columns[1] if len(columns) > 1 else None
 

@@ -40,7 +40,7 @@ def read_keras(path: Path) -> Checkpoint:
     if len(shape) < 2:
         raise PolicyRefusal(f"{path.name} takes an input of shape {shape}, expected [batch, n]")
     return ExportedNetwork(
-        run=_runner(keras, model), dtype=DTYPES[inputs[0].dtype], description=description, input_shape=shape[1:], takes_one=shape[0] == 1
+        model=_runner(keras, model), dtype=DTYPES[inputs[0].dtype], description=description, input_shape=shape[1:], takes_one=shape[0] == 1
     )
 
 

@@ -25,7 +25,7 @@ from muster_runner.policies.observation_input import Normalisation, for_each_row
 from muster_runner.policies.policy import Array, Dice, Policy
 from muster_runner.policies.rows_head import rows_head
 from muster_runner.policies.rows_input import RowsInput
-from muster_runner.policies.rows_policy import RowsPolicy
+from muster_runner.policies.rows_policy import Rows, RowsPolicy
 from muster_runner.refusal import PolicyRefusal
 
 FORMAT = "muster-mlp/1"
@@ -123,7 +123,7 @@ class Mlp:
         dot, add, log_std = np.dot, np.add, self.log_std
         activate = _activation(self.activation, dtype)
 
-        def forward(x: Array) -> tuple[Array, Array | None]:
+        def forward(_rows: Rows, x: Array) -> tuple[Array, Array | None]:
             count = len(x)
             for weight, bias, buffer in hidden:
                 part = buffer[:count]

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 
 from muster_runner.policies.policy import Array
+from muster_runner.policies.recurrence import remembers_nothing
 from muster_runner.policies.rows_head import RowsHead
 from muster_runner.policies.rows_input import RowsInput
 from muster_runner.policies.rows_policy import RowFaults, Rows
 
-# Inputs [n, size] → outputs [n, out], log standard deviations [n or 1, out] where the network has them.
-RowsForward = Callable[[Array], tuple[Array, Array | None]]
+# Which rows, their inputs [n, size] → outputs [n, out], log standard deviations [n or 1, out] where the network has them.
+RowsForward = Callable[[Rows, Array], tuple[Array, Array | None]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,13 +22,15 @@ class NetworkRows:
     forward: RowsForward
     head: RowsHead
     warnings: tuple[str, ...] = ()
+    forget: Callable[[int], None] = remembers_nothing
 
     def reset_row(self, row: int, seed: int, /) -> None:
+        self.forget(row)
         self.head.reset(row, seed)
 
     def act_rows(self, rows: Rows, observations: Sequence[Any], /) -> Sequence[Any]:
         try:
-            outputs, log_std = self.forward(self.encode.rows(observations))
+            outputs, log_std = self.forward(rows, self.encode.rows(observations))
         except Exception:
             # Whose observation it was shows when each is computed for itself.
             return self._act_each(rows, observations)
@@ -36,7 +39,7 @@ class NetworkRows:
         return actions.tolist() if actions.ndim == 1 and actions.dtype.kind == "i" else list(actions)
 
     def act_batch(self, rows: Rows, observations: Any, /) -> Any:
-        outputs, log_std = self.forward(self.encode.batch(observations, len(rows)))
+        outputs, log_std = self.forward(rows, self.encode.batch(observations, len(rows)))
         return self.head(rows, outputs, log_std)
 
     def _act_each(self, rows: Rows, observations: Sequence[Any]) -> Sequence[Any]:
@@ -44,8 +47,9 @@ class NetworkRows:
         errors: dict[int, BaseException] = {}
         for place, observation in enumerate(observations):
             try:
-                outputs, log_std = self.forward(self.encode.rows([observation]))
-                (action,) = self.head(rows[place : place + 1], outputs, log_std)
+                row = rows[place : place + 1]
+                outputs, log_std = self.forward(row, self.encode.rows([observation]))
+                (action,) = self.head(row, outputs, log_std)
                 actions[place] = action.item() if isinstance(action, np.integer) else action
             except Exception as error:
                 errors[place] = error

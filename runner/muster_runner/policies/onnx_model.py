@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from muster_runner.json_fields import Object, parse_object
+from muster_runner.json_fields import FieldError, Object, parse_object
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.exported_network import ExportedNetwork, described
+from muster_runner.policies.exported_rows import Run
+from muster_runner.policies.onnx_state import StatePart, onnx_recurrence, parse_state, state_parts
 from muster_runner.policies.policy import Array
+from muster_runner.policies.recurrence import Recurrence
 from muster_runner.refusal import PolicyRefusal
 
 DTYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(uint8)": np.uint8}
@@ -25,25 +28,46 @@ def read_onnx(path: Path) -> Checkpoint:
     except Exception as error:
         # ONNX Runtime's errors have no common class of their own.
         raise PolicyRefusal(f"{path.name} is no intact ONNX model: {error}") from error
-    inputs = session.get_inputs()
+    try:
+        muster = _muster(session.get_modelmeta().custom_metadata_map)
+        parts = state_parts(session, parse_state(muster))
+    except FieldError as error:
+        raise PolicyRefusal(f"{path.name}: {error}") from error
+    observation = _observation(session, parts, path)
+    return ExportedNetwork(
+        model=_model(session, observation.name, parts),
+        dtype=DTYPES[observation.type],
+        description=described(lambda: muster and {name: value for name, value in muster.items() if name != "state"}, path.name),
+        input_shape=_after_batch(observation.shape, path),
+        takes_one=observation.shape[0] == 1 or any(part.axis is None for part in parts),
+    )
+
+
+def _observation(session: Any, parts: tuple[StatePart, ...], path: Path) -> Any:
+    """The input that is no state."""
+    states = [part.input for part in parts]
+    inputs = [one for one in session.get_inputs() if one.name not in states]
     if len(inputs) != 1:
-        raise PolicyRefusal(f"{path.name} has {len(inputs)} inputs, expected one: the observation")
+        names = ", ".join(one.name for one in inputs)
+        raise PolicyRefusal(
+            f"{path.name} has {len(inputs)} inputs beside its state ({names}), expected one: the observation. What it remembers from step "
+            'to step are inputs named …_in with outputs named …_out, or those that the metadata "muster" names under "state"'
+        )
     if inputs[0].type not in DTYPES:
         raise PolicyRefusal(f"{path.name} takes {inputs[0].type}, expected tensor(float), tensor(double) or tensor(uint8)")
-    name, outputs, run = inputs[0].name, _outputs(session), session.run
+    return inputs[0]
 
-    def run_model(observation: Array) -> list[Array]:
-        arrays: list[Array] = run(outputs, {name: observation})
+
+def _model(session: Any, observation: str, parts: tuple[StatePart, ...]) -> Run | Recurrence:
+    outputs, run = _outputs(session, parts), session.run
+    if parts:
+        return onnx_recurrence(run, observation, outputs, parts)
+
+    def run_model(x: Array) -> list[Array]:
+        arrays: list[Array] = run(outputs, {observation: x})
         return arrays
 
-    metadata = session.get_modelmeta().custom_metadata_map
-    return ExportedNetwork(
-        run=run_model,
-        dtype=DTYPES[inputs[0].type],
-        description=described(lambda: _muster(metadata), path.name),
-        input_shape=_after_batch(inputs[0].shape, path),
-        takes_one=inputs[0].shape[0] == 1,
-    )
+    return run_model
 
 
 def _options(onnxruntime: Any) -> Any:
@@ -56,9 +80,10 @@ def _options(onnxruntime: Any) -> Any:
     return options
 
 
-def _outputs(session: Any) -> list[str]:
-    """The first output, and the one named `log_std` where there is one."""
-    names: list[str] = [output.name for output in session.get_outputs()]
+def _outputs(session: Any, parts: tuple[StatePart, ...]) -> list[str]:
+    """The first output that is no state, and the one named `log_std` where there is one."""
+    states = [part.output for part in parts]
+    names: list[str] = [output.name for output in session.get_outputs() if output.name not in states]
     return names[:1] + [name for name in names[1:] if name == "log_std"]
 
 

@@ -267,6 +267,12 @@ class Varied(Toy):
         self.steps = int(self.np_random.integers(1, 9))
         return self.observation, {}
 
+class Remembered(Varied, Chosen):
+    """Episodes of one to eight steps, by their seed; the reward is the discrete action."""
+
+    def __init__(self) -> None:
+        super().__init__(actions=16)
+
 
 class VariedCareless(Careless):
     """The same, and draws from the generators that belong to the whole process."""

@@ -8,7 +8,7 @@ from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
-from toys import Seen
+from toys import Remembered, Seen
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -125,3 +125,7 @@ def no_vector(num_envs: int) -> object:
 def seen(num_envs: int) -> Any:
     """Gymnasium's own way to make a vector of single environments: its rows have the seeds that follow the first one's."""
     return gymnasium.vector.SyncVectorEnv([Seen for _ in range(num_envs)])
+
+
+def remembered(num_envs: int) -> Any:
+    return gymnasium.vector.SyncVectorEnv([Remembered for _ in range(num_envs)])

@@ -1,0 +1,74 @@
+"""What a recurrent network remembers of each row between two steps."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from muster_runner.policies.policy import Array
+from muster_runner.policies.rows_policy import Rows
+from muster_runner.refusal import PolicyRefusal
+
+# Inputs [n, …], what is remembered of each of n rows → the model's outputs, what is to be remembered.
+Step = Callable[[Array, tuple[Array, ...]], tuple[list[Array], tuple[Array, ...]]]
+# Which rows, their inputs [n, …] → the model's outputs in their order.
+RunRows = Callable[[Rows, Array], list[Array]]
+ONE_ROW: Rows = np.zeros(1, np.int64)
+
+
+def remembers_nothing(_row: int) -> None:
+    """What is done about a row's past before its next episode, where it has none."""
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """A model's step, and what a row remembers before its first one: arrays without a dimension of rows."""
+
+    step: Step
+    initial: tuple[Array, ...]
+
+    def fresh(self, rows: int) -> tuple[Array, ...]:
+        """[rows, …] of each."""
+        return tuple(np.repeat(one[np.newaxis], rows, axis=0) for one in self.initial)
+
+    def begin(self, x: Array) -> list[Array]:
+        """A first step: the outputs and after them what would be remembered.
+
+        @raises PolicyRefusal when that is of another shape than what is remembered before it.
+        """
+        before = self.fresh(len(x))
+        outputs, after = self.step(x, before)
+        for old, new in zip(before, after, strict=True):
+            if old.shape != new.shape:
+                raise PolicyRefusal(f"the model takes a state of shape {old.shape[1:]} and gives one of {new.shape[1:]}, expected the same")
+        return [*outputs, *after]
+
+
+class Memory:
+    """Steps of so many rows, each of which goes on from where it was."""
+
+    def __init__(self, recurrence: Recurrence, rows: int) -> None:
+        self._recurrence = recurrence
+        self._states = recurrence.fresh(rows)
+
+    def forget(self, row: int) -> None:
+        for state, initial in zip(self._states, self._recurrence.initial, strict=True):
+            state[row] = initial
+
+    def run(self, rows: Rows, x: Array) -> list[Array]:
+        outputs, states = self._recurrence.step(x, tuple(state[rows] for state in self._states))
+        # Nothing is remembered of a step that failed: it is asked again, row by row.
+        for state, following in zip(self._states, states, strict=True):
+            state[rows] = following
+        return outputs
+
+
+class NoMemory:
+    """The same for a model that remembers nothing."""
+
+    def __init__(self, run: Callable[[Array], list[Array]]) -> None:
+        self._run = run
+        self.forget = remembers_nothing
+
+    def run(self, _rows: Rows, x: Array) -> list[Array]:
+        return self._run(x)
