@@ -15,6 +15,7 @@ export const EXEC_HOLD: PodHold = { hostAliases: [], container: () => ({ command
 /** Every command is an exec: its streams go through the API server. */
 export class ExecLine implements PodLine {
   readonly hold = EXEC_HOLD;
+  readonly start = ['/bin/sh', '-c', 'exec "$@"', 'muster-start'];
   readonly endsContainer = false;
   readonly spoilt = new Promise<never>(() => {});
   readonly #pod: string;

@@ -30,9 +30,6 @@ export interface KubernetesOptions {
   readonly places?: readonly PodPlace[];
 }
 
-/** Becomes the program: one that is not there is exit code 127, as in a shell. */
-const START = ['/bin/sh', '-c', 'exec "$@"', 'muster-start'] as const;
-
 /** Sandboxes are pods: each has a container that the program is started in, and one that its files come through. */
 export function createKubernetesProvider(options: KubernetesOptions): SandboxProvider {
   return new KubernetesProvider(options);
@@ -103,7 +100,7 @@ class KubernetesProvider implements SandboxProvider {
       await site.cluster.createPod(podManifest(this.owner, { id, template }, pod, line.hold), signal);
       await untilReady(followed, pod, this.#clock, signal);
       const channel = await whileItRuns(followed, signal, (either) =>
-        line.exec(PROGRAM_CONTAINER, [...START, ...template.command], either),
+        line.exec(PROGRAM_CONTAINER, [...line.start, ...template.command], either),
       );
       const { lifetimeSeconds } = template.limits;
       const sandbox = new KubernetesSandbox({ id, isolation, pod: followed, line, channel, clock: this.#clock, lifetimeSeconds, remove });
