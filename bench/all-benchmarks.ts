@@ -3,6 +3,7 @@ import type { Benchmark } from './benchmark.ts';
 import { bulkyPods } from './bulky-pods.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { checkpointStore } from './checkpoint-store.ts';
+import { clusterPods } from './cluster-pods.ts';
 import { durableEpisodes } from './durable-episodes.ts';
 import { episodeCost } from './episode-cost.ts';
 import { episodesSaved } from './episodes-saved.ts';
@@ -41,4 +42,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   systemCalls,
   idlePods,
   bulkyPods,
+  clusterPods,
 ];

@@ -1,63 +1,91 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import path from 'node:path';
-import { createInterface } from 'node:readline';
+import { readFile } from 'node:fs/promises';
 import nock from 'nock';
-import { describe, expect, it } from 'vitest';
-import { createKubernetesProvider } from '../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { systemClock } from '../../src/kernel/clock.ts';
-import { parseOwnerId } from '../../src/kernel/ids.ts';
 import { Muster } from '../../src/main.ts';
+import type { Progress } from '../../src/orchestrator/progress.ts';
 import type { Summary } from '../../src/orchestrator/summary.ts';
-import { NEVER } from '../contract/sandbox-scene.ts';
 import { CARTPOLE, LATE, Stage } from '../end-to-end/stage.ts';
-import { podTemplate } from '../support/kubernetes/kubernetes-ground.ts';
+import { clusterUnderTest, podSettings, podsOf, shell, unavailable } from './cluster-under-test.ts';
 
 nock.restore();
 
-/** What the cluster's nodes can run: built from deploy/docker/runner.Dockerfile. Only when both are asked for. */
-const image = process.env['MUSTER_TEST_CLUSTER'] === '1' ? process.env['MUSTER_CLUSTER_IMAGE'] : undefined;
-const { MUSTER_CLUSTER_NAMESPACE: namespace = 'muster', MUSTER_CLUSTER_PYTHON: python = 'python3' } = process.env;
-const { MUSTER_CLUSTER_KUBECONFIG: kubeconfig = 'auto', MUSTER_CLUSTER_PODS: pods = '4' } = process.env;
-const CRASHING_OWNER = path.join(import.meta.dirname, '../support/kubernetes/crashing-owner.ts');
+const {
+  MUSTER_CLUSTER_PODS: PODS,
+  MUSTER_CLUSTER_NAMESPACE: NAMESPACE,
+  MUSTER_CLUSTER_RESTART_API_SERVER: restartApiServer,
+  MUSTER_CLUSTER_RESTART_KUBELET: restartKubelet,
+  MUSTER_CLUSTER_KILL_CONTAINER: killContainer,
+} = clusterUnderTest;
 
-describe.runIf(image !== undefined)('the cluster of the current kubeconfig', () => {
-  it('has the same official result of CartPole as bubblewrap, to the byte', { timeout: 600_000 }, async () => {
-    await using stage = await Stage.open();
-    const kubernetes = { kubeconfig, namespace, image, python, imagePullPolicy: 'IfNotPresent' };
-    const limits = { memoryBytes: '512MiB' };
-    const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', limits, kubernetes }, Number(pods));
-    const onThisMachine = await evaluate(stage, 'local.json', {}, 2);
-    expect(onPods.run.pool.mechanism).toBe('kubernetes');
-    expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(onThisMachine.official));
-  });
+/** Long enough that every pod plays, and that there is a middle: some seconds on two processors. */
+const EPISODES = 3000;
+const STRIKE_AFTER = EPISODES / 4;
+const PATIENCE_MS = 900_000;
+/** Of pods of this process. */
+const OWNER_PREFIX = `muster-${process.pid}-`;
 
-  it('is rid of the pods of a Muster that was killed, once another one has swept', { timeout: 600_000 }, async () => {
-    const pod = podTemplate(kubeconfig, { namespace, image: image ?? '', requestsPerSecond: 50 });
-    const owner = parseOwnerId(`cluster-test-${process.pid}`);
-    const idle = ['sh', '-c', 'while :; do sleep 1000; done'];
-    const child = spawn(process.execPath, [CRASHING_OWNER, JSON.stringify({ owner, commands: [idle, idle], pod })], {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    });
-    const made: unknown = JSON.parse(await firstLineOf(child));
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    const survivor = parseOwnerId(`cluster-test-${process.pid}-next`);
-    await using provider = createKubernetesProvider({ owner: survivor, clock: systemClock, places: [pod] });
-    expect([...(await provider.sweep(NEVER))].sort()).toEqual(made);
-    expect(await provider.sweep(NEVER)).toEqual([]);
-  });
-});
-
-async function evaluate(stage: Stage, name: string, local: object, max: number): Promise<Summary> {
-  const file = await stage.write(name, { stateDir: stage.stateDir, pool: { max, readySeconds: 300 }, templates: { local } });
-  await using muster = await Muster.open(loadConfig({ file, environment: { HOME: '/' } }));
-  return await muster.evaluate({ suite: CARTPOLE, checkpoint: LATE });
+interface Disaster {
+  readonly what: string;
+  readonly variable: string;
+  readonly command: string | undefined;
 }
 
-async function firstLineOf(child: ChildProcess): Promise<string> {
-  if (!child.stdout) throw new Error('the other Muster has no stdout');
-  for await (const line of createInterface({ input: child.stdout })) return line;
-  throw new Error('the other Muster ended before its sandboxes ran');
+const DISASTERS: readonly Disaster[] = [
+  { what: 'the API server is killed', variable: 'MUSTER_CLUSTER_RESTART_API_SERVER', command: restartApiServer },
+  { what: 'the kubelet is killed', variable: 'MUSTER_CLUSTER_RESTART_KUBELET', command: restartKubelet },
+  { what: 'the container of a pod is killed', variable: 'MUSTER_CLUSTER_KILL_CONTAINER', command: killContainer },
+];
+
+describe.runIf(unavailable === undefined)(`an evaluation on ${PODS} pods of a real cluster`, { timeout: PATIENCE_MS }, () => {
+  let official: string;
+  beforeAll(async () => {
+    await using stage = await Stage.open();
+    official = JSON.stringify((await evaluate(stage, { max: 2 }, {}, () => {})).official);
+  }, PATIENCE_MS);
+
+  it('has all of them at work, the official result of bubblewrap, and leaves none', async () => {
+    await using stage = await Stage.open();
+    let most = 0;
+    const onPods = await evaluateOnPods(stage, ({ pool }) => (most = Math.max(most, pool.sandboxes.leased)));
+    expect(most).toBe(PODS);
+    expect(JSON.stringify(onPods.official)).toBe(official);
+    expect(await podsOf(OWNER_PREFIX)).toEqual([]);
+  });
+
+  for (const { what, variable, command } of DISASTERS) {
+    const where = command === undefined ? ` (not here: ${variable} is not set)` : '';
+    it.runIf(command !== undefined)(`has the same official result when ${what} in mid-evaluation${where}`, async () => {
+      await using stage = await Stage.open();
+      let strike: Promise<void> | undefined;
+      const onPods = await evaluateOnPods(stage, ({ outcomes }) => {
+        if (outcomes >= STRIKE_AFTER) strike ??= struck(command ?? '');
+      });
+      expect(strike, 'the evaluation was over before anything happened').toBeDefined();
+      await strike;
+      expect(onPods.run.pool.created).toBeGreaterThan(PODS);
+      expect(JSON.stringify(onPods.official)).toBe(official);
+      expect(await podsOf(OWNER_PREFIX)).toEqual([]);
+    });
+  }
+});
+
+async function struck(command: string): Promise<void> {
+  const [pod = ''] = await podsOf(OWNER_PREFIX);
+  await shell(command, { POD: pod, NAMESPACE });
+}
+
+async function evaluateOnPods(stage: Stage, onProgress: (progress: Progress) => void): Promise<Summary> {
+  const limits = { memoryBytes: '512MiB' };
+  const pool = { min: PODS, max: PODS, creationsPerSecond: 20, readySeconds: 600 };
+  return await evaluate(stage, pool, { provider: 'kubernetes', limits, kubernetes: podSettings }, onProgress);
+}
+
+async function evaluate(stage: Stage, pool: object, local: object, onProgress: (progress: Progress) => void): Promise<Summary> {
+  const cartpole: unknown = parse(await readFile(CARTPOLE, 'utf8'));
+  const suite = await stage.write('long.json', { ...Object(cartpole), stop: { rule: 'fixed', episodes: EPISODES } });
+  const file = await stage.write('muster.json', { stateDir: stage.stateDir, pool, templates: { local } });
+  await using muster = await Muster.open(loadConfig({ file, environment: { HOME: '/' } }));
+  return await muster.evaluate({ suite, checkpoint: LATE }, { onProgress });
 }

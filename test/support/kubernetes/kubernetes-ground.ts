@@ -1,25 +1,20 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
-import { createInterface } from 'node:readline';
-import { z } from 'zod';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
-import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
+import { type OwnerId, parseOwnerId, type SandboxId } from '../../../src/kernel/ids.ts';
 import type { PodTemplate, PodTransport } from '../../../src/pool/pod-template.ts';
 import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../../../src/pool/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
 import { SkippableClock } from '../skippable-clock.ts';
+import { crashedOwner } from './crashed-owner.ts';
 import { KubernetesSimulator, NAMESPACE, type SimulatorOptions } from './kubernetes-simulator.ts';
 import type { ExitFaults } from './pod-exit.ts';
 import { SimulatedNode, type SimulatedImage } from './simulated-node.ts';
 
 export const IMAGE = 'muster-runner:test';
-const CRASHING_OWNER = path.join(import.meta.dirname, 'crashing-owner.ts');
-const createdSchema = z.array(z.string());
 
 /** A cluster of its own for one test, whose pods run on this machine. */
 export class KubernetesGround implements SandboxGround {
@@ -30,7 +25,6 @@ export class KubernetesGround implements SandboxGround {
   readonly pod: PodTemplate;
   readonly log: string[] = [];
   readonly #node: SimulatedNode;
-  readonly #children: ChildProcess[] = [];
   #owners = 0;
 
   private constructor(
@@ -107,18 +101,11 @@ export class KubernetesGround implements SandboxGround {
     return await provider.sweep(new AbortController().signal);
   }
 
-  async crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]> {
-    const order = JSON.stringify({ owner: this.newOwner(), commands, pod: this.pod });
-    const child = spawn(process.execPath, [CRASHING_OWNER, order], { stdio: ['pipe', 'pipe', 'inherit'] });
-    this.#children.push(child);
-    const [line = ''] = await firstLineOf(child);
-    child.kill('SIGKILL');
-    await once(child, 'exit');
-    return createdSchema.parse(JSON.parse(line)).map(parseSandboxId);
+  crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]> {
+    return crashedOwner(this.newOwner(), commands, this.pod);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const child of this.#children) child.kill('SIGKILL');
     await this.simulator[Symbol.asyncDispose]();
     await this.#node[Symbol.asyncDispose]();
     await rm(this.stateDir, { recursive: true });
@@ -141,12 +128,6 @@ export function podTemplate(kubeconfig: string, changes: Partial<PodTemplate> = 
     transport: { kind: 'exec' },
     ...changes,
   };
-}
-
-async function firstLineOf(child: ChildProcess): Promise<readonly string[]> {
-  if (!child.stdout) throw new Error('the other Muster has no stdout');
-  for await (const line of createInterface({ input: child.stdout })) return [line];
-  throw new Error('the other Muster ended before its sandboxes ran');
 }
 
 async function groupsIn(directory: string): Promise<readonly string[]> {

@@ -11,6 +11,8 @@ const podSchema = z.looseObject({
   metadata: z.looseObject({ name: z.string(), labels: z.record(z.string(), z.string()).default({}) }),
   spec: z.looseObject({
     activeDeadlineSeconds: z.number().optional(),
+    runtimeClassName: z.string().optional(),
+    priorityClassName: z.string().optional(),
     nodeSelector: z.record(z.string(), z.string()).default({}),
     containers: z
       .array(
@@ -72,10 +74,11 @@ export class SimulatedPods {
     this.#images = images;
   }
 
-  /** @throws Refusal (422) for what is no pod. */
+  /** @throws Refusal (422) for what is no pod, (403) for what the cluster does not admit. */
   create(written: KubeObject): KubeObject {
     const parsed = podSchema.safeParse(written);
     if (!parsed.success) throw new Refusal(422, 'Invalid', `Pod "${written.metadata.name}" is invalid: ${parsed.error.message}`);
+    this.#admit(parsed.data);
     const created = this.#store.create(PODS, { ...written, status: { phase: 'Pending', qosClass: 'Burstable' } });
     setImmediate(() => this.#schedule(created.metadata.name));
     return created;
@@ -138,6 +141,15 @@ export class SimulatedPods {
 
   async settled(): Promise<void> {
     await Promise.all(this.#removals.values());
+  }
+
+  #admit({ metadata, spec }: Pod): void {
+    const { runtimeClassName: runtime, priorityClassName: priority } = spec;
+    const deny = (why: string): never => {
+      throw new Refusal(403, 'Forbidden', `pods "${metadata.name}" is forbidden: ${why}`);
+    };
+    if (priority !== undefined && !this.#store.find('priorityclasses', priority)) deny(`no PriorityClass with name ${priority} was found`);
+    if (runtime !== undefined && !this.#store.find('runtimeclasses', runtime)) deny(`pod rejected: RuntimeClass "${runtime}" not found`);
   }
 
   #schedule(name: string): void {

@@ -93,7 +93,7 @@ function refused({ code, message, retryAfterMs }: Refusal, text: string, cause: 
   }
 }
 
-/** One status for four things: a missing permission, a quota that is used up, a bound on what a pod may ask for, a policy on how it may be. */
+/** One status for a missing permission, and for all that the API server's admission has against a pod: quotas, bounds, policies, classes. */
 function forbidden(message: string, text: string, cause: unknown): MusterError {
   if (message.includes('exceeded quota')) {
     return new ProviderBusyError('kubernetes.quota', `${text}; lower pool.max, or have the namespace's ResourceQuota raised`, { cause });
@@ -106,7 +106,8 @@ function forbidden(message: string, text: string, cause: unknown): MusterError {
   if (message.includes('violates PodSecurity')) {
     return new InputError('template.refused-by-cluster', `${text}; the namespace's Pod Security level forbids this template`, { cause });
   }
-  return new InputError('kubernetes.forbidden', `${text}; ${RBAC_REMEDY}`, { cause });
+  if (/ cannot \w+ resource /.test(message)) return new InputError('kubernetes.forbidden', `${text}; ${RBAC_REMEDY}`, { cause });
+  return new InputError('template.refused-by-cluster', `${text}; change the template, or what the cluster admits`, { cause });
 }
 
 /** fetch's own message is "fetch failed": what failed is said by the error that caused it. */

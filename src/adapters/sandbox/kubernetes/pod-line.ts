@@ -11,7 +11,7 @@ export interface PodHold {
 /** How Muster reaches what runs in one pod. It is there before the pod is; disposing it ends what is left of its connections. */
 export interface PodLine extends Disposable {
   readonly hold: PodHold;
-  /** Goes before a program's command, to become it: one that is not there is exit code 127, as in a shell. */
+  /** Goes before a program's command: one that is not there is exit code 127, as in a shell. */
   readonly start: readonly string[];
   /** Whether a container ends with a program in it that was killed: then its end says no more than the program's. */
   readonly endsContainer: boolean;

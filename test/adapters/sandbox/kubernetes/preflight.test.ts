@@ -190,6 +190,18 @@ describe('before any sandbox is made on a cluster', () => {
     expect(await ground.traces()).toEqual([]);
   });
 
+  it('a class that the cluster does not have is the template’s fault, and no missing permission', async () => {
+    await expect(make({ priorityClassName: 'urgent' })).rejects.toMatchObject({
+      code: 'template.refused-by-cluster',
+      kind: 'input',
+      message: expect.stringContaining('no PriorityClass with name urgent was found; change the template'),
+    });
+    await expect(make({ runtimeClassName: 'kata' })).rejects.toMatchObject({
+      code: 'template.refused-by-cluster',
+      message: expect.stringContaining('RuntimeClass "kata" not found; change the template'),
+    });
+  });
+
   it('an image that cannot be pulled ends the creation, and the pool is told meanwhile', async () => {
     await expect(make({ image: 'no-such-image:1' })).rejects.toMatchObject({
       code: 'template.image',

@@ -26,6 +26,7 @@ interface Directions {
 /** The containers of one pod, which dial. Nothing but the pod itself goes through the API server. */
 export class DialBackLine implements PodLine {
   readonly hold: PodHold;
+  /** The dialler waits for the program's own end, whoever still holds its streams. */
   readonly start = ['/bin/sh', '-c', 'exec "$@"', 'muster-start'];
   readonly endsContainer = true;
   readonly spoilt: Promise<string>;

@@ -1,0 +1,141 @@
+import { systemClock } from '../src/kernel/clock.ts';
+import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
+import type { ExecChannel } from '../src/adapters/sandbox/kubernetes/exec-channel.ts';
+import { NamespaceSite } from '../src/adapters/sandbox/kubernetes/namespace-site.ts';
+import { podName } from '../src/adapters/sandbox/kubernetes/pod-labels.ts';
+import { podManifest, PROGRAM_CONTAINER } from '../src/adapters/sandbox/kubernetes/pod-manifest.ts';
+import { untilReady } from '../src/adapters/sandbox/kubernetes/pod-readiness.ts';
+import type { SandboxTemplate } from '../src/pool/template.ts';
+import { clusterPod, clusterUnderTest } from '../test/cluster/cluster-under-test.ts';
+import type { Benchmark, Cell } from './benchmark.ts';
+import { showSpread, spreadOf } from './spread.ts';
+
+const NEVER = new AbortController().signal;
+const LIMITS = { memoryBytes: 2 ** 28, processes: 16, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 3600 };
+const POD = clusterPod({ requestsPerSecond: 1000 });
+const TEMPLATE: SandboxTemplate = {
+  name: 'bench',
+  command: ['cat'],
+  environment: {},
+  mounts: [],
+  network: 'none',
+  limits: LIMITS,
+  demands: [],
+  pod: POD,
+};
+
+export const clusterPods: Benchmark = {
+  name: 'cluster-pods',
+  summary: 'pods of a real cluster (MUSTER_CLUSTER_IMAGE names an image it can run): creation, exec, round trips, deletion, requests',
+  async run({ quick, say }) {
+    if (clusterUnderTest.MUSTER_CLUSTER_IMAGE === undefined)
+      return { tables: [], checks: [], notes: ['Not measured: MUSTER_CLUSTER_IMAGE is not set.'] };
+    const runs: Measured[] = [];
+    for (const count of quick ? [1, 4] : [1, 64, 100]) {
+      say(`${count} pods`);
+      runs.push(await measure(count, quick ? 1 : 10));
+    }
+    return {
+      tables: [
+        {
+          title: 'Pods that are made at once (seconds)',
+          columns: ['pods', 'until all run', 'until a program runs in each', 'one exec', 'until all are deleted'],
+          rows: runs.map(({ pods, ready, opened, execs, gone }) => [pods, ready, opened, showSpread(spreadOf(execs), 3), gone]),
+        },
+        {
+          title: 'One-line round trips over exec',
+          columns: ['pods', 'a second, in all', "µs of Muster's processor each"],
+          rows: runs.map(({ pods, tripsPerSecond, microseconds }) => [pods, tripsPerSecond, microseconds]),
+        },
+        {
+          title: 'Requests, from the first creation to the last pod gone',
+          columns: ['pods', 'request', 'in all', 'for each pod'],
+          rows: runs.flatMap(requestRows),
+        },
+      ],
+      checks: [],
+      notes: ['Programs are `cat`. The API server, its nodes and Muster share whatever machine they are on.'],
+    };
+  },
+};
+
+interface Measured {
+  readonly pods: number;
+  readonly ready: number;
+  readonly opened: number;
+  /** Seconds that each took. */
+  readonly execs: readonly number[];
+  readonly tripsPerSecond: number;
+  readonly microseconds: number;
+  readonly gone: number;
+  readonly requests: ReadonlyMap<string, number>;
+}
+
+async function measure(pods: number, seconds: number): Promise<Measured> {
+  const owner = parseOwnerId(`bench-${process.pid}-${pods}`);
+  const log = (message: string): void => void process.stderr.write(`${message}\n`);
+  await using site = new NamespaceSite(POD, { owner, clock: systemClock, log });
+  await site.open(NEVER);
+  const ids = Array.from({ length: pods }, (_, i) => parseSandboxId(`s${i}`));
+  const followed = ids.map((id) => site.follow(podName(owner, id)));
+  const start = performance.now();
+  try {
+    await Promise.all(
+      followed.map(async (pod, i) => {
+        await site.cluster.createPod(podManifest(owner, { id: ids[i] ?? parseSandboxId('none'), template: TEMPLATE }, POD), NEVER);
+        await untilReady(pod, POD, systemClock, NEVER);
+      }),
+    );
+    const ready = since(start);
+    const execs: number[] = [];
+    const channels = await Promise.all(
+      followed.map(async ({ name }) => {
+        const asked = performance.now();
+        const channel = await site.exec(name, PROGRAM_CONTAINER, TEMPLATE.command, NEVER);
+        execs.push(since(asked));
+        return channel;
+      }),
+    );
+    const opened = since(start);
+    const trips = await roundTrips(channels, seconds);
+    for (const channel of channels) channel.stdin.end();
+    await Promise.all(channels.map(({ ended }) => ended));
+    const begin = performance.now();
+    await Promise.all(followed.map((pod, i) => site.remove(pod, ids[i] ?? parseSandboxId('none'))));
+    const requests = new Map([...site.cluster.gate.counts, ['exec', pods]]);
+    return { pods, ready, opened, execs, ...trips, gone: since(begin), requests };
+  } catch (error) {
+    await site.cluster.deletePods(`muster.dev/owner=${owner}`, 0, NEVER);
+    throw error;
+  }
+}
+
+/** Every program is sent a line, and the next when that has come back. */
+async function roundTrips(channels: readonly ExecChannel[], seconds: number): Promise<Pick<Measured, 'tripsPerSecond' | 'microseconds'>> {
+  const usage = process.cpuUsage();
+  const start = performance.now();
+  const end = start + seconds * 1000;
+  let trips = 0;
+  await Promise.all(
+    channels.map(async ({ stdin, stdout, stderr }) => {
+      stderr.resume();
+      while (performance.now() < end) {
+        const answer = new Promise<void>((resolve) => stdout.once('data', () => resolve()));
+        stdin.write('{"type":"ping","id":1}\n');
+        await answer;
+        trips += 1;
+      }
+    }),
+  );
+  const { user, system } = process.cpuUsage(usage);
+  return { tripsPerSecond: trips / since(start), microseconds: (user + system) / trips };
+}
+
+function requestRows({ pods, requests }: Measured): readonly (readonly Cell[])[] {
+  const total = [...requests.values()].reduce((sum, each) => sum + each, 0);
+  return [...requests, ['all', total] as const].map(([kind, asked]) => [pods, kind, asked, asked / pods]);
+}
+
+function since(start: number): number {
+  return (performance.now() - start) / 1000;
+}

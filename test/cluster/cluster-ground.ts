@@ -1,0 +1,86 @@
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { Cluster } from '../../src/adapters/sandbox/kubernetes/cluster.ts';
+import { ExecChannel } from '../../src/adapters/sandbox/kubernetes/exec-channel.ts';
+import { openExecSocket } from '../../src/adapters/sandbox/kubernetes/exec-socket.ts';
+import { Heartbeats } from '../../src/adapters/sandbox/kubernetes/heartbeats.ts';
+import { createKubernetesProvider } from '../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
+import { podName } from '../../src/adapters/sandbox/kubernetes/pod-labels.ts';
+import { PROGRAM_CONTAINER } from '../../src/adapters/sandbox/kubernetes/container-names.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { type OwnerId, parseOwnerId, type SandboxId } from '../../src/kernel/ids.ts';
+import type { PodTemplate } from '../../src/pool/pod-template.ts';
+import type { SandboxProvider } from '../../src/pool/sandbox.ts';
+import type { SandboxTemplate } from '../../src/pool/template.ts';
+import type { SandboxGround } from '../contract/sandbox-provider.ts';
+import { NEVER } from '../contract/sandbox-scene.ts';
+import { crashedOwner } from '../support/kubernetes/crashed-owner.ts';
+import { SkippableClock } from '../support/skippable-clock.ts';
+import { clusterPod, podsOf } from './cluster-under-test.ts';
+
+/** Processes whose program is a shell that carries the marker, which comes on the input so that this one does not. */
+const FIND_MARKED = `read -r marker; for each in /proc/[0-9]*/cmdline; do
+  tr '\\0' '\\n' 2>/dev/null <"$each" | { read -r program && test "$program" = sh && grep -qxF -- "$marker" && echo "$each"; }
+done; exit 0`;
+
+let grounds = 0;
+
+/** A part of a real cluster for one test: all of its owners' names begin alike. */
+export class ClusterGround implements SandboxGround {
+  readonly clock = new SkippableClock();
+  readonly hiddenPaths: readonly string[] = [];
+  readonly #pod: PodTemplate = clusterPod();
+  readonly #cluster = new Cluster(this.#pod, systemClock);
+  readonly #heartbeats = new Heartbeats(systemClock);
+  readonly #prefix = `contract-${process.pid}-${(grounds += 1)}-`;
+  #owners = 0;
+
+  get additions(): Partial<SandboxTemplate> {
+    return { pod: this.#pod };
+  }
+
+  provider(): SandboxProvider {
+    return createKubernetesProvider({ owner: this.#newOwner(), clock: this.clock, places: [this.#pod] });
+  }
+
+  traces(): Promise<readonly string[]> {
+    return podsOf(this.#prefix);
+  }
+
+  async markedProcesses(marker: string): Promise<readonly string[]> {
+    const found = await Promise.all((await this.traces()).map((pod) => this.#markedIn(pod, marker)));
+    return found.flat();
+  }
+
+  async killFromOutside({ owner }: SandboxProvider, id: SandboxId): Promise<void> {
+    await this.#cluster.deletePod(podName(owner, id), 0, NEVER);
+  }
+
+  crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]> {
+    return crashedOwner(this.#newOwner(), commands, this.#pod);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#heartbeats[Symbol.dispose]();
+    this.#cluster[Symbol.dispose]();
+  }
+
+  #newOwner(): OwnerId {
+    return parseOwnerId(`${this.#prefix}${(this.#owners += 1)}`);
+  }
+
+  /** A pod that is ending has none that matter. */
+  async #markedIn(pod: string, marker: string): Promise<readonly string[]> {
+    const { namespace, config } = this.#cluster;
+    const command = { namespace, pod, container: PROGRAM_CONTAINER, command: ['/bin/sh', '-c', FIND_MARKED] };
+    const socket = await openExecSocket(config, command, NEVER).catch(() => undefined);
+    if (socket === undefined) return [];
+    const channel = new ExecChannel(socket, systemClock, this.#heartbeats);
+    channel.stderr.resume();
+    channel.stdin.end(`${marker}\n`);
+    const said = await text(channel.stdout);
+    await channel.ended;
+    if (socket.readyState !== socket.CLOSED) await once(socket, 'close');
+    return said.split('\n').flatMap((line) => (line === '' ? [] : [`${pod}:${line}`]));
+  }
+}

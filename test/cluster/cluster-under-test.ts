@@ -1,0 +1,73 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { z } from 'zod';
+import { Cluster } from '../../src/adapters/sandbox/kubernetes/cluster.ts';
+import { MANAGED_SELECTOR, OWNER } from '../../src/adapters/sandbox/kubernetes/pod-labels.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import type { PodTemplate } from '../../src/pool/pod-template.ts';
+import { NEVER } from '../contract/sandbox-scene.ts';
+import { podTemplate } from '../support/kubernetes/kubernetes-ground.ts';
+
+/** What is said about the cluster by environment variables; docs/kubernetes.md explains them. */
+const environmentSchema = z.object({
+  /** `npm run test:cluster` sets it: no other test speaks to a cluster, whatever else is set. */
+  MUSTER_TEST_CLUSTER: z.string().optional(),
+  /** Built from deploy/docker/runner.Dockerfile. Without it there is no cluster to try. */
+  MUSTER_CLUSTER_IMAGE: z.string().min(1).optional(),
+  MUSTER_CLUSTER_KUBECONFIG: z.string().min(1).default('auto'),
+  MUSTER_CLUSTER_NAMESPACE: z.string().min(1).default('muster'),
+  MUSTER_CLUSTER_PYTHON: z.string().min(1).default('python3'),
+  MUSTER_CLUSTER_PODS: z.coerce.number().int().min(2).max(10_000).default(4),
+  /** Shell commands that return when the part of the cluster has been killed and was started again. */
+  MUSTER_CLUSTER_RESTART_API_SERVER: z.string().min(1).optional(),
+  MUSTER_CLUSTER_RESTART_KUBELET: z.string().min(1).optional(),
+  /** A shell command that kills the container `program` of the pod $POD in $NAMESPACE. */
+  MUSTER_CLUSTER_KILL_CONTAINER: z.string().min(1).optional(),
+});
+
+/** Reading an odd value is an error that names the variable. */
+export const clusterUnderTest = environmentSchema.parse(process.env);
+
+/** Why nothing of the cluster can be tried; undefined when it can. */
+export const unavailable = reason();
+
+function reason(): string | undefined {
+  if (clusterUnderTest.MUSTER_TEST_CLUSTER !== '1') return 'npm run test:cluster speaks to clusters';
+  return clusterUnderTest.MUSTER_CLUSTER_IMAGE === undefined ? 'MUSTER_CLUSTER_IMAGE names no image that its nodes can run' : undefined;
+}
+
+/**
+ * Of a pod's limits so little is set aside that a hundred fit on a node of two processors: they are idle most of the time, and what is
+ * tried here is not the scheduler.
+ */
+const REQUESTED_SHARE = 0.01;
+
+/** What the configuration's template says of pods. */
+export const podSettings = {
+  kubeconfig: clusterUnderTest.MUSTER_CLUSTER_KUBECONFIG,
+  namespace: clusterUnderTest.MUSTER_CLUSTER_NAMESPACE,
+  image: clusterUnderTest.MUSTER_CLUSTER_IMAGE,
+  python: clusterUnderTest.MUSTER_CLUSTER_PYTHON,
+  imagePullPolicy: 'IfNotPresent',
+  requestedShare: REQUESTED_SHARE,
+} as const;
+
+export function clusterPod(changes: Partial<PodTemplate> = {}): PodTemplate {
+  const { kubeconfig, namespace, image = '' } = podSettings;
+  return podTemplate(kubeconfig, { namespace, image, requestedShare: REQUESTED_SHARE, requestsPerSecond: 200, ...changes });
+}
+
+/** Names of the pods of owners whose name begins so. */
+export async function podsOf(ownerPrefix: string): Promise<readonly string[]> {
+  using cluster = new Cluster(clusterPod(), systemClock);
+  const { pods } = await cluster.pods(MANAGED_SELECTOR, NEVER);
+  return pods.filter(({ metadata }) => metadata.labels[OWNER]?.startsWith(ownerPrefix) === true).map(({ metadata }) => metadata.name);
+}
+
+/** Runs one of the commands above. @throws when it fails. */
+export async function shell(command: string, environment: Readonly<Record<string, string>> = {}): Promise<void> {
+  const child = spawn('/bin/sh', ['-c', command], { stdio: ['ignore', 'ignore', 'pipe'], env: { ...process.env, ...environment } });
+  const [said, [code, signal]] = await Promise.all([text(child.stderr), once(child, 'exit')]);
+  if (code !== 0) throw new Error(`"${command}" ended with ${String(signal ?? code)}: ${said}`);
+}

@@ -1,0 +1,66 @@
+import nock from 'nock';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createKubernetesProvider } from '../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
+import type { PodTemplate } from '../../src/pool/pod-template.ts';
+import type { SandboxProvider } from '../../src/pool/sandbox.ts';
+import type { SandboxTemplate } from '../../src/pool/template.ts';
+import { NEVER } from '../contract/sandbox-scene.ts';
+import { clusterPod, podsOf, unavailable } from './cluster-under-test.ts';
+
+nock.restore();
+
+const OWNER = parseOwnerId(`refused-${process.pid}`);
+const LIMITS = { memoryBytes: 2 ** 27, processes: 8, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 600 };
+
+describe.runIf(unavailable === undefined)('what a real cluster refuses', { timeout: 300_000 }, () => {
+  let provider: SandboxProvider;
+  beforeAll(() => {
+    provider = createKubernetesProvider({ owner: OWNER, clock: systemClock });
+  });
+  afterAll(async () => {
+    await provider[Symbol.asyncDispose]();
+    expect(await podsOf(OWNER)).toEqual([]);
+  });
+
+  const template = (changes: Partial<PodTemplate>, limits: Partial<typeof LIMITS> = {}): SandboxTemplate => ({
+    name: 'refused',
+    command: ['cat'],
+    environment: {},
+    mounts: [],
+    network: 'none',
+    limits: { ...LIMITS, ...limits },
+    demands: [],
+    pod: clusterPod(changes),
+  });
+  let made = 0;
+  const make = (changes: Partial<PodTemplate>, limits: Partial<typeof LIMITS> = {}): Promise<unknown> =>
+    provider.create({ id: parseSandboxId(`s${(made += 1)}`), template: template(changes, limits) }, NEVER);
+
+  it('a runtime class and a priority class that it does not have are the template’s fault', async () => {
+    await expect(make({ runtimeClassName: 'no-such-class' })).rejects.toMatchObject({ code: 'template.refused-by-cluster', kind: 'input' });
+    await expect(make({ priorityClassName: 'no-such-class' })).rejects.toMatchObject({
+      code: 'template.refused-by-cluster',
+      kind: 'input',
+    });
+  });
+
+  it('an image that cannot be had is named', async () => {
+    const image = 'registry.invalid/no-such-image:1';
+    await expect(make({ image })).rejects.toMatchObject({ code: 'template.image', message: expect.stringContaining(image) });
+    await expect(make({ image, imagePullPolicy: 'Never' })).rejects.toMatchObject({ code: 'template.image' });
+  });
+
+  it('a pod that no node has room for is given up in time, in the scheduler’s words', async () => {
+    const creation = make({ requestedShare: 1, unschedulableSeconds: 5 }, { memoryBytes: 2 ** 45 });
+    await expect(creation).rejects.toMatchObject({
+      code: 'sandbox.unschedulable',
+      message: expect.stringContaining('Insufficient memory'),
+    });
+  });
+
+  it('a namespace in which Muster may nothing, or that is not there, is refused before any pod', async () => {
+    await expect(provider.describe(template({ namespace: 'no-such-namespace' }))).rejects.toMatchObject({ kind: 'input' });
+  });
+});
