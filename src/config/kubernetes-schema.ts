@@ -35,6 +35,11 @@ const dialBackSchema = z
   .refine(({ certificate, key }) => (certificate === undefined) === (key === undefined), 'expected certificate and key, or neither')
   .describe('used with transport: dial-back');
 
+const CLAIMS_EXPECTED = 'expected { warmPool: the name of a SandboxWarmPool } or { replicas: how many pods to keep ready }, and not both';
+const claimsSchema = z.union([z.strictObject({ warmPool: name }), z.strictObject({ replicas: z.int().min(0).max(10_000) })], {
+  error: CLAIMS_EXPECTED,
+});
+
 /** What a template says besides when its provider is `kubernetes`. */
 export const kubernetesSchema = z
   .strictObject({
@@ -59,6 +64,11 @@ export const kubernetesSchema = z
     requestedShare: z.number().positive().max(1).describe('what is set aside for a pod, as a part of its limits'),
     unschedulableSeconds: z.number().positive().max(86_400).describe('how long a pod may wait for room on a node'),
     requestsPerSecond: z.number().positive().max(10_000).describe('to the API server, at most'),
+    claims: claimsSchema
+      .optional()
+      .describe(
+        'pods are claimed from SIG agent-sandbox: from a SandboxWarmPool of the namespace, or from one of Muster’s own with so many replicas',
+      ),
   })
   .describe('pods as sandboxes; used with provider: kubernetes');
 

@@ -51,7 +51,12 @@ export interface PodPlace {
   readonly namespace: string;
   /** Requests to the API server, at most. */
   readonly requestsPerSecond: number;
+  /** Claimed from SIG agent-sandbox; Muster makes the pods itself where this is left out. */
+  readonly claims?: ClaimSettings | undefined;
 }
+
+/** A SandboxWarmPool of the namespace; or how many pods one of Muster's own keeps ready, besides those that are claimed. */
+export type ClaimSettings = { readonly warmPool: string } | { readonly replicas: number };
 
 export interface PodToleration {
   readonly key?: string | undefined;

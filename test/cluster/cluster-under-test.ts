@@ -2,6 +2,8 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
+import { AgentSandbox } from '../../src/adapters/sandbox/kubernetes/claims/agent-sandbox.ts';
+import { parseClaim } from '../../src/adapters/sandbox/kubernetes/claims/claim-view.ts';
 import { Cluster } from '../../src/adapters/sandbox/kubernetes/cluster.ts';
 import { MANAGED_SELECTOR, OWNER } from '../../src/adapters/sandbox/kubernetes/pod-labels.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
@@ -18,6 +20,8 @@ const environmentSchema = z.object({
   MUSTER_CLUSTER_KUBECONFIG: z.string().min(1).default('auto'),
   MUSTER_CLUSTER_NAMESPACE: z.string().min(1).default('muster'),
   MUSTER_CLUSTER_PYTHON: z.string().min(1).default('python3'),
+  /** Whether agent-sandbox is installed, and Muster may make a pool of its own. */
+  MUSTER_CLUSTER_CLAIMS: z.enum(['0', '1']).default('0'),
   MUSTER_CLUSTER_PODS: z.coerce.number().int().min(2).max(10_000).default(4),
   /** Shell commands that return when the part of the cluster has been killed and was started again. */
   MUSTER_CLUSTER_RESTART_API_SERVER: z.string().min(1).optional(),
@@ -35,6 +39,13 @@ export const unavailable = reason();
 function reason(): string | undefined {
   if (clusterUnderTest.MUSTER_TEST_CLUSTER !== '1') return 'npm run test:cluster speaks to clusters';
   return clusterUnderTest.MUSTER_CLUSTER_IMAGE === undefined ? 'MUSTER_CLUSTER_IMAGE names no image that its nodes can run' : undefined;
+}
+
+/** The same of claims. */
+export const claimsUnavailable = unavailable ?? noClaims();
+
+function noClaims(): string | undefined {
+  return clusterUnderTest.MUSTER_CLUSTER_CLAIMS === '1' ? undefined : 'MUSTER_CLUSTER_CLAIMS does not say that agent-sandbox is installed';
 }
 
 /**
@@ -61,8 +72,17 @@ export function clusterPod(changes: Partial<PodTemplate> = {}): PodTemplate {
 /** Names of the pods of owners whose name begins so. */
 export async function podsOf(ownerPrefix: string): Promise<readonly string[]> {
   using cluster = new Cluster(clusterPod(), systemClock);
-  const { pods } = await cluster.pods(MANAGED_SELECTOR, NEVER);
-  return pods.filter(({ metadata }) => metadata.labels[OWNER]?.startsWith(ownerPrefix) === true).map(({ metadata }) => metadata.name);
+  const { items } = await cluster.pods(MANAGED_SELECTOR, NEVER);
+  return items.filter(({ metadata }) => metadata.labels[OWNER]?.startsWith(ownerPrefix) === true).map(({ metadata }) => metadata.name);
+}
+
+/** Claims of owners whose name begins so, and the pods that they are bound to. */
+export async function claimsOf(ownerPrefix: string): Promise<readonly { readonly name: string; readonly pod: string | undefined }[]> {
+  using cluster = new Cluster(clusterPod(), systemClock);
+  const { items } = await new AgentSandbox(cluster).list('sandboxclaims', parseClaim, MANAGED_SELECTOR, NEVER);
+  return items
+    .filter(({ metadata }) => metadata.name.startsWith(ownerPrefix))
+    .map(({ metadata, status }) => ({ name: metadata.name, pod: status.sandbox.name || undefined }));
 }
 
 /** Runs one of the commands above. @throws when it fails. */

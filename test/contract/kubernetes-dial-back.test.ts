@@ -20,7 +20,7 @@ sandboxProviderContract(
       const { image, transport } = await outOfTheWay();
       const targets = new Set(image.mounts.map(({ target }) => target));
       const both = [...image.mounts, ...mounts.filter(({ target }) => !targets.has(target))];
-      return await KubernetesGround.open({ mounts: both }, {}, transport);
+      return await KubernetesGround.open({ mounts: both }, {}, undefined, transport);
     },
   },
   {

@@ -21,7 +21,13 @@ const order = z
   .object({
     owner: z.string(),
     commands: z.array(z.array(z.string())),
-    pod: z.object({ kubeconfig: z.string(), namespace: z.string(), image: z.string(), transport: transportSchema }),
+    pod: z.object({
+      kubeconfig: z.string(),
+      namespace: z.string(),
+      image: z.string(),
+      transport: transportSchema,
+      claims: z.union([z.object({ warmPool: z.string() }), z.object({ replicas: z.number() })]).optional(),
+    }),
   })
   .parse(JSON.parse(process.argv[2] ?? ''));
 

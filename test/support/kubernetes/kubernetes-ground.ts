@@ -1,20 +1,23 @@
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
+import { z } from 'zod';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
 import { type OwnerId, parseOwnerId, type SandboxId } from '../../../src/kernel/ids.ts';
-import type { PodTemplate, PodTransport } from '../../../src/pool/pod-template.ts';
+import type { ClaimSettings, PodTemplate, PodTransport } from '../../../src/pool/pod-template.ts';
 import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../../../src/pool/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
 import { SkippableClock } from '../skippable-clock.ts';
 import { crashedOwner } from './crashed-owner.ts';
 import { KubernetesSimulator, NAMESPACE, type SimulatorOptions } from './kubernetes-simulator.ts';
+import { CLAIMS } from './agent-sandbox-objects.ts';
 import type { ExitFaults } from './pod-exit.ts';
 import { SimulatedNode, type SimulatedImage } from './simulated-node.ts';
 
 export const IMAGE = 'muster-runner:test';
+const boundSchema = z.looseObject({ status: z.looseObject({ sandbox: z.looseObject({ name: z.string() }) }) });
 
 /** A cluster of its own for one test, whose pods run on this machine. */
 export class KubernetesGround implements SandboxGround {
@@ -32,18 +35,21 @@ export class KubernetesGround implements SandboxGround {
     simulator: KubernetesSimulator,
     node: SimulatedNode,
     hiddenPaths: readonly string[],
+    claims: ClaimSettings | undefined,
     transport: PodTransport,
   ) {
     this.stateDir = stateDir;
     this.simulator = simulator;
     this.#node = node;
     this.hiddenPaths = hiddenPaths;
-    this.pod = podTemplate(path.join(stateDir, 'kubeconfig'), { transport });
+    this.pod = podTemplate(path.join(stateDir, 'kubeconfig'), { claims, transport });
   }
 
+  /** @param claims how pods are claimed; left out: Muster makes them. */
   static async open(
     image: SimulatedImage,
     options: Omit<SimulatorOptions, 'node' | 'images'> = {},
+    claims?: ClaimSettings,
     transport: PodTransport = { kind: 'exec' },
   ): Promise<KubernetesGround> {
     const stateDir = await mkdtemp(path.join(tmpdir(), 'muster-kubernetes-'));
@@ -52,7 +58,7 @@ export class KubernetesGround implements SandboxGround {
     await writeFile(path.join(stateDir, 'kubeconfig'), simulator.kubeconfig(undefined, options.certificate?.cert));
     const places = [stateDir, path.join(import.meta.dirname, '../../..'), homedir(), '/home', '/opt', '/sys'];
     const hidden = places.filter((place) => !image.mounts.some(({ target }) => target.startsWith(place)));
-    return new KubernetesGround(stateDir, simulator, node, hidden, transport);
+    return new KubernetesGround(stateDir, simulator, node, hidden, claims, transport);
   }
 
   get additions(): Partial<SandboxTemplate> {
@@ -74,17 +80,24 @@ export class KubernetesGround implements SandboxGround {
     return createKubernetesProvider({ owner: this.newOwner(), clock: this.clock, log, places: [this.pod] });
   }
 
+  /** Pods that are warm are nobody's sandbox yet. */
   async traces(): Promise<readonly string[]> {
     const groups = await Promise.all(this.#node.cgroupDirectories.map((directory) => groupsIn(directory)));
-    return [...this.simulator.podNames(), ...groups.flat()];
+    return [...this.simulator.podNames(), ...this.simulator.names(CLAIMS), ...groups.flat()];
   }
 
   async killFromOutside({ owner }: SandboxProvider, id: SandboxId): Promise<void> {
-    this.simulator.pods.strike(podName(owner, id), 'container-killed');
+    this.simulator.pods.strike(this.podOf(owner, id), 'container-killed');
+  }
+
+  /** What a sandbox's pod is called. */
+  podOf(owner: OwnerId, id: SandboxId): string {
+    const claim = this.simulator.store.find(CLAIMS, podName(owner, id));
+    return claim ? boundSchema.parse(claim).status.sandbox.name : podName(owner, id);
   }
 
   async processorSeconds({ owner }: SandboxProvider, id: SandboxId): Promise<number> {
-    const name = this.#node.idOf(podName(owner, id)) ?? '';
+    const name = this.#node.idOf(this.podOf(owner, id)) ?? '';
     for (const directory of this.#node.cgroupDirectories) {
       const counted = await readFile(path.join(directory, name, 'cpuacct.usage'), 'utf8').catch(() => undefined);
       if (counted !== undefined) return Number(counted) / 1e9;

@@ -193,6 +193,7 @@ export class SimulatedPods {
         { type: 'PodScheduled', status: 'True' },
         { type: 'Ready', status: 'True' },
       ],
+      ...address(this.#scheduled.size),
       containerStatuses: pod.spec.containers.map((container) => ({ ...running, name: container.name, image: container.image })),
     });
     for (const main of mains) if (main) void this.#afterMain(name, main);
@@ -274,6 +275,11 @@ export class SimulatedPods {
   #status(name: string, status: object): void {
     this.#store.change(PODS, name, (object) => ({ ...object, status: { ...statusOf(object), ...status } }));
   }
+}
+
+function address(number: number): object {
+  const podIP = `10.88.${(number >> 8) & 255}.${number & 255}`;
+  return { podIP, podIPs: [{ ip: podIP }] };
 }
 
 function statusOf(object: KubeObject): object {

@@ -25,21 +25,19 @@ export class ExecLine implements PodLine {
   readonly start = ['/bin/sh', '-c', SUPERVISE, 'muster-start'];
   readonly endsContainer = false;
   readonly spoilt = new Promise<never>(() => {});
-  readonly #pod: string;
   readonly #cluster: Cluster;
   readonly #clock: Clock;
   readonly #heartbeats: Heartbeats;
 
-  constructor(pod: string, cluster: Cluster, clock: Clock, heartbeats: Heartbeats) {
-    this.#pod = pod;
+  constructor(cluster: Cluster, clock: Clock, heartbeats: Heartbeats) {
     this.#cluster = cluster;
     this.#clock = clock;
     this.#heartbeats = heartbeats;
   }
 
-  async exec(container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel> {
+  async exec(pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel> {
     const { namespace, config } = this.#cluster;
-    const socket = await openExecSocket(config, { namespace, pod: this.#pod, container, command }, signal);
+    const socket = await openExecSocket(config, { namespace, pod, container, command }, signal);
     return new ExecChannel(socket, this.#clock, this.#heartbeats);
   }
 

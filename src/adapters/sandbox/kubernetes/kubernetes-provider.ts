@@ -13,11 +13,9 @@ import { authorityOf, DialBackLine } from './dial-back/dial-back-line.ts';
 import { podIsolation } from './isolation.ts';
 import { KubernetesSandbox } from './kubernetes-sandbox.ts';
 import { NamespaceSite } from './namespace-site.ts';
-import { sweepOrphans } from './orphan-sweep.ts';
 import { podName } from './pod-labels.ts';
 import type { PodLine } from './pod-line.ts';
-import { podManifest } from './pod-manifest.ts';
-import { untilReady, whileItRuns } from './pod-readiness.ts';
+import { whileItRuns } from './pod-readiness.ts';
 import { podOf, preflight } from './preflight.ts';
 import { checkPodTemplate } from './template-check.ts';
 
@@ -60,7 +58,8 @@ class KubernetesProvider implements SandboxProvider {
     const pod = podOf(template);
     const isolation = podIsolation(template, pod);
     if (pod.transport.kind === 'dial-back') await this.#assertReachable(pod.transport);
-    await preflight(this.#site(pod).cluster, pod, this.#creations.closing);
+    const { cluster, claims } = this.#site(pod);
+    await preflight(cluster, claims, template, pod, this.#creations.closing);
     return isolation;
   }
 
@@ -68,13 +67,14 @@ class KubernetesProvider implements SandboxProvider {
     return this.#creations.run(signal, (either) => this.#create(spec, either));
   }
 
-  obstacles({ pod }: SandboxTemplate): readonly Obstacle[] {
-    return pod === undefined ? [] : (this.#sites.get(siteKey(pod))?.obstacles() ?? []);
+  obstacles(template: SandboxTemplate): readonly Obstacle[] {
+    const { pod } = template;
+    return pod === undefined ? [] : (this.#sites.get(siteKey(pod))?.supply(template, pod).obstacles() ?? []);
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
     const swept: SandboxId[] = [];
-    for (const { cluster } of this.#sites.values()) swept.push(...(await sweepOrphans(cluster, this.owner, this.#clock, signal)));
+    for (const site of this.#sites.values()) swept.push(...(await site.sweep(signal)));
     return swept;
   }
 
@@ -89,18 +89,16 @@ class KubernetesProvider implements SandboxProvider {
     const isolation = podIsolation(template, pod);
     const site = this.#site(pod);
     await site.open(signal);
-    const name = podName(this.owner, id);
-    const line = await this.#line(site, name, pod);
-    const followed = site.follow(name);
+    const line = await this.#line(site, id, pod);
+    const wanted = site.supply(template, pod).want({ id, template }, line.hold);
     const remove = (): Promise<void> => {
       line[Symbol.dispose]();
-      return site.remove(followed, id);
+      return wanted.remove();
     };
     try {
-      await site.cluster.createPod(podManifest(this.owner, { id, template }, pod, line.hold), signal);
-      await untilReady(followed, pod, this.#clock, signal);
+      const followed = await wanted.ready(signal);
       const channel = await whileItRuns(followed, signal, (either) =>
-        line.exec(PROGRAM_CONTAINER, [...line.start, ...template.command], either),
+        line.exec(followed.name, PROGRAM_CONTAINER, [...line.start, ...template.command], either),
       );
       const { lifetimeSeconds } = template.limits;
       const sandbox = new KubernetesSandbox({ id, isolation, pod: followed, line, channel, clock: this.#clock, lifetimeSeconds, remove });
@@ -108,7 +106,7 @@ class KubernetesProvider implements SandboxProvider {
       void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));
       return sandbox;
     } catch (error) {
-      await remove().catch((failure: unknown) => this.#log(`the pod ${followed.name} is left to the sweep: ${String(failure)}`));
+      await remove().catch((failure: unknown) => this.#log(`the pod of ${id} is left to the sweep: ${String(failure)}`));
       if (signal.aborted) throw abortError(signal);
       throw error;
     }
@@ -122,12 +120,12 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   /** The way to the pod's containers, before there are any. */
-  async #line(site: NamespaceSite, name: string, { transport }: PodTemplate): Promise<PodLine> {
+  async #line(site: NamespaceSite, id: SandboxId, { transport }: PodTemplate): Promise<PodLine> {
     switch (transport.kind) {
       case 'exec':
-        return site.execLine(name);
+        return site.execLine();
       case 'dial-back':
-        return await DialBackLine.open(name, transport, await this.#gates.of(transport), this.#clock);
+        return await DialBackLine.open(podName(this.owner, id), transport, await this.#gates.of(transport), this.#clock);
     }
   }
 
@@ -135,7 +133,7 @@ class KubernetesProvider implements SandboxProvider {
     const key = siteKey(pod);
     const site = this.#sites.get(key) ?? new NamespaceSite(pod, { owner: this.owner, clock: this.#clock, log: this.#log });
     this.#sites.set(key, site);
-    return site;
+    return site.expect(pod);
   }
 
   async #close(): Promise<void> {

@@ -57,7 +57,7 @@ export class KubernetesSandbox implements Sandbox {
   }
 
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
-    const inbox: InboxExec = (command, uploading) => this.#parts.line.exec(INBOX_CONTAINER, command, uploading);
+    const inbox: InboxExec = (command, uploading) => this.#parts.line.exec(this.#parts.pod.name, INBOX_CONTAINER, command, uploading);
     return uploadToInbox(inbox, path, content, AbortSignal.any([signal, this.#over.signal]));
   }
 

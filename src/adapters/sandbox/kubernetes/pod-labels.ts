@@ -1,6 +1,5 @@
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import { canonicalJson, digestOf } from '../../../kernel/canonical-json.ts';
-import type { PodTemplate, PodTransport } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 
 /** Which pods are Muster's, and whose: on every pod from the moment of its creation. */
@@ -20,21 +19,33 @@ const MANIFEST_GENERATION = '1';
 const DIGEST_CHARACTERS = 16;
 const NAME_MAX = 253;
 
+/** Of a sandbox's own objects: its pod, its claim. */
 export function podLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxTemplate): Record<string, string> {
+  return { ...ownerLabels(owner, template), [SANDBOX]: sandbox, [NETWORK]: networkLabel(template) };
+}
+
+/** Of what an owner makes for all sandboxes of a template. */
+export function ownerLabels(owner: OwnerId, template: SandboxTemplate): Record<string, string> {
+  return { [MANAGED_BY]: 'muster', [OWNER]: owner, ...kindLabels(template) };
+}
+
+/** Of pods that are made before it is known whose sandbox they will be. */
+export function sharedPodLabels(template: SandboxTemplate): Record<string, string> {
+  return { [MANAGED_BY]: 'muster', [NETWORK]: networkLabel(template), ...kindLabels(template) };
+}
+
+function kindLabels(template: SandboxTemplate): Record<string, string> {
   return {
-    [MANAGED_BY]: 'muster',
-    [OWNER]: owner,
-    [SANDBOX]: sandbox,
     [POOL]: template.name,
-    [NETWORK]: networkLabel(template.pod?.network ?? 'none', template.pod?.transport.kind ?? 'exec'),
     [TEMPLATE_DIGEST]: digestOf(canonicalJson(template)).slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS),
     [GENERATION]: MANIFEST_GENERATION,
   };
 }
 
 /** Which NetworkPolicy is for a pod: pods that dial back reach Muster, if nothing else. */
-export function networkLabel(network: PodTemplate['network'], transport: PodTransport['kind']): string {
-  return network === 'none' && transport === 'dial-back' ? 'dial-back' : network;
+function networkLabel({ pod }: SandboxTemplate): string {
+  const network = pod?.network ?? 'none';
+  return network === 'none' && pod?.transport.kind === 'dial-back' ? 'dial-back' : network;
 }
 
 export function ownerSelector(owner: OwnerId): string {

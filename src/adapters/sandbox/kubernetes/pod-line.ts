@@ -22,5 +22,5 @@ export interface PodLine extends Disposable {
    *
    * @throws InfrastructureError when it cannot.
    */
-  exec(container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel>;
+  exec(pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel>;
 }

@@ -11,6 +11,8 @@ import type { PodHold } from './pod-line.ts';
 
 /** Who both are inside. */
 const UID = 1000;
+/** The containers end at once when they are told to: this is for a node that is slow to tell them. */
+export const GRACE_SECONDS = 1;
 /** The pod's own deadline comes after Muster's, which can say why; it is for pods whose Muster is gone. */
 const DEADLINE_MARGIN_SECONDS = 60;
 /** A node that is lost gives its pods back to Muster after this long, and not after Kubernetes' five minutes. */
@@ -46,7 +48,7 @@ export function podSpec(template: SandboxTemplate, pod: PodTemplate, hold = EXEC
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     hostname: 'sandbox',
-    terminationGracePeriodSeconds: 1,
+    terminationGracePeriodSeconds: GRACE_SECONDS,
     activeDeadlineSeconds: Math.ceil(template.limits.lifetimeSeconds) + DEADLINE_MARGIN_SECONDS,
     securityContext: { runAsNonRoot: true, fsGroup: UID, seccompProfile: { type: 'RuntimeDefault' } },
     ...placement(pod),

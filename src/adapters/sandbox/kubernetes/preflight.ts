@@ -1,33 +1,14 @@
 import { z } from 'zod';
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
-import type { PodTemplate, PodTransport } from '../../../pool/pod-template.ts';
+import type { PodTemplate } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import { isNotFound, refusalOf } from './api-errors.ts';
+import type { AgentSandbox } from './claims/agent-sandbox.ts';
+import { claimPreflight } from './claims/claim-preflight.ts';
 import { withSignal, type Cluster } from './cluster.ts';
-import { MANAGED_BY, NETWORK, networkLabel } from './pod-labels.ts';
-
-interface Permission {
-  readonly verb: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly subresource?: string;
-}
-
-/** What only one transport needs. */
-const TRANSPORT_PERMISSIONS: Readonly<Record<PodTransport['kind'], readonly Permission[]>> = {
-  exec: ['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
-  'dial-back': [],
-};
-
-/** What Muster does in a namespace whatever the transport. */
-const COMMON_PERMISSIONS: readonly Permission[] = [
-  ...['create', 'get', 'list', 'watch', 'delete', 'deletecollection'].map((verb) => ({ verb, group: '', resource: 'pods' })),
-  ...['create', 'list', 'patch', 'delete'].map((verb) => ({ verb, group: 'coordination.k8s.io', resource: 'leases' })),
-  { verb: 'list', group: 'networking.k8s.io', resource: 'networkpolicies' },
-];
-
-/** All of it: what deploy/kubernetes/rbac.yaml allows, and a test holds the two together. */
-export const PERMISSIONS: readonly Permission[] = [...COMMON_PERMISSIONS, ...Object.values(TRANSPORT_PERMISSIONS).flat()];
+import { assertNetworkPolicy } from './network-check.ts';
+import { permissionsFor, type Permission } from './permissions.ts';
+import { sharedPodLabels } from './pod-labels.ts';
 
 /** A server that does not answer at all is told of soon: nothing is under way yet that patience would save. */
 const FIRST_RETRIES = 1;
@@ -38,12 +19,19 @@ const DEPLOY = 'deploy/kubernetes';
  * Finds out whether sandboxes of the template can be made, before any is.
  *
  * @throws InputError `kubernetes.unauthorized`, `kubernetes.no-namespace`, `kubernetes.forbidden`, `kubernetes.no-network-policy`,
- * `kubernetes.no-runtime-class`; InfrastructureError `kubernetes.unreachable`. Each names the remedy.
+ * `kubernetes.no-runtime-class`, and what `claimPreflight` throws; InfrastructureError `kubernetes.unreachable`. Each names the remedy.
  */
-export async function preflight(cluster: Cluster, pod: PodTemplate, signal: AbortSignal): Promise<void> {
+export async function preflight(
+  cluster: Cluster,
+  claims: AgentSandbox,
+  template: SandboxTemplate,
+  pod: PodTemplate,
+  signal: AbortSignal,
+): Promise<void> {
   await assertNamespace(cluster, signal);
-  await assertPermissions(cluster, [...COMMON_PERMISSIONS, ...TRANSPORT_PERMISSIONS[pod.transport.kind]], signal);
-  if (pod.network === 'none') await assertNetworkPolicy(cluster, pod.transport, signal);
+  await assertPermissions(cluster, pod, signal);
+  const labels = pod.claims === undefined ? sharedPodLabels(template) : await claimPreflight(claims, template, pod, pod.claims, signal);
+  if (pod.network === 'none') await assertNetworkPolicy(cluster, labels, pod.transport.kind, signal);
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
 
@@ -72,14 +60,15 @@ async function assertNamespace(cluster: Cluster, signal: AbortSignal): Promise<v
 
 const reviewSchema = z.object({ status: z.object({ allowed: z.boolean() }) });
 
-async function assertPermissions(cluster: Cluster, permissions: readonly Permission[], signal: AbortSignal): Promise<void> {
+async function assertPermissions(cluster: Cluster, pod: PodTemplate, signal: AbortSignal): Promise<void> {
   const answers = await Promise.all(
-    permissions.map(async (permission) => ({ permission, isAllowed: await may(cluster, permission, signal) })),
+    permissionsFor(pod).map(async (permission) => ({ permission, isAllowed: await may(cluster, permission, signal) })),
   );
   const missing = answers.filter(({ isAllowed }) => !isAllowed).map(({ permission }) => ruleText(permission));
   if (missing.length === 0) return;
   const problem = `Muster may not do all that it needs in the namespace "${cluster.namespace}"; missing from its Role: ${missing.join('; ')}`;
-  throw new InputError('kubernetes.forbidden', `${problem}. Apply ${DEPLOY}/rbac.yaml, or add these rules`);
+  const role = pod.claims === undefined ? 'rbac.yaml' : 'claims-rbac.yaml';
+  throw new InputError('kubernetes.forbidden', `${problem}. Apply ${DEPLOY}/${role}, or add these rules`);
 }
 
 async function may(cluster: Cluster, { verb, group, resource, subresource }: Permission, signal: AbortSignal): Promise<boolean> {
@@ -94,45 +83,6 @@ async function may(cluster: Cluster, { verb, group, resource, subresource }: Per
 function ruleText({ verb, group, resource, subresource }: Permission): string {
   const name = subresource === undefined ? resource : `${resource}/${subresource}`;
   return `apiGroups: ["${group}"], resources: ["${name}"], verbs: ["${verb}"]`;
-}
-
-const policySchema = z.object({
-  spec: z.object({
-    podSelector: z.object({ matchLabels: z.record(z.string(), z.string()).default({}) }).prefault({}),
-    policyTypes: z.array(z.string()).default([]),
-    egress: z.array(z.object({ to: z.array(z.unknown()).default([]), ports: z.array(z.unknown()).default([]) })).default([]),
-  }),
-});
-type Egress = z.infer<typeof policySchema>['spec']['egress'];
-
-/** What a policy has to be like, for the network that the pods are labelled with. */
-const POLICIES: Readonly<
-  Record<PodTransport['kind'], { readonly isEnough: (egress: Egress) => boolean; readonly missing: string; readonly file: string }>
-> = {
-  exec: { isEnough: (egress) => egress.length === 0, missing: "denies egress to Muster's pods", file: 'network-policy.yaml' },
-  'dial-back': {
-    isEnough: (egress) => egress.length > 0 && egress.every(({ to, ports }) => to.length > 0 && ports.length > 0),
-    missing: "allows Muster's pods that dial back egress to named places and ports only",
-    file: 'dial-back.yaml',
-  },
-};
-
-/** A policy that bounds egress of what is labelled so, and no more than what is labelled so needs to match. */
-async function assertNetworkPolicy(cluster: Cluster, { kind }: PodTransport, signal: AbortSignal): Promise<void> {
-  const policies = await cluster.gate.request('list the network policies', signal, (attemptSignal) =>
-    cluster.networking.listNamespacedNetworkPolicy({ namespace: cluster.namespace }, withSignal(attemptSignal)),
-  );
-  const { isEnough, missing, file } = POLICIES[kind];
-  const labels: Readonly<Record<string, string>> = { [MANAGED_BY]: 'muster', [NETWORK]: networkLabel('none', kind) };
-  const isFound = policies.items.some((item) => {
-    const { podSelector, policyTypes, egress } = policySchema.parse(item).spec;
-    const matches = Object.entries(podSelector.matchLabels).every(([name, value]) => labels[name] === value);
-    return matches && policyTypes.includes('Egress') && isEnough(egress);
-  });
-  if (isFound) return;
-  const problem = `the template has kubernetes.network: none, but no NetworkPolicy in "${cluster.namespace}" ${missing}`;
-  const remedy = `kubectl apply -n ${cluster.namespace} -f ${DEPLOY}/${file}`;
-  throw new InputError('kubernetes.no-network-policy', `${problem}: ${remedy}`);
 }
 
 async function assertRuntimeClass(cluster: Cluster, name: string, signal: AbortSignal): Promise<void> {

@@ -2,6 +2,8 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
+import { podTemplateOf } from '../../../../src/adapters/sandbox/kubernetes/claims/claim-manifest.ts';
+import { shortcomings } from '../../../../src/adapters/sandbox/kubernetes/claims/sandbox-template-check.ts';
 import { PROGRAM_CONTAINER } from '../../../../src/adapters/sandbox/kubernetes/container-names.ts';
 import { podManifest } from '../../../../src/adapters/sandbox/kubernetes/pod-manifest.ts';
 import type { PodHold } from '../../../../src/adapters/sandbox/kubernetes/pod-line.ts';
@@ -150,7 +152,7 @@ describe('the pod of a sandbox that dials back', () => {
 describe('what is in deploy/', () => {
   it('is YAML, and the list of the kustomization is whole', () => {
     const { resources } = Object(parse(readFileSync(path.join(DEPLOY, 'kustomization.yaml'), 'utf8')));
-    for (const file of [...resources, 'disruption-budget.yaml']) {
+    for (const file of [...resources, 'disruption-budget.yaml', 'claims-rbac.yaml', 'own-pool-rbac.yaml', 'sandbox-template.yaml']) {
       for (const document of parseAllDocuments(readFileSync(path.join(DEPLOY, String(file)), 'utf8'))) {
         expect(document.errors).toEqual([]);
         expect(document.toJS()).toMatchObject({
@@ -203,6 +205,14 @@ describe('what is in deploy/', () => {
       },
     });
   });
+
+  it.each([
+    [{ enabled: true, warmPool: 'muster' }, { warmPool: 'muster' }],
+    [{ enabled: true, ownPool: true }, { replicas: 4 }],
+  ])('has a chart that has pods claimed with %j', (claims, expected) => {
+    const map = renderChart({ claims }).find((document) => Object(document).kind === 'ConfigMap');
+    expect(parse(Object(map).data['muster.yaml']).templates.local.kubernetes.claims).toEqual(expected);
+  });
 });
 
 describe('a template with provider: kubernetes', () => {
@@ -231,6 +241,13 @@ describe('a template with provider: kubernetes', () => {
       python: 'python3',
       dialler: '/muster/runner/dialler.py',
     });
+  });
+
+  it('makes the pods that the SandboxTemplate of deploy/ describes', () => {
+    const template = configured('local', local, local.kubernetes);
+    const [sandboxTemplate] = parseAllDocuments(readFileSync(path.join(DEPLOY, 'sandbox-template.yaml'), 'utf8'));
+    if (!template.pod) throw new Error('the template makes no pods');
+    expect(shortcomings(sandboxTemplate?.toJS(), podTemplateOf(template, template.pod).spec, template.pod)).toEqual([]);
   });
 
   it('has to name an image, and nothing of this machine', () => {

@@ -1,12 +1,14 @@
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import nock from 'nock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
-import { z } from 'zod';
 import { createKubernetesProvider } from '../../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
-import { PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/preflight.ts';
+import {
+  CLAIM_PERMISSIONS,
+  PERMISSIONS,
+  POOL_PERMISSIONS,
+  type Permission,
+} from '../../../../src/adapters/sandbox/kubernetes/permissions.ts';
 import { InfrastructureError, InputError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { ProviderBusyError } from '../../../../src/pool/provider-busy.ts';
@@ -20,14 +22,9 @@ import { renderChart } from '../../../support/kubernetes/chart.ts';
 import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
 import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
 import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { CLAIM_RULES, POOL_RULES, RULES, rulesOf } from './roles.ts';
 
 nock.restore();
-
-const DEPLOY = path.join(import.meta.dirname, '../../../../deploy/kubernetes');
-const roleSchema = z.object({
-  kind: z.literal('Role'),
-  rules: z.array(z.object({ apiGroups: z.array(z.string()), resources: z.array(z.string()), verbs: z.array(z.string()) })),
-});
 
 const DIAL_BACK = {
   kind: 'dial-back',
@@ -37,16 +34,6 @@ const DIAL_BACK = {
   python: 'python3',
   dialler: '/muster/runner/dialler.py',
 } as const;
-
-function rulesOf(documents: readonly unknown[]): readonly Rule[] {
-  return documents.flatMap((document) => roleSchema.safeParse(document).data?.rules ?? []);
-}
-
-function manifests(file: string): readonly unknown[] {
-  return parseAllDocuments(readFileSync(path.join(DEPLOY, file), 'utf8')).map((document): unknown => document.toJS());
-}
-
-const RULES = rulesOf(manifests('rbac.yaml'));
 
 describe('before any sandbox is made on a cluster', () => {
   let ground: KubernetesGround;
@@ -84,18 +71,28 @@ describe('before any sandbox is made on a cluster', () => {
     expect(await ground.traces()).toEqual([]);
   });
 
-  it('the Role of deploy/, that of the chart and what is asked for are the same', () => {
+  it('the Roles of deploy/, that of the chart and what is asked for are the same', () => {
     const single = (rules: readonly Rule[]): readonly string[] =>
       rules
         .flatMap(({ apiGroups: [group = ''], resources, verbs }) =>
           resources.flatMap((name) => verbs.map((verb) => `${verb} ${group} ${name}`)),
         )
         .sort();
-    const asked = PERMISSIONS.map(
-      ({ verb, group, resource, subresource }) => `${verb} ${group} ${subresource === undefined ? resource : `${resource}/${subresource}`}`,
-    ).sort();
-    expect(single(RULES)).toEqual(asked);
-    expect(single(rulesOf(renderChart()))).toEqual(asked);
+    const asked = (permissions: readonly Permission[]): readonly string[] =>
+      permissions
+        .map(
+          ({ verb, group, resource, subresource }) =>
+            `${verb} ${group} ${subresource === undefined ? resource : `${resource}/${subresource}`}`,
+        )
+        .sort();
+    expect(single(RULES)).toEqual(asked(PERMISSIONS));
+    expect(single(CLAIM_RULES)).toEqual(asked(CLAIM_PERMISSIONS));
+    expect(single([...CLAIM_RULES, ...POOL_RULES])).toEqual(asked(POOL_PERMISSIONS));
+    const charted = (claims: object): readonly string[] => single(rulesOf(renderChart({ claims })));
+    expect(charted({})).toEqual(asked(PERMISSIONS));
+    const both = new Set([...asked(PERMISSIONS), ...asked(CLAIM_PERMISSIONS)]);
+    expect(charted({ enabled: true })).toEqual([...both].sort());
+    expect(charted({ enabled: true, ownPool: true })).toEqual([...new Set([...both, ...asked(POOL_PERMISSIONS)])].sort());
   });
 
   it('a missing rule is named, with the remedy', async () => {
@@ -131,6 +128,11 @@ describe('before any sandbox is made on a cluster', () => {
       code: 'kubernetes.no-network-policy',
       message: expect.stringContaining('deploy/kubernetes/dial-back.yaml'),
     });
+  });
+
+  it('pods that are claimed cannot dial back', async () => {
+    const transport = { ...DIAL_BACK, advertise: 'ws://127.0.0.1:0' };
+    expect(await refusal({ transport, claims: { replicas: 1 } })).toMatchObject({ code: 'template.invalid', kind: 'input' });
   });
 
   it('pods that dial back have to be told whom', async () => {

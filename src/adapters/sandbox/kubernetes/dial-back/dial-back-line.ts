@@ -58,7 +58,7 @@ export class DialBackLine implements PodLine {
     return new DialBackLine(pod, gate, { url, hostAliases, authority, command }, clock);
   }
 
-  async exec(container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel> {
+  async exec(_pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel> {
     const late = (): Error =>
       new InfrastructureError(
         'kubernetes.dial-back',

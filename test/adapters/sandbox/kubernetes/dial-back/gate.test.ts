@@ -48,7 +48,7 @@ describe('where pods that dial back arrive', () => {
   /** A dialler whose program runs, as far as it says. */
   async function running(options = {}): Promise<{ dialler: ScriptedDialler; channel: ProgramChannel }> {
     const dialler = await ScriptedDialler.dial(invitation(), options);
-    const started = line.exec('program', ['run', 'this'], NEVER);
+    const started = line.exec('pod-1', 'program', ['run', 'this'], NEVER);
     dialler.send(...INPUT_CREDIT);
     return { dialler, channel: await started };
   }
@@ -67,7 +67,7 @@ describe('where pods that dial back arrive', () => {
   });
 
   it('waits for a container that dials late', async () => {
-    const started = line.exec('program', ['run'], NEVER);
+    const started = line.exec('pod-1', 'program', ['run'], NEVER);
     await clock.advance(60_000);
     const dialler = await ScriptedDialler.dial(invitation());
     dialler.send(...INPUT_CREDIT);
@@ -77,7 +77,7 @@ describe('where pods that dial back arrive', () => {
   });
 
   it('says that a container never dialled, and what to look at', async () => {
-    const started = line.exec('program', ['run'], NEVER).catch((error: unknown) => error);
+    const started = line.exec('pod-1', 'program', ['run'], NEVER).catch((error: unknown) => error);
     await clock.advance(75_000);
     expect(await started).toMatchObject({
       code: 'kubernetes.dial-back',
@@ -123,7 +123,7 @@ describe('where pods that dial back arrive', () => {
 
   it('gives each next connection of the inbox a token of its own, and runs several commands side by side', async () => {
     const first = await ScriptedDialler.dial(invitation('inbox'));
-    const [one, two] = [line.exec('inbox', ['one'], NEVER), line.exec('inbox', ['two'], NEVER)];
+    const [one, two] = [line.exec('pod-1', 'inbox', ['one'], NEVER), line.exec('pod-1', 'inbox', ['two'], NEVER)];
     first.send(...INPUT_CREDIT);
     await one;
     await eventually('the order came', () => first.received.length > 0);
@@ -176,7 +176,7 @@ describe('where pods that dial back arrive', () => {
     const dialler = await ScriptedDialler.dial(invitation());
     dialler.send(CHANNEL.stdout, 1);
     await dialler.closed;
-    await expect(line.exec('program', ['run'], NEVER)).rejects.toMatchObject({ code: 'kubernetes.dial-back' });
+    await expect(line.exec('pod-1', 'program', ['run'], NEVER)).rejects.toMatchObject({ code: 'kubernetes.dial-back' });
   });
 
   it('notices within twenty seconds a dialler that answers no ping, and not one that is slow to', async () => {

@@ -21,7 +21,7 @@ let ground: KubernetesGround;
 
 beforeAll(async () => {
   image = await dialBackImage();
-  ground = await KubernetesGround.open({ mounts: [...image.image.mounts, ...TINY_RUNNERS.mounts] }, {}, image.transport);
+  ground = await KubernetesGround.open({ mounts: [...image.image.mounts, ...TINY_RUNNERS.mounts] }, {}, undefined, image.transport);
 });
 afterAll(() => ground[Symbol.asyncDispose]());
 
