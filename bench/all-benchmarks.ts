@@ -5,6 +5,7 @@ import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { checkpointStore } from './checkpoint-store.ts';
 import { clusterPods } from './cluster-pods.ts';
 import { durableEpisodes } from './durable-episodes.ts';
+import { egress } from './egress.ts';
 import { episodeCost } from './episode-cost.ts';
 import { episodesSaved } from './episodes-saved.ts';
 import { forkedCrowd } from './forked-crowd.ts';
@@ -18,6 +19,7 @@ import { imageEpisodes } from './image-episodes.ts';
 import { playedTogether } from './played-together.ts';
 import { serviceLoad } from './service-load.ts';
 import { sharedPolicy } from './shared-policy.ts';
+import { swap } from './swap.ts';
 import { systemCalls } from './system-calls.ts';
 import { warmPool } from './warm-pool.ts';
 
@@ -35,7 +37,9 @@ export const BENCHMARKS: readonly Benchmark[] = [
   freshSandboxes,
   forkedEpisodes,
   sharedPolicy,
+  swap,
   checkpointStore,
+  egress,
   episodeCost,
   aggregationThroughput,
   episodesSaved,

@@ -2,6 +2,7 @@ import { pino, type Logger } from 'pino';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import { openCheckpoints } from './checkpoint-access.ts';
 import type { Config } from './config/config.ts';
+import { openOrigin, type OpenOrigin } from './content-origin.ts';
 import { contentToShare, type Played } from './content-to-share.ts';
 import { FiguresThread } from './figures-thread.ts';
 import { systemClock } from './kernel/clock.ts';
@@ -17,6 +18,7 @@ import type { CheckpointStore, StoredCheckpoint } from './policy-distribution/ch
 import { Distributor } from './policy-distribution/distributor.ts';
 import { Pools } from './pools.ts';
 import { readSuite, type ReadSuite, type SuiteInput } from './suite-input.ts';
+import { templateDelivery } from './template-delivery.ts';
 
 /** A suite with its files as they were when it was read: what happens to them afterwards changes nothing. */
 export interface LoadedSuite {
@@ -33,6 +35,7 @@ export class Ground implements AsyncDisposable {
   readonly checkpoints: CheckpointStore;
   readonly pools: Pools;
   readonly #distributor = new Distributor();
+  readonly #origin: OpenOrigin | undefined;
   readonly #figures = new FiguresThread(systemClock);
   readonly #closing = new AbortController();
   readonly #logger: Logger;
@@ -44,6 +47,7 @@ export class Ground implements AsyncDisposable {
     this.#logger = logger;
     this.log = logger;
     this.checkpoints = checkpoints;
+    this.#origin = openOrigin(config, checkpoints, systemClock, logger);
     this.pools = new Pools(config, systemClock, logger);
   }
 
@@ -111,6 +115,7 @@ export class Ground implements AsyncDisposable {
   async context(played: Played, signal: AbortSignal): Promise<EvaluateContext> {
     const { template } = played.suite;
     const settings = this.pools.settings(template);
+    const delivery = templateDelivery(template, settings, this.#config);
     const content = contentToShare(played, settings, this.#distributor);
     return {
       sharing: await this.pools.share(template, content, signal),
@@ -118,8 +123,9 @@ export class Ground implements AsyncDisposable {
       provider: settings.provider,
       maxSandboxes: this.pools.sizeOf(template).max,
       costPerSandboxHour: settings.costPerSandboxHour,
-      distributor: this.#distributor,
+      distributor: this.#distributor.forRun({ delivery, origin: this.#origin, log: this.log }),
       workOut: this.#figures.workOut,
+      workOutImprovement: this.#figures.workOutImprovement,
       clock: systemClock,
       log: this.log,
       config: { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 },
@@ -129,6 +135,7 @@ export class Ground implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
     await this.pools[Symbol.asyncDispose]();
+    await this.#origin?.[Symbol.asyncDispose]();
     await this.#figures[Symbol.asyncDispose]();
   }
 }

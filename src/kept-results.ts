@@ -2,7 +2,7 @@ import type { ResultsDirectory } from './adapters/results/results-directory.ts';
 import { InfrastructureError, InputError } from './kernel/errors.ts';
 import { RunFailedError } from './orchestrator/run-failed-error.ts';
 
-/** Plays, and keeps what comes of it. A directory for a run that was refused is withdrawn, so that the mended command can have it. */
+/** Plays, and keeps what comes of it. A directory for a run that was refused, or given up before it began, is withdrawn: the next command can have it. */
 export async function kept<Document>(
   results: ResultsDirectory | undefined,
   play: () => Promise<Document>,
@@ -11,7 +11,7 @@ export async function kept<Document>(
   try {
     return results ? await concluded(results, play(), failed) : await play();
   } catch (error) {
-    if (error instanceof InputError) await results?.withdraw();
+    if (error instanceof InputError || (error instanceof Error && error.name === 'AbortError')) await results?.withdraw();
     throw error;
   }
 }

@@ -13,6 +13,7 @@ import type { ComparisonSummary } from './orchestrator/comparison-summary.ts';
 import type { Baseline } from './orchestrator/comparison.ts';
 import { evaluate as evaluateOn, EvaluationFailedError } from './orchestrator/evaluate.ts';
 import type { Progress } from './orchestrator/progress.ts';
+import { systemClock } from './kernel/clock.ts';
 import { isUri } from './own-checkpoints.ts';
 import { recordedBaseline } from './orchestrator/recorded-baseline.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
@@ -20,6 +21,7 @@ import type { Summary } from './orchestrator/summary.ts';
 import { tune, type TuningProgress } from './orchestrator/tune.ts';
 import type { Tuning } from './orchestrator/tuning.ts';
 import type { StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
+import { Places, type HeldShare } from './service/places.ts';
 import type { SuiteInput } from './suite-input.ts';
 
 export type { LoadedSuite } from './ground.ts';
@@ -42,6 +44,12 @@ export interface EvaluationOptions {
   readonly onProgress?: (progress: Progress) => void;
   /** New directory to keep summary, episodes and configuration in. */
   readonly out?: string;
+  /**
+   * The evaluation before this one. Meanwhile the checkpoint is read, loaded where sandboxes are forked from, and into those that the one before
+   * needs no more; the first episode, the clock and the budget begin when it is over, however it ends. When this one is given up before that,
+   * it rejects with the signal's reason.
+   */
+  readonly after?: Promise<unknown>;
 }
 
 export interface ComparisonInput extends SuiteInput {
@@ -70,8 +78,14 @@ export interface TuningOptions {
   readonly onProgress?: (progress: TuningProgress) => void;
 }
 
+/**
+ * Evaluations and comparisons that are asked for at the same time play side by side: each has what those that were asked for before it do not
+ * need of the sandboxes.
+ */
 export class Muster implements AsyncDisposable {
   readonly #ground: Ground;
+  readonly #places = new Map<string, Places>();
+  #asked = 0;
 
   private constructor(ground: Ground) {
     this.#ground = ground;
@@ -87,12 +101,18 @@ export class Muster implements AsyncDisposable {
    * as `EvaluationFailedError` with the partial summary once episodes have been played.
    */
   async evaluate(input: EvaluationInput, options: EvaluationOptions = {}): Promise<Summary> {
-    return this.evaluateLoaded(await this.loadSuite(input, options.signal), input, options);
+    const asked = this.#askedNext();
+    return this.#evaluateLoaded(asked, await this.loadSuite(input, options.signal), input, options);
   }
 
   /** For several checkpoints on the same suite. @throws as `evaluate` does. */
-  async evaluateLoaded(suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions = {}): Promise<Summary> {
+  evaluateLoaded(suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions = {}): Promise<Summary> {
+    return this.#evaluateLoaded(this.#askedNext(), suite, input, options);
+  }
+
+  async #evaluateLoaded(asked: number, suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions): Promise<Summary> {
     const signal = this.#ground.either(options.signal);
+    using share = this.#join(asked, suite.definition);
     const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal, input.labels);
     await using _held = await this.#ground.hold([checkpoint, suite.files]);
     await using results = await this.#results(options.out, { suite: suite.definition, checkpoint: identity(checkpoint) });
@@ -100,8 +120,9 @@ export class Muster implements AsyncDisposable {
     const play = async (): Promise<Summary> => {
       const context = await this.#ground.context({ ...request, checkpoints: [checkpoint] }, signal);
       using _sharing = context.sharing;
-      return await evaluateOn(context, request, {
+      return await evaluateOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
+        ...(options.after ? { after: options.after } : {}),
         ...(results ? { episodes: results } : {}),
         signal,
       });
@@ -116,8 +137,10 @@ export class Muster implements AsyncDisposable {
    * as `ComparisonFailedError` with the partial summary once episodes have been played.
    */
   async compare(input: ComparisonInput, options: ComparisonOptions = {}): Promise<ComparisonSummary> {
+    const asked = this.#askedNext();
     const signal = this.#ground.either(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
+    using share = this.#join(asked, suite);
     const baseline = await this.#baseline(input.baseline, suite, signal);
     const candidates: NamedCheckpoint[] = [];
     for (const uri of input.candidates) candidates.push({ uri, checkpoint: await this.#ground.addCheckpoint(uri, signal) });
@@ -136,7 +159,7 @@ export class Muster implements AsyncDisposable {
       const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
       const context = await this.#ground.context({ suite, suiteFiles, checkpoints: played }, signal);
       using _sharing = context.sharing;
-      return await compareOn(context, request, {
+      return await compareOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
         ...(results ? { episodes: results } : {}),
         signal,
@@ -161,6 +184,18 @@ export class Muster implements AsyncDisposable {
     const terms = { processors: availableParallelism(), seconds: input.seconds };
     const request = { suite, suiteFiles, checkpoint, checkpointUri: input.checkpoint, ...terms };
     return await tune(context, request, { signal, ...(options.onProgress ? { onProgress: options.onProgress } : {}) });
+  }
+
+  /** Whoever asks first comes first, however long the reading of a suite takes. */
+  #askedNext(): number {
+    return (this.#asked += 1);
+  }
+
+  /** @throws InputError when the configuration has no such template. */
+  #join(asked: number, { template }: SuiteDefinition): HeldShare {
+    const places = this.#places.get(template) ?? new Places(this.#ground.pools.sizeOf(template).max, systemClock);
+    this.#places.set(template, places);
+    return places.join({ principal: '', priority: -asked });
   }
 
   /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */

@@ -6,6 +6,7 @@ import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
 import type { Checkpoint } from './policy-distribution/checkpoint.ts';
 import type { OrderedContent } from './service/evaluation-order.ts';
 import type { CheckpointReference, Library, OrderedSuite, SuiteReference } from './service/library.ts';
+import { KnownSuites } from './known-suites.ts';
 import { readSuite, type ReadSuite } from './suite-input.ts';
 import type { StopOverride } from './orchestrator/suite-definition.ts';
 
@@ -21,6 +22,7 @@ export interface CheckpointDoor {
 export class OrderLibrary implements Library {
   readonly #ground: Ground;
   readonly #door: CheckpointDoor;
+  readonly #suites = new KnownSuites();
 
   constructor(ground: Ground, door: CheckpointDoor) {
     this.#ground = ground;
@@ -28,7 +30,7 @@ export class OrderLibrary implements Library {
   }
 
   async suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite> {
-    const read = await this.#read(reference, stop);
+    const read = await this.#read(reference, stop, signal);
     const { definition, files } = await this.#ground.keepSuite(read, signal);
     // The template is looked up now: later nobody could mend it.
     this.#ground.pools.settings(definition.template);
@@ -44,12 +46,11 @@ export class OrderLibrary implements Library {
     return ordered(await stored, uri);
   }
 
-  async #read(reference: SuiteReference, stop: StopOverride | undefined): Promise<ReadSuite> {
+  async #read(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<ReadSuite> {
     const { suites } = this.#ground.config.server;
-    const override = stop ? { stop } : {};
     if (typeof reference === 'string') {
       const path = Object.hasOwn(suites, reference) ? suites[reference] : undefined;
-      if (path !== undefined) return readSuite({ suite: path, ...override });
+      if (path !== undefined) return this.#suites.read(path, stop, signal);
       const known = Object.keys(suites).join(', ') || 'none yet';
       throw new InputError(
         'suite.unknown',
@@ -59,7 +60,7 @@ export class OrderLibrary implements Library {
     // The path would be one of the server's, and of any directory that it can read.
     if ('files' in reference)
       throw new InputError('suite.files', 'suite.files: a suite that is sent cannot bring modules; name it in server.suites instead');
-    return readSuite({ suite: reference, ...override });
+    return readSuite({ suite: reference, ...(stop ? { stop } : {}) });
   }
 
   async #uploaded(sha256: string): Promise<Checkpoint> {

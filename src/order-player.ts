@@ -2,10 +2,14 @@ import type { Ground } from './ground.ts';
 import { canonicalJson, digestOf } from './kernel/canonical-json.ts';
 import { InfrastructureError } from './kernel/errors.ts';
 import type { Digest } from './kernel/ids.ts';
+import type { Question } from './evaluation-store/answer-cache.ts';
 import type { EpisodeJournal } from './evaluation-store/episode-journal.ts';
 import { compare } from './orchestrator/compare.ts';
 import { drawOf } from './orchestrator/draw.ts';
 import { evaluate } from './orchestrator/evaluate.ts';
+import { repeatedSummary, type RepeatedRun } from './orchestrator/repeated-summary.ts';
+import { checkpointFacts } from './orchestrator/summarise.ts';
+import type { CheckpointFacts } from './orchestrator/summary.ts';
 import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
@@ -14,6 +18,7 @@ import type { StoredCheckpoint } from './policy-distribution/checkpoint-store.ts
 import type { EvaluationOrder, OrderedContent } from './service/evaluation-order.ts';
 import { orderedSuite } from './service/ordered-suite.ts';
 import type { Answer, PlayCourse, Player } from './service/player.ts';
+import { questionOf } from './service/question.ts';
 import { comparisonFigures, evaluationFigures } from './service/running-figures.ts';
 
 type OrderOf<Kind extends EvaluationOrder['kind']> = Extract<EvaluationOrder, { readonly kind: Kind }>;
@@ -22,11 +27,13 @@ type OrderOf<Kind extends EvaluationOrder['kind']> = Extract<EvaluationOrder, { 
 export class OrderPlayer implements Player {
   readonly #ground: Ground;
   readonly #source: CheckpointSource;
+  readonly #version: string;
 
-  /** @param source of what callers may name by its URI. */
-  constructor(ground: Ground, source: CheckpointSource) {
+  /** @param source of what callers may name by its URI. @param version of Muster. */
+  constructor(ground: Ground, source: CheckpointSource, version: string) {
     this.#ground = ground;
     this.#source = source;
+    this.#version = version;
   }
 
   play(order: EvaluationOrder, course: PlayCourse): Promise<Answer> {
@@ -35,6 +42,21 @@ export class OrderPlayer implements Player {
         return this.#evaluate(order, course);
       case 'comparison':
         return this.#compare(order, course);
+    }
+  }
+
+  question(order: EvaluationOrder): Question {
+    return questionOf(order, { template: this.#templateDigest(order.suite.template), version: this.#version });
+  }
+
+  repeated(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined {
+    switch (order.kind) {
+      case 'evaluation':
+        return repeatedSummary(given, { checkpoint: factsOf(order.checkpoint) }, run);
+      case 'comparison': {
+        const baseline = { ...factsOf(order.baseline), recorded: false } as const;
+        return repeatedSummary(given, { baseline, candidates: order.candidates.map(factsOf) }, run);
+      }
     }
   }
 
@@ -111,8 +133,16 @@ export class OrderPlayer implements Player {
   }
 
   #journal(course: PlayCourse, suite: SuiteDefinition, draw: string, arm: number, checkpoint: Digest): EpisodeJournal {
-    // What a sandbox costs decides nothing that happens in it.
-    const { costPerSandboxHour: _, ...template } = this.#ground.pools.settings(suite.template);
-    return course.journal(arm, { checkpoint, suite: suite.digest, template: digestOf(canonicalJson(template)), draw });
+    return course.journal(arm, { checkpoint, suite: suite.digest, template: this.#templateDigest(suite.template), draw });
   }
+
+  #templateDigest(name: string): Digest {
+    // What a sandbox costs, and how its files came, decides nothing that happens in it.
+    const { costPerSandboxHour: _price, delivery: _way, ...template } = this.#ground.pools.settings(name);
+    return digestOf(canonicalJson(template));
+  }
+}
+
+function factsOf(content: OrderedContent): CheckpointFacts {
+  return checkpointFacts(content, content.uri);
 }

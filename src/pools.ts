@@ -180,6 +180,8 @@ export class Pools implements AsyncDisposable {
   #ground(): ProviderGround {
     const log = (message: string): void => this.#log.warn({}, message);
     const settings = (template: string): TemplateConfig => this.settings(template);
-    return { stateDir: this.#config.stateDir, owner: this.#owner, clock: this.#clock, templates: this.templates, settings, log };
+    const { stateDir, delivery } = this.#config;
+    const origin = delivery.url === 'none' ? undefined : new URL(delivery.url).hostname;
+    return { stateDir, owner: this.#owner, clock: this.#clock, templates: this.templates, settings, origin, log };
   }
 }

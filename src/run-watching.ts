@@ -60,7 +60,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
     {
       source: sourceForOwner(config, systemClock),
       maxFiles: config.checkpoints.maxFiles,
-      memory: recordFile(recordPath(config, uri, suite)),
+      memory: recordFile(recordPath(config, uri, suite), systemClock),
       clock: systemClock,
       evaluate: async (name, checkpoint, signal) => {
         const played = hooks.during(name, (onProgress) => muster.evaluateLoaded(suite, { checkpoint }, { signal, onProgress }));

@@ -124,8 +124,9 @@ function createApp(
     get maxWaitSeconds() {
       return ground.config.server.maxWaitSeconds;
     },
-    identify: server.access === 'off' ? identifyLocal : identifyByToken(store.tokens, systemClock),
-    requestsPerMinute: server.requestsPerMinute === 'unlimited' ? undefined : server.requestsPerMinute,
+    identify: server.access === 'off' ? identifyLocal : identifyByToken(store.tokens, systemClock, bound(server.failedTokensPerMinute)),
+    requestsPerMinute: bound(server.requestsPerMinute),
+    streams: { ofOne: bound(server.streamsPerPrincipal), ofAll: bound(server.streams) },
     readiness: () => readiness(service, store),
     checkpoints: checkpointDesk,
     more: [
@@ -152,7 +153,7 @@ function createService(
   return new EvaluationService({
     store,
     gate,
-    player: new OrderPlayer(ground, source),
+    player: new OrderPlayer(ground, source, packageVersion()),
     library,
     assertWebhookUrl: webhookSite.assertUrl,
     owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),
@@ -179,12 +180,19 @@ function createDeliverer({ webhooks: outbox }: EvaluationStore, ground: Ground, 
 
 function createKeeper(store: EvaluationStore, ground: Ground, uploads: Uploads): CheckpointKeeper {
   const { checkpoints, log } = ground;
-  return new CheckpointKeeper({ store, checkpoints, uploads, clock: systemClock, log, maxBytes: () => keptBytes(ground) });
+  return new CheckpointKeeper({
+    store,
+    checkpoints,
+    uploads,
+    clock: systemClock,
+    log,
+    maxBytes: () => bound(ground.config.checkpoints.keptBytes),
+  });
 }
 
 /** Undefined for no bound. */
-function keptBytes({ config: { checkpoints } }: Ground): number | undefined {
-  return checkpoints.keptBytes === 'unlimited' ? undefined : checkpoints.keptBytes;
+function bound(written: number | 'unlimited'): number | undefined {
+  return written === 'unlimited' ? undefined : written;
 }
 
 /** Sorts by the time of its making. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { distributionFigures, type DistributionQuestion } from '../src/aggregation/distribution-figures.ts';
+import { PairedFold } from '../src/aggregation/paired-fold.ts';
 import { FiguresThread } from '../src/figures-thread.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { seedStreams } from '../src/kernel/seeds.ts';
@@ -13,6 +14,29 @@ function question(count: number, changes: Partial<DistributionQuestion> = {}): D
   return { values, tasks, confidence: 0.95, withBca: true, weights: undefined, ...changes };
 }
 
+/** A comparison in which nothing is shown. */
+function comparisonOf(pairs: number, candidates: number): PairedFold {
+  const streams = seedStreams(1);
+  const names = Array.from({ length: candidates }, (_, at) => `candidate ${at}`);
+  const fold = new PairedFold({
+    bounds: { low: 0, high: 1 },
+    failureScores: { timeout: 0, crash: 0 },
+    tasks: TASKS,
+    candidates: names,
+    confidence: 0.95,
+    budgetEpisodes: pairs * (candidates + 1),
+    windowSize: 10,
+    seed: 7,
+  });
+  for (let index = 0; index < pairs; index += 1) {
+    for (let arm = 0; arm <= candidates; arm += 1) {
+      const drawn = streams.seeds(index * (candidates + 1) + arm).environment / 2 ** 32;
+      fold.offer(arm, index, index % TASKS, { kind: 'completed', return: drawn, length: 1, metrics: {} });
+    }
+  }
+  return fold;
+}
+
 describe('a thread for figures', () => {
   it.each([
     ['a few values, which are worked out here', question(40)],
@@ -22,6 +46,15 @@ describe('a thread for figures', () => {
     await using thread = new FiguresThread(systemClock);
     const here = distributionFigures({ ...asked, values: asked.values.slice(), tasks: asked.tasks.slice() });
     expect(JSON.stringify(await thread.workOut(asked))).toBe(JSON.stringify(here));
+  });
+
+  it.each([
+    ['a few pairs, which are worked out here', 40],
+    ['many pairs', 900],
+  ])('comes to the same for a candidate of a comparison, byte for byte: %s', async (_what, pairs) => {
+    await using thread = new FiguresThread(systemClock);
+    const fold = comparisonOf(pairs, 3);
+    expect(JSON.stringify(await fold.officialBy(thread.workOutImprovement))).toBe(JSON.stringify(fold.official()));
   });
 
   it('answers several who ask at once, each their own', async () => {

@@ -95,7 +95,7 @@ class Session:
                 raise ProtocolError(f"episode {episode.index} is of task {episode.task}, the load has {loaded.task_count}")
         if len(request.episodes) % loaded.block_episodes:
             raise ProtocolError(f"a range has {len(request.episodes)} episodes, expected whole blocks of {loaded.block_episodes}")
-        self.channel.send({"type": "begin", "range": request.range})
+        self.channel.send({"type": "begin", "range": request.range, "digest": loaded.digest})
         for begin in range(0, len(request.episodes), loaded.block_episodes):
             if loaded.blocks is None:
                 self._play_one(loaded, request.range, request.episodes[begin])

@@ -15,6 +15,7 @@ from typing import NoReturn
 from muster_runner.imports import import_all
 from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import Message, receive, send
+from muster_zygote.holes import fill_holes
 from muster_zygote.huge_pages import huge_pages
 from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams
 from muster_zygote.program import Confinement, forget_the_past, prepare, run
@@ -46,6 +47,7 @@ class Image:
         self._programs: dict[int, str] = {}
         woken = wake_on_child()
         share_memory()
+        fill_holes()
         selector = selectors.DefaultSelector()
         selector.register(self.channel, selectors.EVENT_READ)
         selector.register(woken, selectors.EVENT_READ)

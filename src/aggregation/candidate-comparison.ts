@@ -6,7 +6,12 @@ import { figureOf } from './figure.ts';
 import { interval } from './intervals.ts';
 import { PairedEvidence } from './paired-evidence.ts';
 import { PairedSample } from './paired-sample.ts';
-import { probabilityOfImprovement } from './probability-of-improvement.ts';
+import {
+  probabilityOfImprovement,
+  type ImprovementQuestion,
+  type ProbabilityOfImprovement,
+  type WorkOutImprovement,
+} from './probability-of-improvement.ts';
 import type { Score } from './stopping-rule.ts';
 
 /** A larger share of unresolved pairs than this permits no promotion: what was lost may not have been lost by chance. */
@@ -110,9 +115,23 @@ export class CandidateComparison {
 
   /** @param seed of the bootstrap. */
   official(seed: number): CandidateFigures {
+    const { tasks, confidence } = this.#improvement(seed);
+    return this.#official(probabilityOfImprovement(tasks, confidence, seed));
+  }
+
+  /** The same with what takes long worked out elsewhere. Once nothing more is folded: it would be in one half of it. */
+  async officialBy(workOut: WorkOutImprovement, seed: number): Promise<CandidateFigures> {
+    return this.#official(await workOut(this.#improvement(seed)));
+  }
+
+  #improvement(seed: number): ImprovementQuestion {
+    return { tasks: this.#sample.kept.byTask(), confidence: this.#terms.confidence, seed };
+  }
+
+  #official(improvement: ProbabilityOfImprovement | undefined): CandidateFigures {
     const sample = this.#sample;
     const { promote, regress, low, high } = this.#point();
-    const { confidence, intervalConfidence, needed } = this.#terms;
+    const { intervalConfidence, needed } = this.#terms;
     return {
       name: this.#name,
       verdict: this.#verdict ?? 'inconclusive',
@@ -128,7 +147,7 @@ export class CandidateComparison {
       course: this.#course.points(this.pairs, () => this.#point()),
       discordant: sample.discordant,
       smallestEffect: this.#verdict === undefined ? figureOf(sample.smallestEffect) : null,
-      probabilityOfImprovement: probabilityOfImprovement(sample.kept.byTask(), confidence, seed) ?? null,
+      probabilityOfImprovement: improvement ?? null,
       warnings: this.#warnings(),
     };
   }

@@ -1,7 +1,10 @@
-import type { TaskReturns } from './probability-of-improvement.ts';
-
 /** 2 MB of returns a candidate; probability of improvement is that of the first so many. */
 const MOST_KEPT = 100_000;
+
+export interface KeptReturns {
+  readonly candidate: Float64Array<ArrayBuffer>;
+  readonly baseline: Float64Array<ArrayBuffer>;
+}
 
 /** The returns of resolved pairs in index order, by task. */
 export class KeptPairs {
@@ -22,8 +25,9 @@ export class KeptPairs {
     return this.#count;
   }
 
-  /** Of the tasks that came up, in the order of the suite. */
-  byTask(): readonly TaskReturns[] {
-    return [...this.#tasks].sort(([a], [b]) => a - b).map(([, returns]) => returns);
+  /** Of the tasks that came up, in the order of the suite. They are the caller's own. */
+  byTask(): readonly KeptReturns[] {
+    const tasks = [...this.#tasks].sort(([a], [b]) => a - b);
+    return tasks.map(([, { candidate, baseline }]) => ({ candidate: Float64Array.from(candidate), baseline: Float64Array.from(baseline) }));
   }
 }

@@ -4,11 +4,12 @@ import { CandidateComparison } from './candidate-comparison.ts';
 import type { RunningCandidate } from './candidate-comparison.ts';
 import { ComparisonBudget } from './comparison-budget.ts';
 import type { ComparisonBudgetOptions } from './comparison-budget.ts';
-import type { OfficialComparison } from './comparison-statistics.ts';
+import type { CandidateStatistics, OfficialComparison } from './comparison-statistics.ts';
 import { comparisonTerms } from './comparison-terms.ts';
 import type { ComparisonQuestion, ComparisonTerms } from './comparison-terms.ts';
 import { FailureCounts } from './failure-counts.ts';
 import { assertTask, type FoldStep, type OfferedEpisode } from './offered-episode.ts';
+import type { WorkOutImprovement } from './probability-of-improvement.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
 import { judge, scoreOf } from './scoring.ts';
 import type { Score } from './stopping-rule.ts';
@@ -157,6 +158,21 @@ export class PairedFold {
 
   /** Of the prefix so far; final once the comparison has ended. Takes as long as bootstraps over the kept returns. */
   official(): OfficialComparison {
+    return this.#official(
+      this.#contenders.map(({ comparison, failures }) => ({ ...comparison.official(this.#seed), failures: failures.counts })),
+    );
+  }
+
+  /** The same with what takes long worked out elsewhere. Once the fold has ended: what is folded meanwhile would be in one half of it. */
+  async officialBy(workOut: WorkOutImprovement): Promise<OfficialComparison> {
+    const candidates = this.#contenders.map(async ({ comparison, failures }) => ({
+      ...(await comparison.officialBy(workOut, this.#seed)),
+      failures: failures.counts,
+    }));
+    return this.#official(await Promise.all(candidates));
+  }
+
+  #official(candidates: CandidateStatistics[]): OfficialComparison {
     return {
       pairs: this.folded,
       episodes: this.#budget.episodes,
@@ -164,10 +180,7 @@ export class PairedFold {
       confidence: this.#terms.confidence,
       margin: this.#margin,
       baselineFailures: this.#baselineFailures.counts,
-      candidates: this.#contenders.map(({ comparison, failures }) => ({
-        ...comparison.official(this.#seed),
-        failures: failures.counts,
-      })),
+      candidates,
       warnings: this.#warnings(),
     };
   }

@@ -1,5 +1,6 @@
 import { seededRandom } from '../kernel/seeded-random.ts';
 import type { Random } from '../kernel/seeded-random.ts';
+import type { KeptReturns } from './kept-pairs.ts';
 import { resamplingPlan, shrunkenEnds } from './bootstrap.ts';
 import { cellsOf, countDraws, distinctValues } from './counted-resample.ts';
 
@@ -8,6 +9,17 @@ export interface TaskReturns {
   readonly candidate: ArrayLike<number>;
   readonly baseline: ArrayLike<number>;
 }
+
+/** Returns, and what is to be known of them. Plain data, so that another thread may be asked. */
+export interface ImprovementQuestion {
+  readonly tasks: readonly KeptReturns[];
+  readonly confidence: number;
+  /** Of the bootstrap. */
+  readonly seed: number;
+}
+
+/** Has it worked out, here or elsewhere: the same for the same question. */
+export type WorkOutImprovement = (question: ImprovementQuestion) => Promise<ProbabilityOfImprovement | undefined>;
 
 export interface ProbabilityOfImprovement {
   readonly value: number;

@@ -8,14 +8,16 @@ import { uploadView } from './remote-progress.ts';
  * A checkpoint as a server can be told of it: one of this machine is brought there, with its progress on stderr.
  *
  * @param given path, URI or SHA-256.
+ * @param base path of one that the server may have.
  */
-export async function broughtCheckpoint(client: MusterClient, given: string, signal: AbortSignal): Promise<NamedCheckpoint> {
+export async function broughtCheckpoint(client: MusterClient, given: string, signal: AbortSignal, base?: string): Promise<NamedCheckpoint> {
   const named = namedCheckpoint(given);
   if (!('path' in named)) return named;
   const began = performance.now();
   using display = openProgressDisplay(uploadView(basename(named.path)), process.stderr);
   const sha256 = await client.upload(named.path, {
     signal,
+    base,
     onUpload: (upload) => display.show({ ...upload, seconds: (performance.now() - began) / 1000 }),
   });
   return { sha256 };

@@ -4,10 +4,11 @@ import { EvaluationFailedError } from '../orchestrator/evaluate.ts';
 import type { Progress } from '../orchestrator/progress.ts';
 import { summariesOf } from '../orchestrator/summaries.ts';
 import type { Summary } from '../orchestrator/summary.ts';
-import type { EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
+import type { CheckpointOptions, EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
 import { EXIT_CODES } from './exit-code.ts';
 import { failedAttempt } from './failed-attempt.ts';
 import { collect } from './flag-values.ts';
+import { inTurn } from './in-turn.ts';
 import { interruption } from './interruption.ts';
 import { print } from './output.ts';
 import { openProgressDisplay } from './progress-display.ts';
@@ -48,6 +49,7 @@ Example:
 
 /** What came of one checkpoint. */
 interface Verdict {
+  readonly title: ProgressTitle;
   readonly summary?: Summary;
   readonly exitCode: number;
   /** For stderr. */
@@ -61,13 +63,10 @@ async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalF
   await using evaluator = await evaluateSuite({ ...flags, suite });
   const summaries: Summary[] = [];
   let exitCode: number = EXIT_CODES.done;
-  for (const [position, checkpoint] of flags.checkpoint.entries()) {
-    const title = { suite: evaluator.suiteName, checkpoint: basename(checkpoint) };
-    const out = flags.out === undefined ? undefined : outDirectory(flags.out, flags.checkpoint, position);
-    const verdict = await verdictOn(evaluator, checkpoint, { title, out, signal: interrupt.signal });
+  for await (const verdict of verdictsInTurn(evaluator, flags, interrupt.signal)) {
     if (verdict.report !== undefined) await print(process.stderr, verdict.report);
     if (verdict.summary) summaries.push(verdict.summary);
-    if (verdict.summary && !flags.json) await print(process.stdout, summaryText(verdict.summary, title));
+    if (verdict.summary && !flags.json) await print(process.stdout, summaryText(verdict.summary, verdict.title));
     // Printing may have shown that nobody reads any more.
     exitCode = verdict.exitCode === EXIT_CODES.done && interrupt.signal.aborted ? EXIT_CODES.interrupted : verdict.exitCode;
     if (exitCode !== EXIT_CODES.done) break;
@@ -84,21 +83,31 @@ async function printAll(flags: EvalFlags, summaries: readonly Summary[]): Promis
   if (summaries.length > 1) await print(process.stdout, `${rankingLines(summariesOf(summaries)).join('\n')}\n`);
 }
 
-interface Attempt {
-  readonly title: ProgressTitle;
-  readonly out: string | undefined;
-  readonly signal: AbortSignal;
+/** While one checkpoint is played the next is made ready. */
+function verdictsInTurn(evaluator: SuiteEvaluator, { checkpoint, out }: EvalFlags, signal: AbortSignal): AsyncGenerator<Verdict> {
+  return inTurn(checkpoint.length, (position, { after, abandoned }) =>
+    verdictOn(evaluator, checkpoint[position] ?? '', {
+      out: out === undefined ? undefined : outDirectory(out, checkpoint, position),
+      signal: AbortSignal.any([signal, abandoned]),
+      after,
+    }),
+  );
 }
 
 /** Never rejects: what goes wrong with one checkpoint takes nothing from those before it. */
-async function verdictOn(evaluator: SuiteEvaluator, checkpoint: string, { title, out, signal }: Attempt): Promise<Verdict> {
+async function verdictOn(
+  evaluator: SuiteEvaluator,
+  checkpoint: string,
+  { out, ...turn }: Omit<CheckpointOptions, 'onProgress' | 'out'> & { readonly out: string | undefined },
+): Promise<Verdict> {
+  const title = { suite: evaluator.suiteName, checkpoint: basename(checkpoint) };
   try {
     using display = openProgressDisplay(evaluationView(title), process.stderr);
     const onProgress = (progress: Progress): void => display.show(progress);
-    const summary = await evaluator.evaluate(checkpoint, { signal, onProgress, ...(out === undefined ? {} : { out }) });
-    return { summary, exitCode: EXIT_CODES.done };
+    const summary = await evaluator.evaluate(checkpoint, { ...turn, onProgress, ...(out === undefined ? {} : { out }) });
+    return { title, summary, exitCode: EXIT_CODES.done };
   } catch (error) {
-    const told = failedAttempt(error, signal, `the first episode of ${checkpoint}`);
+    const told = { title, ...failedAttempt(error, turn.signal, `the first episode of ${checkpoint}`) };
     return error instanceof EvaluationFailedError ? { ...told, summary: error.partial } : told;
   }
 }

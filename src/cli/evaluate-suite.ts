@@ -18,6 +18,8 @@ export interface SuiteEvaluator extends AsyncDisposable {
 
 export interface CheckpointOptions {
   readonly signal: AbortSignal;
+  /** See `EvaluationOptions.after`. */
+  readonly after: Promise<void>;
   readonly onProgress: (progress: Progress) => void;
   /** New directory for summary, episodes and configuration. */
   readonly out?: string;

@@ -18,6 +18,7 @@ interface SubmitFlags extends ServerFlags, StopFlags {
   readonly checkpoint?: readonly string[];
   readonly batch?: string;
   readonly baseline?: string;
+  readonly base?: string;
   readonly run?: string;
   readonly step?: number;
   readonly watch?: true;
@@ -54,6 +55,7 @@ export function submitCommand(ground: SubmitGround): Command {
       ),
     )
     .option('--baseline <checkpoint>', 'compare each with this one')
+    .option('--base <path>', 'a checkpoint that the server may have, such as the one before: only what differs from it is sent')
     .option('--run <name>', 'the training run that they belong to')
     .option('--step <number>', 'how far the run had got', wholeNumber)
     .option('--no-cache', 'play every episode anew')
@@ -76,7 +78,7 @@ export function submitCommand(ground: SubmitGround): Command {
 
 /** A batch takes hours: a server may be replaced meanwhile. */
 const BATCH_PATIENCE_SECONDS = 900;
-const SAID_BY_BATCH = ['checkpoint', 'cache', 'baseline', 'run', 'step', 'key', 'watch', 'episodes', 'halfWidth', 'rule'];
+const SAID_BY_BATCH = ['checkpoint', 'cache', 'baseline', 'base', 'run', 'step', 'key', 'watch', 'episodes', 'halfWidth', 'rule'];
 
 const HELP = `
 Exit codes of --watch and --batch:
@@ -102,7 +104,7 @@ async function submitAll(
   const stop = stopOverride(flags);
   const baseline = flags.baseline === undefined ? undefined : await broughtCheckpoint(client, flags.baseline, signal);
   for (const given of flags.checkpoint) {
-    const checkpoint = await broughtCheckpoint(client, given, signal);
+    const checkpoint = await broughtCheckpoint(client, given, signal, flags.base);
     const options: SubmitOptions = { run, version, cache, stop, baseline, idempotencyKey: keyOf(flags), signal };
     const { id } = await client.submit(checkpoint, sent, options);
     if (flags.watch !== true) await print(process.stdout, flags.json ? `${JSON.stringify({ id })}\n` : `${id}\n`);

@@ -67,7 +67,7 @@ export function watchCommand(connect: Connect, watchARun: WatchARun): Command {
     });
 }
 
-const STALE = ['skip', 'evaluate'] as const;
+const STALE = ['skip', 'cancel', 'evaluate'] as const;
 const EVERY_SECONDS = 30;
 
 const HELP = `

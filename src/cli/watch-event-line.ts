@@ -10,6 +10,8 @@ export function watchEventLine(event: WatchEvent): string {
       return `${name}: ${figures(event.score)}, ${standingText(event.standing, event.best)}`;
     case 'skipped':
       return `${name}: skipped, a newer one is complete`;
+    case 'cancelled':
+      return `${name}: given up, ${printableLine(event.by)} is complete`;
     case 'refused':
       return `${name}: cannot be played: ${printableLine(event.message)}`;
     case 'troubled':

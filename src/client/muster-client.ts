@@ -50,6 +50,11 @@ interface Submitting {
   readonly signal?: AbortSignal | undefined;
   /** Told how bringing a checkpoint goes. */
   readonly onUpload?: ((progress: UploadProgress) => void) | undefined;
+  /**
+   * Path of a checkpoint that the server may have, the previous one of the run, say: what differs from it is sent, where that is less. Those that
+   * this client has brought need not be named.
+   */
+  readonly base?: string | undefined;
 }
 
 export interface Waiting {
@@ -199,8 +204,8 @@ export class MusterClient {
   }
 
   /** Sends a checkpoint that the server does not have. @returns its digest, which it may be named by from now on. */
-  upload(path: string, { signal = NEVER, onUpload }: Pick<Submitting, 'signal' | 'onUpload'> = {}): Promise<Digest> {
-    return this.#uploader.bring(path, { signal, onProgress: onUpload });
+  upload(path: string, { signal = NEVER, onUpload, base }: Pick<Submitting, 'signal' | 'onUpload' | 'base'> = {}): Promise<Digest> {
+    return this.#uploader.bring(path, { signal, onProgress: onUpload, base });
   }
 
   /** What a suite is that the server has a name for. */

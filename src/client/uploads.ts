@@ -3,10 +3,11 @@ import type { Digest } from '../kernel/ids.ts';
 import { digestHex } from '../policy-distribution/checkpoint.ts';
 import type { CheckpointSource } from '../policy-distribution/checkpoint-source.ts';
 import { SLOW_ANSWER_MILLISECONDS, type Answer, type Call, type Calls } from './calls.ts';
-import { RefusedError, UnavailableError } from './client-errors.ts';
+import { RefusedError, UnavailableError, type RefusalReason } from './client-errors.ts';
 import { FileParts } from './file-parts.ts';
 import { readCheckpoint, type LocalCheckpoint, type LocalFile } from './local-checkpoint.ts';
 import { Patience } from './patience.ts';
+import { SentBefore } from './sent-before.ts';
 
 /** How bringing a checkpoint goes. `reading` finds out its name; `sending` what the server does not have. */
 export interface UploadProgress {
@@ -19,6 +20,8 @@ export interface UploadProgress {
 export interface UploadOptions {
   readonly signal: AbortSignal;
   readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
+  /** Path of one that the server may have, the run's previous one, say: only what differs from it is sent, where that is less. */
+  readonly base?: string | undefined;
 }
 
 /** Held in memory while it is sent. Smaller ones would wait for more answers, larger ones repeat more when a connection breaks early. */
@@ -29,6 +32,9 @@ const OFFSET = 'upload-offset';
 /** The server has more of the upload, or less, than this client thinks: ask, and go on from there. */
 const ELSEWHERE = new Set(['upload.offset', 'upload.stalled', 'upload.superseded']);
 
+/** After these the whole file may be of use: what it is told by is gone, or the server takes no deltas. */
+const TAKES_NO_DELTA: ReadonlySet<RefusalReason> = new Set(['bad-request', 'not-found', 'conflict']);
+
 /** Something that is sent under its digest. */
 interface Content {
   readonly digest: Digest;
@@ -37,23 +43,34 @@ interface Content {
   readonly from: (offset: number) => Promise<Uint8Array>;
 }
 
-/** Brings checkpoints to a server: only what it does not have, piece by piece, from where it was broken off. */
+/**
+ * Brings checkpoints to a server: only what it does not have, piece by piece, from where it was broken off. Of a file that is like one that was
+ * brought before only what differs is sent, where that is less, and the whole file when the server cannot use it.
+ */
 export class Uploader {
   readonly #calls: Calls;
   readonly #source: CheckpointSource;
   readonly #partBytes: number;
+  readonly #before: SentBefore;
 
   constructor(calls: Calls, source: CheckpointSource, partBytes = PART_BYTES) {
     this.#calls = calls;
     this.#source = source;
+    this.#before = new SentBefore(source);
     this.#partBytes = partBytes;
   }
 
   /** The digest of a file or directory, once the server has it. @throws as `readCheckpoint` and `Calls.send` do. */
-  async bring(path: string, { signal, onProgress }: UploadOptions): Promise<Digest> {
+  async bring(path: string, { signal, onProgress, base }: UploadOptions): Promise<Digest> {
     const onRead = (bytes: number, allBytes: number): void => onProgress?.({ phase: 'reading', bytes, allBytes });
     const local = await readCheckpoint(this.#source, path, { signal, onRead });
-    if ((await this.#received(local.digest, signal)) === undefined) return local.digest;
+    if (base !== undefined) this.#before.remember((await readCheckpoint(this.#source, base, { signal, onRead })).files);
+    if ((await this.#received(local.digest, signal)) !== undefined) await this.#bringAll(local, { signal, onProgress });
+    this.#before.remember(local.files);
+    return local.digest;
+  }
+
+  async #bringAll(local: LocalCheckpoint, { signal, onProgress }: UploadOptions): Promise<void> {
     const allBytes = local.files.reduce((sum, { size }) => sum + size, 0);
     let before = 0;
     for (const file of local.files) {
@@ -62,13 +79,38 @@ export class Uploader {
       before += file.size;
     }
     await this.#manifest(local, signal);
-    return local.digest;
   }
 
   async #file(file: LocalFile, signal: AbortSignal, onSent: (bytes: number) => void): Promise<void> {
+    if (await this.#asDelta(file, signal)) return onSent(file.size);
     await using parts = new FileParts(this.#source, file, this.#partBytes, signal);
-    const query = new URLSearchParams({ name: file.path.slice(file.path.lastIndexOf('/') + 1) }).toString();
+    const query = new URLSearchParams({ name: nameOf(file) }).toString();
     await this.#send({ digest: file.digest, query, size: file.size, from: (offset) => parts.from(offset) }, signal, onSent);
+  }
+
+  /** @returns whether the server has the file by it. */
+  async #asDelta(file: LocalFile, signal: AbortSignal): Promise<boolean> {
+    const bases = this.#before.like(file);
+    // An upload that was begun is gone on with; what the server has is not sent.
+    if (bases.length === 0 || (await this.#received(file.digest, signal)) !== 0) return false;
+    for (const base of bases) {
+      if ((await this.#received(base.digest, signal)) !== undefined) continue;
+      const delta = await this.#before.difference(file, base, signal);
+      if (delta) return this.#sendDelta(file, delta, signal);
+    }
+    return false;
+  }
+
+  async #sendDelta(file: LocalFile, delta: Uint8Array, signal: AbortSignal): Promise<boolean> {
+    const query = new URLSearchParams({ kind: 'delta', name: nameOf(file) }).toString();
+    const from = async (offset: number): Promise<Uint8Array> => delta.subarray(offset, offset + this.#partBytes);
+    try {
+      await this.#send({ digest: file.digest, query, size: delta.length, from }, signal);
+      return true;
+    } catch (error) {
+      if (error instanceof RefusedError && TAKES_NO_DELTA.has(error.reason)) return false;
+      throw error;
+    }
   }
 
   /** The last of a directory: the server puts it together. */
@@ -139,6 +181,10 @@ function passing(error: unknown): unknown {
   return error instanceof RefusedError && ELSEWHERE.has(error.code)
     ? new UnavailableError(error.code, error.message, { cause: error })
     : error;
+}
+
+function nameOf({ path }: LocalFile): string {
+  return path.slice(path.lastIndexOf('/') + 1);
 }
 
 function pathOf(digest: Digest): string {

@@ -12,6 +12,7 @@ export interface Config {
   readonly templates: Readonly<Record<string, TemplateConfig>>;
   readonly evaluation: WrittenConfig['evaluation'];
   readonly checkpoints: WrittenConfig['checkpoints'];
+  readonly delivery: WrittenConfig['delivery'];
   readonly store: {
     /** Absolute path of a file, or a PostgreSQL URL, perhaps with a password in it. */
     readonly url: string;

@@ -50,7 +50,11 @@ export const kubernetesSchema = z
     namespace: namespace.describe('where the pods are made'),
     image: z.string().min(1).max(1000).optional().describe('has the runner and what it imports; to be given with provider: kubernetes'),
     python: z.string().min(1).max(1000).describe('the interpreter in the image: a path, or a name that is looked up in PATH'),
-    network: z.enum(['none', 'cluster']).describe('none: a NetworkPolicy denies all connections; cluster: all that pods reach'),
+    network: z
+      .enum(['none', 'origin', 'cluster'])
+      .describe(
+        'none: a NetworkPolicy denies all connections; origin: one allows those to where checkpoints are fetched from; cluster: all that pods reach',
+      ),
     transport: z
       .enum(['exec', 'dial-back'])
       .describe('exec: through the API server; dial-back: containers connect to Muster, and the API server carries nothing of it'),
@@ -63,6 +67,13 @@ export const kubernetesSchema = z
     priorityClassName: name.optional(),
     requestedShare: z.number().positive().max(1).describe('what is set aside for a pod, as a part of its limits'),
     unschedulableSeconds: z.number().positive().max(86_400).describe('how long a pod may wait for room on a node'),
+    nodeCache: z
+      .strictObject({
+        namespace: namespace.describe('where the pods are that keep the caches'),
+        claim: name.describe('claim, in the namespace of the sandboxes, of the volume that is each node’s cache'),
+      })
+      .optional()
+      .describe('where every node has a cache of checkpoints: deploy/kubernetes/node-cache'),
     requestsPerSecond: z.number().positive().max(10_000).describe('to the API server, at most'),
     claims: claimsSchema
       .optional()

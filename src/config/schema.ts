@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
 import { byteSizeSchema } from './byte-size.ts';
+import { deliverySchema, templateDeliverySchema } from './delivery-schema.ts';
 import { e2bSchema } from './e2b-schema.ts';
 import { kubernetesSchema } from './kubernetes-schema.ts';
 import { serverSchema } from './serve-schema.ts';
@@ -86,6 +87,7 @@ const templateSchema = z
       .describe(
         'names of suites, and digests of checkpoints, whose own code may be loaded before sandboxes are forked, outside of their walls',
       ),
+    delivery: templateDeliverySchema,
     environment: z.record(variableName, variableValue).describe('environment variables inside; nothing is inherited'),
     mounts: z
       .array(z.strictObject({ source: absolutePath, target: absolutePath }))
@@ -143,6 +145,7 @@ export const configSchema = z
         unfinishedHours: z.number().min(1).max(8760).describe('an upload that nobody goes on with is kept this long'),
       })
       .describe('bounds of checkpoints'),
+    delivery: deliverySchema,
     store: storeSchema,
     quotas: quotasSchema,
     sources: sourcesSchema,

@@ -6,15 +6,22 @@ import { byteSizeSchema } from './byte-size.ts';
 const seconds = z.number().positive().max(31_536_000);
 const absolutePath = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path');
 
+const numberOrUnlimited = z.union([z.literal('unlimited'), z.int().min(1).max(1_000_000_000)], {
+  error: 'expected "unlimited" or a whole number from 1 on',
+});
+
 export const serverSchema = z
   .strictObject({
     host: z.string().min(1).max(255).describe('address that `muster serve` listens on'),
     access: z
       .enum(['tokens', 'off'])
       .describe('tokens: every caller needs one; off: whoever is on this machine is the operator, with a loopback host alone'),
-    requestsPerMinute: z
-      .union([z.literal('unlimited'), z.int().min(1).max(1_000_000_000)], { error: 'expected "unlimited" or a whole number from 1 on' })
-      .describe('of one principal, or of one address that has not said who it is'),
+    requestsPerMinute: numberOrUnlimited.describe('of one principal, or of one address that has not said who it is'),
+    failedTokensPerMinute: numberOrUnlimited.describe(
+      'tokens that are not good, of one address: beyond it only those are looked up that were good before',
+    ),
+    streamsPerPrincipal: numberOrUnlimited.describe('streams of events and episodes that one principal may have open at a time'),
+    streams: numberOrUnlimited.describe('the same of all principals together'),
     port: z.int().min(0).max(65_535).describe('0: any that is free'),
     suites: z.record(z.string().regex(/^[\w.-]{1,64}$/), absolutePath).describe('suite files that callers may name, by the name they use'),
     concurrentEvaluations: z

@@ -1,3 +1,4 @@
+import type { Question } from './answer-cache.ts';
 import type { NewEvent } from './event-log.ts';
 import type { EvaluationFailure, FinalState } from './evaluation-record.ts';
 import type { Ownership } from './ownership.ts';
@@ -7,6 +8,8 @@ export interface Conclusion {
   /** JSON: the answer, or what there was of it. */
   readonly summary?: object | undefined;
   readonly failure?: EvaluationFailure | undefined;
+  /** What the summary is the answer to, for whoever asks the same; left out when it is nobody else's. */
+  readonly question?: Question | undefined;
   /** To be made known, from now on. */
   readonly webhooks: readonly NewWebhook[];
 }

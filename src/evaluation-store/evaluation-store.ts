@@ -1,3 +1,4 @@
+import type { AnswerCache } from './answer-cache.ts';
 import type { AuditTrail } from './audit-trail.ts';
 import type { EpisodeLog } from './episode-log.ts';
 import type { EvaluationCatalogue } from './evaluation-catalogue.ts';
@@ -19,6 +20,7 @@ export interface EvaluationStore extends AsyncDisposable {
   readonly course: EvaluationCourse;
   readonly episodes: EpisodeLog;
   readonly cache: ResultCache;
+  readonly answers: AnswerCache;
   readonly events: EventLog;
   readonly webhooks: WebhookOutbox;
   readonly audit: AuditTrail;

@@ -164,8 +164,14 @@ export class Arm {
     return this.#recalling;
   }
 
-  /** Takes results in. @returns a promise when the journal or the episode sink asks to wait: with a journal they count only then. */
+  /**
+   * Takes results in.
+   *
+   * @returns a promise when the journal or the episode sink asks to wait: with a journal they count only then.
+   * @throws InfrastructureError `checkpoint.mismatch` when an episode was played with another checkpoint: none of them counts.
+   */
   record(played: readonly PlayedEpisode[]): Promise<void> | undefined {
+    for (const episode of played) this.#assertPlayedWithIt(episode);
     if (this.#journal) return this.#recordIn(this.#journal, played);
     for (const episode of played) for (const settled of this.#settle(episode)) this.#count(settled);
     return this.#held?.emit(this.#goal.folded);
@@ -224,7 +230,7 @@ export class Arm {
       );
     }
     this.#recalled += 1;
-    this.#count({ played: { ...stored, killed: false }, planned, outcome: stored.outcome });
+    this.#count({ played: { ...stored, checkpoint: this.checkpoint.digest, killed: false }, planned, outcome: stored.outcome });
   }
 
   async #recordIn(journal: EpisodeJournal, played: readonly PlayedEpisode[]): Promise<void> {
@@ -232,6 +238,13 @@ export class Arm {
     if (settled.length > 0) await journal.append(settled.map(storedEpisode));
     for (const episode of settled) this.#count(episode);
     await this.#held?.emit(this.#goal.folded);
+  }
+
+  #assertPlayedWithIt({ index, checkpoint }: PlayedEpisode): void {
+    const { digest } = this.checkpoint;
+    if (checkpoint === digest) return;
+    const remedy = 'the run ends, so that no result mixes two; please report this';
+    throw new InfrastructureError('checkpoint.mismatch', `episode ${index} was played with ${checkpoint}, expected ${digest}; ${remedy}`);
   }
 
   /** Empty when the result of the episode is not this one; more than one where a block is given up. */

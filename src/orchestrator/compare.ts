@@ -1,3 +1,4 @@
+import type { OfficialComparison } from '../aggregation/comparison-statistics.ts';
 import type { RunningComparison } from '../aggregation/paired-fold.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
@@ -84,7 +85,8 @@ export async function compare(
   const result = await new EpisodeRun(context, comparison, options).play();
   const { failure } = result;
   if (failure && !(failure instanceof InfrastructureError)) throw failure;
-  const summary = summariseComparison(request, budgetEpisodes, comparison, result);
+  const official = await comparison.official(context.workOutImprovement);
+  const summary = summariseComparison(request, budgetEpisodes, official, result);
   if (failure) throw new ComparisonFailedError(summary, failure);
   return summary;
 }
@@ -92,10 +94,9 @@ export async function compare(
 function summariseComparison(
   { suite, baseline, baselineUri, candidates }: ComparisonRequest,
   budgetEpisodes: number,
-  comparison: Comparison,
+  official: OfficialComparison,
   { ending, facts }: RunResult,
 ): ComparisonSummary {
-  const official = comparison.official();
   return {
     schema: 'muster.comparison/1',
     official: {

@@ -1,5 +1,6 @@
 import type { OfficialComparison } from '../aggregation/comparison-statistics.ts';
 import { PairedFold, type RunningComparison } from '../aggregation/paired-fold.ts';
+import type { WorkOutImprovement } from '../aggregation/probability-of-improvement.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
@@ -91,8 +92,9 @@ export class Comparison implements Study<RunningComparison> {
     return this.#fold.running();
   }
 
-  official(): OfficialComparison {
-    return this.#fold.official();
+  /** Once nothing more is offered. @param workOut works out here what takes long, when left out. */
+  async official(workOut?: WorkOutImprovement): Promise<OfficialComparison> {
+    return workOut ? this.#fold.officialBy(workOut) : this.#fold.official();
   }
 
   #goal(arm: number, lead: number): Goal {

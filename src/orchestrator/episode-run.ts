@@ -1,5 +1,6 @@
 import PQueue from 'p-queue';
 import pRetry from 'p-retry';
+import { abortError, untilAborted } from '../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../kernel/errors.ts';
 import type { PoolTotals } from '../pool/pool-state.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
@@ -19,6 +20,11 @@ export interface RunOptions<Running extends RunningFigures> {
   /** Aborting it ends the run with what there is. */
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress<Running>) => void;
+  /**
+   * Sandboxes that nobody else needs are leased and load what they are to play at once; the first episode, the clock and the budget begin when
+   * this has settled, whichever way.
+   */
+  readonly after?: Promise<unknown>;
   /** Takes in what the journals know, plays nothing and ends as interrupted: for what is left of a run that nobody wants to go on. */
   readonly recallOnly?: boolean;
 }
@@ -49,6 +55,8 @@ export class EpisodeRun<Running extends RunningFigures> {
   readonly #over = new AbortController();
   readonly #caller: AbortSignal | undefined;
   readonly #recallOnly: boolean;
+  readonly #after: Promise<unknown> | undefined;
+  readonly #begun = Promise.withResolvers<void>();
   readonly #poolBefore: PoolTotals;
   readonly #sandboxTime = new SandboxTime();
   /** Shifts of each arm. */
@@ -63,6 +71,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     this.#study = study;
     this.#caller = options.signal;
     this.#recallOnly = options.recallOnly ?? false;
+    this.#after = options.after;
     this.#progress = new ProgressReporter(context.clock, study, () => context.pool.state(), this.#guarded(options.onProgress));
     this.#poolBefore = context.pool.state().totals;
     this.#queue = new PQueue({ concurrency: context.maxSandboxes });
@@ -70,13 +79,18 @@ export class EpisodeRun<Running extends RunningFigures> {
 
   /** Never rejects: a failure is part of the result. */
   async play(): Promise<RunResult> {
-    using _budget = this.#watchBudget();
-    using _progress = this.#progress.start();
     const onAbort = (): void => this.#end('interrupted');
     if (this.#caller?.aborted) onAbort();
     this.#caller?.addEventListener('abort', onAbort, { once: true });
+    if (this.#after) await this.#prepare(this.#after);
+    // Of what has not begun there is nothing to tell.
+    if (this.#caller?.aborted && this.#after) this.#fail(abortError(this.#caller));
+    using _budget = this.#watchBudget();
+    using _progress = this.#progress.start();
     await this.#recall().catch((error: unknown) => this.#fail(toError(error)));
     if (this.#recallOnly) this.#end('interrupted');
+    this.#begun.resolve();
+    await this.#waitForSharing();
     if (!this.#over.signal.aborted) this.#staff();
     await this.#queue.onIdle();
     this.#caller?.removeEventListener('abort', onAbort);
@@ -85,12 +99,26 @@ export class EpisodeRun<Running extends RunningFigures> {
     return { ending: this.#failure ? 'failed' : this.#ending, failure: this.#failure, facts: this.#facts() };
   }
 
+  /** Has policies loaded wherever nobody else plays, until it is this run's turn. */
+  async #prepare(after: Promise<unknown>): Promise<void> {
+    using _back = this.#context.share?.standBack();
+    const turn = Promise.allSettled([after]);
+    await this.#waitForSharing();
+    if (!this.#over.signal.aborted) this.#staff();
+    await untilAborted(turn, this.#over.signal).catch(() => undefined);
+  }
+
+  /** What the run is to share is being loaded, and others play with what sandboxes are made with now. */
+  async #waitForSharing(): Promise<void> {
+    await this.#context.sharing?.included(this.#over.signal).catch(() => undefined);
+  }
+
   async #finish(): Promise<void> {
     for (const arm of this.#study.arms) await arm.finish();
   }
 
   #facts(): RunFacts {
-    const { clock, pool, provider, maxSandboxes, costPerSandboxHour } = this.#context;
+    const { clock, pool, provider, maxSandboxes, costPerSandboxHour, distributor } = this.#context;
     const sandboxSeconds = this.#sandboxTime.seconds(clock.now());
     const suite = this.#study.arms[0]?.suite;
     return runFacts({
@@ -99,6 +127,7 @@ export class EpisodeRun<Running extends RunningFigures> {
       timings: this.#progress.timings(),
       sandboxSeconds,
       costPerSandboxHour,
+      deliveries: distributor.deliveries,
       provider,
       template: suite?.template ?? '',
       sandboxesMax: maxSandboxes,
@@ -184,6 +213,8 @@ export class EpisodeRun<Running extends RunningFigures> {
               this.#context.log.warn({ error: error.message, retriesLeft }, 'a sandbox was of no use');
           },
         });
+        // Whoever has nothing to do but to look after stragglers is enough; there will be places again when there is work.
+        if (this.#available() === 0 && this.#idle.count > 0) return;
       }
     } catch (error) {
       if (!this.#over.signal.aborted) this.#fail(toError(error));
@@ -212,7 +243,8 @@ export class EpisodeRun<Running extends RunningFigures> {
         arm,
         idle: this.#idle,
         over: this.#over.signal,
-        recalled: place?.recalled,
+        place,
+        begun: this.#begun.promise,
         sandboxes: () => this.#sandboxesOf(arm),
         isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.available(1) > 0),
         record: (played) => this.#record(arm, played),

@@ -1,4 +1,5 @@
 import type { WorkOut } from '../aggregation/distribution-figures.ts';
+import type { WorkOutImprovement } from '../aggregation/probability-of-improvement.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Distributor } from '../policy-distribution/distributor.ts';
@@ -26,6 +27,8 @@ export interface EvaluateContext {
   readonly sharing?: Sharing | undefined;
   /** Works out what would keep the event loop from everything else; done here when left out. */
   readonly workOut?: WorkOut | undefined;
+  /** The same for candidates of comparisons. */
+  readonly workOutImprovement?: WorkOutImprovement | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: EvaluationRunConfig;

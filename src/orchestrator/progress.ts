@@ -42,8 +42,8 @@ export class ProgressReporter<Running extends RunningFigures> {
   readonly #study: Study<Running>;
   readonly #pool: () => PoolState;
   readonly #listener: ((progress: Progress<Running>) => void) | undefined;
-  readonly #startedAt: Date;
-  readonly #start: number;
+  #startedAt: Date;
+  #start: number;
   #firstOutcome: number | undefined;
   #outcomes = 0;
   readonly #times = new EpisodeTimes();
@@ -68,8 +68,10 @@ export class ProgressReporter<Running extends RunningFigures> {
     if (this.#outcomes > 0) this.#firstOutcome ??= this.#clock.now();
   }
 
-  /** Reports ten times a second until disposed. */
+  /** From here on time counts. Reports ten times a second until disposed. */
   start(): Disposable {
+    this.#startedAt = this.#clock.date();
+    this.#start = this.#clock.now();
     if (!this.#listener) return { [Symbol.dispose]: () => undefined };
     const tick = (): void => {
       this.report();

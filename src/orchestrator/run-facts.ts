@@ -51,6 +51,10 @@ export const runFactsSchema = z.strictObject({
   retried: z.int().describe('times that an episode was played again because its sandbox was lost'),
   duplicated: z.int().describe('stragglers that were given a second sandbox'),
   nonDeterministic: z.array(z.int()).describe('episodes of which two plays came out differently'),
+  deliveries: z
+    .partialRecord(z.enum(['upload', 'pull', 'node-cache']), z.int())
+    .optional()
+    .describe('how often a checkpoint, or the files of a suite, came into a sandbox, and in which way; left out when none had to'),
   pool: poolFactsSchema,
 });
 
@@ -62,6 +66,7 @@ export interface RunParts {
   readonly timings: Timings;
   readonly sandboxSeconds: number;
   readonly costPerSandboxHour: number | undefined;
+  readonly deliveries: RunFacts['deliveries'];
   readonly provider: string;
   readonly template: string;
   readonly sandboxesMax: number;
@@ -71,7 +76,7 @@ export interface RunParts {
 }
 
 export function runFacts(parts: RunParts): RunFacts {
-  const { arms, surplus, timings, sandboxSeconds, costPerSandboxHour } = parts;
+  const { arms, surplus, timings, sandboxSeconds, costPerSandboxHour, deliveries = {} } = parts;
   const sum = (count: (arm: Arm) => number): number => arms.reduce((total, arm) => total + count(arm), 0);
   const sharedFailures = sum((arm) => arm.sharedFailures);
   const remarks = [...new Set(arms.flatMap((arm) => arm.remarks))];
@@ -92,6 +97,7 @@ export function runFacts(parts: RunParts): RunFacts {
     retried: sum(({ dispatcher }) => dispatcher.retried),
     duplicated: sum(({ dispatcher }) => dispatcher.duplicated),
     nonDeterministic: [...new Set(arms.flatMap(({ differing }) => differing))],
+    ...(Object.keys(deliveries).length === 0 ? {} : { deliveries }),
     pool: poolFacts(parts),
   };
 }

@@ -10,6 +10,7 @@ import type { Sharing } from '../pool/shared-content.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
 import type { RunnerSession } from '../runner/session.ts';
 import type { Arm } from './arm.ts';
+import type { Place } from './place-share.ts';
 import { batchingOf } from './play.ts';
 import { UsageMeter } from './usage-meter.ts';
 import type { Waiters } from './waiters.ts';
@@ -26,8 +27,10 @@ export interface ShiftContext {
   readonly idle: Waiters;
   /** Aborted when the run needs no more episodes. */
   readonly over: AbortSignal;
-  /** Aborted when another study is to have the sandbox. */
-  readonly recalled: AbortSignal | undefined;
+  /** Recalled when another study is to have the sandbox. */
+  readonly place: Place | undefined;
+  /** Resolves when episodes may be played; until then the policy is loaded, and no more. */
+  readonly begun: Promise<void>;
   /** How many sandboxes share the arm's episodes, those on their way included. */
   sandboxes(): number;
   /** Whether another arm has work that this sandbox could do. */
@@ -38,7 +41,7 @@ export interface ShiftContext {
 /** Ranges that a runner is sent before it has finished the first: it never waits for a round trip. */
 const RANGES_AHEAD = 2;
 
-/** The time that an arm has with one leased sandbox: loads the policy, then plays ranges until there are no more. */
+/** The time that an arm has with one leased sandbox: loads the policy, then, once the run has begun, plays ranges until there are no more. */
 export class Shift {
   readonly #lease: Lease<RunnerSession>;
   readonly #session: RunnerSession;
@@ -55,7 +58,7 @@ export class Shift {
     this.#context = context;
     this.#meter = new UsageMeter(lease.sandbox, context.clock, context.log);
     this.#stop = AbortSignal.any([context.over, lease.signal]);
-    this.#leave = context.recalled ? AbortSignal.any([this.#stop, context.recalled]) : this.#stop;
+    this.#leave = context.place ? AbortSignal.any([this.#stop, context.place.recalled]) : this.#stop;
   }
 
   /**
@@ -75,6 +78,7 @@ export class Shift {
       throw await this.#afterFailedLoad(error);
     }
     this.#context.arm.wasLoaded = true;
+    await untilEither(this.#context.begun, this.#leave);
     await this.#play();
   }
 
@@ -202,8 +206,15 @@ export class Shift {
       stragglesAt === undefined || stragglesAt === Number.POSITIVE_INFINITY
         ? undefined
         : clock.after(Math.max(1, stragglesAt - clock.now()), () => this.#context.idle.wake(1));
+    // Somebody has to look after stragglers; whoever else has nothing to do is of more use to others.
+    using _spare = this.#context.idle.count > 0 ? this.#context.place?.spare() : undefined;
     await this.#context.idle.wait(this.#leave);
   }
+}
+
+/** Resolves with the promise, or when the signal is aborted. */
+async function untilEither(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  await untilAborted(promise, signal).catch(() => undefined);
 }
 
 /** A kill may be the episode's own doing, and is bounded by its attempts; other losses count against the infrastructure. */

@@ -1,5 +1,6 @@
 import type { OfficialStatistics } from '../aggregation/statistics.ts';
 import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { Checkpoint } from '../policy-distribution/checkpoint.ts';
 import { runWarnings, type RunFacts } from './run-facts.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 import type { CheckpointFacts, Ending, Summary } from './summary.ts';
@@ -33,7 +34,7 @@ export function summarise({ suite, checkpoint, checkpointUri, official, ending, 
   };
 }
 
-export function checkpointFacts(checkpoint: StoredCheckpoint, uri: string): CheckpointFacts {
+export function checkpointFacts(checkpoint: Pick<Checkpoint, 'files' | 'labels'>, uri: string): CheckpointFacts {
   return {
     uri,
     files: checkpoint.files.length,

@@ -1,3 +1,4 @@
+import PQueue from 'p-queue';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
@@ -12,6 +13,7 @@ import { assertSameListing, wholeFile } from './listed-files.ts';
 import { incomplete, readManifest } from './manifest.ts';
 import { PackedFiles, undefinedWhenDamaged } from './packed-files.ts';
 import { keepTold } from './sent-delta.ts';
+import { RecentMarks } from './recent-marks.ts';
 import { isShardIndex } from './shard-index.ts';
 import { StoredContents } from './stored-contents.ts';
 import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
@@ -33,6 +35,9 @@ export interface CheckpointStoreOptions {
   readonly clock: Clock;
 }
 
+/** Files: some threads look for them, and take their time where the disk is far away. */
+const LOOKED_FOR_AT_A_TIME = 16;
+
 export interface HeldCheckpoint extends Hold {
   readonly checkpoint: StoredCheckpoint;
 }
@@ -49,6 +54,7 @@ export class CheckpointStore {
   readonly #retention: StoreRetention;
   readonly #limits: CheckpointLimits;
   readonly #known = new KnownFiles();
+  readonly #marks: RecentMarks;
 
   private constructor(parts: RetentionParts, limits: CheckpointLimits) {
     this.#parts = parts;
@@ -57,6 +63,7 @@ export class CheckpointStore {
     this.#records = parts.records;
     this.#retention = new StoreRetention(parts);
     this.#limits = limits;
+    this.#marks = new RecentMarks(parts.clock);
   }
 
   /** @throws InfrastructureError `store.unusable` */
@@ -122,6 +129,8 @@ export class CheckpointStore {
     labels: CheckpointLabels,
   ): Promise<StoredCheckpoint> {
     assertAcceptable(uri, listing.files, this.#limits);
+    const marked = await this.#marked(listing);
+    if (marked) return { ...marked, labels };
     const files: StoredFile[] = [];
     const beside = pathsOf(listing.files);
     for (const file of sortedByPath(listing.files))
@@ -201,6 +210,11 @@ export class CheckpointStore {
     return { ...found, files: [{ ...first, path: name }] };
   }
 
+  /** A file of whatever checkpoint that is here, by its own digest. @throws InfrastructureError `store.damaged`, `store.unusable` */
+  file(digest: Digest): Promise<StoredObject | undefined> {
+    return this.#contents.find(digest);
+  }
+
   /** As `find`, and until it is disposed the checkpoint stays. */
   async hold(digest: Digest, name?: string): Promise<HeldCheckpoint | undefined> {
     const hold = await this.#records.hold(digest);
@@ -233,14 +247,31 @@ export class CheckpointStore {
   /** @throws InfrastructureError `store.removed` when a file was removed before it was recorded as this checkpoint's. */
   async #recorded(stored: StoredCheckpoint): Promise<StoredCheckpoint> {
     await this.#records.write(stored);
-    if (await this.#withObjects(stored)) return stored;
+    if (await this.#withObjects(stored)) {
+      this.#marks.note(stored);
+      return stored;
+    }
     throw new InfrastructureError('store.removed', `store: files of ${stored.digest} were removed while it was brought; bring it again`);
   }
 
+  /** One of which every file is as it was when this process kept it a moment ago, and is still here; undefined when it has to be looked at anew. */
+  async #marked({ kind, files: listed }: CheckpointListing): Promise<StoredCheckpoint | undefined> {
+    const files: CheckpointFile[] = [];
+    for (const file of sortedByPath(listed)) {
+      const digest = this.#known.digestOf(file);
+      if (digest === undefined) return undefined;
+      files.push({ path: file.path, size: file.size, digest });
+    }
+    const checkpoint = { digest: checkpointDigest(kind, files), kind, files };
+    return this.#marks.has(checkpoint) ? this.#withObjects(checkpoint) : undefined;
+  }
+
   async #withObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
+    const queue = new PQueue({ concurrency: LOOKED_FOR_AT_A_TIME });
+    const objects = await queue.addAll(files.map((file) => () => this.#contents.find(file.digest).catch(undefinedWhenDamaged)));
     const found: StoredFile[] = [];
-    for (const { path, digest: ofFile, size } of files) {
-      const object = await this.#contents.find(ofFile).catch(undefinedWhenDamaged);
+    for (const [at, { path, size }] of files.entries()) {
+      const object = objects[at];
       if (object?.size !== size) return undefined;
       found.push({ path, ...object });
     }

@@ -1,3 +1,5 @@
+import type { FetchWay } from '../kernel/fetching.ts';
+
 /** What a sandbox's template says besides where sandboxes are pods: where they run, and what they are made of there. */
 export interface PodTemplate extends PodPlace {
   /** Has the runner, what it imports, and a POSIX shell with `cat`, `wc`, `mkdir`, `mv` and `chmod`. */
@@ -5,8 +7,10 @@ export interface PodTemplate extends PodPlace {
   readonly imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never';
   /** Names of secrets in the namespace. */
   readonly imagePullSecrets: readonly string[];
-  /** `cluster`: all that pods of the namespace reach. */
-  readonly network: 'none' | 'cluster';
+  /** `origin`: where checkpoints are fetched from, and nothing else. `cluster`: all that pods of the namespace reach. */
+  readonly network: 'none' | 'origin' | 'cluster';
+  /** Left out where files only come by being sent. */
+  readonly fetching?: PodFetching | undefined;
   readonly nodeSelector: Readonly<Record<string, string>>;
   readonly tolerations: readonly PodToleration[];
   readonly runtimeClassName?: string | undefined;
@@ -57,6 +61,23 @@ export interface PodPlace {
 
 /** A SandboxWarmPool of the namespace; or how many pods one of Muster's own keeps ready, besides those that are claimed. */
 export type ClaimSettings = { readonly warmPool: string } | { readonly replicas: number };
+/** How a pod, or its node, fetches files. */
+export interface PodFetching {
+  /** The cheapest first. */
+  readonly ways: readonly FetchWay[];
+  /** Takes an order on its input, in the container that may write the inbox, and in those of nodes' caches. */
+  readonly command: readonly string[];
+  /** Where the nodes have caches. */
+  readonly nodeCache?: NodeCacheTemplate | undefined;
+}
+
+/** What deploy/kubernetes/node-cache sets up. */
+export interface NodeCacheTemplate {
+  /** Of the pods that keep the caches. */
+  readonly namespace: string;
+  /** In the sandboxes' namespace: a volume that is, on each node, its cache. */
+  readonly claim: string;
+}
 
 export interface PodToleration {
   readonly key?: string | undefined;

@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream';
+import type { Fetching } from '../kernel/fetching.ts';
 import type { OwnerId, SandboxId } from '../kernel/ids.ts';
 import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import type { SharedContent, Sharing } from './shared-content.ts';
@@ -28,6 +29,8 @@ export interface Sandbox {
    * @throws InputError when the path would leave the inbox; InfrastructureError when the sandbox is gone or storage fails.
    */
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string>;
+  /** Left out where files only come by `upload`. */
+  readonly fetching?: Fetching | undefined;
   /**
    * What it has used since it was made; after its end, altogether. Left out by providers that do not count.
    *

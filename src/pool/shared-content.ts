@@ -34,4 +34,11 @@ export interface Sharing extends Disposable {
    * going to be, each sandbox is told to load it by itself, and says what is wrong with it.
    */
   readonly isOn: boolean;
+  /**
+   * Resolves when it makes sense to have sandboxes made for it: not while others play with what sandboxes are made with now, and this is being
+   * loaded beside them.
+   *
+   * @throws the signal's reason.
+   */
+  included(signal: AbortSignal): Promise<void>;
 }

@@ -45,7 +45,7 @@ const loadedSchema = z.object({
   warnings: z.array(z.string().max(1000)).max(16).default([]),
 });
 const refusedSchema = z.object({ type: z.literal('refused'), load: id, part: z.enum(['policy', 'environment']), message: shortText });
-const beginSchema = z.object({ type: z.literal('begin'), range: id });
+const beginSchema = z.object({ type: z.literal('begin'), range: id, digest: z.string().max(200).optional() });
 const pongSchema = z.object({ type: z.literal('pong'), ping: id });
 
 const seconds = z.number().min(0).max(1e9);

@@ -7,6 +7,8 @@ import type { PlannedEpisode } from './playlist.ts';
 /** What a session hands over of one episode. */
 export interface PlayedEpisode {
   readonly index: EpisodeIndex;
+  /** Digest of the policy that was loaded when it was played. */
+  readonly checkpoint: string;
   readonly outcome: Outcome;
   /** Wall-clock seconds of the episode as the runner measured them, at most the time limit: a measure for dispatch, not for the result. */
   readonly seconds: number;

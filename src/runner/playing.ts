@@ -30,6 +30,8 @@ export class Playing {
   readonly #listener: PlayingListener;
   #terms: PlayTerms = { episodeMilliseconds: 60_000, beginMilliseconds: 60_000, code: '' };
   #metrics: readonly string[] = [];
+  /** Digest of the policy. */
+  #policy = '';
   #blockSize = 1;
   /** Whether the runner itself keeps what is printed: then stderr, which has it too, counts for last words alone. */
   #keepsLogs = false;
@@ -54,8 +56,9 @@ export class Playing {
   }
 
   /** For what is played from now on. @param request what the runner is told of it. */
-  agree(terms: PlayTerms, { metrics, batching }: Pick<LoadFrame, 'metrics' | 'batching'>): void {
+  agree(terms: PlayTerms, { policy, metrics, batching }: Pick<LoadFrame, 'policy' | 'metrics' | 'batching'>): void {
     this.#terms = terms;
+    this.#policy = policy.digest;
     this.#metrics = metrics;
     this.#blockSize = batching?.episodes ?? 1;
     this.#playlist.playInBlocksOf(this.#blockSize);
@@ -67,8 +70,12 @@ export class Playing {
     this.#playlist.add(range);
   }
 
-  /** @returns what is wrong when it is not this range's turn. */
-  begin(rangeId: number): string | undefined {
+  /**
+   * @param digest of the policy that the runner is about to play it with, when it says.
+   * @returns what is wrong when it is not this range's turn, or not this policy's.
+   */
+  begin(rangeId: number, digest = this.#policy): string | undefined {
+    if (digest !== this.#policy) return `range ${rangeId} began with the policy ${digest}, expected ${this.#policy}`;
     const problem = this.#playlist.begin(rangeId);
     if (problem === undefined) this.#watchdog.restart(this.#blockMilliseconds);
     return problem;
@@ -84,6 +91,7 @@ export class Playing {
     const seconds = Math.min(frame.seconds, this.#terms.episodeMilliseconds / 1000);
     this.#listener.onPlayed({
       index: due.index,
+      checkpoint: this.#policy,
       outcome: outcomeOfFrame(frame, this.#metrics),
       seconds,
       killed: false,
@@ -114,7 +122,15 @@ export class Playing {
     const told = outcome.kind === 'lost' ? unanswered.slice(0, 1) : unanswered;
     const shared = told.length > 1 ? { sharesFailure: true as const } : {};
     for (const [position, { index }] of told.entries()) {
-      this.#listener.onPlayed({ index, outcome, seconds, killed, ...shared, ...(log && position === 0 ? { log } : {}) });
+      this.#listener.onPlayed({
+        index,
+        checkpoint: this.#policy,
+        outcome,
+        seconds,
+        killed,
+        ...shared,
+        ...(log && position === 0 ? { log } : {}),
+      });
     }
   }
 

@@ -187,7 +187,7 @@ export class RunnerSession implements Occupant {
       case 'pong':
         return this.#onAnswer(`ping ${frame.ping}`, frame);
       case 'begin':
-        return this.#violationIf(this.#playing.begin(frame.range));
+        return this.#violationIf(this.#playing.begin(frame.range, frame.digest));
       case 'completed':
       case 'failed':
         return this.#violationIf(this.#playing.answer(frame));

@@ -45,8 +45,14 @@ function rateLimiter(app: FastifyInstance, max: number | undefined): (request: F
   const count = app.createRateLimit({ max, timeWindow: MINUTE_MS, keyGenerator: counted });
   return async (request) => {
     const state = await count(request);
-    if (!state.isAllowed && state.isExceeded) throw new TooManyRequestsError(max, Math.max(1, state.ttlInSeconds));
+    if (!state.isAllowed && state.isExceeded) throw tooManyRequests(max, Math.max(1, state.ttlInSeconds));
   };
+}
+
+function tooManyRequests(mostPerMinute: number, seconds: number): TooManyRequestsError {
+  const remedy = `go on in ${seconds} s, and follow events in place of asking again and again`;
+  const what = `more than ${mostPerMinute} requests within a minute (server.requestsPerMinute)`;
+  return new TooManyRequestsError('request.too-many', `${what}; ${remedy}`, seconds);
 }
 
 /** Names of principals have no spaces in them. */

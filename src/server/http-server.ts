@@ -18,6 +18,7 @@ import { problemHeaders } from './problem-headers.ts';
 import { MethodNotAllowedError } from './refusals.ts';
 import { checkBySchemas, routeOf } from './schema-compilers.ts';
 import { episodeRoutes, eventRoutes } from './stream-routes.ts';
+import { StreamRoom, type StreamLimits } from './stream-room.ts';
 import { submissionRoutes } from './submission-routes.ts';
 
 export interface HttpServerOptions {
@@ -31,6 +32,8 @@ export interface HttpServerOptions {
   readonly identify?: Identify;
   /** Of one principal; undefined for any number. */
   readonly requestsPerMinute?: number | undefined;
+  /** Any number when left out. */
+  readonly streams?: StreamLimits;
   readonly readiness: Readiness;
   /** Where checkpoints are brought; nowhere when left out. */
   readonly checkpoints?: CheckpointDesk;
@@ -72,8 +75,9 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   submissionRoutes(app, options);
   evaluationRoutes(app, options.service);
   cancelRoute(app, options.service);
-  eventRoutes(app, { ...options, clock });
-  episodeRoutes(app, { ...options, clock });
+  const room = new StreamRoom(options.streams ?? { ofOne: undefined, ofAll: undefined });
+  eventRoutes(app, { ...options, clock, room });
+  episodeRoutes(app, { ...options, clock, room });
   operationRoutes(app, options.readiness);
   for (const routes of options.more ?? []) routes(app);
   await app.ready();

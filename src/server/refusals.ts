@@ -18,15 +18,12 @@ export class MethodNotAllowedError extends InputError {
   }
 }
 
-/** `request.too-many` */
+/** Too much at a time, or within a time. */
 export class TooManyRequestsError extends InputError {
   readonly retryAfterSeconds: number;
 
-  constructor(mostPerMinute: number, retryAfterSeconds: number) {
-    super(
-      'request.too-many',
-      `more than ${mostPerMinute} requests within a minute (server.requestsPerMinute); go on in ${retryAfterSeconds} s, and follow events in place of asking again and again`,
-    );
+  constructor(code: 'request.too-many' | 'access.too-many' | 'stream.too-many', message: string, retryAfterSeconds: number) {
+    super(code, message);
     this.retryAfterSeconds = retryAfterSeconds;
   }
 }

@@ -7,20 +7,23 @@ import { InputError } from '../kernel/errors.ts';
 import { orderOf } from '../service/evaluation-order.ts';
 import type { EvaluationService } from '../service/evaluation-service.ts';
 import { isOver } from '../service/is-over.ts';
+import { identified } from './caller.ts';
 import { checkpointOfArm, episodeStream } from './episode-stream.ts';
 import { episodesQuerySchema, eventsQuerySchema, eventStreamSchema, idParamsSchema, textStreamSchema } from './evaluation-schemas.ts';
 import { eventStream } from './event-stream.ts';
 import { foundEvaluation } from './found-evaluation.ts';
 import { goneSignal } from './gone-signal.ts';
 import { PROBLEMS } from './problem-responses.ts';
+import type { StreamRoom } from './stream-room.ts';
 
 export interface StreamRoutesOptions {
   readonly service: EvaluationService;
   readonly clock: Clock;
+  readonly room: StreamRoom;
 }
 
 /** Following an evaluation. */
-export function eventRoutes(instance: FastifyInstance, { service, clock }: StreamRoutesOptions): void {
+export function eventRoutes(instance: FastifyInstance, { service, clock, room }: StreamRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/evaluations/:id/events',
@@ -48,6 +51,7 @@ export function eventRoutes(instance: FastifyInstance, { service, clock }: Strea
       const after = Number(request.headers['last-event-id'] ?? request.query.after ?? 0);
       // Browsers come back when a stream ends, unless they are told that there is no more.
       if (isOver(evaluation) && (await service.hasNoMore(evaluation.id, after))) return reply.code(204).send(undefined);
+      room.take(identified(request.caller).principal, reply);
       const events = service.follow(evaluation.id, after, goneSignal(reply));
       return (
         reply
@@ -63,7 +67,7 @@ export function eventRoutes(instance: FastifyInstance, { service, clock }: Strea
 }
 
 /** Reading the episodes of an evaluation. */
-export function episodeRoutes(instance: FastifyInstance, { service }: StreamRoutesOptions): void {
+export function episodeRoutes(instance: FastifyInstance, { service, room }: StreamRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/evaluations/:id/episodes',
@@ -76,11 +80,12 @@ export function episodeRoutes(instance: FastifyInstance, { service }: StreamRout
         response: { 200: { description: 'episodes', content: { 'application/x-ndjson': { schema: textStreamSchema } } }, ...PROBLEMS },
       },
     },
-    async ({ params, query }, reply) => {
+    async ({ params, query, caller }, reply) => {
       const evaluation = await foundEvaluation(service, params.id);
       const order = orderOf(evaluation);
       if (checkpointOfArm(order, query.arm) === undefined)
         throw new InputError('arm.not-found', `query.arm: ${evaluation.id} has no arm ${query.arm}`);
+      room.take(identified(caller).principal, reply);
       const episodes = service.episodes(evaluation.id, query.arm, query.from);
       return reply
         .header('content-type', 'application/x-ndjson; charset=utf-8')

@@ -92,7 +92,8 @@ async function submit(
   const { id } = acceptance.evaluation;
   if (acceptance.kind === 'conflict')
     throw new InputError('idempotency.conflict', `Idempotency-Key: it was used for another request, ${id}; use a new key for each request`);
-  const evaluation = waitSeconds > 0 ? await service.whenOver(id, waitSeconds * 1000, gone) : acceptance.evaluation;
+  const isWaitedFor = waitSeconds > 0 && !isOver(acceptance.evaluation);
+  const evaluation = isWaitedFor ? await service.whenOver(id, waitSeconds * 1000, gone) : acceptance.evaluation;
   const current = evaluation ?? acceptance.evaluation;
   reply.header('location', `/v1/evaluations/${id}`).code(isOver(current) ? 200 : 202);
   return evaluationResource(current);

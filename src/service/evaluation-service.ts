@@ -13,6 +13,7 @@ import type { Library } from './library.ts';
 import { News } from './news.ts';
 import { Retention, type RetentionConfig } from './retention.ts';
 import type { QuotaGate } from './quota-gate.ts';
+import { acceptRepeated } from './repetition.ts';
 import { ordered, type Submission } from './submission.ts';
 
 export interface ServiceConfig extends ConductorConfig, RetentionConfig {
@@ -89,10 +90,12 @@ export class EvaluationService {
     if (submission.webhook) this.#assertWebhook(submission.webhook.url);
     using _room = await gate.submission(principal);
     const evaluation = await ordered(submission, principal, newId(), library, signal);
-    const acceptance = await store.evaluations.accept(evaluation, idempotency);
+    const acceptance =
+      (await acceptRepeated({ ...this.#options, answers: store.answers }, evaluation, idempotency)) ??
+      (await store.evaluations.accept(evaluation, idempotency));
     if (acceptance.kind === 'accepted') {
       await this.#cancelStale(acceptance.evaluation);
-      this.#conductor.look();
+      this.#goOnWith(acceptance.evaluation);
     }
     return acceptance;
   }
@@ -175,6 +178,11 @@ export class EvaluationService {
         'webhook: the server signs none, as server.webhookSecret is not set; set it, or follow the events',
       );
     assertWebhookUrl(url);
+  }
+
+  #goOnWith({ state }: StoredEvaluation): void {
+    if (state === 'finished') this.#options.onConcluded?.(state);
+    else this.#conductor.look();
   }
 
   /** A training run that has got further has no use for what waits of its past. What was accepted is, whatever becomes of that. */

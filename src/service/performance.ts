@@ -13,6 +13,7 @@ import type { PlaceShare } from '../orchestrator/place-share.ts';
 import { RunFailedError } from '../orchestrator/run-failed-error.ts';
 import { concluded } from './concluded.ts';
 import { orderOf, type EvaluationOrder } from './evaluation-order.ts';
+import { answeredQuestion } from './repetition.ts';
 import { keepOwned } from './keep-owned.ts';
 import type { Answer, PlayCourse, Player } from './player.ts';
 import { Reporter } from './reporter.ts';
@@ -124,7 +125,7 @@ export class Performance {
       const answer = await player.play(order, this.#course(order, reporter));
       return answer.partial && this.#stop.reason !== undefined
         ? this.#stopped(order, answer)
-        : this.#concluded(order, { state: 'finished', summary: answer });
+        : this.#concluded(order, { state: 'finished', summary: answer, question: answeredQuestion(player, order, answer) });
     } catch (error) {
       return this.#failed(order, error);
     }

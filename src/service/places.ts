@@ -18,8 +18,12 @@ export interface HeldShare extends PlaceShare, Disposable {}
  */
 const TURN_MILLISECONDS = 10_000;
 
+/** More than any two priorities differ by. */
+const BACK = 2 ** 40;
+
 interface Holding {
   readonly recall: AbortController;
+  isSpare: boolean;
   /** Up to then its time has been counted. */
   countedTo: number;
 }
@@ -28,6 +32,7 @@ interface Holding {
 class Member implements Competing {
   readonly principal: string;
   readonly priority: number;
+  isBack = false;
   readonly holdings = new Set<Holding>();
   readonly waiting = new Set<(place: Place) => void>();
 
@@ -35,11 +40,21 @@ class Member implements Competing {
     this.principal = principal;
     this.priority = priority;
   }
+
+  /** Places where nothing is under way. */
+  get spare(): number {
+    return [...this.holdings].filter(({ isSpare }) => isSpare).length;
+  }
+
+  get busy(): number {
+    return this.holdings.size - this.spare;
+  }
 }
 
 /**
  * The sandboxes of one pool, shared out between the evaluations that play on it. Each takes a place for every sandbox that it leases; whoever
- * has more than its share is asked to give places back, and does once what is under way there has been played.
+ * has more than its share is asked to give places back, and does once what is under way there has been played. A place where nothing is
+ * under way goes to whoever could use it, whatever the shares: so the next evaluation begins while the last episodes of the one before it are played.
  */
 export class Places implements Disposable {
   readonly #clock: Clock;
@@ -73,6 +88,15 @@ export class Places implements Disposable {
     this.#bound ??= this.#bounds.join(this.#onRoom);
     return {
       take: (signal) => this.#take(member, signal),
+      standBack: () => {
+        member.isBack = true;
+        return {
+          [Symbol.dispose]: () => {
+            member.isBack = false;
+            this.#share();
+          },
+        };
+      },
       [Symbol.dispose]: () => {
         this.#members.delete(member);
         if (this.#members.size === 0) this.#leave();
@@ -104,15 +128,20 @@ export class Places implements Disposable {
     const competitors = [...this.#members].map((member) => ({
       id: member,
       principal: member.principal,
-      priority: member.priority,
-      wanted: member.holdings.size + member.waiting.size,
+      priority: member.isBack ? member.priority - BACK : member.priority,
+      wanted: member.busy + member.waiting.size,
     }));
     const limits = plan({ places: this.#total, competitors, served: this.#served, most: this.#most(competitors) });
-    for (const [member, limit] of limits) recallBeyond(member, limit);
+    let unclaimed = this.#total - [...limits.values()].reduce((sum, limit) => sum + limit, 0);
+    for (const [member, limit] of limits) {
+      const spare = Math.min(member.spare, Math.max(0, unclaimed));
+      unclaimed -= spare;
+      recallBeyond(member, limit + spare);
+    }
     let free = this.#total - [...this.#members].reduce((sum, { holdings }) => sum + holdings.size, 0);
     for (const [member, limit] of limits) {
       for (const grant of member.waiting) {
-        if (free <= 0 || member.holdings.size >= limit) break;
+        if (free <= 0 || member.busy >= limit) break;
         free -= 1;
         member.waiting.delete(grant);
         grant(this.#hold(member));
@@ -137,11 +166,16 @@ export class Places implements Disposable {
   }
 
   #hold(member: Member): Place {
-    const holding = { recall: new AbortController(), countedTo: this.#clock.now() };
+    const holding: Holding = { recall: new AbortController(), isSpare: false, countedTo: this.#clock.now() };
     member.holdings.add(holding);
     this.#bounds.taken(member.principal);
     return {
       recalled: holding.recall.signal,
+      spare: () => {
+        holding.isSpare = true;
+        this.#share();
+        return { [Symbol.dispose]: () => (holding.isSpare = false) };
+      },
       [Symbol.dispose]: () => {
         if (!member.holdings.delete(holding)) return;
         this.#count(member.principal, holding);
@@ -180,8 +214,9 @@ export class Places implements Disposable {
   }
 }
 
-/** The latest are asked back first: they have done least with what they had to load. */
+/** Where nothing is under way is asked back first, then the latest: they have done least with what they had to load. */
 function recallBeyond(member: Member, limit: number): void {
-  const kept = [...member.holdings].filter(({ recall }) => !recall.signal.aborted);
+  const present = [...member.holdings].filter(({ recall }) => !recall.signal.aborted);
+  const kept = [...present.filter(({ isSpare }) => !isSpare), ...present.filter(({ isSpare }) => isSpare)];
   for (const { recall } of kept.slice(Math.max(0, limit))) recall.abort();
 }

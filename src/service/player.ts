@@ -1,6 +1,8 @@
 import type { ComparisonSummary } from '../orchestrator/comparison-summary.ts';
 import type { PlaceShare } from '../orchestrator/place-share.ts';
 import type { Summary } from '../orchestrator/summary.ts';
+import type { RepeatedRun } from '../orchestrator/repeated-summary.ts';
+import type { Question } from '../evaluation-store/answer-cache.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { CacheKeyParts } from '../evaluation-store/result-cache.ts';
 import type { EvaluationOrder } from './evaluation-order.ts';
@@ -16,6 +18,16 @@ export interface Player {
    * out; InfrastructureError when nothing could be played.
    */
   play(order: EvaluationOrder, course: PlayCourse): Promise<Answer>;
+
+  /** What the order asks: playing orders of one question gives the same official answer. @throws InputError when it cannot be played. */
+  question(order: EvaluationOrder): Question;
+
+  /**
+   * The answer to an order whose question was answered before, without playing anything.
+   *
+   * @param given that answer, as it was stored. @returns undefined when it is none that this player gives.
+   */
+  repeated(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined;
 }
 
 export interface PlayCourse {

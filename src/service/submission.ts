@@ -30,6 +30,11 @@ export interface Terms {
   readonly budgetEpisodes?: number;
 }
 
+/** An evaluation that can be played, or answered. */
+export interface OrderedEvaluation extends NewEvaluation {
+  readonly request: EvaluationOrder;
+}
+
 /**
  * Brings everything that the submission names to where it is kept: what is accepted no longer depends on files that may change.
  *
@@ -41,7 +46,7 @@ export async function ordered(
   id: EvaluationId,
   library: Library,
   signal: AbortSignal,
-): Promise<NewEvaluation> {
+): Promise<OrderedEvaluation> {
   const { question, labels, priority } = submission;
   const suite = await library.suite(submission.suite, submission.stop, signal);
   const common = {

@@ -4,7 +4,7 @@ import { CheckpointChangedError, type CheckpointSource } from '../policy-distrib
 import { checkpointsIn, type FoundCheckpoint } from './found-checkpoints.ts';
 import { QuietTime } from './quiet-time.ts';
 import type { WatchEvent } from './watch-event.ts';
-import { planWatch, type StalePolicy } from './watch-plan.ts';
+import { overtaking, planWatch, type StalePolicy } from './watch-plan.ts';
 import { isSettled, standing, withSettled, type Score, type WatchMemory, type WatchRecord } from './watch-record.ts';
 
 export interface WatchTerms {
@@ -31,13 +31,23 @@ export interface WatchPorts {
   pointTo(best: Score, signal: AbortSignal): Promise<boolean>;
 }
 
+/** Why an evaluation is given up. */
+class Overtaken extends DOMException {
+  readonly by: string;
+
+  constructor(by: string) {
+    super(`${by} is complete`, 'AbortError');
+    this.by = by;
+  }
+}
+
 /** In a row: an outage of some hours, at the usual pace, is survived. */
 const MOST_FAILED_LOOKS = 240;
 const MOST_FAILED_EVALUATIONS = 3;
 
 /**
  * Evaluates the checkpoints of a run as they become complete, the newest first. One at a time: while one is evaluated others may come, and when it
- * is over the newest of them is next. What has become of a checkpoint is written down before anybody is told, so that a watch that is started again
+ * is over, or given up for a newer one where that is the policy, the newest of them is next. What has become of a checkpoint is written down before anybody is told, so that a watch that is started again
  * goes on where it ended; one that was being evaluated is evaluated anew.
  */
 export class RunWatch {
@@ -60,9 +70,10 @@ export class RunWatch {
   /**
    * Until the signal is aborted, or with `once` until there is nothing left to do.
    *
-   * @throws the signal's reason; InfrastructureError when the run cannot be listed any more, or evaluations fail one after the other.
+   * @throws the signal's reason; InputError `watch.held` when another watches the same; InfrastructureError when the run cannot be listed any more, or evaluations fail one after the other.
    */
   static async run(terms: WatchTerms, ports: WatchPorts, signal: AbortSignal): Promise<WatchRecord> {
+    await using _held = await ports.memory.hold();
     const record = await ports.memory.read();
     // What could not be played may be mended by now: what it needs was installed, say.
     const settled = record.settled.filter(({ outcome }) => outcome !== 'refused');
@@ -113,9 +124,10 @@ export class RunWatch {
   /** @returns whether there was an answer, so that it is worth looking at once whether there is more to do. */
   async #evaluate(checkpoint: FoundCheckpoint, signal: AbortSignal): Promise<boolean> {
     const { name } = checkpoint;
+    await using newer = this.#lookingForNewer(checkpoint, signal);
     try {
-      const score = await this.#ports.evaluate(name, this.#uriOf(checkpoint), signal);
-      signal.throwIfAborted();
+      const score = await this.#ports.evaluate(name, this.#uriOf(checkpoint), newer.signal);
+      newer.signal.throwIfAborted();
       this.#failedEvaluations = 0;
       const stands = standing(this.#record.best, score);
       if (stands === 'first' || stands === 'better') this.#record = { ...this.#record, best: score };
@@ -124,8 +136,38 @@ export class RunWatch {
       return true;
     } catch (error) {
       signal.throwIfAborted();
-      return this.#failed(checkpoint, error, signal);
+      if (newer.signal.aborted) return await this.#giveUp(checkpoint, newer.signal.reason, signal);
+      return await this.#failed(checkpoint, error, signal);
     }
+  }
+
+  /** Its signal is aborted when the checkpoint is to be given up for a newer one. It looks until it is disposed of. */
+  #lookingForNewer(checkpoint: FoundCheckpoint, outer: AbortSignal): AsyncDisposable & { readonly signal: AbortSignal } {
+    const [overtaken, over] = [new AbortController(), new AbortController()];
+    const look = async (): Promise<void> => {
+      const signal = AbortSignal.any([outer, over.signal]);
+      while (this.#terms.stale === 'cancel' && !overtaken.signal.aborted) {
+        await sleep(this.#ports.clock, this.#terms.everyMs, signal);
+        const complete = this.#quiet.look(await this.#look(signal), this.#ports.clock.now());
+        const newer = overtaking(this.#record, complete, checkpoint);
+        if (newer) overtaken.abort(new Overtaken(newer.name));
+      }
+    };
+    // A run that cannot be listed any more is seen again, and told of, when the evaluation is over.
+    const looking = look().catch(() => undefined);
+    return {
+      signal: AbortSignal.any([outer, overtaken.signal]),
+      [Symbol.asyncDispose]: async () => {
+        over.abort();
+        await looking;
+      },
+    };
+  }
+
+  async #giveUp(checkpoint: FoundCheckpoint, why: unknown, signal: AbortSignal): Promise<boolean> {
+    const by = why instanceof Overtaken ? why.by : '';
+    await this.#settle({ event: 'cancelled', name: checkpoint.name, by }, checkpoint, signal);
+    return true;
   }
 
   async #failed(checkpoint: FoundCheckpoint, error: unknown, signal: AbortSignal): Promise<boolean> {
@@ -149,7 +191,7 @@ export class RunWatch {
     checkpoint: FoundCheckpoint,
     signal: AbortSignal,
   ): Promise<void> {
-    this.#record = withSettled(this.#record, checkpoint, event.event);
+    this.#record = withSettled(this.#record, checkpoint, event.event === 'cancelled' ? 'skipped' : event.event);
     await this.#ports.memory.write(this.#record);
     await this.#ports.tell(event, signal);
   }

@@ -6,6 +6,8 @@ export type WatchEvent =
   | { readonly event: 'evaluated'; readonly name: string; readonly score: Score; readonly standing: Standing; readonly best: Score }
   /** A newer one was complete before its turn came. */
   | { readonly event: 'skipped'; readonly name: string }
+  /** A newer one was complete while it was evaluated, and it was given up. @param by the newer one's name. */
+  | { readonly event: 'cancelled'; readonly name: string; readonly by: string }
   /** It cannot be played, and will not be tried again unless it changes. */
   | { readonly event: 'refused'; readonly name: string; readonly message: string }
   /** Something did not work, and is tried again. */

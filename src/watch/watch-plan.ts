@@ -1,8 +1,11 @@
 import { compareNames, newestFirst, type FoundCheckpoint } from './found-checkpoints.ts';
 import { isSettled, type WatchRecord } from './watch-record.ts';
 
-/** What becomes of checkpoints that are older than one that is complete, too: they are left out, or have their turn when nothing newer waits. */
-export type StalePolicy = 'skip' | 'evaluate';
+/**
+ * What becomes of checkpoints that are older than one that is complete, too: they are left out, or have their turn when nothing newer waits. With
+ * `cancel` they are left out also when they are being evaluated.
+ */
+export type StalePolicy = 'skip' | 'cancel' | 'evaluate';
 
 export interface WatchPlan {
   /** To be evaluated now; undefined when there is nothing to do. */
@@ -18,9 +21,22 @@ export function planWatch(record: WatchRecord, complete: readonly FoundCheckpoin
   switch (policy) {
     case 'evaluate':
       return { next: newest, stale: [] };
+    case 'cancel':
     case 'skip': {
       const isOvertaken = record.settled.some(({ name, outcome }) => outcome === 'evaluated' && compareNames(newest.name, name) < 0);
       return isOvertaken ? { next: undefined, stale: [newest, ...older] } : { next: newest, stale: older };
     }
   }
+}
+
+/** The one for which the present one is to be given up, which may be what stands under its name by now; undefined while there is none. */
+export function overtaking(
+  record: WatchRecord,
+  complete: readonly FoundCheckpoint[],
+  present: FoundCheckpoint,
+): FoundCheckpoint | undefined {
+  const { next } = planWatch(record, complete, 'cancel');
+  if (next === undefined) return undefined;
+  const isNewer = next.name === present.name ? next.fingerprint !== present.fingerprint : compareNames(next.name, present.name) > 0;
+  return isNewer ? next : undefined;
 }

@@ -23,6 +23,8 @@ const environmentSchema = z.object({
   /** Whether agent-sandbox is installed, and Muster may make a pool of its own. */
   MUSTER_CLUSTER_CLAIMS: z.enum(['0', '1']).default('0'),
   MUSTER_CLUSTER_PODS: z.coerce.number().int().min(2).max(10_000).default(4),
+  /** The nodes' control groups. Of v1 the kernel ends single processes, and no kubelet tells why. */
+  MUSTER_CLUSTER_CGROUPS: z.enum(['v1', 'v2']).default('v2'),
   /** Shell commands that return when the part of the cluster has been killed and was started again. */
   MUSTER_CLUSTER_RESTART_API_SERVER: z.string().min(1).optional(),
   MUSTER_CLUSTER_RESTART_KUBELET: z.string().min(1).optional(),

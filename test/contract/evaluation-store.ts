@@ -7,6 +7,7 @@ import { course } from './stored/course.ts';
 import { durability } from './stored/durability.ts';
 import { episodes } from './stored/episodes.ts';
 import { ownership } from './stored/ownership.ts';
+import { repeatedAnswers } from './stored/repeated-answers.ts';
 import { tokensAndUsage } from './stored/tokens-and-usage.ts';
 import { webhooksAndAudit } from './stored/webhooks-and-audit.ts';
 
@@ -27,6 +28,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Case>>>> = {
   'the course of an evaluation': course,
   episodes,
   'results that others have': cachedResults,
+  'answers that others have': repeatedAnswers,
   'webhooks and audit': webhooksAndAudit,
   'tokens and usage': tokensAndUsage,
   durability,

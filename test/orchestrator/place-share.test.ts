@@ -20,12 +20,17 @@ class Counted implements PlaceShare {
     this.#share = share;
   }
 
+  standBack(): Disposable {
+    return this.#share.standBack();
+  }
+
   async take(signal: AbortSignal): ReturnType<PlaceShare['take']> {
     const place = await this.#share.take(signal);
     this.held += 1;
     this.most = Math.max(this.most, this.held);
     return {
       recalled: place.recalled,
+      spare: () => place.spare(),
       [Symbol.dispose]: () => {
         this.held -= 1;
         place[Symbol.dispose]();

@@ -18,7 +18,7 @@ async function evaluate(sharing: Sharing | undefined, shares: (before: number) =
 }
 
 function wish(...digests: readonly string[]): Sharing {
-  return { digests, isOn: true, [Symbol.dispose]: () => {} };
+  return { digests, isOn: true, included: () => Promise.resolve(), [Symbol.dispose]: () => {} };
 }
 
 describe('an evaluation whose sandboxes are to share something', () => {

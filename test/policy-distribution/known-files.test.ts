@@ -1,10 +1,10 @@
-import { readdir, rm } from 'node:fs/promises';
+import { readdir, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import { systemClock } from '../../src/kernel/clock.ts';
 import type { CheckpointSource, ListedFile } from '../../src/policy-distribution/checkpoint-source.ts';
 import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
 const { signal } = new AbortController();
@@ -27,11 +27,31 @@ class PaperSource implements CheckpointSource {
   }
 }
 
-async function scene(scratch: ScratchDirectory): Promise<{ source: PaperSource; add: () => Promise<string>; objects: string }> {
+interface Scene {
+  readonly source: PaperSource;
+  readonly clock: ManualClock;
+  readonly add: () => Promise<string>;
+  readonly objects: string;
+  readonly records: string;
+}
+
+async function scene(scratch: ScratchDirectory): Promise<Scene> {
   const directory = join(scratch.path, 'store');
-  const store = await CheckpointStore.open({ directory, limits: { maxBytes: 1e6, maxFiles: 10 }, clock: systemClock });
+  const clock = new ManualClock();
+  const store = await CheckpointStore.open({ directory, limits: { maxBytes: 1e6, maxFiles: 10 }, clock });
   const source = new PaperSource();
-  return { source, add: async () => (await store.add(source, 'paper', signal)).digest, objects: join(directory, 'objects') };
+  return {
+    source,
+    clock,
+    add: async () => (await store.add(source, 'paper', signal)).digest,
+    objects: join(directory, 'objects'),
+    records: join(directory, 'checkpoints'),
+  };
+}
+
+async function onlyFileOf(directory: string): Promise<string> {
+  const [name = ''] = await readdir(directory);
+  return join(directory, name);
 }
 
 describe('a file that is added again', () => {
@@ -70,5 +90,20 @@ describe('a file that is added again', () => {
     await add();
     expect(source.reads).toBe(2);
     expect(await readdir(objects)).toHaveLength(1);
+  });
+
+  it('is marked as used anew once a minute, and not for each of many who ask', async () => {
+    await using scratch = await ScratchDirectory.make();
+    const { clock, add, objects, records } = await scene(scratch);
+    await add();
+    const marked = [await onlyFileOf(objects), await onlyFileOf(records)];
+    const longAgo = new Date(1000);
+    for (const path of marked) await utimes(path, longAgo, longAgo);
+    await clock.advance(59_999);
+    await add();
+    for (const path of marked) expect((await stat(path)).mtime).toEqual(longAgo);
+    await clock.advance(1);
+    await add();
+    for (const path of marked) expect((await stat(path)).mtime).toEqual(clock.date());
   });
 });

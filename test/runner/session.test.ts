@@ -215,6 +215,7 @@ describe('a frame that breaks the protocol fails the episode that is due, and wh
     ['an answer that was not asked for', '{"type":"pong","ping":99}\n'],
     ['a second ready', '{"type":"ready","protocol":1,"runner":"x"}\n'],
     ['a range that began before', '{"type":"begin","range":2}\n'],
+    ['a range that began with another policy', '{"type":"begin","range":2,"digest":"sha256:another"}\n'],
     ['longer than allowed, without an end', 'x'.repeat(70_000)],
     ['longer than allowed', `${'x'.repeat(70_000)}\n`],
   ])('%s', async (_name, raw) => {

@@ -4,6 +4,7 @@ import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
 import { settle } from '../support/manual-clock.ts';
+import type { Submission } from '../../src/service/submission.ts';
 import { EPISODE_MS, OWNERSHIP_MS, ServiceScene, submission, submitted } from '../support/service-scene.ts';
 
 const { signal } = new AbortController();
@@ -98,6 +99,98 @@ describe('an evaluation that was accepted', () => {
     expect(await scene.find(anew)).toMatchObject({ state: 'finished' });
     expect(scene.player.played).toHaveLength(10);
     await scene.drained(service);
+  });
+});
+
+describe('an evaluation that asks what was answered before', () => {
+  it('is accepted together with its answer, and nothing is played', async () => {
+    const scene = new ServiceScene();
+    scene.player.repeats = true;
+    const ended: string[] = [];
+    const service = scene.service({}, { onConcluded: (state) => void ended.push(state) });
+    service.open();
+    await submitted(service, submission(5));
+    await scene.clock.advance(5 * EPISODE_MS);
+    const again = await service.submit(submission(5, { webhook: { url: 'https://example.org/hook' } }), 'researcher', signal);
+    expect(again).toMatchObject({
+      kind: 'accepted',
+      evaluation: { state: 'finished', principal: 'researcher', summary: { repeated: true, official: { episodes: 5 } } },
+    });
+    const { id } = again.evaluation;
+    expect(await scene.find(id)).toEqual(again.evaluation);
+    expect(await scene.stored(id)).toEqual(range(5));
+    expect(scene.player.played).toHaveLength(5);
+    expect(ended).toEqual(['finished', 'finished']);
+    expect(await scene.store.webhooks.take(10, 1000)).toMatchObject([
+      { body: { evaluation: id, state: 'finished', summary: { repeated: true } } },
+    ]);
+    await scene.drained(service);
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it.each<[string, Partial<Submission>, string?]>([
+    ['another checkpoint', {}, 'another'],
+    ['another suite', { suite: '6 episodes' }],
+    ['the cache to be left alone', { cache: false }],
+    ['for an end that has passed', { deadline: new Date(0) }],
+    ['a comparison', { question: { kind: 'comparison', baseline: { uri: 'a' }, candidates: [{ uri: 'late' }], terms: {} } }],
+  ])('but not when it asks for %s', async (_, changes, checkpoint) => {
+    const scene = new ServiceScene();
+    scene.player.repeats = true;
+    const service = scene.service();
+    service.open();
+    await submitted(service, submission(5));
+    await scene.clock.advance(5 * EPISODE_MS);
+    const other = await service.submit(submission(5, changes, checkpoint), 'pipeline', signal);
+    expect(other).toMatchObject({ kind: 'accepted', evaluation: { state: 'waiting' } });
+    await scene.drained(service);
+  });
+
+  it('is played when the first was cut short', async () => {
+    const scene = new ServiceScene();
+    scene.player.repeats = true;
+    const service = scene.service();
+    service.open();
+    const first = await submitted(service, submission(5));
+    await scene.clock.advance(2 * EPISODE_MS);
+    await service.cancel(first);
+    await scene.clock.advance(0);
+    expect(await scene.find(first)).toMatchObject({ state: 'cancelled', summary: { partial: true } });
+    const again = await submitted(service, submission(5));
+    await scene.clock.advance(5 * EPISODE_MS);
+    expect(await scene.find(again)).toMatchObject({ state: 'finished', summary: { partial: false } });
+    await scene.drained(service);
+  });
+
+  it('is put together of its episodes when its player gives no such answer any more', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    service.open();
+    await submitted(service, submission(5));
+    await scene.clock.advance(5 * EPISODE_MS);
+    const again = await service.submit(submission(5), 'pipeline', signal);
+    expect(again.evaluation.state).toBe('waiting');
+    await scene.clock.advance(0);
+    expect(await scene.find(again.evaluation.id)).toMatchObject({ state: 'finished' });
+    expect(scene.player.played).toHaveLength(5);
+    await scene.drained(service);
+  });
+
+  it('ends what waits of older versions of its run, as any other does', async () => {
+    const scene = new ServiceScene();
+    scene.player.repeats = true;
+    const service = scene.service({ staleness: 'cancel-waiting' });
+    service.open();
+    await submitted(service, submission(5));
+    await scene.clock.advance(5 * EPISODE_MS);
+    await scene.drained(service);
+    const later = scene.service({ staleness: 'cancel-waiting' });
+    const asked = (version: number, episodes: number): Submission =>
+      submission(episodes, { question: { kind: 'evaluation', checkpoint: { uri: 'late', run: 'r7', version } } });
+    const older = await submitted(later, asked(1, 9));
+    const newer = await later.submit(asked(2, 5), 'pipeline', signal);
+    expect(newer.evaluation.state).toBe('finished');
+    expect(await scene.find(older)).toMatchObject({ state: 'cancelled' });
   });
 });
 

@@ -85,6 +85,45 @@ describe('the places of a pool, while evaluations come and go', () => {
     await player.leave();
   });
 
+  it('go to whoever could use them where nothing is under way, before work is given up anywhere, and are left alone while nobody could', async () => {
+    const clock = new ManualClock();
+    const places = new Places(4, clock);
+    using share = places.join({ principal: 'alice', priority: 0 });
+    const held = await Promise.all(Array.from({ length: 4 }, () => share.take(new AbortController().signal)));
+    const [first, second] = held.map((place) => place.spare());
+    await settle();
+    expect(held.map(({ recalled }) => recalled.aborted)).toEqual([false, false, false, false]);
+    first?.[Symbol.dispose]();
+    const next = new Player(places, { principal: 'alice', priority: -1 }, 4);
+    await settle();
+    // The third and the fourth have nothing to do either; the first has found something.
+    expect(held.map(({ recalled }) => recalled.aborted)).toEqual([false, true, true, true]);
+    second?.[Symbol.dispose]();
+    for (const place of held.slice(1)) place[Symbol.dispose]();
+    await settle();
+    expect(next.held).toBe(3);
+    await next.leave();
+    held[0]?.[Symbol.dispose]();
+    expect(clock.pending).toBe(0);
+  });
+
+  it('come back to the one that was asked for first when it has something to do again', async () => {
+    const clock = new ManualClock();
+    const places = new Places(2, clock);
+    using share = places.join({ principal: 'alice', priority: 0 });
+    const held = await Promise.all([1, 2].map(() => share.take(new AbortController().signal)));
+    using _spare = held[1]?.spare();
+    const next = new Player(places, { principal: 'alice', priority: -1 }, 2);
+    await settle();
+    held[1]?.[Symbol.dispose]();
+    await settle();
+    expect(next.held).toBe(1);
+    using again = await share.take(new AbortController().signal);
+    expect([again.recalled.aborted, next.held]).toEqual([false, 0]);
+    await next.leave();
+    held[0]?.[Symbol.dispose]();
+  });
+
   it('are not lost with a taker that gives up waiting', async () => {
     const clock = new ManualClock();
     const places = new Places(1, clock);

@@ -5,10 +5,12 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 export class CuttingProxy implements AsyncDisposable {
   readonly url: string;
   readonly #server: Server;
-  readonly #sockets = new Set<Socket>();
+  readonly #sockets: Set<Socket>;
+  readonly #traffic: { sent: number };
 
-  private constructor(url: string, server: Server, sockets: Set<Socket>) {
+  private constructor(url: string, server: Server, sockets: Set<Socket>, traffic: { sent: number }) {
     this.url = url;
+    this.#traffic = traffic;
     this.#server = server;
     this.#sockets = sockets;
   }
@@ -20,6 +22,7 @@ export class CuttingProxy implements AsyncDisposable {
   static async open(target: string, cuts: readonly number[]): Promise<CuttingProxy> {
     const left = [...cuts];
     const sockets = new Set<Socket>();
+    const traffic = { sent: 0 };
     const server = createServer((client) => {
       const upstream = connect(Number(new URL(target).port), '127.0.0.1');
       for (const socket of [client, upstream]) {
@@ -29,6 +32,7 @@ export class CuttingProxy implements AsyncDisposable {
       upstream.pipe(client);
       let budget: number | undefined;
       client.on('data', (chunk) => {
+        traffic.sent += chunk.length;
         if (chunk.subarray(0, 3).toString() === 'PUT') budget = left.shift();
         if (budget === undefined) return void upstream.write(chunk);
         upstream.write(chunk.subarray(0, budget));
@@ -42,7 +46,12 @@ export class CuttingProxy implements AsyncDisposable {
     await once(server, 'listening');
     const address = server.address();
     if (typeof address !== 'object' || address === null) throw new Error('the proxy has no address');
-    return new CuttingProxy(`http://127.0.0.1:${address.port}`, server, sockets);
+    return new CuttingProxy(`http://127.0.0.1:${address.port}`, server, sockets, traffic);
+  }
+
+  /** Bytes of all clients so far. */
+  get sentBytes(): number {
+    return this.#traffic.sent;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

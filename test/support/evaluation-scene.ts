@@ -135,7 +135,7 @@ const POOL_CONFIG: PoolConfig = {
   episodesPerSandbox: 1e9,
 };
 
-const EVALUATION_CONFIG: EvaluationRunConfig = {
+export const EVALUATION_CONFIG: EvaluationRunConfig = {
   window: 4096,
   rangeMilliseconds: 20,
   stragglerFactor: 3,

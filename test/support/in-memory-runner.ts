@@ -36,12 +36,14 @@ export interface ScriptedRunnerOptions {
   readonly protocol?: number;
   /** What it has to say of everything that it loads. */
   readonly warnings?: readonly string[];
-  /** Why it refuses to play in this form, if it does. */
-  readonly refusal?: (form: string) => string | undefined;
+  /** Why it refuses to play in this form, or this checkpoint, if it does. */
+  readonly refusal?: (form: string, checkpoint: string) => string | undefined;
+  /** The checkpoint that it says it is about to play, when it says; the one that was loaded otherwise. */
+  readonly claims?: (checkpoint: string) => string;
 }
 
 /** A runner in a few lines, for the in-memory provider: speaks the protocol and leaves the episodes to the test. */
-export function scriptedRunner(play: PlayEpisode, { protocol = 2, warnings, refusal }: ScriptedRunnerOptions = {}): Program {
+export function scriptedRunner(play: PlayEpisode, { protocol = 2, warnings, refusal, claims }: ScriptedRunnerOptions = {}): Program {
   return async (io) => {
     const send = (frame: object): void => void io.stdout.write(`${JSON.stringify(frame)}\n`);
     let checkpoint = '';
@@ -52,13 +54,13 @@ export function scriptedRunner(play: PlayEpisode, { protocol = 2, warnings, refu
       if (frame.type === 'ping') send({ type: 'pong', ping: frame.ping });
       if (frame.type === 'load') checkpoint = frame.policy.digest;
       if (frame.type === 'load') blockSize = frame.batching?.episodes ?? 1;
-      const refused = frame.type === 'load' ? refusal?.(frame.batching?.form ?? 'single') : undefined;
+      const refused = frame.type === 'load' ? refusal?.(frame.batching?.form ?? 'single', checkpoint) : undefined;
       if (refused) send({ type: 'refused', load: frame.load, part: 'environment', message: refused });
       else if (frame.type === 'load') send({ type: 'loaded', load: frame.load, digest: frame.policy.digest, warnings });
       if (frame.type !== 'play') continue;
       const indices: number[] = frame.episodes.map(([index]: [number]) => index);
       if (!indices.every((index, position) => isInWholeBlock(indices, position, index, blockSize))) return 70;
-      send({ type: 'begin', range: frame.range });
+      send({ type: 'begin', range: frame.range, ...(claims && { digest: claims(checkpoint) }) });
       for (const [position, [index, task, environmentSeed, policySeed]] of frame.episodes.entries()) {
         const start = position - (position % blockSize);
         const block = indices.slice(start, start + blockSize);

@@ -1,5 +1,6 @@
 import { inMemoryEvaluationStore } from '../../src/adapters/store/in-memory/in-memory-evaluation-store.ts';
 import { Memory } from '../../src/adapters/store/in-memory/memory.ts';
+import type { Question } from '../../src/evaluation-store/answer-cache.ts';
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import type { StoredEvaluation } from '../../src/evaluation-store/evaluation-record.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
@@ -7,12 +8,14 @@ import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from '../../src/kernel/ids.ts';
 import type { Log } from '../../src/kernel/log.ts';
 import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
-import { EvaluationService, type ServiceConfig } from '../../src/service/evaluation-service.ts';
+import type { Summary } from '../../src/orchestrator/summary.ts';
+import { EvaluationService, type ServiceConfig, type ServiceOptions } from '../../src/service/evaluation-service.ts';
 import type { Place } from '../../src/orchestrator/place-share.ts';
 import type { Library } from '../../src/service/library.ts';
 import { Egress } from '../../src/access/egress.ts';
 import type { Quota } from '../../src/access/quota.ts';
 import { EpisodeBounds } from '../../src/service/episode-bounds.ts';
+import { questionOf } from '../../src/service/question.ts';
 import { QuotaGate } from '../../src/service/quota-gate.ts';
 import { Places } from '../../src/service/places.ts';
 import type { Answer, PlayCourse, Player } from '../../src/service/player.ts';
@@ -46,6 +49,8 @@ export class ScriptedPlayer implements Player {
   readonly played: { readonly evaluation: string; readonly index: number }[] = [];
   /** Thrown at the episode with this index. */
   failAt: { readonly index: number; readonly error: Error } | undefined;
+  /** Whether it takes over answers that were given before. */
+  repeats = false;
   readonly #clock: ManualClock;
 
   constructor(clock: ManualClock) {
@@ -61,7 +66,7 @@ export class ScriptedPlayer implements Player {
     let place: Place | undefined;
     const known = new Set((await journal.known(0, episodes)).episodes.map(({ index }) => Number(index)));
     let folded = 0;
-    const answer = (partial: boolean): Answer => summaryDocument({ episodes: folded }, { partial });
+    const answer = (partial: boolean): Answer => playedSummary(folded, partial);
     try {
       for (; folded < episodes; folded += 1) {
         if (known.has(folded)) continue;
@@ -91,11 +96,19 @@ export class ScriptedPlayer implements Player {
     } catch (error) {
       if (course.signal.aborted) return answer(true);
       if (!(error instanceof InfrastructureError)) throw error;
-      throw new EvaluationFailedError(summaryDocument({ episodes: folded }, { partial: true }), error);
+      throw new EvaluationFailedError(playedSummary(folded, true), error);
     } finally {
       place?.[Symbol.dispose]();
     }
     return answer(false);
+  }
+
+  question(order: EvaluationOrder): Question {
+    return questionOf(order, { template: digestOf('local'), version: '0.0.0' });
+  }
+
+  repeated(_: EvaluationOrder, given: unknown): object | undefined {
+    return this.repeats && typeof given === 'object' && given !== null ? { ...given, repeated: true } : undefined;
   }
 
   /** @returns whether it was played to its end. */
@@ -112,6 +125,19 @@ export class ScriptedPlayer implements Player {
     );
     return promise;
   }
+}
+
+function playedSummary(episodes: number, partial: boolean): Summary {
+  return summaryDocument({ episodes }, { partial, run: { ...summaryDocument().run, outcomes: episodes } });
+}
+
+/** Of one Muster, in place of the scene's own. */
+export interface ServiceParts {
+  readonly store?: EvaluationStore;
+  readonly places?: number;
+  readonly gate?: QuotaGate;
+  readonly library?: Library;
+  readonly onConcluded?: ServiceOptions['onConcluded'];
 }
 
 /** Musters that share one store in memory, on one clock. */
@@ -146,7 +172,7 @@ export class ServiceScene {
   /** One more Muster. @param store another one than the scene's own, to fail. */
   service(
     config: Partial<ServiceConfig> = {},
-    { store = this.store, places = 4, gate = this.gate(), library = PAPER_LIBRARY } = {},
+    { store = this.store, places = 4, gate = this.gate(), library = PAPER_LIBRARY, onConcluded }: ServiceParts = {},
   ): EvaluationService {
     const shared = new Places(places, this.clock, new EpisodeBounds(this.quotaOf));
     return new EvaluationService({
@@ -160,6 +186,7 @@ export class ServiceScene {
       log: this.log,
       newId: () => this.newId(),
       placesOf: () => shared,
+      onConcluded,
       config: {
         slots: 4,
         ownershipMilliseconds: OWNERSHIP_MS,

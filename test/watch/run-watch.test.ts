@@ -73,6 +73,59 @@ describe('a watch of a run', () => {
     await expect(ended).rejects.toThrow('interrupted');
   });
 
+  it('gives up the one that it evaluates for a newer one that is complete, where that is the policy, and not for an older one', async () => {
+    const scene = new WatchScene();
+    const under = (name: string): void =>
+      void scene.answers.set(name, (signal) => {
+        const { promise, resolve } = Promise.withResolvers<ReturnType<typeof scoreWith>>();
+        // What has been played by then is answered: it is no answer to what was asked.
+        signal.addEventListener('abort', () => resolve(scoreWith(name, 1)));
+        return promise;
+      });
+    under('step-2.pt');
+    scene.put('step-2.pt');
+    const ended = scene.start({ stale: 'cancel' });
+    await scene.pass(60);
+    scene.put('step-1.pt');
+    await scene.pass(300);
+    expect(scene.events).toEqual([]);
+    scene.put('step-3.pt');
+    await scene.pass(30);
+    // It may still grow.
+    expect(scene.events).toEqual([]);
+    await scene.pass(60);
+    expect(scene.events.map((event) => `${event.event} ${event.name}`)).toEqual([
+      'cancelled step-2.pt',
+      'skipped step-1.pt',
+      'evaluated step-3.pt',
+    ]);
+    expect(scene.events[0]).toEqual({ event: 'cancelled', name: 'step-2.pt', by: 'step-3.pt' });
+    expect(scene.remembered.best?.name).toBe('step-3.pt');
+    scene.stop();
+    await expect(ended).rejects.toThrow('interrupted');
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it('finishes the one that it evaluates, whatever comes, where that is the policy', async () => {
+    const scene = new WatchScene();
+    const first = Promise.withResolvers<void>();
+    scene.put('step-1.pt');
+    scene.answers.set('step-1.pt', async (signal) => {
+      await first.promise;
+      signal.throwIfAborted();
+      return scoreWith('step-1.pt', 1);
+    });
+    const ended = scene.start({ stale: 'skip' });
+    await scene.pass(60);
+    scene.put('step-2.pt');
+    await scene.pass(300);
+    first.resolve();
+    await scene.pass(60);
+    expect(scene.events.map((event) => `${event.event} ${event.name}`)).toEqual(['evaluated step-1.pt', 'evaluated step-2.pt']);
+    scene.stop();
+    await expect(ended).rejects.toThrow('interrupted');
+  });
+
   it('evaluates a name again when something else stands under it', async () => {
     const scene = new WatchScene();
     scene.put('latest.pt');

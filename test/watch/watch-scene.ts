@@ -55,7 +55,8 @@ export class WatchScene {
   }
 
   get #memory(): WatchMemory {
-    return { read: async () => this.remembered, write: async (record) => void (this.remembered = record) };
+    const hold = async (): Promise<AsyncDisposable> => ({ [Symbol.asyncDispose]: () => Promise.resolve() });
+    return { hold, read: async () => this.remembered, write: async (record) => void (this.remembered = record) };
   }
 
   get #source(): CheckpointSource {

@@ -1,14 +1,18 @@
 """Against `muster serve` itself: whether the samples that the other tests are made of are what it says."""
 
+import hashlib
 import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from muster_client import BadRequest, Checkpoint, Client, ComparisonSummary, Completed, NotFound, Retry, Running, Timeout
+from muster_client import BadRequest, Checkpoint, Client, ComparisonSummary, Completed, NotFound, Retry, Running, Timeout, uploads
+from muster_client.effects import Request
 from tests.real_server import GAME, REPOSITORY, RealServer
+from tests.test_deltas import safetensors
 from tests.test_training_loop import LOOPS, Loop, run
 
 CAN_SERVE = "CI" in os.environ or ((REPOSITORY / "node_modules").exists() and shutil.which("bwrap") is not None)
@@ -105,3 +109,43 @@ def test_the_training_loop_is_told_how_it_goes(loop: Loop, server: RealServer, t
     done = run(loop, server.url, tmp_path, updates=2)
     assert done.returncode == 1, done.stderr
     assert done.stdout.count("episodes") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype", "share"),
+    [
+        ("bf16.safetensors", np.uint16, 0.01),
+        ("fp32.safetensors", np.float32, 0.001),
+        ("half.safetensors", np.uint16, 0.3),
+        ("some.bin", np.uint8, 0.0001),
+    ],
+)
+def test_what_differs_makes_the_very_file_on_the_server(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, dtype: type, share: float
+) -> None:
+    """The server keeps nothing whose digest is not that of the whole."""
+    random = np.random.default_rng(list(name.encode()))
+    before: np.ndarray = random.integers(0, 256, 3 * 2**20 + 4, np.uint8).view(dtype)
+    after = before.copy()
+    changed = random.random(len(before)) < share
+    after[changed] = random.permutation(after[changed])[::-1]
+    paths = []
+    for directory, numbers in (("1", before), ("2", after)):
+        (tmp_path / directory).mkdir()
+        path = tmp_path / directory / name
+        if name.endswith(".bin"):
+            path.write_bytes(numbers.tobytes() + b"end")
+        else:
+            safetensors(path, {"first": numbers[:100], "w": numbers[100:], "empty": numbers[:0]})
+        paths.append(path)
+    sent: list[str] = []
+
+    def noted(sha256: str, query: dict[str, str], begin: int, part: bytes, size: int) -> Request:
+        sent.append(query.get("kind", "file"))
+        return part_request(sha256, query, begin, part, size)
+
+    part_request = uploads._part_request
+    monkeypatch.setattr(uploads, "_part_request", noted)
+    for path in paths:
+        assert client.upload(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+    assert sent == ["file", "delta"]

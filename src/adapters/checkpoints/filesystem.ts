@@ -1,7 +1,8 @@
-import { constants, type BigIntStats } from 'node:fs';
-import { open, readdir, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
+import { constants, type BigIntStats, type Dirent } from 'node:fs';
+import { lstat, open, readdir, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import PQueue from 'p-queue';
 import { systemClock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
 import { assertCheckpointPath } from '../../policy-distribution/checkpoint.ts';
@@ -23,6 +24,9 @@ const CHUNK_BYTES = 256 * 1024;
  * work. A directory counts once for each way that leads to it: links from forty directories to the next, two each, make a trillion ways.
  */
 const MOST_DIRECTORIES = 10_000;
+
+/** Some threads look, and take their time where the disk is far away. */
+const VISITED_AT_A_TIME = 16;
 
 /** Kernels and network file systems tell times in steps of up to seconds: two changes within one may look like one. */
 const SETTLED_MILLISECONDS = 3000;
@@ -89,6 +93,12 @@ function listSingleFile(given: string, root: string, stats: BigIntStats): Checkp
   return { kind: 'file', files: [listed(path, root, stats)] };
 }
 
+interface Child {
+  readonly entry: Dirent;
+  /** Relative to the root. */
+  readonly path: string;
+}
+
 /** One listing of a directory tree. Symbolic links are followed as long as they stay inside of it. */
 class DirectoryWalk {
   readonly #root: string;
@@ -109,13 +119,34 @@ class DirectoryWalk {
   /** @param chain real paths of the directories that lead here: a link back to one of them would never end. */
   async #enter(directory: string, path: string, chain: readonly string[]): Promise<void> {
     this.#countDirectory();
-    const names = await guarded(directory, () => readdir(directory));
-    for (const name of names) {
+    const entries = await guarded(directory, () => readdir(directory, { withFileTypes: true }));
+    const children = entries.map((entry) => ({ entry, path: path === '' ? entry.name : `${path}/${entry.name}` }));
+    const wanted = children.filter((child) => this.#options.ignores?.(child.path) !== true);
+    for (const child of wanted) assertCheckpointPath(child.path);
+    await this.#visitFiles(
+      directory,
+      wanted.filter(({ entry }) => entry.isFile()),
+    );
+    for (const { entry, path: childPath } of wanted) {
       this.#options.signal.throwIfAborted();
-      const childPath = path === '' ? name : `${path}/${name}`;
-      if (this.#options.ignores?.(childPath) === true) continue;
-      assertCheckpointPath(childPath);
-      await this.#visit(join(directory, name), childPath, chain);
+      if (!entry.isFile()) await this.#visit(join(directory, entry.name), childPath, chain);
+    }
+  }
+
+  /** The way to a file that is no link is real already. */
+  async #visitFiles(directory: string, files: readonly Child[]): Promise<void> {
+    const queue = new PQueue({ concurrency: VISITED_AT_A_TIME });
+    const visit = async ({ entry, path }: Child): Promise<void> => {
+      this.#options.signal.throwIfAborted();
+      const address = join(directory, entry.name);
+      const stats = await guarded(address, () => lstat(address, { bigint: true }));
+      if (!stats.isFile()) throw new CheckpointChangedError(address, 'something else took its place');
+      this.#add(listed(path, address, stats));
+    };
+    try {
+      await queue.addAll(files.map((file) => () => visit(file)));
+    } finally {
+      queue.clear();
     }
   }
 

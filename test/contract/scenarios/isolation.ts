@@ -85,7 +85,7 @@ def reaches(family, address):
         return False
 print([os.path.exists(d + '/${marker}') for d in ('/tmp', '/dev/shm')],
       reaches(socket.AF_UNIX, '/tmp/socket'), reaches(socket.AF_UNIX, '\\0${marker}'), reaches(socket.AF_INET, ('127.0.0.1', 4711)),
-      sorted(int(p) for p in os.listdir('/proc') if p.isdigit())[-1] < 10)
+      len([p for p in os.listdir('/proc') if p.isdigit()]) < 10)
 `);
     expect(seen).toBe('[False, False] False False False True');
     await first.destroy();

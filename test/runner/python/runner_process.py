@@ -122,7 +122,8 @@ class RunnerProcess:
     def play(self, episodes: list[tuple[int, int, int, int]]) -> list[Frame]:
         """@returns the outcomes; each is checked to be the one that is due."""
         range_id = self.send_play(episodes)
-        assert self.receive() == {"type": "begin", "range": range_id}
+        begin = self.receive()
+        assert (begin["type"], begin["range"]) == ("begin", range_id)
         outcomes = [self.receive() for _ in episodes]
         assert [(outcome["range"], outcome["index"]) for outcome in outcomes] == [(range_id, episode[0]) for episode in episodes]
         return outcomes

@@ -46,6 +46,13 @@ def test_ranges_that_are_sent_ahead_are_played_in_their_order(runner: RunnerProc
     ]
 
 
+def test_a_range_says_which_policy_it_is_played_with(runner: RunnerProcess, any_policy: Policy) -> None:
+    _path, digest = any_policy
+    runner.load(*any_policy, environment("toys:Toy"))
+    runner.send_play([(0, 0, 0, 0)])
+    assert runner.receive()["digest"] == digest
+
+
 def test_a_ping_is_answered_between_two_episodes(runner: RunnerProcess, any_policy: Policy) -> None:
     runner.load(*any_policy, environment("toys:Toy"))
     play = json.dumps({"type": "play", "range": 1, "episodes": episodes(5)})

@@ -24,6 +24,8 @@ export interface Tenant {
   readonly state: 'running' | 'paused';
   readonly startedAt: Date;
   readonly endsAt: Date;
+  /** Where it may connect to. */
+  readonly reaches?: readonly string[];
 }
 
 interface Entry extends Tenant {
@@ -38,6 +40,8 @@ export class Account {
   readonly templates: readonly string[];
   /** When each creation that went through was. */
   readonly createdAt: number[] = [];
+  /** Where each sandbox so far may connect to. */
+  readonly reached: (readonly string[])[] = [];
   mostAtOnce = 0;
   refusals = 0;
   readonly #plan: Plan;
@@ -72,16 +76,17 @@ export class Account {
     return entry?.state === 'running' ? entry.machine : undefined;
   }
 
-  create(templateId: string, seconds: number, metadata: Readonly<Record<string, string>>): Tenant {
+  create(templateId: string, seconds: number, metadata: Readonly<Record<string, string>>, reaches: readonly string[] = []): Tenant {
     if (!this.templates.includes(templateId)) throw new Refusal(404, `template '${templateId}' not found`);
     this.#checkLength(seconds);
     this.#admit();
     const id = `i${String((this.#count += 1)).padStart(8, '0')}`;
-    const machine = new SimulatedMachine(id, this.#ground);
+    const machine = new SimulatedMachine(id, this.#ground, reaches.length > 0);
     const startedAt = this.#date();
-    const entry: Entry = { id, templateId, metadata, state: 'running', startedAt, endsAt: startedAt, machine, timer: NO_TIMER };
+    const entry: Entry = { id, templateId, metadata, state: 'running', startedAt, endsAt: startedAt, machine, timer: NO_TIMER, reaches };
     this.#entries.set(id, entry);
     this.#limit(entry, seconds);
+    this.reached.push(reaches);
     this.createdAt.push(this.#clock.now());
     this.mostAtOnce = Math.max(this.mostAtOnce, this.#running);
     return entry;

@@ -8,6 +8,7 @@ const createSchema = z.object({
   timeout: z.number().optional(),
   metadata: z.record(z.string(), z.string()).optional(),
   autoPause: z.boolean().optional(),
+  network: z.object({ allowOut: z.array(z.string()).default([]), denyOut: z.array(z.string()).default([]) }).optional(),
 });
 const timeoutSchema = z.object({ timeout: z.number() });
 
@@ -21,8 +22,8 @@ type Call = (account: Account, request: IncomingMessage, response: ServerRespons
 /** E2B's HTTP API, as far as the SDK's sandboxes need it; keys are the method and the path without the id. */
 export const CONTROL_PLANE: Readonly<Record<string, Call>> = {
   'POST /v2/sandboxes': async (account, request, response) => {
-    const { templateID, timeout = DEFAULT_SECONDS, metadata = {} } = await jsonBody(request, createSchema);
-    answer(response, 201, created(account.create(templateID, timeout, metadata)));
+    const { templateID, timeout = DEFAULT_SECONDS, metadata = {}, network } = await jsonBody(request, createSchema);
+    answer(response, 201, created(account.create(templateID, timeout, metadata, network?.allowOut)));
   },
 
   'GET /v2/sandboxes': (account, _request, response, _id, url) => {

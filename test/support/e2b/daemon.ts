@@ -28,7 +28,8 @@ export const DAEMON: Readonly<Record<string, Call>> = {
   'GET /health': async (_machine, _request, response) => answer(response, 204),
 
   'POST /process.Process/Start': async (machine, request, response, fault) => {
-    const started = await machine.start((await envelopedBody(request, startSchema)).process);
+    const isRoot = userOf(request) === 'root';
+    const started = await machine.start({ ...(await envelopedBody(request, startSchema)).process, isRoot });
     await relay(started, response, fault, machine);
   },
 
@@ -82,6 +83,12 @@ export const DAEMON: Readonly<Record<string, Call>> = {
     );
   },
 };
+
+/** The SDK names the user as the name of HTTP's own sign-in, without a password. */
+function userOf({ headers }: IncomingMessage): string | undefined {
+  const [, basic] = /^Basic (.+)$/.exec(headers.authorization ?? '') ?? [];
+  return basic === undefined ? undefined : Buffer.from(basic, 'base64').toString().split(':')[0];
+}
 
 async function writeForm(machine: SimulatedMachine, request: IncomingMessage, type: string): Promise<string[]> {
   const chunks: Uint8Array<ArrayBuffer>[] = [];

@@ -1,5 +1,5 @@
 import { createWriteStream } from 'node:fs';
-import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -7,6 +7,7 @@ import { INBOX } from '../../../src/adapters/sandbox/upload-path.ts';
 import { parseSandboxId } from '../../../src/kernel/ids.ts';
 import type { Sandbox, SandboxExit, SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { Mount, SandboxLimits } from '../../../src/pool/template.ts';
+import { startRootCommand, type RunningCommand } from '../root-command.ts';
 import { RpcRefusal } from './wire.ts';
 
 /** What every simulated machine is made of. */
@@ -27,7 +28,9 @@ export interface Listener {
 export interface MachineProcess {
   readonly pid: number;
   readonly config: ProcessConfig;
-  readonly sandbox: Sandbox;
+  readonly sandbox: RunningCommand;
+  /** Where its files come in; root's commands see the sandbox's own. */
+  readonly inbox: Pick<Sandbox, 'upload'> | undefined;
   isInputClosed: boolean;
   /** Takes what is printed; what nobody takes is thrown away. */
   listener: Listener | undefined;
@@ -40,6 +43,7 @@ export interface ProcessConfig {
   readonly args?: readonly string[] | undefined;
   readonly envs?: Readonly<Record<string, string>> | undefined;
   readonly cwd?: string | undefined;
+  readonly isRoot?: boolean;
 }
 
 const NEVER = new AbortController().signal;
@@ -53,10 +57,13 @@ export class SimulatedMachine {
   readonly processes = new Map<number, MachineProcess>();
   readonly #ground: MachineGround;
   readonly #files: string;
+  readonly #hasNetwork: boolean;
   #isOver = false;
   #started = 0;
+  #pids = FIRST_PID;
 
-  constructor(id: string, ground: MachineGround) {
+  constructor(id: string, ground: MachineGround, hasNetwork = false) {
+    this.#hasNetwork = hasNetwork;
     this.id = id;
     this.#ground = ground;
     this.#files = path.join(ground.directory, id);
@@ -67,21 +74,38 @@ export class SimulatedMachine {
   }
 
   async start(config: ProcessConfig): Promise<MachineProcess> {
+    if (config.isRoot === true) return this.#began(config, await this.#startAsRoot(config), undefined);
+    const sandbox = await this.#startProgram(config);
+    if (this.#isOver) {
+      await sandbox.destroy();
+      throw new RpcRefusal('unavailable', 'the sandbox is gone');
+    }
+    return this.#began(config, sandbox, sandbox);
+  }
+
+  async #startAsRoot({ cmd, args = [], envs = {} }: ProcessConfig): Promise<RunningCommand> {
+    const files = this.#hostPath('/muster');
+    await mkdir(files, { recursive: true });
+    const { baked } = this.#ground;
+    return startRootCommand({ command: [cmd, ...args], environment: envs, files, target: '/muster', baked, hasNetwork: this.#hasNetwork });
+  }
+
+  async #startProgram(config: ProcessConfig): Promise<Sandbox> {
     const number = (this.#started += 1);
     const { provider, limits } = this.#ground;
     const mounts = [...this.#ground.baked, ...(await this.#uploadedDirectories())];
     const command = ['/bin/bash', '-c', LINGER, '--', config.cmd, ...(config.args ?? [])];
     const template = { name: 'e2b', command, environment: config.envs ?? {}, mounts, network: 'none', limits, demands: [] } as const;
-    const sandbox = await provider.create({ id: parseSandboxId(`${this.id}-${number}`), template }, NEVER);
-    if (this.#isOver) {
-      await sandbox.destroy();
-      throw new RpcRefusal('unavailable', 'the sandbox is gone');
-    }
+    return await provider.create({ id: parseSandboxId(`${this.id}-${number}`), template }, NEVER);
+  }
+
+  #began(config: ProcessConfig, sandbox: RunningCommand, inbox: Sandbox | undefined): MachineProcess {
     const heard = Promise.withResolvers<SandboxExit>();
     const started: MachineProcess = {
-      pid: FIRST_PID + number,
+      pid: (this.#pids += 1),
       config,
       sandbox,
+      inbox,
       isInputClosed: false,
       listener: undefined,
       ended: heard.promise,
@@ -115,7 +139,11 @@ export class SimulatedMachine {
     }
     const relative = path.posix.relative(INBOX, destination);
     if (relative.startsWith('..')) return;
-    for (const { sandbox } of this.processes.values()) await sandbox.upload(relative, { kind: 'file', hostPath: target }, NEVER);
+    for (const file of await filesAt(target)) await this.#show(path.posix.join(relative, file), path.join(target, file));
+  }
+
+  async #show(relative: string, hostPath: string): Promise<void> {
+    for (const { inbox } of this.processes.values()) await inbox?.upload(relative, { kind: 'file', hostPath }, NEVER);
   }
 
   /** Every connection to it breaks, and its programs stay as they are. */
@@ -133,13 +161,21 @@ export class SimulatedMachine {
   /** Directories such as /muster/runner that were written before the program began. */
   async #uploadedDirectories(): Promise<readonly Mount[]> {
     const names = await readdir(this.#hostPath('/muster')).catch(() => []);
-    const directories = names.filter((name) => name !== 'inbox' && name !== 'incomplete').map((name) => `/muster/${name}`);
+    const others = new Set(['/muster/inbox', '/muster/incomplete', ...this.#ground.baked.map(({ target }) => target)]);
+    const directories = names.map((name) => `/muster/${name}`).filter((directory) => !others.has(directory));
     return directories.map((target) => ({ source: this.#hostPath(target), target }));
   }
 
   #hostPath(inside: string): string {
     return path.join(this.#files, path.posix.normalize(`/${inside}`));
   }
+}
+
+/** Of a file, itself; of a directory, all that are in it. Relative. */
+async function filesAt(target: string): Promise<readonly string[]> {
+  if (!(await stat(target)).isDirectory()) return [''];
+  const entries = await readdir(target, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map(({ parentPath, name }) => path.relative(target, path.join(parentPath, name)));
 }
 
 /** As soon as somebody listens, and from then on whether anybody does or not. */

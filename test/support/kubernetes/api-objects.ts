@@ -43,15 +43,31 @@ export class Refusal extends Error {
   }
 }
 
-export const notFound = (resource: string, name: string): Refusal => new Refusal(404, 'NotFound', `${resource} "${name}" not found`);
+/** As messages name resources: with their group, where they have one. */
+export function qualified(resource: string): string {
+  const group = GROUPS.get(resource);
+  return group === undefined ? resource : `${resource}.${group}`;
+}
+
+const GROUPS: ReadonlyMap<string, string> = new Map([
+  ['leases', 'coordination.k8s.io'],
+  ['networkpolicies', 'networking.k8s.io'],
+  ['runtimeclasses', 'node.k8s.io'],
+  ['priorityclasses', 'scheduling.k8s.io'],
+]);
+
+export const notFound = (resource: string, name: string): Refusal =>
+  new Refusal(404, 'NotFound', `${qualified(resource)} "${name}" not found`);
 export const expired = (): Refusal => new Refusal(410, 'Expired', 'too old resource version');
 
+/** @throws Refusal (400) for what is no selector. */
 export function matchesLabels(selector: string, labels: Readonly<Record<string, string>>): boolean {
   // A comma within the brackets of a set does not end the term.
   return (selector.match(/[^,(]+(\([^)]*\))?/g) ?? []).every((term) => {
     const [, member = '', set] = /^(\S+) in \((.*)\)$/.exec(term) ?? [];
     if (set !== undefined) return set.split(',').includes(labels[member] ?? '');
     const [name = '', value] = term.split('=');
+    if (!/^[\w./-]+$/.test(name)) throw new Refusal(400, 'BadRequest', `unable to parse requirement: ${JSON.stringify(term)}`);
     return value === undefined ? name in labels : labels[name] === value;
   });
 }

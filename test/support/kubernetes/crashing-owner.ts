@@ -25,6 +25,7 @@ const order = z
       kubeconfig: z.string(),
       namespace: z.string(),
       image: z.string(),
+      requestedShare: z.number(),
       transport: transportSchema,
       claims: z.union([z.object({ warmPool: z.string() }), z.object({ replicas: z.number() })]).optional(),
     }),

@@ -59,7 +59,8 @@ function serve(client: WebSocket, executed: Executed, fault: Fault | undefined, 
     if (fault?.kind === 'silence' && sent > 4) return client.pause();
     client.send(Buffer.concat([Buffer.of(stream), bytes]), taken);
   };
-  for (const stream of [STDOUT, STDERR, STATUS]) client.send(Buffer.of(stream ?? 0));
+  // An empty message on the first stream that is read says that all is ready.
+  client.send(Buffer.of(STDOUT ?? 1));
   client.on('message', (data: Buffer) => {
     if (data[0] === CLOSE && data[1] === STDIN) executed.stdin.end();
     else if (data[0] === STDIN && !executed.stdin.write(data.subarray(1))) client.pause();

@@ -1,7 +1,9 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import { parse } from 'yaml';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
 import { type OwnerId, parseOwnerId, type SandboxId } from '../../../src/kernel/ids.ts';
@@ -10,6 +12,7 @@ import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../../../src/pool/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
 import { SkippableClock } from '../skippable-clock.ts';
+import { objectSchema } from './api-objects.ts';
 import { crashedOwner } from './crashed-owner.ts';
 import { KubernetesSimulator, NAMESPACE, type SimulatorOptions } from './kubernetes-simulator.ts';
 import { CLAIMS } from './agent-sandbox-objects.ts';
@@ -68,6 +71,12 @@ export class KubernetesGround implements SandboxGround {
   /** Of the connections that pods make. */
   get exitFaults(): ExitFaults {
     return this.#node.exitFaults;
+  }
+
+  /** As deploy/kubernetes/origin-policy.yaml. */
+  allowOrigin(): void {
+    const text = readFileSync(path.join(import.meta.dirname, '../../../deploy/kubernetes/origin-policy.yaml'), 'utf8');
+    this.simulator.store.create('networkpolicies', objectSchema.parse(parse(text)));
   }
 
   newOwner(): OwnerId {

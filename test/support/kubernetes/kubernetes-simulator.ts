@@ -12,6 +12,7 @@ import { ExecEndpoint } from './exec-endpoint.ts';
 import { Faults, type Asked, type Fault } from './faults.ts';
 import { ObjectStore } from './object-store.ts';
 import { patched } from './patches.ts';
+import { CACHE_NAMESPACE, CACHE_PODS, SimulatedNodeCaches } from './simulated-node-caches.ts';
 import type { PodNode, SimulatedImage } from './simulated-node.ts';
 import { PODS, SimulatedPods } from './simulated-pods.ts';
 import { AGENT_SANDBOX_API, AGENT_SANDBOX_RESOURCES, WARM_POOL } from './agent-sandbox-objects.ts';
@@ -22,6 +23,8 @@ export interface SimulatorOptions {
   /** Where pods run; left out: they only seem to. */
   readonly node?: PodNode;
   readonly images?: ReadonlyMap<string, SimulatedImage>;
+  /** Names of its nodes; one when left out. */
+  readonly nodes?: readonly string[];
   /** For TLS. */
   readonly certificate?: { readonly key: string; readonly cert: string };
   /** The cluster's time, which need not be this machine's. */
@@ -75,6 +78,7 @@ export class KubernetesSimulator implements AsyncDisposable {
   readonly store: ObjectStore;
   readonly pods: SimulatedPods;
   readonly agentSandbox: SimulatedAgentSandbox;
+  readonly nodeCaches: SimulatedNodeCaches;
   /** By bearer token. */
   readonly identities = new Map<string, Identity>([[ADMIN_TOKEN, ADMIN]]);
   /** Requests so far, by method and resource. */
@@ -88,10 +92,11 @@ export class KubernetesSimulator implements AsyncDisposable {
   readonly #now: () => Date;
   readonly #isSecure: boolean;
 
-  private constructor({ node, images = new Map(), certificate, now = () => new Date() }: SimulatorOptions) {
+  private constructor({ node, images = new Map(), nodes = ['node-1'], certificate, now = () => new Date() }: SimulatorOptions) {
     this.#now = now;
     this.store = new ObjectStore(now);
-    this.pods = new SimulatedPods(this.store, node, images);
+    this.pods = new SimulatedPods(this.store, node, images, nodes);
+    this.nodeCaches = new SimulatedNodeCaches(this.store, node, nodes);
     this.agentSandbox = new SimulatedAgentSandbox(this.store, this.pods, now);
     this.#isSecure = certificate !== undefined;
     this.#server = certificate ? https.createServer(certificate) : http.createServer();
@@ -195,6 +200,8 @@ export class KubernetesSimulator implements AsyncDisposable {
   #answer(asked: Asked, path: ApiPath, identity: Identity, body: string, type: string): object {
     const { resource, name, namespace } = path;
     if (resource === 'selfsubjectaccessreviews') return review(identity, body);
+    if (namespace === CACHE_NAMESPACE && resource === PODS && asked.method === 'GET')
+      return this.#list(asked.query, { ...path, resource: CACHE_PODS });
     if (namespace !== undefined && namespace !== NAMESPACE) return this.#elsewhere(asked.method, namespace);
     if (namespace === undefined && !CLUSTER_WIDE.has(resource)) throw notFound(resource, name ?? '');
     switch (asked.method) {
@@ -205,7 +212,7 @@ export class KubernetesSimulator implements AsyncDisposable {
       case 'PUT':
         return this.store.update(resource, written(body));
       case 'PATCH':
-        return this.store.update(resource, patched(this.store.get(resource, name ?? ''), type.split(';')[0] ?? '', JSON.parse(body)));
+        return this.store.update(resource, patched(this.store.get(resource, name ?? ''), type.split(';')[0] ?? '', jsonOf(body)));
       case 'DELETE':
         return name === undefined ? this.#deleteAll(asked.query, resource) : this.#delete(resource, name, asked.query);
       default:
@@ -215,14 +222,16 @@ export class KubernetesSimulator implements AsyncDisposable {
 
   /** A namespace that is not there has nothing in it, and nothing can be made in it. */
   #elsewhere(method: string, namespace: string): object {
-    if (method === 'GET') return { kind: 'List', apiVersion: 'v1', metadata: { resourceVersion: String(this.store.version) }, items: [] };
+    if (method === 'GET') return listOf([], { resourceVersion: String(this.store.version) });
     throw notFound('namespaces', namespace);
   }
 
   #list(query: URLSearchParams, { resource }: ApiPath): object {
     const limit = Number(query.get('limit') ?? 0);
-    const { items, version, next } = this.store.list(resource, query.get('labelSelector') ?? '', limit, query.get('continue') ?? undefined);
-    return { kind: 'List', apiVersion: 'v1', metadata: { resourceVersion: String(version), ...(next && { continue: next }) }, items };
+    const selector = query.get('labelSelector') ?? '';
+    const { items, version, next, remaining } = this.store.list(resource, selector, limit, query.get('continue') ?? undefined);
+    const metadata = { resourceVersion: String(version), ...(next && { continue: next, remainingItemCount: remaining }) };
+    return listOf(items, metadata);
   }
 
   #create(resource: string, object: KubeObject): object {
@@ -238,16 +247,16 @@ export class KubernetesSimulator implements AsyncDisposable {
     if (AGENT_SANDBOX_RESOURCES.has(resource)) {
       return this.agentSandbox.delete(resource, name, query.get('propagationPolicy') === 'Foreground');
     }
-    const object = this.store.get(resource, name);
+    const { uid } = this.store.get(resource, name).metadata;
     this.store.remove(resource, name);
-    return object;
+    return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details: { name, kind: resource, uid } };
   }
 
   #deleteAll(query: URLSearchParams, resource: string): object {
     const selector = query.get('labelSelector') ?? '';
     const matching = this.store.all(resource).filter(({ metadata }) => matchesLabels(selector, metadata.labels ?? {}));
     for (const { metadata } of matching) this.#delete(resource, metadata.name, query);
-    return { kind: 'List', apiVersion: 'v1', metadata: {}, items: matching };
+    return listOf(matching, { resourceVersion: String(this.store.version) });
   }
 
   async #onUpgrade(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
@@ -263,7 +272,11 @@ export class KubernetesSimulator implements AsyncDisposable {
       if (fault?.kind === 'status') throw faultStatus(fault);
       if (fault?.kind === 'delay') await pause(fault.milliseconds);
       assertMayDo(this.#identify(request), { ...path, verb: 'get' }, path.namespace);
-      const executed = await this.pods.exec(name, url.searchParams.get('container') ?? '', url.searchParams.getAll('command'));
+      const command = url.searchParams.getAll('command');
+      const executed =
+        path.namespace === CACHE_NAMESPACE
+          ? await this.nodeCaches.exec(name, command)
+          : await this.pods.exec(name, url.searchParams.get('container') ?? '', command);
       this.#exec.accept(request, socket, head, executed, fault, (code) => this.pods.afterExit(name, code));
     } catch (error) {
       const refusal = asRefusal(error);
@@ -308,8 +321,28 @@ function review(identity: Identity, body: string): object {
   return { ...rest, spec, status: { allowed: mayDo(identity, { group, resource, subresource, verb }) } };
 }
 
+/** Items of a list leave away what they all are. */
+function listOf(items: readonly KubeObject[], metadata: object): object {
+  const [first] = items;
+  const kind = first === undefined ? 'List' : `${first.kind}List`;
+  return {
+    kind,
+    apiVersion: first?.apiVersion ?? 'v1',
+    metadata,
+    items: items.map(({ apiVersion: _version, kind: _kind, ...rest }) => rest),
+  };
+}
+
+function jsonOf(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    throw new Refusal(400, 'BadRequest', "the object provided is unrecognized: couldn't get version/kind; json parse error");
+  }
+}
+
 function written(body: string): KubeObject {
-  const parsed = objectSchema.safeParse(JSON.parse(body));
+  const parsed = objectSchema.safeParse(jsonOf(body));
   if (!parsed.success) throw new Refusal(400, 'BadRequest', parsed.error.message);
   return parsed.data;
 }

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { expired, matchesLabels, notFound, objectSchema, Refusal, type KubeObject } from './api-objects.ts';
+import { expired, matchesLabels, notFound, objectSchema, qualified, Refusal, type KubeObject } from './api-objects.ts';
 
 export interface StoreEvent {
   readonly version: number;
@@ -12,6 +12,8 @@ export interface Listing {
   readonly items: readonly KubeObject[];
   readonly version: number;
   readonly next: string | undefined;
+  /** How many come after these. */
+  readonly remaining: number;
 }
 
 /** What can still be watched from; etcd compacts every five minutes. */
@@ -56,12 +58,13 @@ export class ObjectStore {
       .sort((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
     const items = limit > 0 ? matching.slice(0, limit) : matching;
     const last = items.at(-1)?.metadata.name ?? '';
-    return { items, version, next: items.length < matching.length ? `${version}/${last}` : undefined };
+    const remaining = matching.length - items.length;
+    return { items, version, next: remaining > 0 ? `${version}/${last}` : undefined, remaining };
   }
 
   create(resource: string, written: KubeObject): KubeObject {
     const { name } = written.metadata;
-    if (this.find(resource, name)) throw new Refusal(409, 'AlreadyExists', `${resource} "${name}" already exists`);
+    if (this.find(resource, name)) throw new Refusal(409, 'AlreadyExists', `${qualified(resource)} "${name}" already exists`);
     const stamp = this.#now()
       .toISOString()
       .replace(/\.\d+Z$/, 'Z');
@@ -77,7 +80,7 @@ export class ObjectStore {
       throw new Refusal(
         409,
         'Conflict',
-        `Operation cannot be fulfilled on ${resource} "${written.metadata.name}": the object has been modified`,
+        `Operation cannot be fulfilled on ${qualified(resource)} "${written.metadata.name}": the object has been modified; please apply your changes to the latest version and try again`,
       );
     }
     return this.#put(resource, 'MODIFIED', written);
@@ -138,5 +141,6 @@ export class ObjectStore {
 
 function tokenOf(next: string): readonly [number, string] {
   const [version = '', ...rest] = next.split('/');
+  if (!/^\d+$/.test(version)) throw new Refusal(400, 'BadRequest', 'invalid continue token: continue key is not valid');
   return [Number(version), rest.join('/')];
 }

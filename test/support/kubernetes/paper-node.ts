@@ -19,6 +19,10 @@ export class PaperNode implements PodNode {
     return this.#runner(name);
   }
 
+  async runCache(): Promise<Executed> {
+    throw new Error('this node has no cache');
+  }
+
   async memoryKills(): Promise<number> {
     return 0;
   }

@@ -13,10 +13,12 @@ import { etcDirectory, filterFile, openOwnerDirectory, ownerDirectory } from '..
 import type { SandboxCgroup } from '../../../src/adapters/sandbox/local/sandbox-cgroup.ts';
 import type { SandboxedProgram } from '../../../src/adapters/sandbox/local/sandboxed-program.ts';
 import { systemView } from '../../../src/adapters/sandbox/local/system-view.ts';
+import { NODE_CACHE } from '../../../src/adapters/sandbox/kubernetes/pod-manifest.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { type OwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
 import type { Mount, SandboxTemplate, Zygote } from '../../../src/pool/template.ts';
 import { ExitFaults, PodExit } from './pod-exit.ts';
+import { startRootCommand } from '../root-command.ts';
 
 /** What a node can run: host paths in place of layers. */
 export interface SimulatedImage {
@@ -35,11 +37,13 @@ export interface Executed {
 }
 
 /** What the cluster's controllers need of a node. */
-export type PodNode = Pick<SimulatedNode, 'start' | 'run' | 'runHelper' | 'memoryKills' | 'kill' | 'remove'>;
+export type PodNode = Pick<SimulatedNode, 'start' | 'run' | 'runHelper' | 'runCache' | 'memoryKills' | 'kill' | 'remove'>;
 
 export interface ContainerTemplate extends Pick<SandboxTemplate, 'environment' | 'limits' | 'network'> {
   /** A port of the machine that it can reach though it has no network, as by a NetworkPolicy. */
   readonly reaches?: number | undefined;
+  /** Which node's cache it sees, and where. */
+  readonly nodeCache?: { readonly node: string; readonly target: string };
 }
 
 /** The runtime's own bound, far above what a test starts: a pod has none. */
@@ -60,7 +64,7 @@ interface Pod {
 /**
  * A node of the simulated cluster: what is executed in the program's container is a bubblewrap sandbox with the container's limits, made
  * by the same runtime as local sandboxes; what is executed in the inbox's is one that may write the pod's volume. A container that only
- * waits has no process.
+ * waits has no process. What a command leaves behind ends with it, where a real node would wait for it.
  */
 export class SimulatedNode implements AsyncDisposable {
   readonly exitFaults = new ExitFaults();
@@ -71,6 +75,7 @@ export class SimulatedNode implements AsyncDisposable {
   readonly #covered: DescriptorCover;
   readonly #system: readonly string[];
   readonly #pods = new Map<string, Pod>();
+  readonly #caches = new Set<() => Promise<void>>();
   #count = 0;
 
   private constructor(
@@ -141,9 +146,11 @@ export class SimulatedNode implements AsyncDisposable {
 
   async #launch(pod: Pod, command: readonly string[], image: SimulatedImage, container: ContainerTemplate): Promise<SandboxedProgram> {
     const { directory, id } = pod;
-    const { reaches, ...walls } = container;
+    const { reaches, nodeCache, ...walls } = container;
+    const cache = nodeCache ? [{ source: await this.#cacheDirectory(nodeCache.node), target: nodeCache.target }] : [];
     const exit = await this.#exitOf(pod, 'program', command, reaches);
-    const rest = { name: 'pod', command: exit?.command ?? command, mounts: [...image.mounts, ...(exit?.mounts ?? [])], demands: [] };
+    const mounts = [...image.mounts, ...cache, ...(exit?.mounts ?? [])];
+    const rest = { name: 'pod', command: exit?.command ?? command, mounts, demands: [] };
     const template = {
       ...walls,
       limits: { ...container.limits, processes: NO_BOUND },
@@ -165,11 +172,14 @@ export class SimulatedNode implements AsyncDisposable {
     const exit = await this.#exitOf(pod, 'inbox', command, container.reaches);
     const variables = Object.entries({ PATH: '/usr/bin:/bin', ...container.environment });
     const walls = ['--unshare-all', '--die-with-parent', '--uid', '1000', '--gid', '1000', '--clearenv'];
+    const reach = container.network === 'host' ? ['--share-net'] : [];
     const environment = variables.flatMap(([variable, value]) => ['--setenv', variable, value]);
     const mounts = [...image.mounts, ...(exit?.mounts ?? [])].flatMap(({ source, target }) => ['--ro-bind', source, target]);
     const files = [...this.#system, '--dev', '/dev', '--proc', '/proc', ...mounts];
     const inbox = ['--bind', path.join(pod.directory, 'inbox'), '/muster/inbox'];
-    const child = spawn('bwrap', [...walls, ...environment, ...files, ...inbox, ...(exit?.command ?? command)], { stdio: 'pipe' });
+    const child = spawn('bwrap', [...walls, ...reach, ...environment, ...files, ...inbox, ...(exit?.command ?? command)], {
+      stdio: 'pipe',
+    });
     const kill = (): void => void child.kill('SIGKILL');
     pod.helpers.add(kill);
     child.stdin.on('error', () => {});
@@ -187,6 +197,36 @@ export class SimulatedNode implements AsyncDisposable {
     const exit = await PodExit.open(path.join(pod.directory, `${container}.sock`), port, command, this.exitFaults);
     pod.exits.push(exit);
     return exit;
+  }
+
+  /** In the pod that keeps a node's cache. */
+  async runCache(
+    node: string,
+    command: readonly string[],
+    image: SimulatedImage,
+    environment: Readonly<Record<string, string>>,
+  ): Promise<Executed> {
+    const { exit, destroy, ...streams } = await startRootCommand({
+      command,
+      environment,
+      files: await this.#cacheDirectory(node),
+      target: NODE_CACHE,
+      baked: image.mounts,
+      hasNetwork: true,
+    });
+    this.#caches.add(destroy);
+    const ended = exit.then((end) => {
+      this.#caches.delete(destroy);
+      return end.kind === 'exited' ? end.code : undefined;
+    });
+    return { ...streams, ended };
+  }
+
+  /** Where a node has its cache, on this machine. */
+  async #cacheDirectory(node: string): Promise<string> {
+    const directory = path.join(this.#stateDir, 'nodes', node);
+    await mkdir(directory, { recursive: true });
+    return directory;
   }
 
   async memoryKills(name: string): Promise<number> {
@@ -217,6 +257,7 @@ export class SimulatedNode implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await Promise.all([...this.#pods.keys()].map((name) => this.remove(name)));
+    await Promise.all([...this.#caches].map((end) => end()));
     await this.#runtime[Symbol.asyncDispose]();
     await this.#cgroups?.close();
     await this.#covered.close();

@@ -5,6 +5,8 @@ import type { ContainerTemplate, Executed, PodNode, SimulatedImage } from './sim
 
 export const PODS = 'pods';
 const NETWORK = 'muster.dev/network';
+/** Networks of pods that policies close, but for what they name. */
+const CLOSED: ReadonlySet<string> = new Set(['none', 'dial-back']);
 
 const quantity = z.union([z.string(), z.number()]).transform((text) => bytesOf(String(text)));
 const podSchema = z.looseObject({
@@ -21,6 +23,7 @@ const podSchema = z.looseObject({
           image: z.string(),
           command: z.array(z.string()),
           env: z.array(z.object({ name: z.string(), value: z.string().default('') })).default([]),
+          volumeMounts: z.array(z.looseObject({ name: z.string(), mountPath: z.string() })).default([]),
           resources: z
             .looseObject({
               limits: z.object({ memory: quantity.optional(), cpu: quantity.optional() }).prefault({}),
@@ -30,9 +33,25 @@ const podSchema = z.looseObject({
         }),
       )
       .min(1),
-    volumes: z.array(z.looseObject({ name: z.string(), emptyDir: z.object({ sizeLimit: quantity.optional() }).optional() })).default([]),
+    nodeName: z.string().optional(),
+    volumes: z
+      .array(
+        z.looseObject({
+          name: z.string(),
+          emptyDir: z.object({ sizeLimit: quantity.optional() }).optional(),
+          persistentVolumeClaim: z.object({ claimName: z.string() }).optional(),
+        }),
+      )
+      .default([]),
   }),
-  status: z.looseObject({ phase: z.string().default('Pending') }).prefault({}),
+  status: z
+    .looseObject({
+      phase: z.string().default('Pending'),
+      containerStatuses: z
+        .array(z.looseObject({ name: z.string(), state: z.looseObject({ terminated: z.unknown().optional() }).default({}) }))
+        .default([]),
+    })
+    .prefault({}),
 });
 type Pod = z.infer<typeof podSchema>;
 type Container = Pod['spec']['containers'][number];
@@ -56,19 +75,27 @@ export interface Capacity {
 /** How a pod is ended by others than its owner, as their objects look then. */
 export type Disaster = 'evicted' | 'preempted' | 'node-lost' | 'container-killed' | 'deleted';
 
-/** Scheduler, kubelet and garbage collection of a cluster with one node. */
+/** Scheduler, kubelet and garbage collection of a cluster. */
 export class SimulatedPods {
   readonly #store: ObjectStore;
   readonly #node: PodNode | undefined;
   readonly #images: ReadonlyMap<string, SimulatedImage>;
+  readonly #nodeNames: readonly string[];
   readonly #removals = new Map<string, Promise<void>>();
   readonly #scheduled = new Set<string>();
   /** Pods on a node that nobody hears of any more. */
   readonly #lost = new Set<string>();
+  #bound = 0;
   capacity: Capacity = { pods: 100_000, memoryBytes: 1e15 };
 
   /** @param node undefined: pods have no processes, and nothing can be executed in them. */
-  constructor(store: ObjectStore, node: PodNode | undefined, images: ReadonlyMap<string, SimulatedImage>) {
+  constructor(
+    store: ObjectStore,
+    node: PodNode | undefined,
+    images: ReadonlyMap<string, SimulatedImage>,
+    nodeNames: readonly string[] = ['node-1'],
+  ) {
+    this.#nodeNames = nodeNames;
     this.#store = store;
     this.#node = node;
     this.#images = images;
@@ -88,7 +115,7 @@ export class SimulatedPods {
   delete(name: string, graceSeconds: number): KubeObject {
     const pod = this.#store.get(PODS, name);
     const isOnNode = this.#scheduled.has(name);
-    if (graceSeconds > 0 && isOnNode && pod.metadata.deletionTimestamp === undefined) {
+    if (pod.metadata.deletionTimestamp === undefined || graceSeconds === 0) {
       this.#store.change(PODS, name, (object) => ({
         ...object,
         metadata: { ...object.metadata, deletionTimestamp: new Date().toISOString(), deletionGracePeriodSeconds: graceSeconds },
@@ -128,6 +155,8 @@ export class SimulatedPods {
     const found = pod.spec.containers.find((each) => each.name === container);
     if (!found) throw new Refusal(400, 'BadRequest', `container ${container} is not valid for pod ${name}`);
     if (pod.status.phase !== 'Running') throw new Refusal(400, 'BadRequest', `cannot exec into a container in a ${pod.status.phase} pod`);
+    const isOver = pod.status.containerStatuses.some((status) => status.name === container && status.state.terminated !== undefined);
+    if (isOver) throw new Refusal(500, 'InternalError', `container not found ("${container}")`);
     const image = this.#images.get(found.image);
     if (!this.#node || !image) throw new Refusal(500, 'InternalError', 'error dialing backend: this cluster runs nothing');
     return await this.#run(this.#node, name, command, image, pod, found);
@@ -167,12 +196,23 @@ export class SimulatedPods {
       return this.#status(name, { phase: 'Pending', conditions: [condition] });
     }
     this.#scheduled.add(name);
+    this.#bind(name);
     const missing = pod.spec.containers.find(({ image }) => !this.#images.has(image));
     if (missing) return this.#backOff(name, missing.name, missing.image);
     void this.#start(name, pod);
   }
 
+  /** To the nodes in turn. */
+  #bind(name: string): void {
+    const nodeName = this.#nodeNames[this.#bound % this.#nodeNames.length];
+    this.#bound += 1;
+    this.#store.change(PODS, name, (object) => ({ ...object, spec: { ...podSchema.parse(object).spec, nodeName } }));
+  }
+
   #noRoom(pod: Pod): string | undefined {
+    const claims = pod.spec.volumes.flatMap(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName ?? []);
+    const missing = claims.find((claim) => !this.#store.find('persistentvolumeclaims', claim));
+    if (missing !== undefined) return `persistentvolumeclaim "${missing}" not found`;
     if (Object.keys(pod.spec.nodeSelector).length > 0) return `node(s) didn't match Pod's node affinity/selector`;
     if (this.#scheduled.size >= this.capacity.pods) return 'Too many pods';
     const requested = pod.spec.containers.reduce(
@@ -183,18 +223,25 @@ export class SimulatedPods {
   }
 
   async #start(name: string, pod: Pod): Promise<void> {
+    const containers = (state: object, ready: boolean) =>
+      pod.spec.containers.map(({ name: container, image }) => ({ name: container, image, ready, state }));
+    const conditions = (ready: object) => [
+      { type: 'PodScheduled', status: 'True' },
+      { type: 'Ready', ...ready },
+    ];
+    this.#status(name, {
+      phase: 'Pending',
+      conditions: conditions({ status: 'False', reason: 'ContainersNotReady' }),
+      containerStatuses: containers({ waiting: { reason: 'ContainerCreating' } }, false),
+    });
     await this.#node?.start(name);
     if (!this.#store.find(PODS, name)) return this.#removal(name);
     const mains = await Promise.all(pod.spec.containers.map((container) => this.#main(name, pod, container)));
-    const running = { ready: true, started: true, restartCount: 0, state: { running: { startedAt: new Date().toISOString() } } };
     this.#status(name, {
       phase: 'Running',
-      conditions: [
-        { type: 'PodScheduled', status: 'True' },
-        { type: 'Ready', status: 'True' },
-      ],
+      conditions: conditions({ status: 'True' }),
       ...address(this.#scheduled.size),
-      containerStatuses: pod.spec.containers.map((container) => ({ ...running, name: container.name, image: container.image })),
+      containerStatuses: containers({ running: { startedAt: new Date().toISOString() } }, true),
     });
     for (const main of mains) if (main) void this.#afterMain(name, main);
   }
@@ -246,12 +293,25 @@ export class SimulatedPods {
     const removal = (async () => {
       await this.#node?.remove(name);
       this.#scheduled.delete(name);
+      this.#completed(name);
       this.#store.remove(PODS, name);
       this.#removals.delete(name);
       // Whoever waits for room may have it now.
       for (const { metadata } of this.#store.all(PODS)) if (!this.#scheduled.has(metadata.name)) this.#schedule(metadata.name);
     })();
     this.#removals.set(name, removal);
+  }
+
+  /** What a node says last of a pod that was told to end. */
+  #completed(name: string): void {
+    const pod = this.#store.find(PODS, name);
+    if (!pod || podSchema.parse(pod).status.phase === 'Failed') return;
+    const { containers } = podSchema.parse(pod).spec;
+    const state = { terminated: { reason: 'Completed', exitCode: 0 } };
+    this.#status(name, {
+      phase: 'Succeeded',
+      containerStatuses: containers.map(({ name: container, image }) => ({ name: container, image, ready: false, state })),
+    });
   }
 
   #end(name: string, status: object): void {
@@ -286,13 +346,16 @@ function statusOf(object: KubeObject): object {
   return podSchema.parse(object).status;
 }
 
-function containerOf({ spec, metadata }: Pod, { env, resources }: Container): ContainerTemplate {
+function containerOf({ spec, metadata }: Pod, { env, resources, volumeMounts }: Container): ContainerTemplate {
   const diskBytes = spec.volumes.reduce((sum, { emptyDir }) => sum + (emptyDir?.sizeLimit ?? 0), 0);
   const { memory = 2 ** 40, cpu = 64 } = resources.limits;
+  const claimed = new Set(spec.volumes.filter(({ persistentVolumeClaim }) => persistentVolumeClaim).map(({ name }) => name));
+  const mountsCache = volumeMounts.find(({ name }) => claimed.has(name));
   return {
+    ...(mountsCache && spec.nodeName !== undefined ? { nodeCache: { node: spec.nodeName, target: mountsCache.mountPath } } : {}),
     environment: Object.fromEntries(env.map(({ name, value }) => [name, value])),
     limits: { memoryBytes: memory, cpus: cpu, processes: 0, diskBytes, lifetimeSeconds: spec.activeDeadlineSeconds ?? 86_400 },
-    network: metadata.labels[NETWORK] === 'cluster' ? 'host' : 'none',
+    network: CLOSED.has(metadata.labels[NETWORK] ?? 'none') ? 'none' : 'host',
     reaches: metadata.labels[NETWORK] === 'dial-back' ? portOf(env.find(({ name }) => name === 'MUSTER_DIAL_URL')?.value) : undefined,
   };
 }

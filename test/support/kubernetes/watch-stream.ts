@@ -15,6 +15,9 @@ export function serveWatch(
   fault: Fault | undefined,
 ): void {
   const selector = query.get('labelSelector') ?? '';
+  matchesLabels(selector, {});
+  const since = query.get('resourceVersion') ?? String(store.version);
+  if (!/^\d+$/.test(since)) throw new Refusal(500, '', `resourceVersion: Invalid value: ${JSON.stringify(since)}: invalid syntax`);
   const write = writer(response, fault);
   const onEvent = ({ type, object }: StoreEvent): void => {
     if (matchesLabels(selector, object.metadata.labels ?? {})) write({ type, object });
@@ -22,7 +25,7 @@ export function serveWatch(
   response.writeHead(200, { 'content-type': 'application/json' });
   response.flushHeaders();
   try {
-    const stop = store.watch(resource, Number(query.get('resourceVersion') ?? store.version), onEvent);
+    const stop = store.watch(resource, Number(since), onEvent);
     const bookmarks = setInterval(() => {
       const metadata = { resourceVersion: String(store.version) };
       if (query.get('allowWatchBookmarks') === 'true') write({ type: 'BOOKMARK', object: { kind: 'Pod', apiVersion: 'v1', metadata } });
@@ -43,6 +46,8 @@ function writer(response: ServerResponse, fault: Fault | undefined): (event: obj
   let held: string | undefined;
   const line = (text: string): void => void response.write(`${text}\n`);
   return (event) => {
+    // What has happened before is told all at once, whether the connection ends in the midst of it or not.
+    if (response.writableEnded || response.destroyed) return;
     const text = JSON.stringify(event);
     count += 1;
     switch (fault?.kind) {

@@ -29,11 +29,16 @@ class Checkpoint:
     """The training run that it belongs to."""
     version: int | None = None
     """How far the run had got: its training step."""
+    base: str | os.PathLike[str] | None = None
+    """Beside `path`: one that the server may have, the previous one of the run, say. Only what differs is sent, where that is less.
+    Those that the same client has brought need not be named."""
 
     def __post_init__(self) -> None:
         given = [name for name in ("path", "uri", "sha256") if getattr(self, name) is not None]
         if len(given) != 1:
             raise InvalidArgument(f"checkpoint: expected one of path, uri and sha256, got {' and '.join(given) or 'none'}")
+        if self.base is not None and self.path is None:
+            raise InvalidArgument("checkpoint.base: expected beside path: only what is sent can be told by another one")
         if self.sha256 is not None and not SHA256.fullmatch(self.sha256):
             raise InvalidArgument(f"checkpoint.sha256: expected 64 lower-case hexadecimal digits, got {self.sha256!r}")
 
@@ -68,6 +73,13 @@ class LocalFile:
     address: Path
     size: int
     sha256: str
+    modified: int = 0
+    """Nanoseconds since 1970, when it was read."""
+
+    def is_unchanged(self) -> bool:
+        """Whether it lies there as it was read, as far as its times tell. Raises OSError."""
+        found = self.address.stat()
+        return (found.st_size, found.st_mtime_ns) == (self.size, self.modified)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +127,7 @@ def _local_file(path: str, address: Path) -> LocalFile:
     try:
         with address.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-            return LocalFile(path, address, file.tell(), sha256)
+            return LocalFile(path, address, file.tell(), sha256, os.fstat(file.fileno()).st_mtime_ns)
     except OSError as error:
         raise InvalidArgument(f"checkpoint: {address} cannot be read: {error.strerror}") from error
 

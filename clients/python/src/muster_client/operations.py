@@ -172,7 +172,7 @@ def episodes(settings: Settings, evaluation_id: str, first: int, arm: int) -> It
 
 def _reference(settings: Settings, given: CheckpointLike, run: str | None = None, version: int | None = None) -> Steps[dict[str, Any]]:
     checkpoint = named_checkpoint(given, run, version)
-    digest = None if checkpoint.path is None else (yield from uploaded(settings, checkpoint.path))
+    digest = None if checkpoint.path is None else (yield from uploaded(settings, checkpoint.path, checkpoint.base))
     return checkpoint_reference(checkpoint, digest)
 
 

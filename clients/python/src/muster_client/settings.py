@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 from muster_client.errors import InvalidArgument
+from muster_client.sent_before import SentBefore
 
 DEFAULT_TIMEOUT_SECONDS = 30.0
 USER_AGENT = "muster-client"
@@ -38,6 +39,7 @@ class Settings:
     """Seconds, from any beginning, never backwards."""
     draw: Callable[[], float]
     """At random, from 0 to below 1."""
+    sent: SentBefore = field(default_factory=SentBefore, repr=False, compare=False)
 
 
 def server_url(url: str | None) -> str:

@@ -8,9 +8,10 @@ from urllib.parse import urlencode
 from muster_client.calls import SLOW_ANSWER_SECONDS, call
 from muster_client.checkpoint import LocalCheckpoint, LocalFile, local_checkpoint, read_part
 from muster_client.effects import Exchange, Pause, Request, Response, Steps, Work, perform
-from muster_client.errors import MusterError, QuotaExceeded, ServerAnswer, ServerUnavailable
+from muster_client.errors import BadRequest, Conflict, MusterError, NotFound, QuotaExceeded, ServerAnswer, ServerUnavailable
 from muster_client.patience import Patience
 from muster_client.problems import problem_in
+from muster_client.sent_before import difference
 from muster_client.settings import Settings
 
 PART_BYTES = 16 * 2**20
@@ -23,10 +24,16 @@ ELSEWHERE = frozenset({"upload.offset", "upload.stalled", "upload.superseded"})
 """The server has more of the upload, or less, than this client thinks: ask, and go on from there."""
 
 
-def uploaded(settings: Settings, path: str | os.PathLike[str]) -> Steps[str]:
-    """The digest of a file or directory, once the server has it."""
+def uploaded(settings: Settings, path: str | os.PathLike[str], base: str | os.PathLike[str] | None = None) -> Steps[str]:
+    """The digest of a file or directory, once the server has it.
+
+    @param base: one that the server may have, that it may be told by.
+    """
     local = yield from perform(Work(lambda: local_checkpoint(path)))
+    if base is not None:
+        settings.sent.remember((yield from perform(Work(lambda: local_checkpoint(base)))).files)
     yield from _bring(settings, local)
+    settings.sent.remember(local.files)
     return local.sha256
 
 
@@ -45,7 +52,35 @@ def _bring(settings: Settings, local: LocalCheckpoint) -> Steps[None]:
 
 def _bring_file(settings: Settings, file: LocalFile) -> Steps[None]:
     query = {"name": file.path.rpartition("/")[2]}
+    if (yield from _bring_as_delta(settings, file, query)):
+        return
     yield from _send(settings, file.sha256, query, file.size, lambda offset: read_part(file, offset, PART_BYTES))
+
+
+def _bring_as_delta(settings: Settings, file: LocalFile, query: dict[str, str]) -> Steps[bool]:
+    """Whether the server has it by what differs from another one."""
+    bases = yield from perform(Work(lambda: settings.sent.like(file)))
+    # An upload that was begun is gone on with; what the server has is not sent.
+    if not bases or (yield from _received(settings, file.sha256)) != 0:
+        return False
+    for base in bases:
+        if (yield from _received(settings, base.sha256)) is not None:
+            continue
+        told = yield from perform(Work(partial(difference, file, base)))
+        if told is not None:
+            return (yield from _send_delta(settings, file, query, told))
+    return False
+
+
+def _send_delta(settings: Settings, file: LocalFile, query: dict[str, str], told: bytes) -> Steps[bool]:
+    try:
+        yield from _send(
+            settings, file.sha256, {"kind": "delta", **query}, len(told), lambda offset: told[offset : offset + PART_BYTES]
+        )
+    except (BadRequest, NotFound, Conflict):
+        # What it is told by is gone, or the server takes no deltas: the whole file may be of use.
+        return False
+    return True
 
 
 def _send(settings: Settings, sha256: str, query: dict[str, str], size: int, read: Callable[[int], bytes]) -> Steps[None]:

@@ -3,6 +3,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
 import type { Isolation } from '../../../pool/template.ts';
+import { RemoteFetching } from './remote-fetching.ts';
 import { RemoteInbox } from './remote-inbox.ts';
 import type { RemoteInput } from './remote-input.ts';
 import type { RemoteOutput } from './remote-output.ts';
@@ -22,6 +23,8 @@ export interface SandboxParts {
   readonly lifetimeSeconds: number;
   /** E2B ends the sandbox when it has not been extended for this long. */
   readonly tenancySeconds: number;
+  /** The interpreter that fetches files inside; undefined where there is nowhere to fetch from. */
+  readonly fetchesWith: string | undefined;
   /** Called once, when nothing is left of it. */
   readonly onGone: () => void;
 }
@@ -39,6 +42,7 @@ export class E2bSandbox implements Sandbox {
   readonly stdout: RemoteOutput;
   readonly stderr: RemoteOutput;
   readonly exit: Promise<SandboxExit>;
+  readonly fetching: RemoteFetching | undefined;
   readonly #parts: SandboxParts;
   readonly #inbox: RemoteInbox;
   readonly #lifetime: Disposable;
@@ -49,7 +53,7 @@ export class E2bSandbox implements Sandbox {
   #released: Promise<void> | undefined;
 
   constructor(parts: SandboxParts) {
-    const { program, clock, remote, service, lifetimeSeconds, tenancySeconds } = parts;
+    const { program, clock, remote, service, lifetimeSeconds, tenancySeconds, fetchesWith } = parts;
     this.id = parts.id;
     this.isolation = parts.isolation;
     this.#parts = parts;
@@ -59,6 +63,7 @@ export class E2bSandbox implements Sandbox {
     this.#inbox = new RemoteInbox(remote, clock);
     this.#slumber = new Slumber({ fallAsleep: () => this.#pause(), wakeUp: () => this.#resume() });
     program.wake = () => this.#slumber.awake();
+    if (fetchesWith !== undefined) this.fetching = new RemoteFetching(remote, fetchesWith, program.signal, () => this.#slumber.awake());
     this.#lifetime = clock.after(lifetimeSeconds * 1000, () => this.#end({ kind: 'lifetime' }));
     this.#tenancy = new Tenancy(service, remote.sandboxId, tenancySeconds, clock, (detail) => this.#end({ kind: 'lost', detail }));
     this.exit = this.#finish();

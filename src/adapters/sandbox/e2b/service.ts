@@ -1,4 +1,4 @@
-import { Sandbox, SandboxNotFoundError, Template, type SandboxInfo } from '@e2b/code-interpreter';
+import { ALL_TRAFFIC, Sandbox, SandboxNotFoundError, Template, type SandboxInfo } from '@e2b/code-interpreter';
 import type { Clock } from '../../../kernel/clock.ts';
 import { type E2bAccount } from './account.ts';
 import { cameToNothing, failureOf, statusOf, unknownTemplate } from './failure.ts';
@@ -15,7 +15,8 @@ export interface Creation {
   readonly metadata: Readonly<Record<string, string>>;
   /** E2B ends the sandbox after this, unless it is extended. */
   readonly timeoutMs: number;
-  readonly internet: boolean;
+  /** The one host that it may connect to; undefined for none. */
+  readonly reaches: string | undefined;
 }
 
 /** E2B's control plane. Everything but a creation is safe to repeat, and is repeated for as long as trouble may pass. */
@@ -35,13 +36,13 @@ export class E2bService {
    * @param maybeMade called when it failed and there may be a sandbox nevertheless.
    * @throws ProviderBusyError (429), InputError (key, template, limits of the plan), InfrastructureError.
    */
-  async create({ template, metadata, timeoutMs, internet }: Creation, maybeMade: () => Promise<void>): Promise<Sandbox> {
+  async create({ template, metadata, timeoutMs, reaches }: Creation, maybeMade: () => Promise<void>): Promise<Sandbox> {
     try {
       return await Sandbox.create(template, {
         ...this.#options,
         metadata: { ...metadata },
         timeoutMs,
-        allowInternetAccess: internet,
+        ...(reaches === undefined ? { allowInternetAccess: false } : { network: { allowOut: [reaches], denyOut: [ALL_TRAFFIC] } }),
       });
     } catch (error) {
       if (statusOf(error) === 404) throw unknownTemplate(template, error);

@@ -128,6 +128,14 @@ export class Cluster implements Disposable {
     });
   }
 
+  /** The pods of another namespace, as many as one answer holds. */
+  async podsIn(namespace: string, labelSelector: string, signal: AbortSignal): Promise<readonly PodView[]> {
+    const page = await this.gate.request(`list the pods of the namespace ${namespace}`, signal, (attemptSignal) =>
+      this.#core.listNamespacedPod({ namespace, labelSelector }, withSignal(attemptSignal)),
+    );
+    return page.items.map(parsePod);
+  }
+
   [Symbol.dispose](): void {
     this.gate[Symbol.dispose]();
   }

@@ -36,8 +36,18 @@ export class ExecLine implements PodLine {
   }
 
   async exec(pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel> {
-    const { namespace, config } = this.#cluster;
-    const socket = await openExecSocket(config, { namespace, pod, container, command }, signal);
+    return await this.execIn(this.#cluster.namespace, pod, container, command, signal);
+  }
+
+  /** The same in any namespace. */
+  async execIn(
+    namespace: string,
+    pod: string,
+    container: string,
+    command: readonly string[],
+    signal: AbortSignal,
+  ): Promise<ProgramChannel> {
+    const socket = await openExecSocket(this.#cluster.config, { namespace, pod, container, command }, signal);
     return new ExecChannel(socket, this.#clock, this.#heartbeats);
   }
 

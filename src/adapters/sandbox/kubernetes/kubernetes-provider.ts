@@ -101,7 +101,10 @@ class KubernetesProvider implements SandboxProvider {
         line.exec(followed.name, PROGRAM_CONTAINER, [...line.start, ...template.command], either),
       );
       const { lifetimeSeconds } = template.limits;
-      const sandbox = new KubernetesSandbox({ id, isolation, pod: followed, line, channel, clock: this.#clock, lifetimeSeconds, remove });
+      const { fetching } = pod;
+      const { caches } = site;
+      const parts = { id, isolation, pod: followed, line, channel, fetching, caches, clock: this.#clock, lifetimeSeconds, remove };
+      const sandbox = new KubernetesSandbox(parts);
       this.#sandboxes.add(sandbox);
       void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));
       return sandbox;

@@ -1,11 +1,14 @@
 import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
+import type { PodFetching as PodFetchingSettings } from '../../../pool/pod-template.ts';
 import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
 import type { Isolation } from '../../../pool/template.ts';
 import { INBOX_CONTAINER } from './container-names.ts';
 import type { FollowedPod } from './followed-pod.ts';
 import { uploadToInbox, type InboxExec } from './inbox-upload.ts';
+import type { NodeCaches } from './node-caches.ts';
+import { PodFetching } from './pod-fetching.ts';
 import type { PodLine } from './pod-line.ts';
 import type { PodEnd } from './pod-view.ts';
 import type { ProgramChannel, ProgramEnd } from './program-channel.ts';
@@ -17,6 +20,8 @@ export interface KubernetesSandboxParts {
   readonly line: PodLine;
   /** Of its program. */
   readonly channel: ProgramChannel;
+  readonly fetching?: PodFetchingSettings | undefined;
+  readonly caches: NodeCaches;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
   /** Resolves when nothing is left of the pod. */
@@ -39,7 +44,9 @@ export class KubernetesSandbox implements Sandbox {
   readonly stdout: ProgramChannel['stdout'];
   readonly stderr: ProgramChannel['stderr'];
   readonly exit: Promise<SandboxExit>;
+  readonly fetching: PodFetching | undefined;
   readonly #parts: KubernetesSandboxParts;
+  readonly #inbox: InboxExec;
   readonly #verdict = Promise.withResolvers<SandboxExit>();
   readonly #over = new AbortController();
   /** How the program ended, by its own account. */
@@ -53,12 +60,15 @@ export class KubernetesSandbox implements Sandbox {
     this.stdout = parts.channel.stdout;
     this.stderr = parts.channel.stderr;
     this.#parts = parts;
+    const { fetching: settings, pod, line, caches } = parts;
+    const inbox: InboxExec = (command, uploading) => line.exec(pod.name, INBOX_CONTAINER, command, uploading);
+    this.#inbox = inbox;
+    this.fetching = settings && new PodFetching({ settings, pod, inbox, caches, over: this.#over.signal });
     this.exit = this.#live();
   }
 
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
-    const inbox: InboxExec = (command, uploading) => this.#parts.line.exec(this.#parts.pod.name, INBOX_CONTAINER, command, uploading);
-    return uploadToInbox(inbox, path, content, AbortSignal.any([signal, this.#over.signal]));
+    return uploadToInbox(this.#inbox, path, content, AbortSignal.any([signal, this.#over.signal]));
   }
 
   async destroy(): Promise<void> {

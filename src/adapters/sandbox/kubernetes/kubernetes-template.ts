@@ -1,11 +1,14 @@
 import { InputError } from '../../../kernel/errors.ts';
-import type { DialBackSettings, PodTemplate, PodTransport } from '../../../pool/pod-template.ts';
+import type { FetchWay } from '../../../kernel/fetching.ts';
+import type { DialBackSettings, NodeCacheTemplate, PodFetching, PodTemplate, PodTransport } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import type { PythonTemplateSettings } from '../local/python-template.ts';
+import { pullCommand } from '../pull-order.ts';
 import { remoteTemplate } from '../remote-template.ts';
 
 /** As configured: the image is to be given, the rest has defaults. */
-export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport'> {
+export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport' | 'fetching'> {
+  readonly nodeCache?: NodeCacheTemplate | undefined;
   readonly image?: string | undefined;
   /** The interpreter in the image. */
   readonly python: string;
@@ -15,16 +18,25 @@ export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport'> {
 
 /** @throws InputError `template.no-image`; `template.not-local` as `remoteTemplate` does. */
 export function podTemplate(name: string, settings: PythonTemplateSettings, kubernetes: PodSettings): SandboxTemplate {
-  const { image, python, transport, dialBack, ...pod } = kubernetes;
+  const { image, python, nodeCache: _caches, transport, dialBack, ...pod } = kubernetes;
   if (image === undefined) {
     throw new InputError(
       'template.no-image',
       `template "${name}": with provider: kubernetes it has to name an image; set kubernetes.image`,
     );
   }
-  return { ...remoteTemplate(name, settings, python), pod: { ...pod, image, transport: transportOf(transport, dialBack, python) } };
+  const fetching = fetchingOf(settings, kubernetes);
+  const made = { ...pod, image, transport: transportOf(transport, dialBack, python), ...(fetching && { fetching }) };
+  return { ...remoteTemplate(name, settings, python), pod: made };
 }
 
 function transportOf(kind: PodTransport['kind'], dialBack: PodSettings['dialBack'], python: string): PodTransport {
   return kind === 'exec' ? { kind } : { kind, python, ...dialBack };
+}
+
+/** Undefined with a runner of one's own, whose image need not have a Python. */
+function fetchingOf({ command }: PythonTemplateSettings, { python, network, nodeCache }: PodSettings): PodFetching | undefined {
+  if (command !== undefined) return undefined;
+  const ways: FetchWay[] = [...(nodeCache ? (['node-cache'] as const) : []), ...(network === 'none' ? [] : (['pull'] as const))];
+  return { ways, command: pullCommand(python), ...(nodeCache && { nodeCache }) };
 }

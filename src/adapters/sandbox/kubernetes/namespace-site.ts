@@ -13,6 +13,7 @@ import { Cluster } from './cluster.ts';
 import { ExecLine } from './exec-line.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { MadePods } from './made-pods.ts';
+import { NodeCaches } from './node-caches.ts';
 import { orphansOf, sweepOrphans } from './orphan-sweep.ts';
 import { OwnerLease } from './owner-lease.ts';
 import type { PodSupply } from './pod-supply.ts';
@@ -29,6 +30,7 @@ const SWEEP_MS = 120_000;
 /** Where pods are: one namespace of one cluster, with this owner's record in it. */
 export class NamespaceSite implements AsyncDisposable {
   readonly cluster: Cluster;
+  readonly caches: NodeCaches;
   readonly #options: SiteOptions;
   readonly #heartbeats: Heartbeats;
   readonly #claims: Claims;
@@ -45,6 +47,8 @@ export class NamespaceSite implements AsyncDisposable {
     this.cluster = new Cluster(pod, options.clock);
     this.#heartbeats = new Heartbeats(options.clock);
     this.#claims = new Claims({ cluster: this.cluster, ...options });
+    const exec = this.execLine();
+    this.caches = new NodeCaches({ cluster: this.cluster, ...options, exec: (...where) => exec.execIn(...where) });
   }
 
   get claims(): AgentSandbox {
@@ -102,6 +106,7 @@ export class NamespaceSite implements AsyncDisposable {
     const lease = await this.#lease?.catch(() => undefined);
     if (supplies.some(({ isHolding }) => isHolding)) lease?.abandon();
     else await lease?.[Symbol.asyncDispose]();
+    this.caches[Symbol.dispose]();
     this.#heartbeats[Symbol.dispose]();
     this.cluster[Symbol.dispose]();
   }

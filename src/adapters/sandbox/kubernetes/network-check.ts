@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { InputError } from '../../../kernel/errors.ts';
-import type { PodTransport } from '../../../pool/pod-template.ts';
+import type { PodTemplate } from '../../../pool/pod-template.ts';
 import { withSignal, type Cluster } from './cluster.ts';
 
 const expressionSchema = z.object({ key: z.string(), operator: z.string(), values: z.array(z.string()).default([]) });
@@ -17,15 +17,33 @@ const policySchema = z.object({
 type Policy = z.infer<typeof policySchema>;
 type Labels = Readonly<Record<string, string>>;
 
-/** What the policies may leave open to pods: nothing, or, where pods dial back, named places and ports, which are Muster's. */
-const MAY_BE_OPEN: Readonly<Record<PodTransport['kind'], (egress: Policy['spec']['egress']) => boolean>> = {
-  exec: (egress) => egress.length === 0,
-  'dial-back': (egress) => egress.every(({ to, ports }) => to.length > 0 && ports.length > 0),
+/** What the policies have to do about a template's pods, and the file that has one. */
+interface Bound {
+  readonly effect: string;
+  readonly file: string;
+  readonly holds: (egress: Policy['spec']['egress']) => boolean;
+}
+
+const NOTHING: Bound = { effect: "denies egress to Muster's pods", file: 'network-policy.yaml', holds: (egress) => egress.length === 0 };
+/** A rule that names no destination allows all of them. */
+const ORIGIN: Bound = {
+  effect: "bounds the egress of Muster's pods to where checkpoints are fetched from",
+  file: 'origin-policy.yaml',
+  holds: (egress) => egress.every(({ to }) => to.length > 0),
 };
-const POLICY_FILES: Readonly<Record<PodTransport['kind'], string>> = { exec: 'network-policy.yaml', 'dial-back': 'dial-back.yaml' };
+const MUSTER: Bound = {
+  effect: "bounds the egress of Muster's pods to where they dial back to",
+  file: 'dial-back.yaml',
+  holds: (egress) => egress.every(({ to, ports }) => to.length > 0 && ports.length > 0),
+};
+
+function boundOf({ network, transport }: Pick<PodTemplate, 'network' | 'transport'>): Bound {
+  if (network === 'origin') return ORIGIN;
+  return transport.kind === 'dial-back' ? MUSTER : NOTHING;
+}
 
 /**
- * Policies add up: pods reach nothing when one denies egress to them and none allows any.
+ * Policies add up: pods reach no more than they may when one bounds their egress and none allows more.
  *
  * @param labels that the pods have for certain.
  * @throws InputError `kubernetes.no-network-policy`
@@ -33,7 +51,7 @@ const POLICY_FILES: Readonly<Record<PodTransport['kind'], string>> = { exec: 'ne
 export async function assertNetworkPolicy(
   cluster: Cluster,
   labels: Labels,
-  transport: PodTransport['kind'],
+  pod: Pick<PodTemplate, 'network' | 'transport'>,
   signal: AbortSignal,
 ): Promise<void> {
   const { items } = await cluster.gate.request('list the network policies', signal, (attemptSignal) =>
@@ -41,18 +59,19 @@ export async function assertNetworkPolicy(
   );
   const about = items.map((item) => policySchema.parse(item)).filter((policy) => selects(policy, labels));
   const egress = about.filter(({ spec }) => spec.policyTypes.includes('Egress'));
-  const open = egress.find(({ spec }) => !MAY_BE_OPEN[transport](spec.egress));
+  const bound = boundOf(pod);
+  const open = egress.find(({ spec }) => !bound.holds(spec.egress));
   if (egress.length > 0 && open === undefined) return;
-  throw noPolicy(cluster.namespace, open, POLICY_FILES[transport]);
+  throw noPolicy(cluster.namespace, pod.network, open, bound);
 }
 
-function noPolicy(namespace: string, open: Policy | undefined, file: string): InputError {
-  const wish = 'the template has kubernetes.network: none, but';
+function noPolicy(namespace: string, network: string, open: Policy | undefined, { effect, file }: Bound): InputError {
+  const wish = `the template has kubernetes.network: ${network}, but`;
   if (open !== undefined) {
     const problem = `${wish} the NetworkPolicy "${open.metadata.name}" in "${namespace}" allows Muster's pods connections`;
     return new InputError('kubernetes.no-network-policy', `${problem}: have it select others, or set kubernetes.network: cluster`);
   }
-  const problem = `${wish} no NetworkPolicy in "${namespace}" bounds the egress of Muster's pods`;
+  const problem = `${wish} no NetworkPolicy in "${namespace}" ${effect}`;
   const remedy = `kubectl apply -n ${namespace} -f deploy/kubernetes/${file}`;
   return new InputError('kubernetes.no-network-policy', `${problem}: ${remedy}`);
 }

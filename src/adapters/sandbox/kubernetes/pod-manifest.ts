@@ -9,6 +9,8 @@ import { EXEC_HOLD } from './exec-line.ts';
 import { podLabels, podName } from './pod-labels.ts';
 import type { PodHold } from './pod-line.ts';
 
+/** Where the program sees what its node has. */
+export const NODE_CACHE = '/muster/node';
 /** Who both are inside. */
 const UID = 1000;
 /** The containers end at once when they are told to: this is for a node that is slow to tell them. */
@@ -54,7 +56,7 @@ export function podSpec(template: SandboxTemplate, pod: PodTemplate, hold = EXEC
     ...placement(pod),
     ...(hold.hostAliases.length > 0 ? { hostAliases: [...hold.hostAliases] } : {}),
     containers: [programContainer(template, pod, hold), inboxContainer(pod, hold)],
-    volumes: [...memoryVolumes(template), { name: 'inbox', emptyDir: {} }],
+    volumes: [...memoryVolumes(template), { name: 'inbox', emptyDir: {} }, ...nodeCacheVolumes(pod)],
   };
 }
 
@@ -100,6 +102,7 @@ function programContainer(template: SandboxTemplate, pod: PodTemplate, hold: Pod
       { name: 'tmp', mountPath: '/tmp' },
       { name: 'shared-memory', mountPath: '/dev/shm' },
       { name: 'inbox', mountPath: INBOX, readOnly: true },
+      ...(pod.fetching?.nodeCache ? [{ name: 'node-cache', mountPath: NODE_CACHE, readOnly: true }] : []),
     ],
   };
 }
@@ -126,6 +129,12 @@ function programResources({ limits }: SandboxTemplate, { requestedShare }: PodTe
 
 function milli(cpus: number): string {
   return `${Math.max(1, Math.round(cpus * 1000))}m`;
+}
+
+/** A claim, as the Pod Security level "restricted" wants it: a pod that could name directories of its node could name any. */
+function nodeCacheVolumes({ fetching }: PodTemplate): NonNullable<V1PodSpec['volumes']> {
+  const { claim } = fetching?.nodeCache ?? {};
+  return claim === undefined ? [] : [{ name: 'node-cache', persistentVolumeClaim: { claimName: claim, readOnly: true } }];
 }
 
 /** What the program can write is memory, of bounded size, as it is in local sandboxes. */

@@ -20,6 +20,7 @@ const podSchema = z.object({
     deletionTimestamp: z.string().or(z.date()).optional(),
     resourceVersion: z.string().default(''),
   }),
+  spec: z.object({ nodeName: z.string().optional() }).prefault({}),
   status: z
     .object({
       phase: z.string().default('Pending'),

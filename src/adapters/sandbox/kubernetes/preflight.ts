@@ -10,6 +10,12 @@ import { assertNetworkPolicy } from './network-check.ts';
 import { permissionsFor, type Permission } from './permissions.ts';
 import { sharedPodLabels } from './pod-labels.ts';
 
+/** What it does where the caches of the nodes are: deploy/kubernetes/node-cache/rbac.yaml. */
+export const CACHE_PERMISSIONS: readonly Permission[] = [
+  { verb: 'list', group: '', resource: 'pods' },
+  ...['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
+];
+
 /** A server that does not answer at all is told of soon: nothing is under way yet that patience would save. */
 const FIRST_RETRIES = 1;
 
@@ -29,9 +35,17 @@ export async function preflight(
   signal: AbortSignal,
 ): Promise<void> {
   await assertNamespace(cluster, signal);
-  await assertPermissions(cluster, pod, signal);
+  await assertPermissions(
+    cluster,
+    cluster.namespace,
+    permissionsFor(pod),
+    pod.claims === undefined ? 'rbac.yaml' : 'claims-rbac.yaml',
+    signal,
+  );
+  const caches = pod.fetching?.nodeCache;
+  if (caches) await assertPermissions(cluster, caches.namespace, CACHE_PERMISSIONS, 'node-cache', signal);
   const labels = pod.claims === undefined ? sharedPodLabels(template) : await claimPreflight(claims, template, pod, pod.claims, signal);
-  if (pod.network === 'none') await assertNetworkPolicy(cluster, labels, pod.transport.kind, signal);
+  if (pod.network !== 'cluster') await assertNetworkPolicy(cluster, labels, pod, signal);
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
 
@@ -60,19 +74,29 @@ async function assertNamespace(cluster: Cluster, signal: AbortSignal): Promise<v
 
 const reviewSchema = z.object({ status: z.object({ allowed: z.boolean() }) });
 
-async function assertPermissions(cluster: Cluster, pod: PodTemplate, signal: AbortSignal): Promise<void> {
+async function assertPermissions(
+  cluster: Cluster,
+  namespace: string,
+  permissions: readonly Permission[],
+  file: string,
+  signal: AbortSignal,
+): Promise<void> {
   const answers = await Promise.all(
-    permissionsFor(pod).map(async (permission) => ({ permission, isAllowed: await may(cluster, permission, signal) })),
+    permissions.map(async (permission) => ({ permission, isAllowed: await may(cluster, namespace, permission, signal) })),
   );
   const missing = answers.filter(({ isAllowed }) => !isAllowed).map(({ permission }) => ruleText(permission));
   if (missing.length === 0) return;
-  const problem = `Muster may not do all that it needs in the namespace "${cluster.namespace}"; missing from its Role: ${missing.join('; ')}`;
-  const role = pod.claims === undefined ? 'rbac.yaml' : 'claims-rbac.yaml';
-  throw new InputError('kubernetes.forbidden', `${problem}. Apply ${DEPLOY}/${role}, or add these rules`);
+  const problem = `Muster may not do all that it needs in the namespace "${namespace}"; missing from its Role: ${missing.join('; ')}`;
+  throw new InputError('kubernetes.forbidden', `${problem}. Apply ${DEPLOY}/${file}, or add these rules`);
 }
 
-async function may(cluster: Cluster, { verb, group, resource, subresource }: Permission, signal: AbortSignal): Promise<boolean> {
-  const attributes = { namespace: cluster.namespace, verb, group, resource, ...(subresource === undefined ? {} : { subresource }) };
+async function may(
+  cluster: Cluster,
+  namespace: string,
+  { verb, group, resource, subresource }: Permission,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const attributes = { namespace, verb, group, resource, ...(subresource === undefined ? {} : { subresource }) };
   const body = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview', spec: { resourceAttributes: attributes } };
   const review = await cluster.gate.request('review the permissions', signal, (attemptSignal) =>
     cluster.authorization.createSelfSubjectAccessReview({ body }, withSignal(attemptSignal)),

@@ -25,13 +25,21 @@ interface Image extends ImageChoice {
   readonly warden: ImageMaker;
 }
 
+interface Making {
+  readonly image: Image;
+  /** Rejects when it cannot be made. */
+  readonly made: Promise<void>;
+}
+
 const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set() };
 
 /**
  * Which image the sandboxes of one template are forked from: one that has all that is wanted at the time.
  *
- * A further wish is met by an image forked from the present one, so that what that one has loaded is not loaded again. An image that has
- * more policies than are wanted stays in use: it costs nothing. Code that is not wanted any more could get in the way of other code.
+ * A further wish is met by an image forked from the present one, so that what that one has loaded is not loaded again. While it is being made,
+ * and when it cannot be, sandboxes are forked from the present one, as long as that has something that is wanted: whoever plays with it is
+ * not to wait for what others load. An image that has more policies than are wanted stays in use: it costs nothing. Code that is not wanted any
+ * more could get in the way of other code.
  */
 export class SharedImages {
   /** By digest, once for each who wants it: each has put it somewhere else, and takes it away again. */
@@ -39,7 +47,11 @@ export class SharedImages {
   /** Digests of what could not be loaded. */
   readonly #unfit = new Set<string>();
   readonly #onProblem: (message: string) => void;
+  /** Sandboxes are forked from it, whether it is ready or not. */
   #present: Image | undefined;
+  /** To take the place of the present one when it is ready. */
+  #coming: Image | undefined;
+  #changed = Promise.withResolvers<void>();
   #made = 0;
 
   /** @param onProblem is told why something cannot be shared. */
@@ -58,6 +70,15 @@ export class SharedImages {
     const others = (this.#wanted.get(digest) ?? []).filter((each) => each !== placed);
     if (others.length > 0) this.#wanted.set(digest, others);
     else this.#wanted.delete(digest);
+    this.#tellChange();
+  }
+
+  /**
+   * Resolves when sandboxes that are forked from then on have all of it or wait behind their walls until it is loaded, when it turns out that it
+   * cannot be, or when no image serves others meanwhile.
+   */
+  async included(digests: readonly string[]): Promise<void> {
+    while (this.#servesOthersThan(digests)) await this.#changed.promise;
   }
 
   isUnfit(digest: string): boolean {
@@ -72,7 +93,29 @@ export class SharedImages {
     const present = this.#usable(warden);
     const missing = wanted.filter(({ content }) => !present?.shares.has(content.digest));
     if (missing.length === 0) return present ?? NOTHING;
-    return this.#make(warden, present, missing, wanted);
+    const coming = this.#coming?.warden === warden ? this.#coming : undefined;
+    if (present !== undefined && this.#isWanted(present)) {
+      if (!coming) this.#prepare(warden, this.#make(warden, present, missing, wanted));
+      return present;
+    }
+    const has = (image: Image): boolean => wanted.every(({ content }) => image.shares.has(content.digest));
+    return this.#replace(warden, coming && has(coming) ? coming : this.#make(warden, present, missing, wanted).image);
+  }
+
+  #isWanted({ shares }: ImageChoice): boolean {
+    return [...shares].some((digest) => this.#wanted.has(digest));
+  }
+
+  #servesOthersThan(digests: readonly string[]): boolean {
+    const present = this.#present;
+    if (present === undefined || present.warden.hasEnded || !present.warden.hasImage(present.image) || !this.#isWanted(present))
+      return false;
+    return digests.some((digest) => !present.shares.has(digest)) && !digests.some((digest) => this.#unfit.has(digest));
+  }
+
+  #tellChange(): void {
+    this.#changed.resolve();
+    this.#changed = Promise.withResolvers();
   }
 
   #usable(warden: ImageMaker): Image | undefined {
@@ -81,7 +124,7 @@ export class SharedImages {
     return [...present.code].every((digest) => this.#wanted.has(digest)) ? present : undefined;
   }
 
-  #make(warden: ImageMaker, present: Image | undefined, missing: readonly PlacedContent[], wanted: readonly PlacedContent[]): ImageChoice {
+  #make(warden: ImageMaker, present: Image | undefined, missing: readonly PlacedContent[], wanted: readonly PlacedContent[]): Making {
     const isUseful = present !== undefined && [...present.shares].every((digest) => this.#wanted.has(digest));
     const parent = isUseful ? present : NOTHING;
     const content = isUseful ? missing : wanted;
@@ -92,11 +135,35 @@ export class SharedImages {
       code: new Set(code),
       warden,
     };
+    const made = warden.makeImage(image.image, parent.image, contentOf(content));
+    made.catch((error: unknown) => this.#failed(image, content, error));
+    return { image, made };
+  }
+
+  #replace(warden: ImageMaker, image: Image): ImageChoice {
     const former = this.#present;
     this.#present = image;
-    warden.makeImage(image.image, parent.image, contentOf(content)).catch((error: unknown) => this.#failed(image, content, error));
+    this.#coming = undefined;
     if (former?.warden === warden) warden.retireImage(former.image);
+    this.#tellChange();
     return image;
+  }
+
+  /** What more was wanted meanwhile is made next. */
+  #prepare(warden: ImageMaker, { image, made }: Making): void {
+    this.#coming = image;
+    made.then(
+      () => this.#arrived(warden, image),
+      () => undefined,
+    );
+  }
+
+  #arrived(warden: ImageMaker, image: Image): void {
+    // It was needed before it was ready, or nobody wants it any more.
+    if (this.#present === image) return;
+    if (this.#coming !== image) return warden.retireImage(image.image);
+    this.#replace(warden, image);
+    this.choose(warden);
   }
 
   /**
@@ -104,7 +171,14 @@ export class SharedImages {
    * not to blame.
    */
   #failed(image: Image, content: readonly PlacedContent[], error: unknown): void {
-    if (image.warden.hasEnded) return;
+    const wasComing = this.#coming === image;
+    if (wasComing) this.#coming = undefined;
+    if (!image.warden.hasEnded) this.#giveUp(image, content, error);
+    this.#tellChange();
+    if (wasComing && !image.warden.hasEnded) this.choose(image.warden);
+  }
+
+  #giveUp(image: Image, content: readonly PlacedContent[], error: unknown): void {
     if (this.#present === image) this.#present = undefined;
     const there = content.filter((placed) => this.#wanted.get(placed.content.digest)?.includes(placed) === true);
     for (const placed of there) this.#unfit.add(placed.content.digest);

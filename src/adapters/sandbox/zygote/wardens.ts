@@ -107,6 +107,7 @@ export class Wardens implements AsyncDisposable {
       get isOn() {
         return !digests.some((digest) => images.isUnfit(digest));
       },
+      included: (until) => untilAborted(images.included(digests), until),
       [Symbol.dispose]: release,
     };
   }

@@ -1,3 +1,4 @@
+import type { AnswerCache, GivenAnswer, Question, RepeatedAnswer } from '../../../evaluation-store/answer-cache.ts';
 import type {
   Acceptance,
   EarlierAcceptance,
@@ -10,7 +11,7 @@ import { pageOf, positionOf, type Page, type PageRequest } from '../../../evalua
 import type { EvaluationId } from '../../../kernel/ids.ts';
 import { copyOf, isOpen, type Held, type Memory } from './memory.ts';
 
-export class InMemoryCatalogue implements EvaluationCatalogue {
+export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
   readonly #memory: Memory;
 
   constructor(memory: Memory) {
@@ -19,14 +20,30 @@ export class InMemoryCatalogue implements EvaluationCatalogue {
 
   async accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance> {
     const earlier = idempotency && this.#earlier(evaluation.principal, idempotency);
+    return earlier ?? { kind: 'accepted', evaluation: this.#accepted(evaluation, idempotency).evaluation };
+  }
+
+  async given(question: Question): Promise<GivenAnswer | undefined> {
+    const id = this.#memory.answers.get(question);
+    const held = id && this.#memory.evaluations.get(id);
+    return held && { key: held.key, summary: held.evaluation.summary };
+  }
+
+  async repeat(
+    evaluation: NewEvaluation,
+    { given, summary, webhooks }: RepeatedAnswer,
+    idempotency?: Idempotency,
+  ): Promise<Acceptance | undefined> {
+    const earlier = idempotency && this.#earlier(evaluation.principal, idempotency);
     if (earlier) return earlier;
-    const held = this.#newlyHeld(evaluation);
-    this.#memory.evaluations.set(evaluation.id, held);
-    if (idempotency) {
-      const key = idempotencyKey(evaluation.principal, idempotency);
-      this.#memory.idempotency.set(key, { fingerprint: idempotency.fingerprint, id: evaluation.id });
-    }
-    this.#memory.enter(held, 'waiting', {});
+    const other = this.#memory.evaluations.values().find(({ key }) => key === given.key);
+    if (!other) return undefined;
+    const held = this.#accepted(evaluation, idempotency);
+    const now = new Date(this.#memory.now);
+    this.#memory.enter(held, 'running', { startedAt: now });
+    this.#memory.enter(held, 'finished', { endedAt: now, summary: copyOf(summary) });
+    for (const [arm, leg] of other.legs) held.legs.set(arm, new Map(leg));
+    this.#memory.announce(held, webhooks);
     return { kind: 'accepted', evaluation: held.evaluation };
   }
 
@@ -74,6 +91,17 @@ export class InMemoryCatalogue implements EvaluationCatalogue {
       for (const [number, { delivery }] of this.#memory.webhooks) if (delivery.evaluation === id) this.#memory.webhooks.delete(number);
     }
     return oldest.length;
+  }
+
+  #accepted(evaluation: NewEvaluation, idempotency: Idempotency | undefined): Held {
+    const held = this.#newlyHeld(evaluation);
+    this.#memory.evaluations.set(evaluation.id, held);
+    if (idempotency) {
+      const key = idempotencyKey(evaluation.principal, idempotency);
+      this.#memory.idempotency.set(key, { fingerprint: idempotency.fingerprint, id: evaluation.id });
+    }
+    this.#memory.enter(held, 'waiting', {});
+    return held;
   }
 
   #newlyHeld(wanted: NewEvaluation): Held {

@@ -12,12 +12,14 @@ import type { Memory } from './memory.ts';
 export function inMemoryEvaluationStore(memory: Memory): EvaluationStore {
   const runs = new InMemoryRuns(memory);
   const episodes = new InMemoryEpisodes(memory);
+  const catalogue = new InMemoryCatalogue(memory);
   return {
-    evaluations: new InMemoryCatalogue(memory),
+    evaluations: catalogue,
     ownerships: runs,
     course: runs,
     episodes,
     cache: episodes,
+    answers: catalogue,
     events: runs,
     webhooks: new InMemoryWebhooks(memory),
     audit: new InMemoryAudit(memory),

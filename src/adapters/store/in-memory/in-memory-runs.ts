@@ -57,16 +57,13 @@ export class InMemoryRuns implements Ownerships, EvaluationCourse, EventLog {
     for (const event of events) this.#memory.tell(held, event);
   }
 
-  async conclude(ownership: Ownership, { state, summary, failure, webhooks }: Conclusion): Promise<void> {
+  async conclude(ownership: Ownership, { state, summary, failure, question, webhooks }: Conclusion): Promise<void> {
     const held = this.#memory.owned(ownership);
     const { now } = this.#memory;
     this.#memory.enter(held, state, { endedAt: new Date(now), summary: summary && copyOf(summary), failure });
     held.ownership = { owner: ownership.owner, fence: ownership.fence + 1, expiresAt: 0 };
-    for (const { url, body } of webhooks) {
-      const id = this.#memory.nextNumber();
-      const delivery = { id, evaluation: held.evaluation.id, url, body: copyOf(body), attempt: 0 };
-      this.#memory.webhooks.set(id, { delivery, dueAt: now });
-    }
+    if (question !== undefined) this.#memory.answers.set(question, held.evaluation.id);
+    this.#memory.announce(held, webhooks);
   }
 
   async after(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]> {

@@ -1,4 +1,6 @@
+import type { Question } from '../../../evaluation-store/answer-cache.ts';
 import type { StoredEpisode } from '../../../evaluation-store/episode-log.ts';
+import type { NewWebhook } from '../../../evaluation-store/evaluation-course.ts';
 import type { NewEvent, StoredEvent } from '../../../evaluation-store/event-log.ts';
 import type { EvaluationState, StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
 import { OwnershipLostError, type Ownership } from '../../../evaluation-store/ownership.ts';
@@ -31,6 +33,8 @@ export interface HeldWebhook {
 export class Memory {
   readonly evaluations = new Map<EvaluationId, Held>();
   readonly idempotency = new Map<string, { readonly fingerprint: Digest; readonly id: EvaluationId }>();
+  /** Who was answered last. */
+  readonly answers = new Map<Question, EvaluationId>();
   readonly webhooks = new Map<number, HeldWebhook>();
   readonly audit: StoredAuditEntry[] = [];
   readonly tokens = new Map<TokenId, StoredToken>();
@@ -67,6 +71,14 @@ export class Memory {
   enter(held: Held, state: EvaluationState, changes: Partial<StoredEvaluation>): void {
     held.evaluation = { ...held.evaluation, ...changes, state };
     this.tell(held, { type: 'state', data: { state } });
+  }
+
+  announce(held: Held, webhooks: readonly NewWebhook[]): void {
+    for (const { url, body } of webhooks) {
+      const id = this.nextNumber();
+      const delivery = { id, evaluation: held.evaluation.id, url, body: copyOf(body), attempt: 0 };
+      this.webhooks.set(id, { delivery, dueAt: this.now });
+    }
   }
 }
 

@@ -74,4 +74,12 @@ export const MIGRATIONS: readonly Migration[] = [
       'CREATE INDEX charged_checkpoints_by_digest ON charged_checkpoints (digest)',
     ],
   },
+  {
+    name: 'answers to questions that are asked again',
+    statements: ({ clustered }) => [
+      `CREATE TABLE answers (
+         question text PRIMARY KEY, evaluation bigint NOT NULL REFERENCES evaluations ON DELETE CASCADE)${clustered}`,
+      'CREATE INDEX answers_by_evaluation ON answers (evaluation)',
+    ],
+  },
 ];

@@ -8,10 +8,10 @@ import type {
 import type { NewEvaluation, StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
 import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
+import { acceptance, acceptedEvaluation } from './acceptance.ts';
 import { numberOf, textOf } from './columns.ts';
-import { guard, statement, type Database, type Step } from './database.ts';
+import { statement, type Database } from './database.ts';
 import { forgotten, sweepEpisodes } from './discarded.ts';
 import { evaluationOfRow } from './evaluation-row.ts';
 import { joined, plain, sql, type Sql } from './statement.ts';
@@ -26,8 +26,11 @@ export class SqlCatalogue implements EvaluationCatalogue {
   }
 
   async accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance> {
-    const steps = acceptance(evaluation, idempotency, this.#clock.date().getTime());
-    if (await this.#database.transact(steps)) return { kind: 'accepted', evaluation: await this.#existing(evaluation.id) };
+    const rows = await this.#database.transact([
+      ...acceptance(evaluation, idempotency, this.#clock.date().getTime()),
+      acceptedEvaluation(evaluation.id),
+    ]);
+    if (rows) return { kind: 'accepted', evaluation: evaluationOfRow(rows.at(-1)?.[0] ?? {}) };
     const earlier = idempotency && (await this.earlier(evaluation.principal, idempotency));
     // The evaluation of the key was forgotten in between: now the key is free.
     return earlier ?? this.accept(evaluation, idempotency);
@@ -71,47 +74,6 @@ export class SqlCatalogue implements EvaluationCatalogue {
     await sweepEpisodes(this.#database);
     return ended.length;
   }
-
-  async #existing(id: EvaluationId): Promise<StoredEvaluation> {
-    const evaluation = await this.find(id);
-    if (evaluation) return evaluation;
-    throw new InfrastructureError(
-      'store.unreadable',
-      `evaluation ${id} was stored, and is not there; was the database changed by another program?`,
-    );
-  }
-}
-
-/** The key comes first: of two requests with the same one, the later waits for the earlier one and then finds it taken. */
-function acceptance(evaluation: NewEvaluation, idempotency: Idempotency | undefined, now: number): readonly Step[] {
-  const { id, principal, request, suite, run, version, labels, priority } = evaluation;
-  const key = sql`(SELECT key FROM evaluations WHERE id = ${id})`;
-  const keyed = idempotency
-    ? [
-        guard(
-          sql`INSERT INTO idempotency_keys (principal, key, fingerprint) VALUES (${principal}, ${idempotency.key}, ${idempotency.fingerprint})
-              ON CONFLICT DO NOTHING RETURNING key`,
-        ),
-      ]
-    : [];
-  const keyOf = idempotency
-    ? [statement(sql`UPDATE idempotency_keys SET evaluation = ${key} WHERE principal = ${principal} AND key = ${idempotency.key}`)]
-    : [];
-  return [
-    ...keyed,
-    statement(
-      sql`INSERT INTO evaluations (id, principal, suite, run, version, labels, priority, request, state, created_at, events)
-          VALUES (${id}, ${principal}, ${suite}, ${run}, ${version}, ${JSON.stringify(labels)}, ${priority}, ${JSON.stringify(request)},
-            'waiting', ${now}, 1)`,
-    ),
-    ...keyOf,
-    ...Object.entries(labels).map(([name, value]) =>
-      statement(sql`INSERT INTO evaluation_labels (name, value, evaluation) VALUES (${name}, ${value}, ${key})`),
-    ),
-    statement(
-      sql`INSERT INTO events (evaluation, sequence, type, data, at) VALUES (${key}, 1, 'state', ${JSON.stringify({ state: 'waiting' })}, ${now})`,
-    ),
-  ];
 }
 
 function conditionsOf({ principal, suite, run, states, label, from, before }: EvaluationFilter): Sql[] {

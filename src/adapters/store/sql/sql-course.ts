@@ -1,11 +1,13 @@
+import type { Question } from '../../../evaluation-store/answer-cache.ts';
 import type { Conclusion, EvaluationCourse } from '../../../evaluation-store/evaluation-course.ts';
 import type { EvaluationState } from '../../../evaluation-store/evaluation-record.ts';
 import type { NewEvent } from '../../../evaluation-store/event-log.ts';
 import type { Ownership } from '../../../evaluation-store/ownership.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { statement, type Database } from './database.ts';
+import { statement, type Database, type Step } from './database.ts';
 import { transactOwned } from './owned.ts';
 import { appendEvents } from './sql-events.ts';
+import { announced } from './sql-webhooks.ts';
 import { sql } from './statement.ts';
 
 export class SqlCourse implements EvaluationCourse {
@@ -37,7 +39,7 @@ export class SqlCourse implements EvaluationCourse {
     ]);
   }
 
-  async conclude(ownership: Ownership, { state, summary, failure, webhooks }: Conclusion): Promise<void> {
+  async conclude(ownership: Ownership, { state, summary, failure, question, webhooks }: Conclusion): Promise<void> {
     const { key } = ownership;
     const now = this.#now();
     await transactOwned(this.#database, ownership, [
@@ -46,11 +48,8 @@ export class SqlCourse implements EvaluationCourse {
             WHERE key = ${key}`,
       ),
       ...appendEvents(key, [stateEvent(state)], now),
-      ...webhooks.map(({ url, body }) =>
-        statement(
-          sql`INSERT INTO webhooks (evaluation, url, body, attempts, due_at) VALUES (${key}, ${url}, ${JSON.stringify(body)}, 0, ${now})`,
-        ),
-      ),
+      ...announced(key, webhooks, now),
+      ...answered(key, question),
       statement(sql`UPDATE ownerships SET expires_at = 0, fence = fence + 1 WHERE evaluation = ${key}`),
     ]);
   }
@@ -62,6 +61,16 @@ export class SqlCourse implements EvaluationCourse {
 
 export function stateEvent(state: EvaluationState): NewEvent {
   return { type: 'state', data: { state } };
+}
+
+function answered(key: number, question: Question | undefined): readonly Step[] {
+  if (question === undefined) return [];
+  return [
+    statement(
+      sql`INSERT INTO answers (question, evaluation) VALUES (${question}, ${key})
+          ON CONFLICT (question) DO UPDATE SET evaluation = excluded.evaluation`,
+    ),
+  ];
 }
 
 function jsonOf(document: object | undefined): string | undefined {

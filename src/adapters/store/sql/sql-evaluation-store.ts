@@ -2,6 +2,7 @@ import type { EvaluationStore } from '../../../evaluation-store/evaluation-store
 import type { Clock } from '../../../kernel/clock.ts';
 import type { Database } from './database.ts';
 import { sweepEpisodes } from './discarded.ts';
+import { SqlAnswers } from './sql-answers.ts';
 import { SqlAudit } from './sql-audit.ts';
 import { SqlCatalogue } from './sql-catalogue.ts';
 import { SqlCourse } from './sql-course.ts';
@@ -16,12 +17,14 @@ import { SqlWebhooks } from './sql-webhooks.ts';
 export async function sqlEvaluationStore(database: Database, clock: Clock): Promise<EvaluationStore> {
   await sweepEpisodes(database);
   const episodes = new SqlEpisodes(database, clock);
+  const evaluations = new SqlCatalogue(database, clock);
   return {
-    evaluations: new SqlCatalogue(database, clock),
+    evaluations,
     ownerships: new SqlOwnerships(database, clock),
     course: new SqlCourse(database, clock),
     episodes,
     cache: episodes,
+    answers: new SqlAnswers(database, clock, evaluations),
     events: new SqlEvents(database),
     webhooks: new SqlWebhooks(database, clock),
     audit: new SqlAudit(database, clock),

@@ -2,7 +2,7 @@ import type { EventLog, NewEvent, StoredEvent } from '../../../evaluation-store/
 import type { EvaluationId } from '../../../kernel/ids.ts';
 import { dateOf, documentOf, numberOf, textOf } from './columns.ts';
 import { statement, type Database, type Step } from './database.ts';
-import { sql } from './statement.ts';
+import { sql, type Sql } from './statement.ts';
 
 export class SqlEvents implements EventLog {
   readonly #database: Database;
@@ -32,7 +32,7 @@ export class SqlEvents implements EventLog {
  * @param key of the evaluation.
  * @param at milliseconds.
  */
-export function appendEvents(key: number, events: readonly NewEvent[], at: number): readonly Step[] {
+export function appendEvents(key: number | Sql, events: readonly NewEvent[], at: number): readonly Step[] {
   return events.flatMap(({ type, data }) => [
     statement(sql`UPDATE evaluations SET events = events + 1 WHERE key = ${key}`),
     statement(

@@ -1,8 +1,9 @@
+import type { NewWebhook } from '../../../evaluation-store/evaluation-course.ts';
 import type { WebhookDelivery, WebhookOutbox } from '../../../evaluation-store/webhook-outbox.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { parseEvaluationId } from '../../../kernel/ids.ts';
 import { dateOf, documentOf, numberOf, optional, textOf } from './columns.ts';
-import { statement, type Database } from './database.ts';
+import { statement, type Database, type Step } from './database.ts';
 import { plain, sql, type Sql } from './statement.ts';
 
 export class SqlWebhooks implements WebhookOutbox {
@@ -49,6 +50,15 @@ export class SqlWebhooks implements WebhookOutbox {
     const [row] = await this.#database.query(sql`SELECT min(due_at) AS due FROM webhooks WHERE due_at IS NOT NULL`);
     return row && optional(row, 'due', dateOf);
   }
+}
+
+/** Steps that have webhooks delivered from now on. @param key of the evaluation. @param now milliseconds. */
+export function announced(key: number | Sql, webhooks: readonly NewWebhook[], now: number): readonly Step[] {
+  return webhooks.map(({ url, body }) =>
+    statement(
+      sql`INSERT INTO webhooks (evaluation, url, body, attempts, due_at) VALUES (${key}, ${url}, ${JSON.stringify(body)}, 0, ${now})`,
+    ),
+  );
 }
 
 function thisAttempt({ id, attempt }: WebhookDelivery): Sql {

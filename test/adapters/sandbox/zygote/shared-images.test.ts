@@ -27,6 +27,12 @@ class RecordingMaker implements ImageMaker {
     this.log.push(`retire ${image}`);
   }
 
+  /** All is loaded. */
+  async finish(image: string): Promise<void> {
+    this.#images.get(image)?.resolve();
+    for (let i = 0; i < 5; i += 1) await Promise.resolve();
+  }
+
   /** The image has died, or could not be made. */
   async lose(image: string): Promise<void> {
     const lost = this.#images.get(image);
@@ -41,6 +47,13 @@ class RecordingMaker implements ImageMaker {
 const deliver: SharedContent['deliver'] = () => Promise.resolve('nowhere');
 const policy = (digest: string): PlacedContent => ({ content: { kind: 'policy', digest, trusted: false, deliver }, path: digest });
 const code = (digest: string): PlacedContent => ({ content: { kind: 'code', digest, modules: ['m'], deliver }, path: digest });
+
+/** Whether it has come to an end. */
+function observed(promise: Promise<void>): { readonly isSettled: boolean } {
+  const state = { isSettled: false };
+  void promise.then(() => (state.isSettled = true));
+  return state;
+}
 
 let problems: string[];
 let images: SharedImages;
@@ -66,12 +79,44 @@ describe('what sandboxes are forked from', () => {
     expect(maker.log).toEqual(['image-1 = base + p1 + p2']);
   });
 
-  it('is, for a further wish, an image that is forked from the present one, which is needed no more', () => {
+  it('is, for a further wish, an image that is forked from the present one, which stays in use until that is ready', async () => {
     images.want(policy('p1'));
     images.choose(maker);
     images.want(policy('p2'));
+    const included = observed(images.included(['p2']));
+    expect(images.choose(maker)).toMatchObject({ image: 'image-1', shares: new Set(['p1']) });
+    await Promise.resolve();
+    expect([maker.log, included.isSettled]).toEqual([['image-1 = base + p1', 'image-2 = image-1 + p2'], false]);
+    await maker.finish('image-2');
     expect(images.choose(maker)).toMatchObject({ image: 'image-2', shares: new Set(['p1', 'p2']) });
+    expect([maker.log.at(-1), included.isSettled]).toEqual(['retire image-1', true]);
+  });
+
+  it('is what is being made as soon as nobody wants anything of the present one: sandboxes wait for it behind their walls', async () => {
+    const former = policy('p1');
+    images.want(former);
+    images.choose(maker);
+    images.want(policy('p2'));
+    images.choose(maker);
+    images.unwant(former);
+    expect(images.choose(maker).image).toBe('image-2');
+    await maker.finish('image-2');
+    expect(images.choose(maker).image).toBe('image-2');
     expect(maker.log).toEqual(['image-1 = base + p1', 'image-2 = image-1 + p2', 'retire image-1']);
+  });
+
+  it('has, once it is ready, what was wanted meanwhile made next', async () => {
+    images.want(policy('p1'));
+    images.choose(maker);
+    images.want(policy('p2'));
+    images.choose(maker);
+    images.want(policy('p3'));
+    const included = observed(images.included(['p3']));
+    images.choose(maker);
+    await maker.finish('image-2');
+    expect([maker.log.at(-1), included.isSettled]).toEqual(['image-3 = image-2 + p3', false]);
+    await maker.finish('image-3');
+    expect([images.choose(maker).shares, included.isSettled]).toEqual([new Set(['p1', 'p2', 'p3']), true]);
   });
 
   it('is still the present one when a policy is wanted no more: it costs nothing', () => {
@@ -103,12 +148,13 @@ describe('what sandboxes are forked from', () => {
     expect(maker.log).toEqual(['image-1 = base + c1 + p1', 'image-2 = base + p1', 'retire image-1']);
   });
 
-  it('knows code that a later image has from the one before', () => {
+  it('knows code that a later image has from the one before', async () => {
     const suite = code('c1');
     images.want(suite);
     images.choose(maker);
     images.want(policy('p1'));
     images.choose(maker);
+    await maker.finish('image-2');
     images.unwant(suite);
     expect(images.choose(maker).shares).toEqual(new Set(['p1']));
   });
@@ -154,14 +200,16 @@ describe('something that cannot be shared', () => {
     expect(maker.log).toEqual(['image-1 = base + bad']);
   });
 
-  it('does not keep what was shared before from being shared', async () => {
+  it('leaves what was shared before as it is, and nobody waiting', async () => {
     images.want(policy('good'));
     images.choose(maker);
     images.want(policy('bad'));
+    const included = observed(images.included(['bad']));
     images.choose(maker);
     await maker.lose('image-2');
     expect([images.isUnfit('good'), images.isUnfit('bad')]).toEqual([false, true]);
-    expect(images.choose(maker).shares).toEqual(new Set(['good']));
+    expect(images.choose(maker)).toMatchObject({ image: 'image-1', shares: new Set(['good']) });
+    expect([maker.log, included.isSettled]).toEqual([['image-1 = base + good', 'image-2 = image-1 + bad'], true]);
   });
 
   it('because its warden has ended is no fault of its own', async () => {

@@ -1,0 +1,39 @@
+"""What was brought to the server before: successive checkpoints of a run have most of their bytes in common."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from muster_client import delta
+from muster_client.checkpoint import LocalFile
+
+WORTH_TELLING_BYTES = 2**20
+"""Smaller files are sent as they are: asking and encoding would take longer."""
+REMEMBERED = 16
+"""Of several runs that are sent in turns, the one before is among them."""
+
+
+@dataclass(slots=True)
+class SentBefore:
+    """The files that one client has brought."""
+
+    _files: tuple[LocalFile, ...] = field(default=())
+
+    def remember(self, files: Iterable[LocalFile]) -> None:
+        large = [file for file in files if file.size >= WORTH_TELLING_BYTES]
+        digests = {file.sha256 for file in large}
+        self._files = (*reversed(large), *(file for file in self._files if file.sha256 not in digests))[:REMEMBERED]
+
+    def like(self, file: LocalFile) -> list[LocalFile]:
+        """Those that it may be like, the latest first; none where deltas cannot be encoded."""
+        if file.size < WORTH_TELLING_BYTES or not self._files or not delta.is_available():
+            return []
+        return [other for other in self._files if other.size == file.size and other.sha256 != file.sha256]
+
+
+def difference(file: LocalFile, base: LocalFile) -> bytes | None:
+    """None when it would not be smaller, or one of the two is not what it was."""
+    try:
+        return delta.difference(file, base) if base.is_unchanged() else None
+    except (OSError, ValueError, KeyError, TypeError):
+        # Sent as it is, it will be seen what is wrong with it.
+        return None

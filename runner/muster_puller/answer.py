@@ -1,0 +1,116 @@
+"""One request for a file, and what a server answers."""
+
+import http.client
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from urllib.parse import SplitResult, urlsplit
+
+from muster_puller.failure import PullError
+
+# Nothing for so long, and the connection is given up.
+STALL_SECONDS = 30.0
+_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_SAID_BYTES = 300
+
+
+class Broken(Exception):
+    """The connection, or the server, failed: asking again may help."""
+
+    def __init__(self, message: str, asked_seconds: float = 0.0) -> None:
+        super().__init__(message)
+        self.asked_seconds = asked_seconds
+
+
+class Answer:
+    """The head of an answer, and its body as it comes."""
+
+    def __init__(self, response: http.client.HTTPResponse) -> None:
+        self._response = response
+        self.status = response.status
+
+    def header(self, name: str) -> str | None:
+        return self._response.getheader(name)
+
+    @property
+    def length(self) -> int | None:
+        """Bytes of the body, when the server says so."""
+        said = self.header("Content-Length")
+        return int(said) if said is not None and said.isdecimal() else None
+
+    @property
+    def range(self) -> tuple[int, int] | None:
+        """Where the body begins in the whole, and how large that is."""
+        found = _CONTENT_RANGE.fullmatch(self.header("Content-Range") or "")
+        return (int(found[1]), int(found[3])) if found else None
+
+    def pieces(self, buffer: memoryview) -> Iterator[memoryview]:
+        """Each is good until the next one is asked for. @raises Broken when fewer bytes come than the server has announced."""
+        came = 0
+        while count := self._read_into(buffer):
+            came += count
+            yield buffer[:count]
+        if self.length is not None and came < self.length:
+            raise Broken(f"the connection ended after {came} of {self.length} bytes")
+
+    def _read_into(self, buffer: memoryview) -> int:
+        try:
+            return self._response.readinto(buffer)
+        except (OSError, http.client.HTTPException) as error:
+            raise Broken(f"the connection broke: {error or type(error).__name__}") from error
+
+    def said(self) -> str:
+        """What the server says of a refusal, for people."""
+        try:
+            return self._response.read(_SAID_BYTES).decode("utf-8", "replace").strip()
+        except (OSError, http.client.HTTPException):
+            return ""
+
+
+@contextmanager
+def asked(url: str, headers: Mapping[str, str], seconds: float) -> Iterator[Answer]:
+    """A GET. @raises Broken when asking again may help; PullError `refused`, `url` when it will not."""
+    parts = _parts(url)
+    connection = _connection(parts, min(STALL_SECONDS, max(0.1, seconds)))
+    try:
+        target = f"{parts.path or '/'}{'?' + parts.query if parts.query else ''}"
+        try:
+            connection.request("GET", target, headers={"Accept-Encoding": "identity", **headers})
+            answer = Answer(connection.getresponse())
+        except (OSError, http.client.HTTPException) as error:
+            raise Broken(f"{parts.hostname}:{parts.port or parts.scheme} cannot be reached: {error or type(error).__name__}") from error
+        _assert_given(answer)
+        yield answer
+    finally:
+        connection.close()
+
+
+def _assert_given(answer: Answer) -> None:
+    status = answer.status
+    if status in (200, 206, 226):
+        return
+    problem = f"the server answered {status} {answer.said()}".rstrip()
+    if status in (408, 425, 429) or status >= 500:
+        raise Broken(problem, _retry_after(answer))
+    raise PullError("refused", problem)
+
+
+def _retry_after(answer: Answer) -> float:
+    said = answer.header("Retry-After") or ""
+    return min(STALL_SECONDS, float(said)) if said.isdecimal() else 0.0
+
+
+def _parts(url: str) -> SplitResult:
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError as error:
+        raise PullError("url", f"what the file is to be had at is no URL: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise PullError("url", f"a URL of the scheme {parts.scheme!r} is not fetched from; expected https: or http: and a host")
+    return parts
+
+
+def _connection(parts: SplitResult, timeout: float) -> http.client.HTTPConnection:
+    kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    return kind(parts.hostname or "", parts.port, timeout=timeout)

@@ -1,0 +1,58 @@
+"""One order in, one answer out."""
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, BinaryIO, TextIO
+
+from muster_puller.directory import FetchedFiles, pull
+from muster_puller.failure import PullError
+from muster_puller.hold_order import parse_hold
+from muster_puller.node_cache import NodeCache
+from muster_puller.order import parse_pull
+from muster_runner.json_fields import FieldError, Object, as_choice, parse_object, required
+
+EXIT_USAGE = 64
+# A checkpoint of ten thousand files, each with a long name and a signed address.
+_MOST_ORDER_BYTES = 64 * 2**20
+# Of the container that a node's cache runs in: where it is, and how large it may be.
+DIRECTORY = "MUSTER_NODE_CACHE_DIRECTORY"
+BYTES = "MUSTER_NODE_CACHE_BYTES"
+
+Environment = Mapping[str, str]
+
+
+def run(orders: BinaryIO, answers: TextIO, environment: Environment = os.environ) -> int:
+    """@returns the process's exit code: 0 also for an answer that says what went wrong."""
+    try:
+        carry_out = _carrier(parse_object(orders.read(_MOST_ORDER_BYTES), "order"), environment)
+    except FieldError as error:
+        print(f"pull: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    try:
+        fetched = carry_out()
+        answer: Mapping[str, Any] = {"kind": "done", "received": fetched.received, "deltas": fetched.deltas}
+    except PullError as error:
+        answer = {"kind": "failed", "code": error.code, "message": str(error)}
+    print(json.dumps(answer), file=answers, flush=True)
+    return 0
+
+
+def _carrier(document: Object, environment: Environment) -> Callable[[], FetchedFiles]:
+    """@raises FieldError"""
+    kind = as_choice(required(document, "kind", "order"), "order.kind", ("pull", "hold"))
+    if kind == "pull":
+        order = parse_pull(document)
+        return lambda: pull(order)
+    hold = parse_hold(document)
+    return lambda: _node_cache(environment).hold(hold)
+
+
+def _node_cache(environment: Environment) -> NodeCache:
+    """@raises PullError `settings`"""
+    directory, size = environment.get(DIRECTORY, ""), environment.get(BYTES, "")
+    if not directory.startswith("/") or not size.isdecimal():
+        raise PullError("settings", f"this container is no node's cache: {DIRECTORY} and {BYTES} do not say where it is and how large")
+    return NodeCache(Path(directory), int(size))

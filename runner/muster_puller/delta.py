@@ -1,0 +1,151 @@
+"""Reads files told by what differs from another (docs/delta-format.md). Nothing in a delta is trusted."""
+
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+from muster_puller.delta_words import apply_changes, apply_differences
+from muster_puller.zstd import unpacked
+from muster_runner.json_fields import FieldError, as_count, as_list, as_object, as_text, parse_object, required
+
+_MAGIC = b"MUSTERD1"
+_TAIL_BYTES = 8 + len(_MAGIC)
+_MOST_INDEX_BYTES = 16 * 2**20
+_BLOCK_BYTES = 2**20
+_SAME, _CHANGES, _DIFFERENCES, _BYTES, _COMPRESSED = range(5)
+
+
+class DeltaError(Exception):
+    """It is no delta, or not one of this base."""
+
+
+@dataclass(frozen=True)
+class _Segment:
+    name: str
+    size: int
+    word_bytes: int
+    begin: int | None
+    crc32: int
+    blocks: tuple[tuple[int, int], ...]
+
+
+class DeltaReader:
+    """The file that a delta tells, block by block. Whether it is the right one its digest says."""
+
+    def __init__(self, delta: BinaryIO, base: BinaryIO) -> None:
+        """@raises DeltaError"""
+        self._delta = delta
+        self._base = base
+        self._base_size = base.seek(0, os.SEEK_END)
+        self._payloads = 0
+        try:
+            self._segments = self._read_index()
+        except (FieldError, ValueError) as error:
+            raise DeltaError(f"its index cannot be read: {error}") from error
+
+    def blocks(self) -> Iterator[bytes]:
+        """From the first to the last. @raises DeltaError naming the segment."""
+        at = len(_MAGIC)
+        for segment in self._segments:
+            checksum = 0
+            for i, (kind, payload_bytes) in enumerate(segment.blocks):
+                within = i * _BLOCK_BYTES
+                length = min(_BLOCK_BYTES, segment.size - within)
+                try:
+                    block = self._block(segment, kind, within, length, self._payload(at, payload_bytes))
+                except ValueError as error:
+                    raise DeltaError(f"{segment.name[:200]!r}: {error}") from error
+                at += payload_bytes
+                checksum = zlib.crc32(block, checksum)
+                yield block
+            if checksum != segment.crc32:
+                raise DeltaError(f"{segment.name[:200]!r} has another checksum than it should")
+
+    def _block(self, segment: _Segment, kind: int, within: int, length: int, payload: bytes) -> bytes:
+        if kind == _BYTES:
+            return _of_length(payload, length)
+        if kind == _COMPRESSED:
+            return _of_length(unpacked(payload, length), length)
+        before = self._of_base(segment, within, length)
+        if kind == _SAME:
+            if payload:
+                raise ValueError("a block that did not change has bytes")
+            return before
+        if kind == _CHANGES:
+            # The most that changes can take: each word, with the longest gap.
+            return apply_changes(unpacked(payload, 4 + 7 * length), before, segment.word_bytes)
+        return apply_differences(_of_length(unpacked(payload, length), length), before, segment.word_bytes)
+
+    def _of_base(self, segment: _Segment, within: int, length: int) -> bytes:
+        if segment.begin is None:
+            raise ValueError("it is told by a base that it does not have")
+        self._base.seek(segment.begin + within)
+        return _of_length(self._base.read(length), length)
+
+    def _payload(self, at: int, length: int) -> bytes:
+        self._delta.seek(at)
+        return _of_length(self._delta.read(length), length)
+
+    def _read_index(self) -> tuple[_Segment, ...]:
+        size = self._delta.seek(0, os.SEEK_END)
+        if size < len(_MAGIC) + _TAIL_BYTES:
+            raise ValueError(f"it has {size} bytes")
+        self._delta.seek(0)
+        head = self._delta.read(len(_MAGIC))
+        self._delta.seek(size - _TAIL_BYTES)
+        tail = self._delta.read(_TAIL_BYTES)
+        length, checksum = int.from_bytes(tail[:4], "little"), int.from_bytes(tail[4:8], "little")
+        room = size - len(_MAGIC) - _TAIL_BYTES
+        if head != _MAGIC or tail[8:] != _MAGIC or length > room:
+            raise ValueError("it is not whole")
+        packed = self._payload(size - _TAIL_BYTES - length, length)
+        if zlib.crc32(packed) != checksum:
+            raise ValueError("it has another checksum than it should")
+        return self._parse(unpacked(packed, _MOST_INDEX_BYTES), room - length)
+
+    def _parse(self, text: bytes, payload_bytes: int) -> tuple[_Segment, ...]:
+        index = parse_object(text, "index")
+        if index.get("format") != "muster-delta/1":
+            raise ValueError(f"its format is {json.dumps(index.get('format'))[:80]}, expected muster-delta/1")
+        base = as_object(required(index, "base", "index"), "index.base")
+        if as_count(required(base, "size", "index.base"), "index.base.size") != self._base_size:
+            raise ValueError(f"its base has {base['size']} bytes, and here it has {self._base_size}")
+        segments = tuple(
+            _segment(each, f"index.segments[{i}]") for i, each in enumerate(as_list(required(index, "segments", "index"), "index.segments"))
+        )
+        if sum(length for segment in segments for _, length in segment.blocks) != payload_bytes:
+            raise ValueError("its blocks do not have as many bytes as it")
+        return segments
+
+
+def _segment(value: Any, where: str) -> _Segment:
+    document = as_object(value, where)
+    begin = required(document, "from", where)
+    segment = _Segment(
+        name=as_text(required(document, "name", where), f"{where}.name"),
+        size=as_count(required(document, "size", where), f"{where}.size"),
+        word_bytes=as_count(required(document, "wordBytes", where), f"{where}.wordBytes"),
+        begin=None if begin is None else as_count(begin, f"{where}.from"),
+        crc32=as_count(required(document, "crc32", where), f"{where}.crc32"),
+        blocks=tuple(_pair(pair, f"{where}.blocks") for pair in as_list(required(document, "blocks", where), f"{where}.blocks")),
+    )
+    expected = -(-segment.size // _BLOCK_BYTES)
+    if segment.word_bytes not in (1, 2, 4) or segment.size % segment.word_bytes or len(segment.blocks) != expected:
+        raise FieldError(f"{where} is {segment.size} bytes in words of {segment.word_bytes} and {len(segment.blocks)} blocks")
+    return segment
+
+
+def _pair(value: Any, where: str) -> tuple[int, int]:
+    pair = as_list(value, where)
+    if len(pair) != 2 or as_count(pair[0], where) > _COMPRESSED:
+        raise FieldError(f"{where} holds {json.dumps(value)[:80]}, expected a kind and a number of bytes")
+    return pair[0], as_count(pair[1], where)
+
+
+def _of_length(content: bytes, length: int) -> bytes:
+    if len(content) != length:
+        raise ValueError(f"{len(content)} bytes in place of {length}")
+    return content

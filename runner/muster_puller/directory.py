@@ -1,0 +1,58 @@
+"""A directory of fetched files that appears whole or not at all."""
+
+import shutil
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster_puller.failure import PullError, disk
+from muster_puller.order import PullOrder, WantedFile
+from muster_puller.patience import Patience
+from muster_puller.transfer import Fetched, Transfer
+
+
+@dataclass(frozen=True)
+class FetchedFiles:
+    """What an order took."""
+
+    received: int
+    deltas: int
+
+
+def pull(order: PullOrder) -> FetchedFiles:
+    """Fetches what is ordered, unless it is there. @raises PullError, and then nothing of it is there."""
+    if order.into.is_dir():
+        return FetchedFiles(received=0, deltas=0)
+    growing = order.into.parent / f".incomplete-{uuid.uuid4()}"
+    try:
+        fetched = fetch_files(order.files, growing, Patience(order.seconds), order.bases)
+        place(growing, order.into)
+    finally:
+        shutil.rmtree(growing, ignore_errors=True)
+    return fetched
+
+
+def fetch_files(files: Sequence[WantedFile], growing: Path, patience: Patience, bases: Mapping[str, Path]) -> FetchedFiles:
+    """@raises PullError naming the file; what has come by then is left in the directory."""
+    with disk(growing):
+        growing.mkdir(parents=True)
+    fetched = [_fetch(file, growing, patience, bases) for file in files]
+    return FetchedFiles(received=sum(each.received for each in fetched), deltas=sum(each.is_delta for each in fetched))
+
+
+def place(growing: Path, into: Path) -> None:
+    """One that is there already, of the same name and so of the same content, stays. @raises PullError `disk`"""
+    with disk(into):
+        try:
+            growing.rename(into)
+        except OSError:
+            if not into.is_dir():
+                raise
+
+
+def _fetch(file: WantedFile, growing: Path, patience: Patience, bases: Mapping[str, Path]) -> Fetched:
+    try:
+        return Transfer(file, growing / file.path, patience, bases).run()
+    except PullError as error:
+        raise PullError(error.code, f"{file.path} (sha256:{file.sha256}): {error}") from error

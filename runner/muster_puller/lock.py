@@ -1,0 +1,49 @@
+"""Locks between processes that end with whoever has them."""
+
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from muster_puller.failure import PullError, disk
+from muster_puller.patience import Patience
+
+_LOOK_SECONDS = 0.05
+
+
+@contextmanager
+def locked(path: Path, patience: Patience) -> Iterator[None]:
+    """@raises PullError `late` when somebody else has it for too long; `disk`"""
+    descriptor = _opened(path)
+    try:
+        while not _taken(descriptor):
+            if patience.is_over:
+                raise PullError("late", "another process was at it for all the time that there was")
+            time.sleep(_LOOK_SECONDS)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def lock_is_free(path: Path) -> bool:
+    """Whether nobody has it at the moment."""
+    descriptor = _opened(path)
+    try:
+        return _taken(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _opened(path: Path) -> int:
+    with disk(path):
+        return os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def _taken(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

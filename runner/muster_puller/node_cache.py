@@ -1,0 +1,206 @@
+"""One copy of each checkpoint for all sandboxes of a node.
+
+    checkpoints/<hex>/…     files of a checkpoint, as sandboxes see them
+    records/<hex>.json      what a checkpoint consists of; its time is that of its last use
+    holds/<hex>.<holder>    in use by a Muster until the time that stands in it
+    incoming/<hex>/…        what is being fetched
+    locks/<hex>, lock       whoever fetches a checkpoint, and whoever changes anything else
+
+What is in `checkpoints` is whole and verified, also after a crash. Sandboxes see `checkpoints` alone, and cannot list it: only who
+knows a digest finds the files.
+"""
+
+import json
+import os
+import shutil
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster_puller.directory import FetchedFiles, fetch_files
+from muster_puller.failure import PullError, disk
+from muster_puller.hold_order import HoldOrder
+from muster_puller.lock import lock_is_free, locked
+from muster_puller.order import WantedFile
+from muster_puller.patience import Patience
+
+# Of checkpoints that were used last: the next one of a run is likely told by one of them.
+_BASE_CHECKPOINTS = 4
+# Changes are renames and removals.
+_CHANGE_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class _KeptFile:
+    path: str
+    size: int
+    sha256: str
+
+
+class NodeCache:
+    """A directory of a node, bounded by size. Any number of processes may share it."""
+
+    def __init__(self, root: Path, most_bytes: int) -> None:
+        """@raises PullError `disk`"""
+        self._root = root
+        self._most_bytes = most_bytes
+        with disk(root):
+            root.chmod(0o711)
+            for name, mode in (("checkpoints", 0o711), ("records", 0o700), ("holds", 0o700), ("incoming", 0o700), ("locks", 0o700)):
+                (root / name).mkdir(exist_ok=True)
+                (root / name).chmod(mode)
+
+    def hold(self, order: HoldOrder) -> FetchedFiles:
+        """Has the checkpoint here, and keeps it for its holder. However many ask at once, it is fetched once.
+
+        @raises PullError, and then nothing of the checkpoint is here.
+        """
+        patience = Patience(order.seconds)
+        self._release(order)
+        with locked(self._root / "locks" / order.checkpoint, patience):
+            if self._keep(order):
+                return FetchedFiles(received=0, deltas=0)
+            try:
+                return self._fill(order, patience)
+            except BaseException:
+                self._hold_file(order).unlink(missing_ok=True)
+                raise
+
+    def _keep(self, order: HoldOrder) -> bool:
+        """Notes the holder. @returns whether the checkpoint is here. Between the two nobody makes room."""
+        with self._changing():
+            self._hold_file(order).write_text(str(order.until))
+            if not (self._checkpoint(order.checkpoint).is_dir() and self._is_recorded_as(order)):
+                return False
+            os.utime(self._record(order.checkpoint))
+            return True
+
+    def _is_recorded_as(self, order: HoldOrder) -> bool:
+        wanted = {str(file.path): file.size for file in order.files}
+        directory = self._checkpoint(order.checkpoint)
+        recorded = {file.path: file.size for file in self._files(order.checkpoint)}
+        return recorded == wanted and all((directory / path).stat().st_size == size for path, size in wanted.items())
+
+    def _fill(self, order: HoldOrder, patience: Patience) -> FetchedFiles:
+        growing = self._root / "incoming" / order.checkpoint
+        try:
+            with self._changing():
+                self._remove(order.checkpoint)
+                shutil.rmtree(growing, ignore_errors=True)
+                self._make_room(order)
+                growing.with_suffix(".bytes").write_text(str(_size(order.files)))
+            fetched = fetch_files(order.files, growing, patience, self._bases(order.files))
+            with disk(growing):
+                for path in (*growing.rglob("*"), growing):
+                    _sync(path)
+            with self._changing():
+                self._place(order, growing)
+        finally:
+            shutil.rmtree(growing, ignore_errors=True)
+            growing.with_suffix(".bytes").unlink(missing_ok=True)
+        return fetched
+
+    def _place(self, order: HoldOrder, growing: Path) -> None:
+        record = [{"path": str(file.path), "size": file.size, "sha256": file.sha256} for file in order.files]
+        self._record(order.checkpoint).write_text(json.dumps(record))
+        growing.rename(self._checkpoint(order.checkpoint))
+        _sync(self._root / "checkpoints")
+
+    def _make_room(self, order: HoldOrder) -> None:
+        """Removes what was least recently used until the order fits; nothing that is held. @raises PullError `cache-full`"""
+        sizes = {path.stem: sum(file.size for file in self._files(path.stem)) for path in (self._root / "records").iterdir()}
+        needed = _size(order.files) + sum(sizes.values()) + self._expected() - self._most_bytes
+        held = self._held()
+        for checkpoint in sorted(sizes, key=lambda hex: self._record(hex).stat().st_mtime):
+            if needed <= 0:
+                break
+            if checkpoint in held:
+                continue
+            self._remove(checkpoint)
+            needed -= sizes[checkpoint]
+        if needed > 0:
+            problem = f"{_size(order.files)} bytes do not fit beside what is in use on this node, of {self._most_bytes}"
+            raise PullError("cache-full", f"{problem}; give the cache more (MUSTER_NODE_CACHE_BYTES)")
+
+    def _expected(self) -> int:
+        """Bytes of what others are fetching. What dead ones have left of that is removed."""
+        expected = 0
+        for path in (self._root / "incoming").glob("*.bytes"):
+            if lock_is_free(self._root / "locks" / path.stem):
+                shutil.rmtree(path.with_suffix(""), ignore_errors=True)
+                path.unlink(missing_ok=True)
+            else:
+                expected += int(path.read_text() or 0)
+        return expected
+
+    def _held(self) -> set[str]:
+        """What somebody uses. Holds that have run out are removed."""
+        held = set()
+        for path in (self._root / "holds").iterdir():
+            if float(path.read_text() or 0) < time.time():
+                path.unlink(missing_ok=True)
+            else:
+                held.add(path.name.split(".")[0])
+        return held
+
+    def _release(self, order: HoldOrder) -> None:
+        with self._changing():
+            for checkpoint in order.releases:
+                (self._root / "holds" / f"{checkpoint}.{order.holder}").unlink(missing_ok=True)
+
+    def _remove(self, checkpoint: str) -> None:
+        """Out of reach in one step: what is open stays readable."""
+        removed = self._root / "incoming" / f"removed-{uuid.uuid4()}"
+        self._record(checkpoint).unlink(missing_ok=True)
+        if self._checkpoint(checkpoint).is_dir():
+            self._checkpoint(checkpoint).rename(removed)
+            shutil.rmtree(removed, ignore_errors=True)
+
+    def _bases(self, files: tuple[WantedFile, ...]) -> dict[str, Path]:
+        """Files of the same names in the checkpoints that were used last."""
+        names = {str(file.path) for file in files}
+        with self._changing():
+            records = sorted((self._root / "records").iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+            return {
+                file.sha256: self._checkpoint(path.stem) / file.path
+                for path in records[:_BASE_CHECKPOINTS]
+                for file in self._files(path.stem)
+                if file.path in names
+            }
+
+    def _files(self, checkpoint: str) -> list[_KeptFile]:
+        """None of a record that cannot be read: then the checkpoint is fetched anew."""
+        try:
+            return [_KeptFile(**file) for file in json.loads(self._record(checkpoint).read_text())]
+        except (OSError, ValueError, TypeError):
+            return []
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        with locked(self._root / "lock", Patience(_CHANGE_SECONDS)), disk(self._root):
+            yield
+
+    def _checkpoint(self, checkpoint: str) -> Path:
+        return self._root / "checkpoints" / checkpoint
+
+    def _record(self, checkpoint: str) -> Path:
+        return self._root / "records" / f"{checkpoint}.json"
+
+    def _hold_file(self, order: HoldOrder) -> Path:
+        return self._root / "holds" / f"{order.checkpoint}.{order.holder}"
+
+
+def _size(files: tuple[WantedFile, ...]) -> int:
+    return sum(file.size for file in files)
+
+
+def _sync(path: Path) -> None:
+    """Without it, a power cut could take back what has its name already."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,100 @@
+"""What Muster orders, read from JSON."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from muster_runner.json_fields import (
+    FieldError,
+    Object,
+    as_count,
+    as_list,
+    as_object,
+    as_positive_number,
+    as_text,
+    only,
+    required,
+)
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class WantedFile:
+    """A file of a checkpoint, and where it is had. The URL is a secret: whoever has it may read the file."""
+
+    path: PurePosixPath
+    size: int
+    sha256: str
+    url: str
+
+
+@dataclass(frozen=True)
+class PullOrder:
+    """Fetch these files into a directory that is not there yet."""
+
+    into: Path
+    files: tuple[WantedFile, ...]
+    seconds: float
+    # Files that are here already, by the SHA-256 of what is in them: a file may come as what differs from one.
+    bases: dict[str, Path]
+
+
+def parse_pull(document: Object) -> PullOrder:
+    """@raises FieldError"""
+    only(document, ("kind", "into", "files", "seconds", "bases"), "order")
+    return PullOrder(
+        into=_absolute(required(document, "into", "order"), "order.into"),
+        files=parse_files(required(document, "files", "order")),
+        seconds=as_positive_number(required(document, "seconds", "order"), "order.seconds"),
+        bases=dict(_base(base, f"order.bases[{i}]") for i, base in enumerate(as_list(document.get("bases", []), "order.bases"))),
+    )
+
+
+def parse_files(value: Any) -> tuple[WantedFile, ...]:
+    """@raises FieldError"""
+    files = tuple(_file(file, f"order.files[{i}]") for i, file in enumerate(as_list(value, "order.files")))
+    if not files:
+        raise FieldError("order.files is empty, expected a file at least")
+    return files
+
+
+def parse_sha256(value: Any, where: str) -> str:
+    """@raises FieldError"""
+    text = as_text(value, where)
+    if not _SHA256.fullmatch(text):
+        raise FieldError(f"{where} is {text[:80]!r}, expected 64 hexadecimal digits")
+    return text
+
+
+def _file(value: Any, where: str) -> WantedFile:
+    document = as_object(value, where)
+    only(document, ("path", "size", "sha256", "url"), where)
+    return WantedFile(
+        path=_relative(required(document, "path", where), f"{where}.path"),
+        size=as_count(required(document, "size", where), f"{where}.size"),
+        sha256=parse_sha256(required(document, "sha256", where), f"{where}.sha256"),
+        url=as_text(required(document, "url", where), f"{where}.url"),
+    )
+
+
+def _base(value: Any, where: str) -> tuple[str, Path]:
+    document = as_object(value, where)
+    only(document, ("sha256", "path"), where)
+    sha256 = parse_sha256(required(document, "sha256", where), f"{where}.sha256")
+    return sha256, _absolute(required(document, "path", where), f"{where}.path")
+
+
+def _absolute(value: Any, where: str) -> Path:
+    text = as_text(value, where)
+    if not text.startswith("/") or "\0" in text:
+        raise FieldError(f"{where} is {text[:80]!r}, expected an absolute path")
+    return Path(text)
+
+
+def _relative(value: Any, where: str) -> PurePosixPath:
+    text = as_text(value, where)
+    if "\0" in text or any(part in ("", ".", "..") for part in text.split("/")):
+        raise FieldError(f"{where} is {text[:80]!r}, expected a relative path without '.' and '..'")
+    return PurePosixPath(text)

@@ -1,0 +1,32 @@
+"""How long something is tried."""
+
+import random
+import time
+
+# Pauses grow from a quarter of a second, so that a server that was restarted finds few who ask at once.
+_FIRST_PAUSE_SECONDS = 0.25
+_LONGEST_PAUSE_SECONDS = 5.0
+
+
+class Patience:
+    """The time that an order has."""
+
+    def __init__(self, seconds: float) -> None:
+        self._ends = time.monotonic() + seconds
+
+    @property
+    def left(self) -> float:
+        """Seconds, 0 at least."""
+        return max(0.0, self._ends - time.monotonic())
+
+    @property
+    def is_over(self) -> bool:
+        return self.left == 0
+
+    def pause(self, failures: int, asked_seconds: float = 0.0) -> None:
+        """Before the next attempt, after so many failures in a row.
+
+        @param asked_seconds that the server wants to be left alone for.
+        """
+        own = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2.0 ** (failures - 1)) * random.uniform(0.5, 1.0)
+        time.sleep(min(self.left, max(own, asked_seconds)))

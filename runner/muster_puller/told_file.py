@@ -1,0 +1,76 @@
+"""A file that comes as what differs from one that is here (RFC 3229, with docs/delta-format.md as the instance manipulation)."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from muster_puller.answer import Answer, Broken
+from muster_puller.delta import DeltaError, DeltaReader
+from muster_puller.failure import PullError, disk
+from muster_puller.growing_file import GrowingFile
+from muster_puller.order import WantedFile
+from muster_puller.zstd import can_unpack
+
+_MANIPULATION = "muster-delta"
+# Of what is smaller a delta saves nothing.
+_WORTH_ASKING_BYTES = 2**20
+# Files that are named to the server, the likeliest first.
+_MOST_BASES = 8
+
+
+class DeltaOffer:
+    """What a server is told of the files that are here, and what it makes of it."""
+
+    def __init__(self, bases: Mapping[str, Path]) -> None:
+        self._bases = bases
+
+    @classmethod
+    def of(cls, bases: Mapping[str, Path], wanted: WantedFile) -> "DeltaOffer | None":
+        """None when there is nothing to tell a file by, or no way to."""
+        if not bases or wanted.size < _WORTH_ASKING_BYTES or not can_unpack():
+            return None
+        return cls(dict(list(bases.items())[:_MOST_BASES]))
+
+    @property
+    def headers(self) -> dict[str, str]:
+        return {"A-IM": _MANIPULATION, "If-None-Match": ", ".join(f'"{sha256}"' for sha256 in self._bases)}
+
+    def take(self, answer: Answer, file: GrowingFile, buffer: memoryview) -> int:
+        """Fills the file. @returns bytes that came. @raises Broken when the whole file is to be asked for; PullError `disk-full`, `disk`"""
+        base = self._bases.get((answer.header("Delta-Base") or "").strip('"'))
+        if base is None or answer.header("IM") != _MANIPULATION:
+            raise Broken("the server tells the file by one that is not here")
+        delta = file.path.with_name(f"{file.path.name}.delta")
+        try:
+            received = _save(answer, delta, buffer)
+            _apply(delta, base, file)
+        except DeltaError as error:
+            file.start_over()
+            raise Broken(f"what came is no delta of it: {error}") from error
+        finally:
+            delta.unlink(missing_ok=True)
+        return received
+
+
+def _save(answer: Answer, path: Path, buffer: memoryview) -> int:
+    received = 0
+    with disk(path), path.open("wb") as output:
+        for piece in answer.pieces(buffer):
+            output.write(piece)
+            received += len(piece)
+    return received
+
+
+def _apply(delta: Path, base: Path, file: GrowingFile) -> None:
+    try:
+        with delta.open("rb") as told, base.open("rb") as before:
+            for block in DeltaReader(told, before).blocks():
+                file.write(block)
+    except OSError as error:
+        # The base may have been removed meanwhile.
+        raise DeltaError(str(error)) from error
+    except PullError as error:
+        if error.code == "size":
+            raise DeltaError(str(error)) from error
+        raise
+    if not file.is_whole:
+        raise DeltaError(f"it tells {file.count} bytes")

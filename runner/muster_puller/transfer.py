@@ -1,0 +1,110 @@
+"""One file, from a server to its place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster_puller.answer import Answer, Broken, asked
+from muster_puller.failure import PullError
+from muster_puller.growing_file import GrowingFile
+from muster_puller.order import WantedFile
+from muster_puller.patience import Patience
+from muster_puller.told_file import DeltaOffer
+
+# In a row, without a byte in between.
+_MOST_FAILURES = 8
+_PIECE_BYTES = 256 * 1024
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """How a file came."""
+
+    # Bytes of bodies that came over the network.
+    received: int
+    # Whether it came as what differs from a file that was here.
+    is_delta: bool
+
+
+class Transfer:
+    """Fetches a file, and goes on by range where a connection broke. What does not have the right digest is fetched once more, whole."""
+
+    def __init__(self, wanted: WantedFile, target: Path, patience: Patience, bases: Mapping[str, Path]) -> None:
+        self._wanted = wanted
+        self._target = target
+        self._patience = patience
+        self._offer = DeltaOffer.of(bases, wanted)
+        self._received = 0
+        self._buffer = memoryview(bytearray(_PIECE_BYTES))
+
+    def run(self) -> Fetched:
+        """@raises PullError; then a part of the file may be left."""
+        try:
+            return self._once()
+        except PullError as error:
+            if error.code != "digest":
+                raise
+        self._offer = None
+        return self._once()
+
+    def _once(self) -> Fetched:
+        with GrowingFile(self._target, self._wanted) as file:
+            is_delta = self._fill(file)
+            file.finish()
+        return Fetched(self._received, is_delta)
+
+    def _fill(self, file: GrowingFile) -> bool:
+        failures = 0
+        is_delta = False
+        while not file.is_whole:
+            before = file.count
+            try:
+                is_delta = self._ask(file)
+            except Broken as broken:
+                # A server that asks for patience has not failed.
+                failures = 1 if file.count > before or broken.asked_seconds else failures + 1
+                # A delta that broke off is not gone on with: it is small, or not worth its while.
+                self._offer = None
+                self._pause(failures, broken)
+        return is_delta
+
+    def _pause(self, failures: int, broken: Broken) -> None:
+        if failures >= _MOST_FAILURES or self._patience.is_over:
+            raise PullError("unreachable", f"given up after {failures} failures in a row: {broken}") from broken
+        self._patience.pause(failures, broken.asked_seconds)
+
+    def _ask(self, file: GrowingFile) -> bool:
+        """@returns whether the file came as a delta. @raises Broken"""
+        with asked(self._wanted.url, self._headers(file.count), self._patience.left) as answer:
+            if answer.status == 226 and self._offer:
+                self._received += self._offer.take(answer, file, self._buffer)
+                return True
+            self._begin(answer, file)
+            for piece in answer.pieces(self._buffer):
+                self._received += len(piece)
+                file.write(piece)
+                if self._patience.is_over:
+                    raise PullError("late", f"{file.count} of {self._wanted.size} bytes had come when its time was over")
+        if not file.is_whole:
+            raise Broken(f"the connection ended after {file.count} of {self._wanted.size} bytes")
+        return False
+
+    def _headers(self, offset: int) -> dict[str, str]:
+        if offset > 0:
+            # The server's file may be another one by now: then it sends all of it. Whether it is, the digest says in the end.
+            return {"Range": f"bytes={offset}-"}
+        return self._offer.headers if self._offer else {}
+
+    def _begin(self, answer: Answer, file: GrowingFile) -> None:
+        size = self._wanted.size
+        if answer.status == 206:
+            if answer.range != (file.count, size):
+                said = answer.header("Content-Range")
+                raise PullError("size", f"the server answers with {said!r}, expected bytes from {file.count} on, of {size}")
+            return
+        if answer.status != 200:
+            raise PullError("refused", f"the server answered {answer.status}, which was not asked for")
+        if answer.length not in (None, size):
+            raise PullError("size", f"the server has {answer.length} bytes, expected {size}")
+        if file.count > 0:
+            file.start_over()

@@ -1,0 +1,32 @@
+"""zstd, where this Python has it: in its library from 3.14 on, and in `backports.zstd`, which is the same for those before."""
+
+from importlib import import_module
+from types import ModuleType
+
+
+def _library() -> ModuleType | None:
+    for name in ("compression.zstd", "backports.zstd"):
+        try:
+            return import_module(name)
+        except ImportError:
+            continue
+    return None
+
+
+def can_unpack() -> bool:
+    return _library() is not None
+
+
+def unpacked(packed: bytes, most: int) -> bytes:
+    """@raises ValueError when it is no zstd, or has more than `most` bytes in it."""
+    library = _library()
+    if library is None:
+        raise ValueError("this Python has no zstd")
+    decompressor = library.ZstdDecompressor()
+    try:
+        content: bytes = decompressor.decompress(packed, max_length=most + 1)
+    except library.ZstdError as error:
+        raise ValueError(str(error)) from error
+    if len(content) > most or not decompressor.eof or decompressor.unused_data:
+        raise ValueError(f"it does not have {most} bytes at most in it, and nothing behind them")
+    return content

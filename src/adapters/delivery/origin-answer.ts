@@ -1,0 +1,80 @@
+import { createReadStream } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { pipeline } from 'node:stream/promises';
+import { digestHex } from '../../policy-distribution/checkpoint.ts';
+import type { StoredObject } from '../../policy-distribution/content-store.ts';
+import type { ToldContent } from '../../policy-distribution/told-contents.ts';
+import { askedRange } from './asked-range.ts';
+
+/** How a file may be told by another in an answer (RFC 3229): as docs/delta-format.md has it. */
+export const MANIPULATION = 'muster-delta';
+
+/** Answers with a file, or the part of it that was asked for. @param count told of the bytes as they go out. */
+export async function answerFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { digest, size, hostPath }: StoredObject,
+  count: (bytes: number) => void,
+): Promise<void> {
+  const tag = entityTag(digestHex(digest));
+  const headers = { 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'private', etag: tag };
+  if (tagsIn(request.headers['if-none-match']).includes(digestHex(digest))) return void response.writeHead(304, headers).end();
+  const isSame = request.headers['if-range'] === undefined || request.headers['if-range'] === tag;
+  const range = askedRange(isSame ? request.headers.range : undefined, size);
+  switch (range.kind) {
+    case 'none':
+      return void response.writeHead(416, { ...headers, 'content-range': `bytes */${size}` }).end();
+    case 'all':
+      response.writeHead(200, { ...headers, 'content-length': size });
+      return await send(request, response, hostPath, {}, count);
+    case 'part': {
+      const { first, last } = range;
+      response.writeHead(206, { ...headers, 'content-length': last - first + 1, 'content-range': `bytes ${first}-${last}/${size}` });
+      return await send(request, response, hostPath, { start: first, end: last }, count);
+    }
+  }
+}
+
+/** Answers with what differs from a file that the other side has. */
+export async function answerDelta(
+  request: IncomingMessage,
+  response: ServerResponse,
+  { digest, base, bytes, path }: ToldContent,
+  count: (bytes: number) => void,
+): Promise<void> {
+  response.writeHead(226, {
+    'content-type': 'application/octet-stream',
+    'content-length': bytes,
+    'cache-control': 'private',
+    etag: entityTag(digestHex(digest)),
+    im: MANIPULATION,
+    'delta-base': entityTag(digestHex(base)),
+  });
+  await send(request, response, path, {}, count);
+}
+
+/** The tags of a header, without their quotes: digests, in hexadecimal digits. */
+export function tagsIn(header: string | undefined): readonly string[] {
+  return (header ?? '').split(',').flatMap((tag) => /^\s*"([0-9a-f]{64})"\s*$/.exec(tag)?.[1] ?? []);
+}
+
+function entityTag(hex: string): string {
+  return `"${hex}"`;
+}
+
+async function send(
+  { method }: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  part: { readonly start?: number; readonly end?: number },
+  count: (bytes: number) => void,
+): Promise<void> {
+  if (method === 'HEAD') return void response.end();
+  const counted = async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    for await (const chunk of chunks) {
+      count(chunk.length);
+      yield chunk;
+    }
+  };
+  await pipeline(createReadStream(path, part), counted, response);
+}

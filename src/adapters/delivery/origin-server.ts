@@ -1,0 +1,166 @@
+import { once } from 'node:events';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import type { Clock } from '../../kernel/clock.ts';
+import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { isDigest, type Digest } from '../../kernel/ids.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { CheckpointFile } from '../../policy-distribution/checkpoint.ts';
+import type { ContentOrigin } from '../../policy-distribution/content-origin.ts';
+import type { StoredObject } from '../../policy-distribution/content-store.ts';
+import type { ToldContent } from '../../policy-distribution/told-contents.ts';
+import { answerDelta, answerFile, MANIPULATION, tagsIn } from './origin-answer.ts';
+import { SignedLinks, type Linked } from './signed-links.ts';
+
+export interface OriginOptions {
+  /** How sandboxes reach it, without a slash at the end; without a port when `port` is 0, and then with the one that it gets. */
+  readonly url: string;
+  readonly host: string;
+  /** 0: any that is free. */
+  readonly port: number;
+  readonly linkSeconds: number;
+  /** Files that are sent at the same time; whoever asks meanwhile is told to come again. */
+  readonly transfers: number;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** The file that is called so, when it is here. */
+  find(digest: Digest): Promise<StoredObject | undefined>;
+  /** The file as what differs from one of those that the other side has, where that is worth its while. */
+  tell?(linked: Linked, bases: readonly Digest[]): Promise<ToldContent | undefined>;
+}
+
+/** What has gone out so far. */
+export interface Served {
+  requests: number;
+  /** Of bodies. */
+  bytes: number;
+  /** Answers that were deltas. */
+  deltas: number;
+}
+
+/** Whoever takes nothing for so long is given up. */
+const STALL_MS = 60_000;
+/** Who is turned away asks again so soon. */
+const RETRY_SECONDS = 1;
+const MAX_HEADER_BYTES = 16 * 1024;
+
+/**
+ * Serves stored files to whoever has a link to one, by ranges, and nothing to anybody else. It listens from the first link on.
+ */
+export class OriginServer implements ContentOrigin, AsyncDisposable {
+  readonly served: Served = { requests: 0, bytes: 0, deltas: 0 };
+  readonly #options: OriginOptions;
+  readonly #links: SignedLinks;
+  #sending = 0;
+  #listening: Promise<http.Server> | undefined;
+
+  constructor(options: OriginOptions) {
+    this.#options = options;
+    this.#links = new SignedLinks(options.clock, options.linkSeconds);
+  }
+
+  /** @throws InputError `delivery.port` when it is taken; InfrastructureError `delivery.listen`. */
+  async link({ digest, path }: CheckpointFile): Promise<string> {
+    const base = await this.#base();
+    return `${base}${this.#links.sign({ digest, name: path.slice(path.lastIndexOf('/') + 1) })}`;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    const server = await this.#listening?.catch(() => undefined);
+    if (!server) return;
+    const closed = once(server, 'close');
+    server.close();
+    server.closeAllConnections();
+    await closed;
+  }
+
+  async #base(): Promise<string> {
+    const { url, port } = this.#options;
+    this.#listening ??= this.#listen().catch((error: unknown) => {
+      this.#listening = undefined;
+      throw error;
+    });
+    const address = (await this.#listening).address();
+    return port === 0 && typeof address === 'object' && address !== null ? `${url}:${address.port}` : url;
+  }
+
+  async #listen(): Promise<http.Server> {
+    const { host, port } = this.#options;
+    const server = http.createServer({ maxHeaderSize: MAX_HEADER_BYTES, keepAliveTimeout: 5000 });
+    server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#onRequest(request, response));
+    server.setTimeout(STALL_MS, (socket) => socket.destroy());
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    server.once('error', reject).listen(port, host, resolve);
+    try {
+      await promise;
+    } catch (error) {
+      throw listenError(error, host, port);
+    }
+    return server;
+  }
+
+  async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.served.requests += 1;
+    try {
+      if (request.method !== 'GET' && request.method !== 'HEAD') return refuse(response, 405, 'only GET and HEAD are answered');
+      const verdict = this.#links.verify(request.url ?? '');
+      switch (verdict.kind) {
+        case 'forged':
+          return refuse(response, 403, 'the link was not made by this Muster, or has been changed');
+        case 'expired':
+          return refuse(response, 403, 'the link has expired');
+        case 'good':
+          return await this.#whileThereIsRoom(request, response, verdict.linked);
+      }
+    } catch (error) {
+      this.#options.log.debug({ error: messageOf(error) }, 'a file was not sent to its end');
+      if (response.headersSent) response.destroy();
+      else refuse(response, 500, 'the file cannot be read');
+    }
+  }
+
+  async #whileThereIsRoom(request: IncomingMessage, response: ServerResponse, linked: Linked): Promise<void> {
+    if (this.#sending >= this.#options.transfers)
+      return refuse(response, 503, 'as many files are being sent as may be; come again', { 'retry-after': RETRY_SECONDS });
+    this.#sending += 1;
+    try {
+      await this.#send(request, response, linked);
+    } finally {
+      this.#sending -= 1;
+    }
+  }
+
+  async #send(request: IncomingMessage, response: ServerResponse, linked: Linked): Promise<void> {
+    const count = (bytes: number): void => void (this.served.bytes += bytes);
+    const told = await this.#told(request, linked);
+    if (told) {
+      this.served.deltas += 1;
+      return await answerDelta(request, response, told, count);
+    }
+    const found = await this.#options.find(linked.digest);
+    if (!found) return refuse(response, 404, 'the file is no longer here');
+    await answerFile(request, response, found, count);
+  }
+
+  async #told({ headers }: IncomingMessage, linked: Linked): Promise<ToldContent | undefined> {
+    if (headers['a-im'] !== MANIPULATION) return undefined;
+    const bases = tagsIn(headers['if-none-match']).map((hex) => `sha256:${hex}`);
+    return await this.#options.tell?.(linked, bases.filter(isDigest));
+  }
+}
+
+function refuse(response: ServerResponse, status: number, problem: string, headers: Readonly<Record<string, string | number>> = {}): void {
+  if (response.destroyed) return;
+  response.writeHead(status, { 'content-type': 'text/plain; charset=utf-8', ...headers }).end(`${problem}\n`);
+}
+
+function listenError(error: unknown, host: string, port: number): Error {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  const where = `${host}:${port}`;
+  if (code === 'EADDRINUSE')
+    return new InputError('delivery.port', `delivery.port: ${where} is taken; name another port, or 0 for any that is free`, {
+      cause: error,
+    });
+  return new InfrastructureError('delivery.listen', `delivery: ${where} cannot be listened on: ${messageOf(error)}; set delivery.host`, {
+    cause: error,
+  });
+}

@@ -1,0 +1,59 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import type { Clock } from '../../kernel/clock.ts';
+import { parseDigest, type Digest } from '../../kernel/ids.ts';
+import { digestHex } from '../../policy-distribution/checkpoint.ts';
+
+/** What a link is for. */
+export interface Linked {
+  readonly digest: Digest;
+  /** Of the file, without directories: its ending says what it is. */
+  readonly name: string;
+}
+
+export type LinkVerdict =
+  | { readonly kind: 'good'; readonly linked: Linked }
+  /** Nothing that this process has signed. */
+  | { readonly kind: 'forged' }
+  | { readonly kind: 'expired' };
+
+const KEY_BYTES = 32;
+const PATH = /^\/v1\/content\/(?<hex>[0-9a-f]{64})\/(?<name>[^/]{1,1024})$/;
+
+/**
+ * Paths with a signature (HMAC-SHA256) over what they name and until when. The key is this process's own and is kept nowhere: a link is good
+ * no longer than the sandboxes that it was made for.
+ */
+export class SignedLinks {
+  readonly #key = randomBytes(KEY_BYTES);
+  readonly #clock: Clock;
+  readonly #seconds: number;
+
+  constructor(clock: Clock, seconds: number) {
+    this.#clock = clock;
+    this.#seconds = seconds;
+  }
+
+  /** Path and query. */
+  sign({ digest, name }: Linked): string {
+    const path = `/v1/content/${digestHex(digest)}/${encodeURIComponent(name)}`;
+    const until = String(Math.ceil(this.#clock.date().getTime() / 1000 + this.#seconds));
+    return `${path}?until=${until}&proof=${this.#proof(path, until).toString('base64url')}`;
+  }
+
+  /** @param target path and query of a request. */
+  verify(target: string): LinkVerdict {
+    const url = URL.parse(target, 'http://origin');
+    const until = url?.searchParams.get('until') ?? '';
+    const proof = url?.searchParams.get('proof') ?? '';
+    const { hex, name } = PATH.exec(url?.pathname ?? '')?.groups ?? {};
+    if (!url || hex === undefined || name === undefined || !/^\d{1,12}$/.test(until)) return { kind: 'forged' };
+    const [given, right] = [Buffer.from(proof, 'base64url'), this.#proof(url.pathname, until)];
+    if (given.length !== right.length || !timingSafeEqual(given, right)) return { kind: 'forged' };
+    if (Number(until) * 1000 < this.#clock.date().getTime()) return { kind: 'expired' };
+    return { kind: 'good', linked: { digest: parseDigest(`sha256:${hex}`), name: decodeURIComponent(name) } };
+  }
+
+  #proof(path: string, until: string): Buffer {
+    return createHmac('sha256', this.#key).update(`muster-content/1\n${path}\n${until}`).digest();
+  }
+}

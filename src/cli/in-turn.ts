@@ -1,0 +1,44 @@
+/** What a task in a row is told of those before it. */
+export interface Turn {
+  /** Settles when it is the task's turn; until then it may get ready. */
+  readonly after: Promise<void>;
+  /** Aborted when its turn will not come. */
+  readonly abandoned: AbortSignal;
+}
+
+interface Begun<Result> {
+  readonly result: Promise<Result>;
+  begin(): void;
+  abandon(): void;
+}
+
+/**
+ * Does tasks in a row. Each is begun when the one before it has its turn, and has its own when whoever takes the results asks for it. Who
+ * stops asking abandons the one that was getting ready.
+ *
+ * @param task must not reject.
+ */
+export async function* inTurn<Result>(count: number, task: (position: number, turn: Turn) => Promise<Result>): AsyncGenerator<Result> {
+  let coming: Begun<Result> | undefined = begun(0, task);
+  try {
+    for (let position = 0; position < count; position += 1) {
+      const present: Begun<Result> = coming ?? begun(position, task);
+      present.begin();
+      coming = position + 1 < count ? begun(position + 1, task) : undefined;
+      yield await present.result;
+    }
+  } finally {
+    coming?.abandon();
+    await coming?.result;
+  }
+}
+
+function begun<Result>(position: number, task: (position: number, turn: Turn) => Promise<Result>): Begun<Result> {
+  const { promise: after, resolve: begin } = Promise.withResolvers<void>();
+  const abandoned = new AbortController();
+  return {
+    result: task(position, { after, abandoned: abandoned.signal }),
+    begin,
+    abandon: () => abandoned.abort(new DOMException('its turn will not come', 'AbortError')),
+  };
+}

@@ -1,0 +1,23 @@
+import { z } from 'zod';
+
+/** How a template's sandboxes come by their checkpoints. */
+export const templateDeliverySchema = z
+  .enum(['auto', 'upload', 'pull', 'node-cache'])
+  .describe(
+    'upload: Muster sends the files; pull: the sandbox fetches them; node-cache: its node has one copy for all; auto: the cheapest that there is',
+  );
+
+/** Where sandboxes that are elsewhere fetch checkpoints from. */
+export const deliverySchema = z
+  .strictObject({
+    url: z
+      .union([z.literal('none'), z.string().regex(/^https?:\/\/[^/?#@\s]+$/)], {
+        error: 'expected "none", or how sandboxes reach this Muster, such as http://10.0.0.5:7680',
+      })
+      .describe('how sandboxes reach this Muster to fetch checkpoints from it; "none": they do not'),
+    host: z.string().min(1).max(255).describe('address that it listens on for them'),
+    port: z.int().min(0).max(65_535).describe('0: any that is free, which is then put behind the URL'),
+    linkSeconds: z.number().min(10).max(86_400).describe('a link to a file is good this long'),
+    transfers: z.int().min(1).max(10_000).describe('files that are sent at the same time'),
+  })
+  .describe('where sandboxes of E2B and Kubernetes fetch checkpoints from');

@@ -1,0 +1,50 @@
+import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
+import type { StopOverride } from './orchestrator/suite-definition.ts';
+import { readSuite, type ReadSuite } from './suite-input.ts';
+
+/** Some kilobytes each. */
+const MOST_KNOWN = 200;
+
+interface KnownSuite {
+  readonly revision: string;
+  readonly read: ReadSuite;
+}
+
+/**
+ * Suite files as this process last read them: one that has not changed since is not read and checked again. A file that has changed just now is
+ * never known, as the next change of it may look the same. Part of the composition root.
+ */
+export class KnownSuites {
+  readonly #known = new Map<string, KnownSuite>();
+
+  /** @throws InputError as `readSuite` does. */
+  async read(path: string, stop: StopOverride | undefined, signal: AbortSignal): Promise<ReadSuite> {
+    const key = JSON.stringify([path, stop]);
+    const revision = await settledRevision(path, signal);
+    const known = this.#known.get(key);
+    if (known && known.revision === revision) return known.read;
+    const read = await readSuite({ suite: path, ...(stop ? { stop } : {}) });
+    if (revision !== undefined) this.#remember(key, { revision, read });
+    return read;
+  }
+
+  #remember(key: string, suite: KnownSuite): void {
+    // The one that was read longest ago goes.
+    this.#known.delete(key);
+    this.#known.set(key, suite);
+    const [oldest] = this.#known.keys();
+    if (this.#known.size > MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest);
+  }
+}
+
+/** Undefined when it cannot be told, or the file is none: reading it says why. */
+async function settledRevision(path: string, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    const { kind, files } = await filesystemSource.list(path, { signal, maxFiles: 1 });
+    const [file] = files;
+    return kind === 'file' && file?.isSettled === true ? `${file.address} ${file.revision}` : undefined;
+  } catch {
+    signal.throwIfAborted();
+    return undefined;
+  }
+}

@@ -1,0 +1,123 @@
+import nock from 'nock';
+import { describe, expect, it } from 'vitest';
+import { eventually } from '../../support/eventually.ts';
+import { OriginScene } from './origin-scene.ts';
+
+nock.restore();
+
+const WEIGHTS = 'weights '.repeat(1000);
+
+async function asked(
+  url: string,
+  headers: Record<string, string> = {},
+  method = 'GET',
+): Promise<{ status: number; text: string; headers: Headers }> {
+  const response = await fetch(url, { method, headers });
+  return { status: response.status, text: await response.text(), headers: response.headers };
+}
+
+describe('a link to a file', () => {
+  it('gives the file, named by its digest, and names it in the URL for people', async () => {
+    await using scene = await OriginScene.open();
+    const file = await scene.put('actor/policy v2.safetensors', WEIGHTS);
+    const url = await scene.origin.link(file);
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1\/content\/[0-9a-f]{64}\/policy%20v2\.safetensors\?/);
+    const { status, text, headers } = await asked(url);
+    expect([status, text]).toEqual([200, WEIGHTS]);
+    expect(headers.get('etag')).toBe(`"${file.digest.slice('sha256:'.length)}"`);
+    expect(scene.origin.served).toEqual({ requests: 1, bytes: WEIGHTS.length, deltas: 0 });
+  });
+
+  it.each([
+    ['bytes=8-15', 206, WEIGHTS.slice(8, 16), 'bytes 8-15/8000'],
+    ['bytes=7990-', 206, WEIGHTS.slice(7990), 'bytes 7990-7999/8000'],
+    ['bytes=7990-9000', 206, WEIGHTS.slice(7990), 'bytes 7990-7999/8000'],
+    ['bytes=-5', 206, WEIGHTS.slice(-5), 'bytes 7995-7999/8000'],
+    ['bytes=8000-', 416, '', 'bytes */8000'],
+    ['bytes=9-8', 200, WEIGHTS, null],
+    ['bytes=0-1,4-5', 200, WEIGHTS, null],
+    ['lines=1-2', 200, WEIGHTS, null],
+  ])('answers Range: %s with %i', async (range, status, text, contentRange) => {
+    await using scene = await OriginScene.open();
+    const answer = await asked(await scene.origin.link(await scene.put('weights', WEIGHTS)), { range });
+    expect([answer.status, answer.text, answer.headers.get('content-range')]).toEqual([status, text, contentRange]);
+  });
+
+  it('sends a part only of the very file that was begun with, and nothing of one that is there already', async () => {
+    await using scene = await OriginScene.open();
+    const url = await scene.origin.link(await scene.put('weights', WEIGHTS));
+    const etag = (await asked(url, {}, 'HEAD')).headers.get('etag') ?? '';
+    expect((await asked(url, { range: 'bytes=1-', 'if-range': etag })).status).toBe(206);
+    expect((await asked(url, { range: 'bytes=1-', 'if-range': '"another"' })).status).toBe(200);
+    expect((await asked(url, { 'if-none-match': etag })).status).toBe(304);
+  });
+
+  it('is good until it expires, and what was begun by then is sent to its end', async () => {
+    await using scene = await OriginScene.open();
+    const url = await scene.origin.link(await scene.put('weights', WEIGHTS));
+    const begun = await fetch(url);
+    await scene.clock.advance(61_000);
+    expect(await begun.text()).toBe(WEIGHTS);
+    expect(await asked(url)).toMatchObject({ status: 403, text: 'the link has expired\n' });
+  });
+
+  it('is refused when it was changed, lent to another file, or signed by another Muster', async () => {
+    await using scene = await OriginScene.open();
+    await using other = await OriginScene.open();
+    const [file, secret] = [await scene.put('weights', WEIGHTS), await scene.put('secret', 'secret')];
+    const url = new URL(await scene.origin.link(file));
+    const elsewhere = new URL(await other.origin.link(file));
+    const changed = (change: (each: URL) => void): string => {
+      const each = new URL(url);
+      change(each);
+      return each.href;
+    };
+    const hex = (digest: string): string => digest.slice('sha256:'.length);
+    const forged = [
+      changed((each) => (each.pathname = each.pathname.replace(hex(file.digest), hex(secret.digest)))),
+      changed((each) => each.searchParams.set('until', '999999999999')),
+      changed((each) => each.searchParams.set('proof', '')),
+      changed((each) => each.searchParams.delete('proof')),
+      changed((each) => (each.pathname += 'x')),
+      changed((each) => (each.pathname = '/v1/evaluations')),
+      changed((each) => (each.search = elsewhere.search)),
+    ];
+    for (const each of forged) expect(await asked(each)).toMatchObject({ status: 403 });
+    expect(scene.origin.served.bytes).toBe(0);
+  });
+
+  it('to a file that is no longer there is 404, and other methods than GET and HEAD are refused', async () => {
+    await using scene = await OriginScene.open();
+    const file = await scene.put('weights', WEIGHTS);
+    const url = await scene.origin.link(file);
+    expect((await asked(url, {}, 'POST')).status).toBe(405);
+    scene.forget(file);
+    expect((await asked(url)).status).toBe(404);
+  });
+});
+
+describe('an origin', () => {
+  it('sends so many files at a time, and has others come again', async () => {
+    await using scene = await OriginScene.open({ transfers: 1 });
+    const large = await scene.put('large', Buffer.alloc(32 * 2 ** 20));
+    const url = await scene.origin.link(large);
+    // Nothing of its body is read: it does not come to its end.
+    const held = await fetch(url);
+    const refused = await asked(url);
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect((await held.bytes()).length).toBe(large.size);
+    await eventually('there is room again', async () => (await asked(url, { range: 'bytes=0-9' })).status === 206);
+  });
+
+  it('whose port is taken says so with the remedy', async () => {
+    await using scene = await OriginScene.open();
+    const file = await scene.put('weights', WEIGHTS);
+    const port = Number(new URL(await scene.origin.link(file)).port);
+    await using second = await OriginScene.open({ port, url: `http://127.0.0.1:${port}` });
+    await expect(second.origin.link(file)).rejects.toMatchObject({
+      code: 'delivery.port',
+      kind: 'input',
+      message: expect.stringContaining('0 for any'),
+    });
+  });
+});

@@ -1,0 +1,75 @@
+import nock from 'nock';
+import { describe, expect, it } from 'vitest';
+import { loadConfig } from '../../src/config/load-config.ts';
+import { Muster } from '../../src/main.ts';
+import type { Summary } from '../../src/orchestrator/summary.ts';
+import { bakedRunner } from '../support/e2b/baked-runner.ts';
+import { E2bSimulator } from '../support/e2b/simulator.ts';
+import { useRealSockets } from '../support/e2b/real-sockets.ts';
+import { IMAGE, KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
+import { runnerImage } from '../support/kubernetes/runner-image.ts';
+import { CARTPOLE, LATE, Stage } from './stage.ts';
+
+nock.restore();
+useRealSockets();
+
+/** Muster serves checkpoints on this machine, on whatever port is free. */
+const DELIVERY = { url: 'http://127.0.0.1', host: '127.0.0.1', port: 0 };
+
+async function evaluate(stage: Stage, name: string, local: object, changes: object = { delivery: DELIVERY }): Promise<Summary> {
+  const file = await stage.write(name, { stateDir: stage.stateDir, pool: { max: 2 }, templates: { local }, ...changes });
+  await using muster = await Muster.open(loadConfig({ file, environment: { HOME: '/' } }));
+  return await muster.evaluate({ suite: CARTPOLE, checkpoint: LATE });
+}
+
+describe('a checkpoint that sandboxes elsewhere fetch', () => {
+  it('is played in pods with the official result of this machine, to the byte', async () => {
+    await using stage = await Stage.open();
+    const { image, python } = await runnerImage();
+    await using ground = await KubernetesGround.open(image);
+    ground.allowOrigin();
+    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python, network: 'origin' };
+    const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', delivery: 'pull', kubernetes });
+    const here = await evaluate(stage, 'here.json', {});
+    expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(here.official));
+    expect(onPods.run.deliveries).toEqual({ pull: 2 });
+    expect(here.run.deliveries?.upload).toBeGreaterThan(0);
+    expect(await ground.traces()).toEqual([]);
+  });
+
+  it('is fetched once for all pods of a node that has a cache, and played with the same result', async () => {
+    await using stage = await Stage.open();
+    const { image, python } = await runnerImage();
+    await using ground = await KubernetesGround.open(image);
+    ground.simulator.nodeCaches.deploy(image);
+    const nodeCache = { namespace: 'muster-node-cache', claim: 'muster-node-cache' };
+    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python, nodeCache };
+    const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', delivery: 'node-cache', kubernetes });
+    const here = await evaluate(stage, 'here.json', {});
+    expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(here.official));
+    expect(onPods.run.deliveries).toEqual({ 'node-cache': 2 });
+    expect(ground.simulator.requests.get('EXEC pods')).toBe(3);
+    expect(await ground.traces()).toEqual([]);
+  });
+
+  it('is played at E2B with the official result of this machine, to the byte', async () => {
+    const { python, mounts } = await bakedRunner();
+    await using simulator = await E2bSimulator.open({ baked: mounts });
+    await using stage = await Stage.open();
+    const { apiKey, apiUrl, sandboxUrl } = simulator.credentials;
+    const e2b = { python, creationsPerSecond: 1000 };
+    const config = await stage.write('e2b.json', {
+      stateDir: stage.stateDir,
+      pool: { max: 2 },
+      templates: { local: { provider: 'e2b', delivery: 'pull', e2b } },
+      delivery: DELIVERY,
+    });
+    const there = await stage.run(['eval', CARTPOLE, '-c', LATE, '--json', '--config', config], {
+      environment: { E2B_API_KEY: apiKey, E2B_API_URL: apiUrl, E2B_SANDBOX_URL: sandboxUrl },
+    });
+    const here = await evaluate(stage, 'here.json', {});
+    expect(JSON.stringify(there.summary().official)).toBe(JSON.stringify(here.official));
+    expect(there.summary().run.deliveries).toEqual({ pull: 2 });
+    expect(simulator.account.reached).toEqual([['127.0.0.1'], ['127.0.0.1']]);
+  });
+});

@@ -1,0 +1,40 @@
+import { expect } from 'vitest';
+import { ServerMemory } from '../fuzz/hostile-requests.ts';
+import { MusterServer } from './muster-server.ts';
+import { SOURCES, Stage } from './stage.ts';
+
+/** Garbage is collected before it is full, and a server that holds more than it may ends. */
+const HEAP = { NODE_OPTIONS: '--max-old-space-size=192' };
+
+/** A server that has answered nothing yet: what was held and let go before would hide what is held now. */
+export class FreshServer implements AsyncDisposable {
+  readonly url: string;
+  readonly memory: ServerMemory;
+  readonly #stage: Stage;
+  readonly #server: MusterServer;
+
+  private constructor(stage: Stage, server: MusterServer) {
+    this.#stage = stage;
+    this.#server = server;
+    this.url = server.url;
+    this.memory = new ServerMemory(server.command.pid);
+  }
+
+  static async start(): Promise<FreshServer> {
+    const stage = await Stage.open();
+    const config = await stage.write('server.json', { sources: SOURCES, server: { port: 0 } });
+    return new FreshServer(stage, await MusterServer.start(stage, config, { deadlineMs: 300_000, environment: HEAP }));
+  }
+
+  async expectAlive(): Promise<void> {
+    expect((await fetch(`${this.url}/healthz`)).status).toBe(200);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.command.signal('SIGTERM');
+    const ended = await this.#server.command.ended;
+    await this.#stage[Symbol.asyncDispose]();
+    expect(ended).toMatchObject({ exitCode: 0 });
+    expect(ended.stderr).not.toContain('defect');
+  }
+}

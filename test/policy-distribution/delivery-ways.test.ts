@@ -1,0 +1,119 @@
+import { describe, expect, it } from 'vitest';
+import { InfrastructureError } from '../../src/kernel/errors.ts';
+import type { FetchOrder, FetchWay } from '../../src/kernel/fetching.ts';
+import { parseDigest } from '../../src/kernel/ids.ts';
+import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
+import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from '../../src/policy-distribution/delivery-ways.ts';
+import { Distributor, type Inbox } from '../../src/policy-distribution/distributor.ts';
+
+const BOTH: readonly FetchWay[] = ['node-cache', 'pull'];
+const LARGE = UPLOADED_BYTES + 1;
+
+describe('the ways that are tried', () => {
+  it.each<[Delivery, number, readonly FetchWay[], readonly DeliveryWay[]]>([
+    ['auto', UPLOADED_BYTES, BOTH, ['upload']],
+    ['auto', LARGE, BOTH, ['node-cache', 'pull', 'upload']],
+    ['auto', LARGE, ['pull'], ['pull', 'upload']],
+    ['auto', LARGE, [], ['upload']],
+    ['upload', LARGE, BOTH, ['upload']],
+    ['pull', 1, BOTH, ['pull']],
+    ['node-cache', 1, BOTH, ['node-cache', 'pull']],
+    ['node-cache', 1, ['node-cache'], ['node-cache']],
+  ])('of %s with %i bytes, where %j is offered, are %j', (delivery, bytes, offered, ways) => {
+    expect(deliveryWays(delivery, bytes, offered)).toEqual(ways);
+  });
+});
+
+const NEVER = new AbortController().signal;
+const ORIGIN = { link: async ({ path }: { readonly path: string }) => `http://origin/${path}` };
+const HEX = 'ab'.repeat(32);
+
+function checkpoint(size: number, kind: 'file' | 'directory' = 'file'): StoredCheckpoint {
+  const digest = parseDigest(`sha256:${HEX}`);
+  return { digest, kind, labels: {}, files: [{ path: 'policy.safetensors', digest, size, hostPath: '/store/policy' }] };
+}
+
+/** A sandbox that notes what is asked of it, and in which some ways fail. */
+class NotingInbox implements Inbox {
+  readonly asked: string[] = [];
+  readonly orders: FetchOrder[] = [];
+  readonly fetching;
+
+  constructor(ways: readonly FetchWay[], failing: readonly FetchWay[] = [], code = 'sandbox.fetch') {
+    this.fetching = {
+      ways,
+      fetch: async (way: FetchWay, order: FetchOrder): Promise<string> => {
+        this.asked.push(way);
+        this.orders.push(order);
+        if (failing.includes(way)) throw new InfrastructureError(code, `${way} failed`);
+        return `/${way}/${HEX}`;
+      },
+    };
+  }
+
+  async upload(path: string): Promise<string> {
+    this.asked.push('upload');
+    return `/inbox/${path}`;
+  }
+}
+
+describe('a distributor', () => {
+  it('has a large checkpoint fetched by its links, and says how it came', async () => {
+    const inbox = new NotingInbox(['pull']);
+    const distributor = new Distributor({ origin: ORIGIN });
+    expect(await distributor.deliver(checkpoint(LARGE), inbox, NEVER)).toBe(`/pull/${HEX}/policy.safetensors`);
+    expect(await distributor.deliver(checkpoint(LARGE), inbox, NEVER)).toBe(`/pull/${HEX}/policy.safetensors`);
+    expect(inbox.asked).toEqual(['pull']);
+    expect(inbox.orders[0]?.files).toEqual([
+      { path: 'policy.safetensors', size: LARGE, digest: `sha256:${HEX}`, url: 'http://origin/policy.safetensors' },
+    ]);
+    expect(distributor.deliveries).toEqual({ pull: 1 });
+  });
+
+  it('names the directory of one that is a directory', async () => {
+    const distributor = new Distributor({ origin: ORIGIN, delivery: 'pull' });
+    expect(await distributor.deliver(checkpoint(1, 'directory'), new NotingInbox(['pull']), NEVER)).toBe(`/pull/${HEX}`);
+  });
+
+  it('falls back from one way to the next, and counts the one that did it', async () => {
+    const inbox = new NotingInbox(BOTH, BOTH);
+    const distributor = new Distributor({ origin: ORIGIN });
+    expect(await distributor.deliver(checkpoint(LARGE), inbox, NEVER)).toBe(`/inbox/${HEX}/policy.safetensors`);
+    expect(inbox.asked).toEqual(['node-cache', 'pull', 'upload']);
+    expect(distributor.deliveries).toEqual({ upload: 1 });
+  });
+
+  it('asks a node for what it has each time: it may have made room since', async () => {
+    const inbox = new NotingInbox(['node-cache']);
+    const distributor = new Distributor({ origin: ORIGIN });
+    for (let i = 0; i < 2; i += 1) await distributor.deliver(checkpoint(LARGE), inbox, NEVER);
+    expect(inbox.asked).toEqual(['node-cache', 'node-cache']);
+  });
+
+  it('tries nothing else when the sandbox itself is gone, or the template names one way', async () => {
+    const gone = new NotingInbox(['pull'], ['pull'], 'sandbox.gone');
+    await expect(new Distributor({ origin: ORIGIN }).deliver(checkpoint(LARGE), gone, NEVER)).rejects.toHaveProperty(
+      'code',
+      'sandbox.gone',
+    );
+    const named = new NotingInbox(['pull'], ['pull']);
+    const distributor = new Distributor({ origin: ORIGIN, delivery: 'pull' });
+    await expect(distributor.deliver(checkpoint(LARGE), named, NEVER)).rejects.toHaveProperty('code', 'sandbox.fetch');
+    expect([...gone.asked, ...named.asked]).toEqual(['pull', 'pull']);
+  });
+
+  it('sends what there is nowhere to fetch from', async () => {
+    const inbox = new NotingInbox(['pull']);
+    await new Distributor().deliver(checkpoint(LARGE), inbox, NEVER);
+    expect(inbox.asked).toEqual(['upload']);
+  });
+
+  it('brings nothing anew for another run, which counts for itself', async () => {
+    const inbox = new NotingInbox([]);
+    const shared = new Distributor();
+    const [first, second] = [shared.forRun({}), shared.forRun({})];
+    await first.deliver(checkpoint(1), inbox, NEVER);
+    await second.deliver(checkpoint(1), inbox, NEVER);
+    expect([first.deliveries, second.deliveries]).toEqual([{ upload: 1 }, {}]);
+  });
+});

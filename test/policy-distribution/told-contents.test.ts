@@ -1,0 +1,104 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { parseDigest, type Digest } from '../../src/kernel/ids.ts';
+import type { StoredObject } from '../../src/policy-distribution/content-store.ts';
+import { DeltaFile, readIndex } from '../../src/policy-distribution/delta-reader.ts';
+import { FileStretches } from '../../src/policy-distribution/file-stretches.ts';
+import { ToldContents } from '../../src/policy-distribution/told-contents.ts';
+import { safetensorsFile, trained, weights } from './safetensors-file.ts';
+import { ScratchDirectory } from './scratch-directory.ts';
+
+/** Files of a store, and what is told of them. */
+class Scene implements AsyncDisposable {
+  readonly told: ToldContents;
+  readonly #directory: ScratchDirectory;
+  readonly #objects = new Map<Digest, StoredObject>();
+
+  private constructor(directory: ScratchDirectory) {
+    this.#directory = directory;
+    this.told = new ToldContents({ directory: this.place, clock: systemClock, find: async (digest) => this.#objects.get(digest) });
+  }
+
+  static async open(): Promise<Scene> {
+    return new Scene(await ScratchDirectory.make());
+  }
+
+  get place(): string {
+    return join(this.#directory.path, 'deliveries');
+  }
+
+  async put(content: Uint8Array): Promise<StoredObject> {
+    const digest = parseDigest(`sha256:${createHash('sha256').update(content).digest('hex')}`);
+    const object = { digest, size: content.length, hostPath: await this.#directory.put(digest, content) };
+    this.#objects.set(digest, object);
+    return object;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.told[Symbol.asyncDispose]();
+    await this.#directory[Symbol.asyncDispose]();
+  }
+}
+
+const BEFORE = weights(200_000, 1);
+const NAME = 'policy.safetensors';
+
+describe('a file that is told by another', () => {
+  it('is a delta that gives the very file, made once for all who ask', async () => {
+    await using scene = await Scene.open();
+    const [base, file] = [
+      await scene.put(safetensorsFile({ w: BEFORE })),
+      await scene.put(safetensorsFile({ w: trained(BEFORE, 0.01, 2) })),
+    ];
+    const [told, again] = await Promise.all([1, 2].map(() => scene.told.tell(file.digest, NAME, [base.digest])));
+    expect(again).toBe(told);
+    expect(told).toMatchObject({ digest: file.digest, base: base.digest });
+    expect(told?.bytes).toBeLessThan(0.06 * file.size);
+    await using delta = await FileStretches.open(told?.path ?? '');
+    await using before = await FileStretches.open(base.hostPath);
+    if (!delta || !before) throw new Error('they are there');
+    const hash = createHash('sha256');
+    for await (const piece of new DeltaFile(delta, await readIndex(delta), before).pieces()) hash.update(piece);
+    expect(`sha256:${hash.digest('hex')}`).toBe(file.digest);
+  });
+
+  it('is told by the first base that is here', async () => {
+    await using scene = await Scene.open();
+    const [base, file] = [
+      await scene.put(safetensorsFile({ w: BEFORE })),
+      await scene.put(safetensorsFile({ w: trained(BEFORE, 0.01, 2) })),
+    ];
+    const absent = parseDigest(`sha256:${'0'.repeat(64)}`);
+    expect(await scene.told.tell(file.digest, NAME, [absent, file.digest, base.digest])).toMatchObject({ base: base.digest });
+    expect(await scene.told.tell(file.digest, NAME, [absent])).toBeUndefined();
+    expect(await scene.told.tell(absent, NAME, [base.digest])).toBeUndefined();
+  });
+
+  it('is not, when all of it is other numbers or it has another size', async () => {
+    await using scene = await Scene.open();
+    const base = await scene.put(safetensorsFile({ w: BEFORE }));
+    const other = await scene.put(safetensorsFile({ w: weights(200_000, 9) }));
+    const longer = await scene.put(safetensorsFile({ w: weights(200_001, 1) }));
+    expect(await scene.told.tell(other.digest, NAME, [base.digest])).toBeUndefined();
+    expect(await scene.told.tell(longer.digest, NAME, [base.digest])).toBeUndefined();
+    expect((await readdir(scene.place, { recursive: true })).filter((name) => name.includes('.incomplete'))).toEqual([]);
+  });
+
+  it('is kept with the last few, and gone with the process that made it', async () => {
+    await using scene = await Scene.open();
+    const base = await scene.put(safetensorsFile({ w: BEFORE }));
+    let last: string | undefined;
+    for (let i = 0; i < 12; i += 1) {
+      const file = await scene.put(safetensorsFile({ w: trained(BEFORE, 0.001, i + 2) }));
+      last = (await scene.told.tell(file.digest, NAME, [base.digest]))?.path;
+    }
+    const [own = ''] = await readdir(scene.place);
+    expect((await readFile(last ?? '')).length).toBeGreaterThan(0);
+    expect((await readdir(join(scene.place, own))).length).toBeLessThanOrEqual(9);
+    await scene.told[Symbol.asyncDispose]();
+    expect(await readdir(scene.place)).toEqual([]);
+  });
+});

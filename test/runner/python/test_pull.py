@@ -1,0 +1,217 @@
+"""Fetching checkpoints: whole and verified, or not at all."""
+
+import errno
+import hashlib
+import io
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from runner_process import RUNNER
+from weights_server import Answered, WeightsServer
+
+from muster_puller.command import EXIT_USAGE, run
+from muster_puller.directory import FetchedFiles, pull
+from muster_puller.failure import PullError
+from muster_puller.growing_file import GrowingFile
+from muster_puller.order import PullOrder, parse_pull
+from muster_puller.patience import Patience
+
+WEIGHTS = bytes(range(251)) * 4000
+
+
+@pytest.fixture(autouse=True)
+def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Patience, "pause", lambda *_: None)
+
+
+@pytest.fixture
+def server() -> Iterator[WeightsServer]:
+    with WeightsServer(WEIGHTS).running() as running:
+        yield running
+
+
+def order(into: Path, url: str, content: bytes = WEIGHTS, **changes: Any) -> PullOrder:
+    file = {"path": "policy.safetensors", "size": len(content), "sha256": hashlib.sha256(content).hexdigest(), "url": url, **changes}
+    return parse_pull({"kind": "pull", "into": str(into), "files": [file], "seconds": 60})
+
+
+def refusal(into: Path, url: str, **changes: Any) -> PullError:
+    """What is told of an order that fails; nothing is left of it."""
+    with pytest.raises(PullError) as caught:
+        pull(order(into, url, **changes))
+    assert list(into.parent.iterdir()) == []
+    return caught.value
+
+
+def test_a_file_appears_in_its_directory_and_cannot_be_written(tmp_path: Path, server: WeightsServer) -> None:
+    assert pull(order(tmp_path / "checkpoint", server.url)) == FetchedFiles(received=len(WEIGHTS), deltas=0)
+    file = tmp_path / "checkpoint" / "policy.safetensors"
+    assert file.read_bytes() == WEIGHTS
+    assert file.stat().st_mode & 0o777 == 0o444
+    assert [each.name for each in tmp_path.iterdir()] == ["checkpoint"]
+
+
+def test_what_is_there_is_not_fetched_again(tmp_path: Path, server: WeightsServer) -> None:
+    pull(order(tmp_path / "checkpoint", server.url))
+    assert pull(order(tmp_path / "checkpoint", server.url)) == FetchedFiles(received=0, deltas=0)
+    assert len(server.asked) == 1
+
+
+def test_a_directory_of_files_appears_as_it_is_and_so_does_an_empty_file(tmp_path: Path, server: WeightsServer) -> None:
+    files = [
+        {"path": path, "size": len(content), "sha256": hashlib.sha256(content).hexdigest(), "url": server.url}
+        for path, content in (("a/weights.bin", WEIGHTS), ("b/weights.bin", WEIGHTS), ("empty", b""))
+    ]
+    pull(parse_pull({"kind": "pull", "into": str(tmp_path / "checkpoint"), "files": files, "seconds": 60}))
+    found = {str(file.relative_to(tmp_path)): file.stat().st_size for file in tmp_path.rglob("*") if file.is_file()}
+    assert found == {"checkpoint/a/weights.bin": len(WEIGHTS), "checkpoint/b/weights.bin": len(WEIGHTS), "checkpoint/empty": 0}
+
+
+@pytest.mark.parametrize("tenth", range(1, 10))
+def test_a_connection_that_breaks_is_gone_on_with_where_it_broke(tmp_path: Path, server: WeightsServer, tenth: int) -> None:
+    cut = len(WEIGHTS) * tenth // 10
+    server.script = lambda number, _range: Answered(cut_after=cut) if number == 0 else Answered()
+    assert pull(order(tmp_path / "checkpoint", server.url)).received == len(WEIGHTS)
+    assert server.asked[1]["range"] == f"bytes={cut}-"
+    assert server.sent == len(WEIGHTS)
+    assert (tmp_path / "checkpoint" / "policy.safetensors").read_bytes() == WEIGHTS
+
+
+def test_a_server_without_ranges_sends_all_of_it_again(tmp_path: Path, server: WeightsServer) -> None:
+    server.script = lambda number, _range: Answered(cut_after=1000) if number == 0 else Answered(body=WEIGHTS)
+    pull(order(tmp_path / "checkpoint", server.url))
+    assert (tmp_path / "checkpoint" / "policy.safetensors").read_bytes() == WEIGHTS
+
+
+def test_a_flipped_bit_has_the_file_fetched_once_more(tmp_path: Path, server: WeightsServer) -> None:
+    server.script = lambda number, _range: Answered(flip=77_777) if number == 0 else Answered()
+    assert pull(order(tmp_path / "checkpoint", server.url)).received == 2 * len(WEIGHTS)
+    assert (tmp_path / "checkpoint" / "policy.safetensors").read_bytes() == WEIGHTS
+
+
+def test_bits_that_flip_each_time_leave_nothing_and_name_the_file(tmp_path: Path, server: WeightsServer) -> None:
+    server.script = lambda number, _range: Answered(flip=number)
+    error = refusal(tmp_path / "checkpoint", server.url)
+    assert error.code == "digest"
+    assert "policy.safetensors" in str(error)
+    assert hashlib.sha256(WEIGHTS).hexdigest() in str(error)
+
+
+def test_a_server_that_has_another_size_is_told_of_before_anything_is_read(tmp_path: Path, server: WeightsServer) -> None:
+    error = refusal(tmp_path / "checkpoint", server.url, size=len(WEIGHTS) + 1)
+    assert error.code == "size"
+    assert f"the server has {len(WEIGHTS)} bytes, expected {len(WEIGHTS) + 1}" in str(error)
+
+
+def test_a_length_that_is_not_kept_to_is_a_broken_connection(tmp_path: Path, server: WeightsServer) -> None:
+    server.script = lambda _number, asked: Answered(body=b"short", said_length=len(WEIGHTS)) if not asked else Answered(status=500)
+    assert refusal(tmp_path / "checkpoint", server.url).code == "unreachable"
+
+
+def test_a_range_that_begins_elsewhere_is_refused(tmp_path: Path, server: WeightsServer) -> None:
+    elsewhere = Answered(status=206, body=b"x", headers={"Content-Range": "bytes 5-5/9"})
+    server.script = lambda number, _range: Answered(cut_after=1000) if number == 0 else elsewhere
+    assert refusal(tmp_path / "checkpoint", server.url).code == "size"
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_a_link_that_is_not_good_is_not_asked_for_again(tmp_path: Path, server: WeightsServer, status: int) -> None:
+    server.script = lambda _number, _range: Answered(status=status, body=b"the link has expired\n")
+    error = refusal(tmp_path / "checkpoint", server.url)
+    assert error.code == "refused"
+    assert f"{status} the link has expired" in str(error)
+    assert "secret" not in str(error)
+    assert len(server.asked) == 1
+
+
+def test_a_server_that_is_busy_is_asked_for_as_long_as_there_is_time(tmp_path: Path, server: WeightsServer) -> None:
+    busy = Answered(status=503, headers={"Retry-After": "1"})
+    server.script = lambda number, _range: busy if number < 30 else Answered()
+    pull(order(tmp_path / "checkpoint", server.url))
+    assert len(server.asked) == 31
+
+
+def test_a_server_that_fails_again_and_again_is_given_up(tmp_path: Path, server: WeightsServer) -> None:
+    server.script = lambda _number, _range: Answered(status=500)
+    assert refusal(tmp_path / "checkpoint", server.url).code == "unreachable"
+    assert len(server.asked) == 8
+
+
+def test_nobody_at_the_address_is_told_with_it(tmp_path: Path) -> None:
+    with WeightsServer(b"").running() as gone:
+        url = gone.url
+    error = refusal(tmp_path / "checkpoint", url)
+    assert error.code == "unreachable"
+    assert "127.0.0.1" in str(error)
+    assert "secret" not in str(error)
+
+
+def test_a_disk_without_room_is_found_before_anything_is_fetched(
+    tmp_path: Path, server: WeightsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.posix_fallocate", full)
+    error = refusal(tmp_path / "checkpoint", server.url)
+    assert error.code == "disk-full"
+    assert "policy.safetensors" in str(error)
+    assert server.asked == []
+
+
+def test_a_disk_that_fills_meanwhile_leaves_nothing(tmp_path: Path, server: WeightsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def allocates_nothing(*_: object) -> None:
+        raise OSError(errno.EOPNOTSUPP, "Operation not supported")
+
+    monkeypatch.setattr("os.posix_fallocate", allocates_nothing)
+    write = GrowingFile.write
+
+    def failing(self: GrowingFile, piece: memoryview | bytes) -> None:
+        if self.count > 500_000:
+            raise PullError("disk-full", f"no space left for {self.path}")
+        write(self, piece)
+
+    monkeypatch.setattr(GrowingFile, "write", failing)
+    assert refusal(tmp_path / "checkpoint", server.url).code == "disk-full"
+
+
+def test_two_at_once_have_one_of_them_placed(tmp_path: Path, server: WeightsServer) -> None:
+    program = [sys.executable, "-I", str(RUNNER / "pull.py")]
+    wanted = order(tmp_path / "checkpoint", server.url).files[0]
+    file = {"path": str(wanted.path), "size": wanted.size, "sha256": wanted.sha256, "url": wanted.url}
+    text = json.dumps({"kind": "pull", "into": str(tmp_path / "checkpoint"), "files": [file], "seconds": 60})
+    both = [subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    answers = [json.loads(process.communicate(text, timeout=60)[0]) for process in both]
+    assert [answer["kind"] for answer in answers] == ["done", "done"]
+    assert [each.name for each in tmp_path.iterdir()] == ["checkpoint"]
+    assert (tmp_path / "checkpoint" / "policy.safetensors").read_bytes() == WEIGHTS
+
+
+@pytest.mark.parametrize(
+    ("changes", "part"),
+    [
+        ({"into": "relative"}, "order.into"),
+        ({"files": []}, "order.files is empty"),
+        ({"seconds": 0}, "order.seconds"),
+        ({"kind": "push"}, "order.kind"),
+        ({"files": [{"path": "../up", "size": 1, "sha256": "0" * 64, "url": "http://x"}]}, "order.files[0].path"),
+        ({"files": [{"path": "a", "size": 1, "sha256": "0" * 63, "url": "http://x"}]}, "order.files[0].sha256"),
+        ({"more": 1}, 'unknown field "more"'),
+    ],
+)
+def test_an_order_that_makes_no_sense_is_refused_with_its_field(
+    changes: dict[str, Any], part: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = {"kind": "pull", "into": "/tmp/x", "files": [{"path": "a", "size": 1, "sha256": "0" * 64, "url": "http://x"}], "seconds": 1}
+    assert run(io.BytesIO(json.dumps({**whole, **changes}).encode()), io.StringIO()) == EXIT_USAGE
+    assert part in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/x", "http:///x", "http://[::1"])
+def test_only_the_web_is_fetched_from(tmp_path: Path, url: str) -> None:
+    assert refusal(tmp_path / "checkpoint", url).code == "url"

@@ -1,0 +1,170 @@
+import { describe, expect, it } from 'vitest';
+import { z } from 'zod';
+import { mintBearerToken } from '../../src/access/bearer-token.ts';
+import { TokenOffice } from '../../src/access/token-office.ts';
+import type { Tokens } from '../../src/evaluation-store/tokens.ts';
+import { identifyByToken } from '../../src/server/identify.ts';
+import { ServerScene, type Answer } from '../support/server-scene.ts';
+import { EPISODE_MS, type ServiceScene } from '../support/service-scene.ts';
+
+const MINUTE = 60_000;
+const ASKED = { suite: '50-episodes', checkpoint: { uri: '/late' } };
+const idSchema = z.looseObject({ id: z.string() });
+
+/** Counts what is looked up. */
+class CountedTokens implements Pick<Tokens, 'find'> {
+  lookUps = 0;
+  isDown = false;
+  readonly #tokens: Pick<Tokens, 'find'>;
+
+  constructor(tokens: Pick<Tokens, 'find'>) {
+    this.#tokens = tokens;
+  }
+
+  async find(...asked: Parameters<Tokens['find']>): ReturnType<Tokens['find']> {
+    this.lookUps += 1;
+    if (this.isDown) throw new Error('the store is down');
+    return this.#tokens.find(...asked);
+  }
+}
+
+class TokenScene implements AsyncDisposable {
+  readonly tokens: CountedTokens;
+  readonly server: ServerScene;
+
+  private constructor(tokens: CountedTokens, server: ServerScene) {
+    this.tokens = tokens;
+    this.server = server;
+  }
+
+  /** @param failuresPerMinute of one address. */
+  static async open(failuresPerMinute: number): Promise<TokenScene> {
+    let tokens: CountedTokens | undefined;
+    const server = await ServerScene.open({}, ({ store, clock }: ServiceScene) => {
+      tokens = new CountedTokens(store.tokens);
+      return { identify: identifyByToken(tokens, clock, failuresPerMinute) };
+    });
+    if (!tokens) throw new Error('the server asked for no options');
+    return new TokenScene(tokens, server);
+  }
+
+  async newToken(): Promise<{ readonly id: Parameters<Tokens['revoke']>[0]; readonly text: string }> {
+    const { store, clock } = this.server.scene;
+    const { token, text } = await new TokenOffice(store, clock, 'test').issue({
+      principal: 'pipeline',
+      role: 'viewer',
+      lifetimeMs: undefined,
+    });
+    return { id: token.id, text };
+  }
+
+  async ask(
+    token: string,
+    remoteAddress = '192.0.2.1',
+  ): Promise<{ readonly status: number; readonly code: unknown; readonly retryAfter: unknown }> {
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await this.server.app.inject({ method: 'GET', url: '/v1/evaluations', headers, remoteAddress });
+    const { code } = z.looseObject({ code: z.string().optional() }).parse(answer.json());
+    return { status: answer.statusCode, code, retryAfter: answer.headers['retry-after'] };
+  }
+
+  async guess(times: number, remoteAddress?: string): Promise<void> {
+    await Promise.all(Array.from({ length: times }, () => this.ask(mintBearerToken().text, remoteAddress)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server[Symbol.asyncDispose]();
+  }
+}
+
+describe('whoever guesses tokens', () => {
+  it('has no more of them looked up than may be within a minute, however many come at once', async () => {
+    await using scene = await TokenScene.open(5);
+    await scene.guess(40);
+    expect(scene.tokens.lookUps).toBe(5);
+    expect(await scene.ask(mintBearerToken().text)).toEqual({ status: 429, code: 'access.too-many', retryAfter: '60' });
+    await scene.server.scene.clock.advance(MINUTE);
+    expect(await scene.ask(mintBearerToken().text)).toMatchObject({ status: 401, code: 'access.unknown' });
+    expect(scene.tokens.lookUps).toBe(6);
+  });
+
+  it('keeps nobody out who comes from elsewhere', async () => {
+    await using scene = await TokenScene.open(5);
+    await scene.guess(40);
+    const { text } = await scene.newToken();
+    expect((await scene.ask(text, '192.0.2.2')).status).toBe(200);
+  });
+
+  it('keeps nobody out of the same address whose token was good before', async () => {
+    await using scene = await TokenScene.open(5);
+    const { id, text } = await scene.newToken();
+    expect((await scene.ask(text)).status).toBe(200);
+    await scene.guess(40);
+    expect((await scene.ask(text)).status).toBe(200);
+    expect((await scene.ask((await scene.newToken()).text)).status).toBe(429);
+    // It is looked up all the same.
+    await scene.server.scene.store.tokens.revoke(id);
+    expect(await scene.ask(text)).toMatchObject({ status: 401, code: 'access.revoked' });
+    expect(await scene.ask(text)).toMatchObject({ status: 429, code: 'access.too-many' });
+  });
+
+  it('is told apart from whose tokens are good, however many these are', async () => {
+    await using scene = await TokenScene.open(2);
+    for (let i = 0; i < 5; i += 1) expect((await scene.ask((await scene.newToken()).text)).status).toBe(200);
+  });
+
+  it('is not whoever asks while the store is down', async () => {
+    await using scene = await TokenScene.open(2);
+    const { text } = await scene.newToken();
+    scene.tokens.isDown = true;
+    for (let i = 0; i < 5; i += 1) expect((await scene.ask(text)).status).toBe(500);
+    scene.tokens.isDown = false;
+    expect((await scene.ask(text)).status).toBe(200);
+  });
+});
+
+describe('streams', () => {
+  async function accepted(server: ServerScene): Promise<string> {
+    return idSchema.parse((await server.send('POST', '/v1/evaluations', { body: ASKED })).json).id;
+  }
+
+  /** Resolves once it is over. */
+  function followed(server: ServerScene, id: string): Promise<Answer> {
+    return server.send('GET', `/v1/evaluations/${id}/events`);
+  }
+
+  it('of one principal are as many as may be, and make room when they end', async () => {
+    await using server = await ServerScene.open({}, { streams: { ofOne: 2, ofAll: 10 } });
+    const id = await accepted(server);
+    const open = [followed(server, id), followed(server, id)];
+    await server.scene.clock.advance(1);
+    const refused = await followed(server, id);
+    expect(refused).toMatchObject({ status: 429, json: { code: 'stream.too-many' }, headers: { 'retry-after': '5' } });
+    expect((await server.send('GET', `/v1/evaluations/${id}/episodes`)).status).toBe(429);
+    await server.scene.clock.advance(60 * EPISODE_MS);
+    for (const { status } of await Promise.all(open)) expect(status).toBe(200);
+    for (let i = 0; i < 5; i += 1) expect((await followed(server, id)).status).toBe(200);
+  });
+
+  it('of all together are as many as may be', async () => {
+    await using server = await ServerScene.open({}, { streams: { ofOne: 10, ofAll: 1 } });
+    const id = await accepted(server);
+    const open = followed(server, id);
+    await server.scene.clock.advance(1);
+    expect(await followed(server, id)).toMatchObject({
+      status: 503,
+      json: { code: 'stream.busy' },
+      headers: { 'retry-after': '5' },
+    });
+    await server.scene.clock.advance(60 * EPISODE_MS);
+    expect((await open).status).toBe(200);
+  });
+
+  it('that are refused for another reason take no room', async () => {
+    await using server = await ServerScene.open({}, { streams: { ofOne: 1, ofAll: 1 } });
+    const id = await accepted(server);
+    for (let i = 0; i < 3; i += 1) expect((await server.send('GET', `/v1/evaluations/${id}/episodes?arm=7`)).status).toBe(404);
+    await server.scene.clock.advance(60 * EPISODE_MS);
+    expect((await followed(server, id)).status).toBe(200);
+  });
+});

@@ -1,0 +1,39 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { systemArguments } from '../../src/adapters/sandbox/bubblewrap/command-line.ts';
+import { systemView } from '../../src/adapters/sandbox/local/system-view.ts';
+import type { Sandbox, SandboxExit } from '../../src/pool/sandbox.ts';
+import type { Mount } from '../../src/pool/template.ts';
+
+/** What a simulator does with whatever runs in its sandboxes. */
+export type RunningCommand = Pick<Sandbox, 'stdin' | 'stdout' | 'stderr' | 'exit' | 'destroy'>;
+
+export interface RootCommand {
+  readonly command: readonly string[];
+  readonly environment: Readonly<Record<string, string>>;
+  /** Host directory that is `target` inside, and may be written. */
+  readonly files: string;
+  readonly target: string;
+  readonly baked: readonly Mount[];
+  /** Whether it may connect to anything. */
+  readonly hasNetwork: boolean;
+}
+
+/** A command that runs as a container's root: what it writes below `target` stays, and programs of sandboxes cannot change it. */
+export async function startRootCommand({ command, environment, files, target, baked, hasNetwork }: RootCommand): Promise<RunningCommand> {
+  const system = systemArguments(await systemView());
+  const walls = ['--unshare-all', ...(hasNetwork ? ['--share-net'] : []), '--die-with-parent', '--clearenv'];
+  const variables = Object.entries({ PATH: '/usr/bin:/bin', ...environment }).flatMap(([name, value]) => ['--setenv', name, value]);
+  const writable = ['--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp', '--bind', files, target];
+  const layers = baked.flatMap((mount) => ['--ro-bind', mount.source, mount.target]);
+  const child = spawn('bwrap', [...walls, ...variables, ...system, ...writable, ...layers, '--', ...command], { stdio: 'pipe' });
+  child.stdin.on('error', () => {});
+  const exit = once(child, 'close').then((): SandboxExit => {
+    return child.exitCode === null ? { kind: 'destroyed' } : { kind: 'exited', code: child.exitCode };
+  });
+  const destroy = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await exit;
+  };
+  return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, exit, destroy };
+}
