@@ -1,8 +1,8 @@
 import { systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
-import type { ExecChannel } from '../src/adapters/sandbox/kubernetes/exec-channel.ts';
+import { PROGRAM_CONTAINER } from '../src/adapters/sandbox/kubernetes/container-names.ts';
 import { NamespaceSite } from '../src/adapters/sandbox/kubernetes/namespace-site.ts';
-import { PROGRAM_CONTAINER } from '../src/adapters/sandbox/kubernetes/pod-manifest.ts';
+import type { ProgramChannel } from '../src/adapters/sandbox/kubernetes/program-channel.ts';
 import type { SandboxTemplate } from '../src/pool/template.ts';
 import { clusterPod, clusterUnderTest } from '../test/cluster/cluster-under-test.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
@@ -75,7 +75,8 @@ async function measure(pods: number, seconds: number): Promise<Measured> {
   await using site = new NamespaceSite(POD, { owner, clock: systemClock, log });
   await site.open(NEVER);
   const ids = Array.from({ length: pods }, (_, i) => parseSandboxId(`s${i}`));
-  const wanted = ids.map((id) => site.supply(TEMPLATE, POD).want({ id, template: TEMPLATE }));
+  using line = site.execLine();
+  const wanted = ids.map((id) => site.supply(TEMPLATE, POD).want({ id, template: TEMPLATE }, line.hold));
   const start = performance.now();
   try {
     const made = await Promise.all(wanted.map((pod) => pod.ready(NEVER)));
@@ -84,7 +85,7 @@ async function measure(pods: number, seconds: number): Promise<Measured> {
     const channels = await Promise.all(
       made.map(async ({ name }) => {
         const asked = performance.now();
-        const channel = await site.exec(name, PROGRAM_CONTAINER, TEMPLATE.command, NEVER);
+        const channel = await line.exec(name, PROGRAM_CONTAINER, TEMPLATE.command, NEVER);
         execs.push(since(asked));
         return channel;
       }),
@@ -104,7 +105,10 @@ async function measure(pods: number, seconds: number): Promise<Measured> {
 }
 
 /** Every program is sent a line, and the next when that has come back. */
-async function roundTrips(channels: readonly ExecChannel[], seconds: number): Promise<Pick<Measured, 'tripsPerSecond' | 'microseconds'>> {
+async function roundTrips(
+  channels: readonly ProgramChannel[],
+  seconds: number,
+): Promise<Pick<Measured, 'tripsPerSecond' | 'microseconds'>> {
   const usage = process.cpuUsage();
   const start = performance.now();
   const end = start + seconds * 1000;

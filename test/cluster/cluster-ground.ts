@@ -6,7 +6,7 @@ import { openExecSocket } from '../../src/adapters/sandbox/kubernetes/exec-socke
 import { Heartbeats } from '../../src/adapters/sandbox/kubernetes/heartbeats.ts';
 import { createKubernetesProvider } from '../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../src/adapters/sandbox/kubernetes/pod-labels.ts';
-import { PROGRAM_CONTAINER } from '../../src/adapters/sandbox/kubernetes/pod-manifest.ts';
+import { PROGRAM_CONTAINER } from '../../src/adapters/sandbox/kubernetes/container-names.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, type SandboxId } from '../../src/kernel/ids.ts';
 import type { ClaimSettings, PodTemplate } from '../../src/pool/pod-template.ts';

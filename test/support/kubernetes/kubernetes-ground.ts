@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
-import { parse } from 'yaml';
 import { z } from 'zod';
+import { parse } from 'yaml';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
 import { type OwnerId, parseOwnerId, type SandboxId } from '../../../src/kernel/ids.ts';
-import type { ClaimSettings, PodTemplate } from '../../../src/pool/pod-template.ts';
+import type { ClaimSettings, PodTemplate, PodTransport } from '../../../src/pool/pod-template.ts';
 import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../../../src/pool/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
@@ -16,6 +16,7 @@ import { objectSchema } from './api-objects.ts';
 import { crashedOwner } from './crashed-owner.ts';
 import { KubernetesSimulator, NAMESPACE, type SimulatorOptions } from './kubernetes-simulator.ts';
 import { CLAIMS } from './agent-sandbox-objects.ts';
+import type { ExitFaults } from './pod-exit.ts';
 import { SimulatedNode, type SimulatedImage } from './simulated-node.ts';
 
 export const IMAGE = 'muster-runner:test';
@@ -38,12 +39,13 @@ export class KubernetesGround implements SandboxGround {
     node: SimulatedNode,
     hiddenPaths: readonly string[],
     claims: ClaimSettings | undefined,
+    transport: PodTransport,
   ) {
     this.stateDir = stateDir;
     this.simulator = simulator;
     this.#node = node;
     this.hiddenPaths = hiddenPaths;
-    this.pod = podTemplate(path.join(stateDir, 'kubeconfig'), { claims });
+    this.pod = podTemplate(path.join(stateDir, 'kubeconfig'), { claims, transport });
   }
 
   /** @param claims how pods are claimed; left out: Muster makes them. */
@@ -51,6 +53,7 @@ export class KubernetesGround implements SandboxGround {
     image: SimulatedImage,
     options: Omit<SimulatorOptions, 'node' | 'images'> = {},
     claims?: ClaimSettings,
+    transport: PodTransport = { kind: 'exec' },
   ): Promise<KubernetesGround> {
     const stateDir = await mkdtemp(path.join(tmpdir(), 'muster-kubernetes-'));
     const node = await SimulatedNode.open(stateDir, parseOwnerId(`node-${path.basename(stateDir).slice(-6).toLowerCase()}`));
@@ -58,11 +61,16 @@ export class KubernetesGround implements SandboxGround {
     await writeFile(path.join(stateDir, 'kubeconfig'), simulator.kubeconfig(undefined, options.certificate?.cert));
     const places = [stateDir, path.join(import.meta.dirname, '../../..'), homedir(), '/home', '/opt', '/sys'];
     const hidden = places.filter((place) => !image.mounts.some(({ target }) => target.startsWith(place)));
-    return new KubernetesGround(stateDir, simulator, node, hidden, claims);
+    return new KubernetesGround(stateDir, simulator, node, hidden, claims, transport);
   }
 
   get additions(): Partial<SandboxTemplate> {
     return { pod: this.pod };
+  }
+
+  /** Of the connections that pods make. */
+  get exitFaults(): ExitFaults {
+    return this.#node.exitFaults;
   }
 
   /** As deploy/kubernetes/origin-policy.yaml. */
@@ -139,6 +147,7 @@ export function podTemplate(kubeconfig: string, changes: Partial<PodTemplate> = 
     requestedShare: 1,
     unschedulableSeconds: 60,
     requestsPerSecond: 1000,
+    transport: { kind: 'exec' },
     ...changes,
   };
 }

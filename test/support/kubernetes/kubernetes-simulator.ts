@@ -45,6 +45,19 @@ const DENY_EGRESS = {
   },
 };
 
+/** That of deploy/kubernetes/priority-class.yaml. */
+const PRIORITY_CLASS = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'muster-sandbox' }, value: -100 };
+const DIAL_BACK_ONLY = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: { name: 'muster-dial-back' },
+  spec: {
+    podSelector: { matchLabels: { 'app.kubernetes.io/managed-by': 'muster', 'muster.dev/network': 'dial-back' } },
+    policyTypes: ['Ingress', 'Egress'],
+    egress: [{ to: [{ ipBlock: { cidr: '127.0.0.1/32' } }], ports: [{ protocol: 'TCP', port: 7678 }] }],
+  },
+};
+
 const reviewSchema = z.looseObject({
   spec: z.object({
     resourceAttributes: z.object({
@@ -83,15 +96,16 @@ export class KubernetesSimulator implements AsyncDisposable {
     this.#now = now;
     this.store = new ObjectStore(now);
     this.pods = new SimulatedPods(this.store, node, images, nodes);
-    this.agentSandbox = new SimulatedAgentSandbox(this.store, this.pods, now);
     this.nodeCaches = new SimulatedNodeCaches(this.store, node, nodes);
+    this.agentSandbox = new SimulatedAgentSandbox(this.store, this.pods, now);
     this.#isSecure = certificate !== undefined;
     this.#server = certificate ? https.createServer(certificate) : http.createServer();
     this.#server.on(certificate ? 'secureConnection' : 'connection', () => (this.connections += 1));
     this.#server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#onRequest(request, response));
     this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#onUpgrade(request, socket, head));
     this.store.create('namespaces', objectSchema.parse({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }));
-    this.store.create('networkpolicies', objectSchema.parse(DENY_EGRESS));
+    this.store.create('priorityclasses', objectSchema.parse(PRIORITY_CLASS));
+    for (const policy of [DENY_EGRESS, DIAL_BACK_ONLY]) this.store.create('networkpolicies', objectSchema.parse(policy));
   }
 
   static async start(options: SimulatorOptions = {}): Promise<KubernetesSimulator> {

@@ -13,7 +13,7 @@ import {
 import { AbortError } from 'p-retry';
 import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { PodPlace } from '../../../pool/pod-template.ts';
 import { ApiGate } from './api-gate.ts';
 import { isConflict, isNotFound } from './api-errors.ts';
 import { loadKubeConfig } from './kube-config.ts';
@@ -29,7 +29,7 @@ export class Cluster implements Disposable {
   readonly gate: ApiGate;
   readonly #core: CoreV1Api;
 
-  constructor(pod: PodTemplate, clock: Clock) {
+  constructor(pod: PodPlace, clock: Clock) {
     this.config = loadKubeConfig(pod);
     this.namespace = pod.namespace;
     this.gate = new ApiGate(pod.requestsPerSecond, clock);

@@ -7,6 +7,7 @@ import { followPod, type FollowedPod } from './followed-pod.ts';
 import { GatheredDeletions } from './gathered-deletions.ts';
 import { ObjectWatch } from './object-watch.ts';
 import { ownerSelector, podName } from './pod-labels.ts';
+import type { PodHold } from './pod-line.ts';
 import { GRACE_SECONDS, podManifest } from './pod-manifest.ts';
 import { untilReady } from './pod-readiness.ts';
 import { gathered, type PodSupply, type WantedPod } from './pod-supply.ts';
@@ -56,7 +57,7 @@ export class MadePods implements PodSupply {
     return this.#followed.size > 0;
   }
 
-  want(spec: SandboxSpec): WantedPod {
+  want(spec: SandboxSpec, hold: PodHold): WantedPod {
     const { cluster, owner, clock } = this.#options;
     this.#watch.start();
     const followed = followPod(podName(owner, spec.id), cluster, this.#watch, clock);
@@ -64,7 +65,7 @@ export class MadePods implements PodSupply {
     return {
       ready: async (signal) => {
         const pod = podOf(spec.template);
-        await this.#make(spec, pod, signal);
+        await this.#make(spec, pod, hold, signal);
         await untilReady(followed, pod, clock, signal);
         return followed;
       },
@@ -80,8 +81,8 @@ export class MadePods implements PodSupply {
     await this.#watch[Symbol.asyncDispose]();
   }
 
-  async #make(spec: SandboxSpec, pod: PodTemplate, signal: AbortSignal): Promise<void> {
-    await this.#options.cluster.createPod(podManifest(this.#options.owner, spec, pod), signal);
+  async #make(spec: SandboxSpec, pod: PodTemplate, hold: PodHold, signal: AbortSignal): Promise<void> {
+    await this.#options.cluster.createPod(podManifest(this.#options.owner, spec, pod, hold), signal);
   }
 
   async #remove(followed: FollowedPod, { id }: SandboxSpec): Promise<void> {

@@ -3,15 +3,14 @@ import { canonicalJson } from '../../../kernel/canonical-json.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { PodPlace, PodTemplate } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import type { AgentSandbox } from './claims/agent-sandbox.ts';
 import { ownPoolName } from './claims/claim-manifest.ts';
 import { ClaimedPods } from './claims/claimed-pods.ts';
 import { Claims } from './claims/claims.ts';
 import { Cluster } from './cluster.ts';
-import { ExecChannel } from './exec-channel.ts';
-import { openExecSocket } from './exec-socket.ts';
+import { ExecLine } from './exec-line.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { MadePods } from './made-pods.ts';
 import { NodeCaches } from './node-caches.ts';
@@ -43,13 +42,13 @@ export class NamespaceSite implements AsyncDisposable {
   #sweepTimer: Disposable | undefined;
   #sweep: Promise<void> = Promise.resolve();
 
-  constructor(pod: PodTemplate, options: SiteOptions) {
+  constructor(pod: PodPlace, options: SiteOptions) {
     this.#options = options;
-    const { owner, clock, log } = options;
-    this.cluster = new Cluster(pod, clock);
-    this.#heartbeats = new Heartbeats(clock);
+    this.cluster = new Cluster(pod, options.clock);
+    this.#heartbeats = new Heartbeats(options.clock);
     this.#claims = new Claims({ cluster: this.cluster, ...options });
-    this.caches = new NodeCaches({ cluster: this.cluster, owner, clock, log, exec: (...where) => this.#execIn(...where) });
+    const exec = this.execLine();
+    this.caches = new NodeCaches({ cluster: this.cluster, ...options, exec: (...where) => exec.execIn(...where) });
   }
 
   get claims(): AgentSandbox {
@@ -57,7 +56,7 @@ export class NamespaceSite implements AsyncDisposable {
   }
 
   /** From now on, what is claimed is swept here, too. */
-  expect({ claims }: PodTemplate): this {
+  expect({ claims }: PodPlace): this {
     this.#usesClaims ||= claims !== undefined;
     return this;
   }
@@ -83,9 +82,9 @@ export class NamespaceSite implements AsyncDisposable {
     return supply;
   }
 
-  /** Runs a command in a pod's container. */
-  async exec(pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecChannel> {
-    return await this.#execIn(this.cluster.namespace, pod, container, command, signal);
+  /** The way to pods through the API server. */
+  execLine(): ExecLine {
+    return new ExecLine(this.cluster, this.#options.clock, this.#heartbeats);
   }
 
   /** Deletes what owners have left that are gone. @returns whose sandboxes it was. */
@@ -116,11 +115,6 @@ export class NamespaceSite implements AsyncDisposable {
     const options = { cluster: this.cluster, ...this.#options };
     if (pod.claims === undefined) return new MadePods(options);
     return new ClaimedPods({ ...options, claims: this.#claims }, template, pod, pod.claims);
-  }
-
-  async #execIn(namespace: string, pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecChannel> {
-    const socket = await openExecSocket(this.cluster.config, { namespace, pod, container, command }, signal);
-    return new ExecChannel(socket, this.#options.clock, this.#heartbeats);
   }
 
   #scheduleSweep(): Disposable {

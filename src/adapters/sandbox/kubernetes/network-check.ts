@@ -11,55 +11,69 @@ const policySchema = z.object({
       .object({ matchLabels: z.record(z.string(), z.string()).default({}), matchExpressions: z.array(expressionSchema).default([]) })
       .prefault({}),
     policyTypes: z.array(z.string()).default([]),
-    egress: z.array(z.object({ to: z.array(z.unknown()).default([]) })).default([]),
+    egress: z.array(z.object({ to: z.array(z.unknown()).default([]), ports: z.array(z.unknown()).default([]) })).default([]),
   }),
 });
 type Policy = z.infer<typeof policySchema>;
 type Labels = Readonly<Record<string, string>>;
-type BoundedNetwork = Exclude<PodTemplate['network'], 'cluster'>;
 
-/** What a policy has to do for a template, and the file that has one. */
-const POLICIES: Readonly<Record<BoundedNetwork, { readonly effect: string; readonly file: string }>> = {
-  none: { effect: "denies egress to Muster's pods", file: 'network-policy.yaml' },
-  origin: { effect: "bounds the egress of Muster's pods to where checkpoints are fetched from", file: 'origin-policy.yaml' },
+/** What the policies have to do about a template's pods, and the file that has one. */
+interface Bound {
+  readonly effect: string;
+  readonly file: string;
+  readonly holds: (egress: Policy['spec']['egress']) => boolean;
+}
+
+const NOTHING: Bound = { effect: "denies egress to Muster's pods", file: 'network-policy.yaml', holds: (egress) => egress.length === 0 };
+/** A rule that names no destination allows all of them. */
+const ORIGIN: Bound = {
+  effect: "bounds the egress of Muster's pods to where checkpoints are fetched from",
+  file: 'origin-policy.yaml',
+  holds: (egress) => egress.every(({ to }) => to.length > 0),
+};
+const MUSTER: Bound = {
+  effect: "bounds the egress of Muster's pods to where they dial back to",
+  file: 'dial-back.yaml',
+  holds: (egress) => egress.every(({ to, ports }) => to.length > 0 && ports.length > 0),
 };
 
+function boundOf({ network, transport }: Pick<PodTemplate, 'network' | 'transport'>): Bound {
+  if (network === 'origin') return ORIGIN;
+  return transport.kind === 'dial-back' ? MUSTER : NOTHING;
+}
+
 /**
- * Policies add up: what pods reach is bounded when one policy is for them, and none allows more than the template.
+ * Policies add up: pods reach no more than they may when one bounds their egress and none allows more.
  *
  * @param labels that the pods have for certain.
  * @throws InputError `kubernetes.no-network-policy`
  */
-export async function assertBounded(cluster: Cluster, network: BoundedNetwork, labels: Labels, signal: AbortSignal): Promise<void> {
+export async function assertNetworkPolicy(
+  cluster: Cluster,
+  labels: Labels,
+  pod: Pick<PodTemplate, 'network' | 'transport'>,
+  signal: AbortSignal,
+): Promise<void> {
   const { items } = await cluster.gate.request('list the network policies', signal, (attemptSignal) =>
     cluster.networking.listNamespacedNetworkPolicy({ namespace: cluster.namespace }, withSignal(attemptSignal)),
   );
   const about = items.map((item) => policySchema.parse(item)).filter((policy) => selects(policy, labels));
   const egress = about.filter(({ spec }) => spec.policyTypes.includes('Egress'));
-  const open = egress.find((policy) => !isBounded(network, policy));
+  const bound = boundOf(pod);
+  const open = egress.find(({ spec }) => !bound.holds(spec.egress));
   if (egress.length > 0 && open === undefined) return;
-  throw noPolicy(cluster.namespace, network, open);
+  throw noPolicy(cluster.namespace, pod.network, open, bound);
 }
 
-function noPolicy(namespace: string, network: BoundedNetwork, open: Policy | undefined): InputError {
-  const { effect, file } = POLICIES[network];
+function noPolicy(namespace: string, network: string, open: Policy | undefined, { effect, file }: Bound): InputError {
   const wish = `the template has kubernetes.network: ${network}, but`;
   if (open !== undefined) {
-    const problem = `${wish} the NetworkPolicy "${open.metadata.name}" in "${namespace}" allows Muster's pods more`;
+    const problem = `${wish} the NetworkPolicy "${open.metadata.name}" in "${namespace}" allows Muster's pods connections`;
     return new InputError('kubernetes.no-network-policy', `${problem}: have it select others, or set kubernetes.network: cluster`);
   }
+  const problem = `${wish} no NetworkPolicy in "${namespace}" ${effect}`;
   const remedy = `kubectl apply -n ${namespace} -f deploy/kubernetes/${file}`;
-  return new InputError('kubernetes.no-network-policy', `${wish} no NetworkPolicy in "${namespace}" ${effect}: ${remedy}`);
-}
-
-/** A rule that names no destination allows all of them. */
-function isBounded(network: BoundedNetwork, { spec: { egress } }: Policy): boolean {
-  switch (network) {
-    case 'none':
-      return egress.length === 0;
-    case 'origin':
-      return egress.every(({ to }) => to.length > 0);
-  }
+  return new InputError('kubernetes.no-network-policy', `${problem}: ${remedy}`);
 }
 
 function selects({ spec: { podSelector } }: Policy, labels: Labels): boolean {

@@ -1,10 +1,11 @@
 import type { Obstacle, SandboxSpec } from '../../../pool/sandbox.ts';
 import type { FollowedPod } from './followed-pod.ts';
+import type { PodHold } from './pod-line.ts';
 
 /** Where the pods of sandboxes come from: Muster makes them, or claims them from a controller that does. */
 export interface PodSupply extends AsyncDisposable {
-  /** Nothing is asked of the cluster yet. */
-  want(spec: SandboxSpec): WantedPod;
+  /** Nothing is asked of the cluster yet. @param hold what its containers do until they are wanted. */
+  want(spec: SandboxSpec, hold: PodHold): WantedPod;
   /** What those that are wanted wait for. */
   obstacles(): readonly Obstacle[];
   /** Whether something is left of what was wanted here, or made for it. */

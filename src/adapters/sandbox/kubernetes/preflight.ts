@@ -6,9 +6,15 @@ import { isNotFound, refusalOf } from './api-errors.ts';
 import type { AgentSandbox } from './claims/agent-sandbox.ts';
 import { claimPreflight } from './claims/claim-preflight.ts';
 import { withSignal, type Cluster } from './cluster.ts';
-import { assertBounded } from './network-check.ts';
-import { CACHE_PERMISSIONS, roleOf, type Permission } from './permissions.ts';
+import { assertNetworkPolicy } from './network-check.ts';
+import { permissionsFor, type Permission } from './permissions.ts';
 import { sharedPodLabels } from './pod-labels.ts';
+
+/** What it does where the caches of the nodes are: deploy/kubernetes/node-cache/rbac.yaml. */
+export const CACHE_PERMISSIONS: readonly Permission[] = [
+  { verb: 'list', group: '', resource: 'pods' },
+  ...['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
+];
 
 /** A server that does not answer at all is told of soon: nothing is under way yet that patience would save. */
 const FIRST_RETRIES = 1;
@@ -29,12 +35,17 @@ export async function preflight(
   signal: AbortSignal,
 ): Promise<void> {
   await assertNamespace(cluster, signal);
-  const { permissions, file } = roleOf(pod);
-  await assertPermissions(cluster, cluster.namespace, permissions, file, signal);
+  await assertPermissions(
+    cluster,
+    cluster.namespace,
+    permissionsFor(pod),
+    pod.claims === undefined ? 'rbac.yaml' : 'claims-rbac.yaml',
+    signal,
+  );
   const caches = pod.fetching?.nodeCache;
   if (caches) await assertPermissions(cluster, caches.namespace, CACHE_PERMISSIONS, 'node-cache', signal);
   const labels = pod.claims === undefined ? sharedPodLabels(template) : await claimPreflight(claims, template, pod, pod.claims, signal);
-  if (pod.network !== 'cluster') await assertBounded(cluster, pod.network, labels, signal);
+  if (pod.network !== 'cluster') await assertNetworkPolicy(cluster, labels, pod, signal);
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
 

@@ -79,12 +79,6 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
         ground.simulator.agentSandbox.create(object.kind === 'SandboxTemplate' ? TEMPLATES : WARM_POOLS, object);
       }
     };
-    beforeEach(() => {
-      const metadata = { name: 'muster-sandbox' };
-      const object = objectSchema.parse({ apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata });
-      ground.simulator.store.create('priorityclasses', object);
-    });
-
     it('are told of while the API server refuses their pods, and given up in time', async () => {
       ground.simulator.store.remove('priorityclasses', 'muster-sandbox');
       operate();

@@ -4,7 +4,9 @@ import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
 import { podTemplateOf } from '../../../../src/adapters/sandbox/kubernetes/claims/claim-manifest.ts';
 import { shortcomings } from '../../../../src/adapters/sandbox/kubernetes/claims/sandbox-template-check.ts';
-import { podManifest, PROGRAM_CONTAINER } from '../../../../src/adapters/sandbox/kubernetes/pod-manifest.ts';
+import { PROGRAM_CONTAINER } from '../../../../src/adapters/sandbox/kubernetes/container-names.ts';
+import { podManifest } from '../../../../src/adapters/sandbox/kubernetes/pod-manifest.ts';
+import type { PodHold } from '../../../../src/adapters/sandbox/kubernetes/pod-line.ts';
 import { podTemplate as configured } from '../../../../src/adapters/sandbox/kubernetes/kubernetes-template.ts';
 import { loadConfig } from '../../../../src/config/load-config.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
@@ -95,6 +97,58 @@ describe('the pod of a sandbox', () => {
   });
 });
 
+describe('the pod of a sandbox that dials back', () => {
+  const transport = {
+    kind: 'dial-back',
+    host: '127.0.0.1',
+    port: 0,
+    plaintext: 'refused',
+    python: 'python3',
+    dialler: '/dialler.py',
+  } as const;
+  const env = [{ name: 'MUSTER_DIAL_URL', value: 'wss://muster:7678/dial-back/muster-1-s7/program' }];
+  const hold: PodHold = {
+    hostAliases: [{ ip: '10.0.0.1', hostnames: ['muster'] }],
+    container: () => ({ command: ['python3', '-I', '/dialler.py'], env, terminationMessagePolicy: 'FallbackToLogsOnError' }),
+  };
+  const pod = podTemplate('auto', { transport });
+  const dialling = podManifest(parseOwnerId('muster-1'), { ...SPEC, template: { ...SPEC.template, pod } }, pod, hold);
+
+  it('runs the dialler in both containers, which are as confined as ever', () => {
+    const plain = podManifest(parseOwnerId('muster-1'), SPEC, podTemplate('auto'));
+    expect(dialling.spec?.hostAliases).toEqual([{ ip: '10.0.0.1', hostnames: ['muster'] }]);
+    for (const [i, container] of (dialling.spec?.containers ?? []).entries()) {
+      expect(container).toMatchObject({ command: ['python3', '-I', '/dialler.py'], terminationMessagePolicy: 'FallbackToLogsOnError' });
+      expect(container.env).toEqual(expect.arrayContaining(env));
+      expect(container.securityContext).toEqual(plain.spec?.containers[i]?.securityContext);
+      expect(container.volumeMounts).toEqual(plain.spec?.containers[i]?.volumeMounts);
+    }
+  });
+
+  it('is one that the NetworkPolicies of deploy/ and of the chart let reach Muster’s port, and nothing else', () => {
+    const documents = parseAllDocuments(readFileSync(path.join(DEPLOY, 'dial-back.yaml'), 'utf8')).map((document): unknown =>
+      document.toJS(),
+    );
+    const policies = [...documents, ...renderChart({ dialBack: { enabled: true } })].filter(
+      (document) => Object(document).metadata.name === 'muster-dial-back' && Object(document).kind === 'NetworkPolicy',
+    );
+    expect(policies).toHaveLength(2);
+    for (const policy of policies) {
+      const { podSelector, policyTypes, egress } = Object(policy).spec;
+      expect(dialling.metadata?.labels).toMatchObject(podSelector.matchLabels);
+      expect(manifest.metadata?.labels).not.toMatchObject(podSelector.matchLabels);
+      expect(policyTypes).toEqual(['Ingress', 'Egress']);
+      expect(egress).toEqual([{ to: [{ podSelector: expect.any(Object) }], ports: [{ protocol: 'TCP', port: 7678 }] }]);
+    }
+  });
+
+  it('may have a network where its template says so', () => {
+    const open = podTemplate('auto', { transport, network: 'cluster' });
+    const { metadata } = podManifest(parseOwnerId('muster-1'), { ...SPEC, template: { ...SPEC.template, pod: open } }, open, hold);
+    expect(metadata?.labels?.['muster.dev/network']).toBe('cluster');
+  });
+});
+
 describe('what is in deploy/', () => {
   it('is YAML, and the list of the kustomization is whole', () => {
     const { resources } = Object(parse(readFileSync(path.join(DEPLOY, 'kustomization.yaml'), 'utf8')));
@@ -118,16 +172,19 @@ describe('what is in deploy/', () => {
       podDisruptionBudget: { enabled: true },
       sandbox: { runtimeClassName: 'gvisor' },
       server: { storeSecret: 'store' },
+      dialBack: { enabled: true, tlsSecret: 'dial-back' },
     });
     expect(kinds(all)).toEqual([
       'ConfigMap',
       'Deployment',
+      'NetworkPolicy',
       'NetworkPolicy',
       'PersistentVolumeClaim',
       'PodDisruptionBudget',
       'PriorityClass',
       'Role',
       'RoleBinding',
+      'Service',
       'Service',
       'ServiceAccount',
     ]);
@@ -137,6 +194,15 @@ describe('what is in deploy/', () => {
       image: 'muster-runner:0.1.0',
       priorityClassName: 'muster-sandbox',
       runtimeClassName: 'gvisor',
+      transport: 'dial-back',
+      dialBack: {
+        host: '0.0.0.0',
+        port: 7678,
+        advertise: 'wss://muster-dial-back.muster.svc:7678',
+        plaintext: 'refused',
+        certificate: '/etc/muster-dial-back/tls.crt',
+        key: '/etc/muster-dial-back/tls.key',
+      },
     });
   });
 
@@ -162,6 +228,19 @@ describe('a template with provider: kubernetes', () => {
     expect(command.slice(0, 3)).toEqual(['python3', '-I', '/muster/runner']);
     expect(mounts).toEqual([]);
     expect(pod).toMatchObject({ kubeconfig: 'auto', namespace: 'muster', image: 'muster-runner:0.1.0', requestedShare: 1 });
+    expect(pod?.transport).toEqual({ kind: 'exec' });
+  });
+
+  it('with transport: dial-back says what dials in the image, and where Muster listens: on the loopback, unless it is told', () => {
+    const { pod } = configured('local', local, { ...local.kubernetes, transport: 'dial-back' });
+    expect(pod?.transport).toEqual({
+      kind: 'dial-back',
+      host: '127.0.0.1',
+      port: 0,
+      plaintext: 'refused',
+      python: 'python3',
+      dialler: '/muster/runner/dialler.py',
+    });
   });
 
   it('makes the pods that the SandboxTemplate of deploy/ describes', () => {

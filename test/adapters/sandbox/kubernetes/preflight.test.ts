@@ -26,6 +26,15 @@ import { CLAIM_RULES, POOL_RULES, RULES, rulesOf } from './roles.ts';
 
 nock.restore();
 
+const DIAL_BACK = {
+  kind: 'dial-back',
+  host: '127.0.0.1',
+  port: 0,
+  plaintext: 'refused',
+  python: 'python3',
+  dialler: '/muster/runner/dialler.py',
+} as const;
+
 describe('before any sandbox is made on a cluster', () => {
   let ground: KubernetesGround;
   let provider: SandboxProvider;
@@ -107,6 +116,31 @@ describe('before any sandbox is made on a cluster', () => {
   it('credentials that are not accepted are the caller’s to renew', async () => {
     ground.simulator.identities.clear();
     expect(await refusal()).toMatchObject({ code: 'kubernetes.unauthorized', kind: 'input' });
+  });
+
+  it('pods that dial back need no exec, and a NetworkPolicy of their own', async () => {
+    const rules = RULES.filter(({ resources }) => !resources.includes('pods/exec'));
+    ground.simulator.identities.set('admin-token', { user: 'muster', rules });
+    const transport = { ...DIAL_BACK, advertise: 'ws://127.0.0.1:0' };
+    await provider.describe(template({ transport }));
+    ground.simulator.store.remove('networkpolicies', 'muster-dial-back');
+    expect(await refusal({ transport })).toMatchObject({
+      code: 'kubernetes.no-network-policy',
+      message: expect.stringContaining('deploy/kubernetes/dial-back.yaml'),
+    });
+  });
+
+  it('pods that are claimed cannot dial back', async () => {
+    const transport = { ...DIAL_BACK, advertise: 'ws://127.0.0.1:0' };
+    expect(await refusal({ transport, claims: { replicas: 1 } })).toMatchObject({ code: 'template.invalid', kind: 'input' });
+  });
+
+  it('pods that dial back have to be told whom', async () => {
+    expect(await refusal({ transport: DIAL_BACK })).toMatchObject({
+      code: 'kubernetes.dial-back-address',
+      kind: 'input',
+      message: expect.stringContaining('kubernetes.dialBack.advertise is not set'),
+    });
   });
 
   it('a namespace that is not there is named', async () => {

@@ -70,6 +70,7 @@ function networkPolicy({ network }: PodTemplate): object {
   switch (network) {
     case 'none':
       return { networkPolicyManagement: 'Managed', networkPolicy: {} };
+    // The policy of deploy/kubernetes/origin-policy.yaml is for all pods that are labelled so.
     case 'origin':
     case 'cluster':
       return { networkPolicyManagement: 'Unmanaged' };
