@@ -193,8 +193,11 @@ export class SimulatedAgentSandbox {
 
   #reconcileSandbox(sandbox: KubeObject): void {
     const { name, labels = {} } = sandbox.metadata;
-    const pod = this.#store.find(PODS, name) ?? this.#admitted(sandbox);
-    if (!pod) return;
+    const pod = this.#store.find(PODS, name) ?? this.#makePod(sandbox);
+    if (pod instanceof Refusal) {
+      const condition = claimCondition(sandbox, notReady('ReconcilerError', `Error seen: ${pod.message}`), this.#now());
+      return this.#status(SANDBOXES, sandbox, { conditions: [condition] });
+    }
     const warm = labels[WARM_POOL];
     if (pod.metadata.labels?.[WARM_POOL] !== warm) {
       const { [WARM_POOL]: _pool, ...rest } = pod.metadata.labels ?? {};
@@ -202,6 +205,16 @@ export class SimulatedAgentSandbox {
     }
     const podIPs = addressesSchema.parse(pod['status'] ?? {}).podIPs.map(({ ip }) => ip);
     this.#status(SANDBOXES, sandbox, { conditions: sandboxConditions(sandbox, pod, this.#now()), ...(podIPs.length > 0 && { podIPs }) });
+  }
+
+  /** @returns what the API server says where it refuses the pod. */
+  #makePod(sandbox: KubeObject): KubeObject | Refusal {
+    try {
+      return this.#podOf(sandbox);
+    } catch (error) {
+      if (error instanceof Refusal) return error;
+      throw error;
+    }
   }
 
   #makeSandbox(name: string, template: KubeObject, owner: KubeObject, labels: Readonly<Record<string, string>>): KubeObject {
@@ -218,17 +231,7 @@ export class SimulatedAgentSandbox {
     });
   }
 
-  /** A pod that the cluster does not admit is tried again at the next look. */
-  #admitted(sandbox: KubeObject): KubeObject | undefined {
-    try {
-      return this.#makePod(sandbox);
-    } catch (error) {
-      if (error instanceof Refusal && error.code === 403) return undefined;
-      throw error;
-    }
-  }
-
-  #makePod(sandbox: KubeObject): KubeObject {
+  #podOf(sandbox: KubeObject): KubeObject {
     const { name, labels = {} } = sandbox.metadata;
     const { metadata, spec } = sandboxSchema.parse(sandbox).spec.podTemplate;
     // A template may not set what belongs to the system.

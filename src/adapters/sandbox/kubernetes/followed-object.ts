@@ -22,11 +22,17 @@ export class FollowedObject<View extends WatchedView, State> implements Disposab
   readonly #following: Disposable;
   readonly #listeners = new Set<() => void>();
   #state: Followed<State> = { kind: 'unseen' };
+  #seen: View | undefined;
 
   constructor(name: string, options: Following<View, State>) {
     this.name = name;
     this.#options = options;
     this.#following = options.watch.follow(name, (view) => this.#onView(view));
+  }
+
+  /** As it was seen last, though it may be gone since. */
+  get seen(): View | undefined {
+    return this.#seen;
   }
 
   get state(): Followed<State> {
@@ -65,6 +71,7 @@ export class FollowedObject<View extends WatchedView, State> implements Disposab
   }
 
   #onView(view: View | undefined): void {
+    this.#seen = view ?? this.#seen;
     this.#state = view === undefined ? { kind: 'gone' } : this.#options.stateOf(view);
     for (const listener of this.#listeners) listener();
   }

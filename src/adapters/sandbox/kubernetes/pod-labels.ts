@@ -26,20 +26,18 @@ export function podLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxT
 
 /** Of what an owner makes for all sandboxes of a template. */
 export function ownerLabels(owner: OwnerId, template: SandboxTemplate): Record<string, string> {
-  return { [MANAGED_BY]: 'muster', [OWNER]: owner, ...kindLabels(template) };
-}
-
-/** Of pods that are made before it is known whose sandbox they will be. */
-export function sharedPodLabels(template: SandboxTemplate): Record<string, string> {
-  return { [MANAGED_BY]: 'muster', [NETWORK]: networkLabel(template), ...kindLabels(template) };
-}
-
-function kindLabels(template: SandboxTemplate): Record<string, string> {
   return {
+    [MANAGED_BY]: 'muster',
+    [OWNER]: owner,
     [POOL]: template.name,
     [TEMPLATE_DIGEST]: digestOf(canonicalJson(template)).slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS),
     [GENERATION]: MANIFEST_GENERATION,
   };
+}
+
+/** Of pods that are made before it is known whose sandbox they will be, and what will run in it. */
+export function sharedPodLabels(template: SandboxTemplate): Record<string, string> {
+  return { [MANAGED_BY]: 'muster', [NETWORK]: networkLabel(template), [POOL]: template.name, [GENERATION]: MANIFEST_GENERATION };
 }
 
 /** Which NetworkPolicy is for a pod: pods that dial back reach Muster, if nothing else. */

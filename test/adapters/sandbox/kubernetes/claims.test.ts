@@ -4,6 +4,7 @@ import nock from 'nock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import { AgentSandbox } from '../../../../src/adapters/sandbox/kubernetes/claims/agent-sandbox.ts';
+import { parseClaim } from '../../../../src/adapters/sandbox/kubernetes/claims/claim-view.ts';
 import { Cluster } from '../../../../src/adapters/sandbox/kubernetes/cluster.ts';
 import { podName } from '../../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
@@ -78,6 +79,16 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
         ground.simulator.agentSandbox.create(object.kind === 'SandboxTemplate' ? TEMPLATES : WARM_POOLS, object);
       }
     };
+    it('are told of while the API server refuses their pods, and given up in time', async () => {
+      ground.simulator.store.remove('priorityclasses', 'muster-sandbox');
+      operate();
+      const failed = failure();
+      await eventually('the obstacle is known', () => (provider.obstacles?.(template())[0]?.detail ?? '').includes('PriorityClass'));
+      expect(provider.obstacles?.(template())).toMatchObject([{ kind: 'unclaimed', sandboxes: 1 }]);
+      ground.clock.skip(60_000);
+      expect(await failed).toMatchObject({ code: 'sandbox.unclaimed', message: expect.stringContaining('no PriorityClass with name') });
+      expect(await ground.traces()).toEqual([]);
+    });
 
     it('are warm pods, need no more than the Role of deploy/, and leave the pool as it was', async () => {
       ground.simulator.identities.set('admin-token', { user: 'system:serviceaccount:muster:muster', rules: CLAIM_RULES });
@@ -289,7 +300,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       ground.simulator.store.create(CLAIMS, objectSchema.parse(claim));
     }
     using cluster = new Cluster(ground.pod, ground.clock);
-    const { items } = await new AgentSandbox(cluster).list(CLAIMS, (object) => objectSchema.parse(object).metadata.name, 'many=yes', NEVER);
+    const { items } = await new AgentSandbox(cluster).list(CLAIMS, (object) => parseClaim(object).metadata.name, 'many=yes', NEVER);
     expect(new Set(items).size).toBe(501);
   });
 });

@@ -2,42 +2,69 @@ import { abortError } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
 import type { FollowedObject } from '../followed-object.ts';
+import type { FollowedPod } from '../followed-pod.ts';
 import type { ClaimState, ClaimView, ClaimWait } from './claim-view.ts';
+
+export interface Patience {
+  readonly seconds: number;
+  /** By the clock's `now`. */
+  readonly since: number;
+  readonly clock: Clock;
+}
 
 export type FollowedClaim = FollowedObject<ClaimView, ClaimState>;
 
 /**
  * Resolves when a sandbox is the claim's.
  *
- * @param waitSeconds for a claim that nothing but time keeps from being bound.
+ * @param patience with a claim that nothing but time keeps from having its pod.
  * @returns the name of the sandbox's pod.
  * @throws InputError `kubernetes.no-warm-pool`, `kubernetes.no-sandbox-template`, `template.refused-by-cluster`; InfrastructureError
  * `sandbox.unclaimed`, `sandbox.claim-expired`, `sandbox.claim-finished`, `sandbox.claim-deleted`.
  */
-export async function untilBound(claim: FollowedClaim, waitSeconds: number, clock: Clock, signal: AbortSignal): Promise<string> {
-  const since = clock.now();
+export async function untilBound(claim: FollowedClaim, patience: Patience, signal: AbortSignal): Promise<string> {
   for (;;) {
-    const { state } = claim;
     if (signal.aborted) throw abortError(signal);
-    switch (state.kind) {
-      case 'bound':
-        return state.pod;
-      case 'over':
-        throw new InfrastructureError(`sandbox.claim-${state.end}`, `the claim ${claim.name} is over before it was bound: ${state.detail}`);
-      case 'gone':
-        throw new InfrastructureError('sandbox.claim-deleted', `the claim ${claim.name} was deleted before it was bound`);
-      case 'waiting':
-        assertPassable(claim.name, state.wait, clock.now() - since, waitSeconds);
-        break;
-      case 'unseen':
-        break;
-    }
+    const pod = boundPod(claim, patience);
+    if (pod !== undefined) return pod;
     await claim.change(signal);
   }
 }
 
-function assertPassable(claim: string, wait: ClaimWait, waitedMs: number, waitSeconds: number): void {
-  if (wait.kind !== 'unbound' || waitedMs >= waitSeconds * 1000) throw waitError(claim, wait, waitSeconds);
+/** Resolves when there is a pod of the claim's sandbox. @throws as `untilBound` does. */
+export async function untilMade(claim: FollowedClaim, pod: FollowedPod, patience: Patience, signal: AbortSignal): Promise<void> {
+  while (pod.state.kind === 'unseen') {
+    if (signal.aborted) throw abortError(signal);
+    boundPod(claim, patience);
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
+    const changes = [claim.change(either), pod.change(either)];
+    await Promise.race(changes).finally(() => over.abort());
+    await Promise.allSettled(changes);
+  }
+}
+
+/** Undefined as long as there is hope, and none. */
+function boundPod({ name, state }: FollowedClaim, patience: Patience): string | undefined {
+  switch (state.kind) {
+    case 'bound':
+      if (state.trouble) assertPassable(name, state.trouble, patience);
+      return state.pod;
+    case 'over':
+      throw new InfrastructureError(`sandbox.claim-${state.end}`, `the claim ${name} is over before its pod ran: ${state.detail}`);
+    case 'gone':
+      throw new InfrastructureError('sandbox.claim-deleted', `the claim ${name} was deleted before its pod ran`);
+    case 'waiting':
+      assertPassable(name, state.wait, patience);
+      return undefined;
+    case 'unseen':
+      return undefined;
+  }
+}
+
+function assertPassable(claim: string, wait: ClaimWait, { seconds, since, clock }: Patience): void {
+  const isOverdue = clock.now() - since >= seconds * 1000;
+  if (wait.kind !== 'unbound' || isOverdue) throw waitError(claim, wait, seconds);
 }
 
 function waitError(claim: string, { kind, detail }: ClaimWait, waitSeconds: number): MusterError {

@@ -34,7 +34,7 @@ export function parseClaim(claim: unknown): ClaimView {
 export type ClaimState =
   | { readonly kind: 'waiting'; readonly wait: ClaimWait }
   /** A sandbox is its own. The sandbox's pod has the sandbox's name. */
-  | { readonly kind: 'bound'; readonly pod: string }
+  | { readonly kind: 'bound'; readonly pod: string; readonly trouble: ClaimWait | undefined }
   | { readonly kind: 'over'; readonly end: 'expired' | 'finished' | 'deleted'; readonly detail: string };
 
 /** What a claim waits for, in its controller's words. */
@@ -51,6 +51,8 @@ const WAITS: Readonly<Record<string, ClaimWait['kind']>> = {
   EnvVarsInjectionRejected: 'refused',
   VolumeClaimTemplatesError: 'refused',
 };
+/** The pod of its sandbox is refused: by a quota, say. It is tried again. */
+const REFUSED_POD = 'ReconcilerError';
 const EXPIRED: ReadonlySet<string> = new Set(['ClaimExpired', 'SandboxExpired']);
 
 /** Pure. */
@@ -60,9 +62,13 @@ export function claimState({ metadata, status }: ClaimView): ClaimState {
   if (ready && EXPIRED.has(ready.reason)) return { kind: 'over', end: 'expired', detail: said(ready.reason, ready.message) };
   if (metadata.deletionTimestamp !== undefined) return { kind: 'over', end: 'deleted', detail: 'somebody deleted it' };
   if (finished) return { kind: 'over', end: 'finished', detail: said(finished.reason, finished.message) };
-  if (status.sandbox.name !== '') return { kind: 'bound', pod: status.sandbox.name };
+  if (status.sandbox.name !== '') return { kind: 'bound', pod: status.sandbox.name, trouble: troubleOf(ready) };
   if (ready === undefined) return { kind: 'waiting', wait: { kind: 'unbound', detail: 'its controller has not spoken yet' } };
   return { kind: 'waiting', wait: { kind: WAITS[ready.reason] ?? 'unbound', detail: said(ready.reason, ready.message) } };
+}
+
+function troubleOf(ready: z.infer<typeof conditionSchema> | undefined): ClaimWait | undefined {
+  return ready?.reason === REFUSED_POD ? { kind: 'unbound', detail: said(ready.reason, ready.message) } : undefined;
 }
 
 function said(reason: string, message: string): string {

@@ -13,7 +13,7 @@ import { untilReady } from '../pod-readiness.ts';
 import { gathered, type PodSupply, type WantedPod } from '../pod-supply.ts';
 import { parsePod, type PodView } from '../pod-view.ts';
 import { isGone, untilGone } from '../removal.ts';
-import { untilBound, type FollowedClaim } from './claim-binding.ts';
+import { untilBound, untilMade, type FollowedClaim } from './claim-binding.ts';
 import { claimManifest } from './claim-manifest.ts';
 import type { Claims } from './claims.ts';
 import { findWarmPool, OwnWarmPool, type WarmPool } from './warm-pool.ts';
@@ -73,10 +73,7 @@ export class ClaimedPods implements PodSupply {
 
   obstacles(): readonly Obstacle[] {
     return gathered(
-      Array.from(this.#held, ({ claim, pod }) => {
-        if (pod !== undefined) return pod.state.kind === 'pending' ? pod.state.obstacle : undefined;
-        return claim.state.kind === 'waiting' ? { kind: 'unclaimed', detail: claim.state.wait.detail } : undefined;
-      }),
+      Array.from(this.#held, ({ claim, pod }) => (pod?.state.kind === 'pending' ? pod.state.obstacle : obstacleOf(claim.state))),
     );
   }
 
@@ -93,12 +90,14 @@ export class ClaimedPods implements PodSupply {
     const serverTime = clock.date().getTime() + warmPool.aheadMs;
     const manifest = claimManifest(spec, this.#pod, { owner, warmPool: warmPool.name, serverTime });
     await claims.api.create('sandboxclaims', manifest, signal);
-    const name = await untilBound(held.claim, this.#pod.unschedulableSeconds, clock, signal);
+    const patience = { seconds: this.#pod.unschedulableSeconds, since: clock.now(), clock };
+    const name = await untilBound(held.claim, patience, signal);
     const pod = followPod(name, cluster, watch, clock);
     held.pod = pod;
     // A warm pod was there before anybody followed it; a cold one may not be there yet, and is told of when it is.
     const found = await cluster.pod(name, signal);
     if (found) watch.learn(name, found);
+    await untilMade(held.claim, pod, patience, signal);
     await untilReady(pod, this.#pod, clock, signal);
     return pod;
   }
@@ -146,4 +145,9 @@ export class ClaimedPods implements PodSupply {
   async #force(pod: FollowedPod | undefined, signal: AbortSignal): Promise<void> {
     if (pod) await this.#options.cluster.deletePod(pod.name, 0, signal);
   }
+}
+
+function obstacleOf(state: FollowedClaim['state']): Omit<Obstacle, 'sandboxes'> | undefined {
+  const wait = state.kind === 'waiting' ? state.wait : state.kind === 'bound' ? state.trouble : undefined;
+  return wait && { kind: 'unclaimed', detail: wait.detail };
 }
