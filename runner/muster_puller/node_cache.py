@@ -160,15 +160,15 @@ class NodeCache:
             shutil.rmtree(removed, ignore_errors=True)
 
     def _bases(self, files: tuple[WantedFile, ...]) -> dict[str, Path]:
-        """Files of the same names in the checkpoints that were used last."""
-        names = {str(file.path) for file in files}
+        """Files of the same sizes in the checkpoints that were used last. Of a run, each has a name of its own."""
+        sizes = {file.size for file in files}
         with self._changing():
             records = sorted((self._root / "records").iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
             return {
                 file.sha256: self._checkpoint(path.stem) / file.path
                 for path in records[:_BASE_CHECKPOINTS]
                 for file in self._files(path.stem)
-                if file.path in names
+                if file.size in sizes
             }
 
     def _files(self, checkpoint: str) -> list[_KeptFile]:

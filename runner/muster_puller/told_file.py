@@ -25,10 +25,13 @@ class DeltaOffer:
 
     @classmethod
     def of(cls, bases: Mapping[str, Path], wanted: WantedFile) -> "DeltaOffer | None":
-        """None when there is nothing to tell a file by, or no way to."""
+        """None when there is nothing of its size to tell a file by, or no way to."""
         if not bases or wanted.size < _WORTH_ASKING_BYTES or not can_unpack():
             return None
-        return cls(dict(list(bases.items())[:_MOST_BASES]))
+        alike = [(sha256, path) for sha256, path in bases.items() if _size(path) == wanted.size]
+        # Of files of one size, those of the same name: shards of a model, say. What is left is in the order that it was given in.
+        alike.sort(key=lambda base: base[1].name != wanted.path.name)
+        return cls(dict(alike[:_MOST_BASES])) if alike else None
 
     @property
     def headers(self) -> dict[str, str]:
@@ -49,6 +52,13 @@ class DeltaOffer:
         finally:
             delta.unlink(missing_ok=True)
         return received
+
+
+def _size(path: Path) -> int | None:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return None
 
 
 def _save(answer: Answer, path: Path, buffer: memoryview) -> int:

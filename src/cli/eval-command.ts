@@ -63,14 +63,19 @@ async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalF
   await using evaluator = await evaluateSuite({ ...flags, suite });
   const summaries: Summary[] = [];
   let exitCode: number = EXIT_CODES.done;
+  let isEnding = false;
   for await (const verdict of verdictsInTurn(evaluator, flags, interrupt.signal)) {
+    // What else is wrong with one whose turn did not come any more concerns nobody.
+    if (isEnding && verdict.exitCode !== EXIT_CODES.interrupted) break;
     if (verdict.report !== undefined) await print(process.stderr, verdict.report);
     if (verdict.summary) summaries.push(verdict.summary);
     if (verdict.summary && !flags.json) await print(process.stdout, summaryText(verdict.summary, verdict.title));
-    // Printing may have shown that nobody reads any more.
-    exitCode = verdict.exitCode === EXIT_CODES.done && interrupt.signal.aborted ? EXIT_CODES.interrupted : verdict.exitCode;
+    exitCode = verdict.exitCode;
     if (exitCode !== EXIT_CODES.done) break;
+    isEnding = interrupt.signal.aborted;
   }
+  // Printing may have shown that nobody reads any more.
+  if (exitCode === EXIT_CODES.done && interrupt.signal.aborted) exitCode = EXIT_CODES.interrupted;
   await printAll(flags, summaries);
   const [first] = summaries;
   if (page && first) await page.write(summaries.length === 1 ? { kind: 'evaluation', summary: first } : { kind: 'evaluations', summaries });

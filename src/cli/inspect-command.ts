@@ -7,10 +7,18 @@ import { interruption } from './interruption.ts';
 import { print } from './output.ts';
 
 /** What `muster checkpoints inspect` needs of the composition root. */
-export type InspectCheckpoint = (path: string, config: string | undefined, signal: AbortSignal) => Promise<CheckpointInspection>;
+export type InspectCheckpoint = (path: string, terms: InspectTerms, signal: AbortSignal) => Promise<CheckpointInspection>;
+
+export interface InspectTerms {
+  /** Path of a configuration file. */
+  readonly config: string | undefined;
+  /** Read all of it also where it lies elsewhere. */
+  readonly digest: boolean;
+}
 
 interface InspectFlags {
   readonly json?: true;
+  readonly digest?: true;
   readonly config?: string;
 }
 
@@ -20,8 +28,9 @@ export function inspectCommand(inspect: InspectCheckpoint): Command {
     .description(
       'Prints the digest of a checkpoint, its files, and what is in them: tensors with their types, shapes and sizes, and metadata.',
     )
-    .argument('<path>', 'checkpoint file or directory')
-    .option('--config <file>', 'configuration file, for the bounds of checkpoints (default: config/default.yaml alone)')
+    .argument('<checkpoint>', 'file or directory, https://…, gs://bucket/name or s3://bucket/name')
+    .option('--digest', 'read all of it and say its digest, also where it lies elsewhere')
+    .option('--config <file>', 'configuration file, for the bounds of checkpoints and their sources (default: config/default.yaml alone)')
     .option('--json', 'print exactly one JSON document on stdout')
     .addHelpText('after', HELP)
     .action(async (path: string, flags: InspectFlags) => {
@@ -40,10 +49,10 @@ Exit codes:
 Example:
   muster checkpoints inspect examples/game/checkpoints/late.safetensors`;
 
-async function inspected(inspect: InspectCheckpoint, path: string, { json, config }: InspectFlags): Promise<number> {
+async function inspected(inspect: InspectCheckpoint, path: string, { json, config, digest }: InspectFlags): Promise<number> {
   using interrupt = interruption(process);
   try {
-    const found = await inspect(path, config, interrupt.signal);
+    const found = await inspect(path, { config, digest: digest === true }, interrupt.signal);
     await print(process.stdout, json ? `${JSON.stringify(found, undefined, 2)}\n` : `${inspectionLines(found).join('\n')}\n`);
     return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {

@@ -4,7 +4,7 @@ import { printableLine } from '../shown/printable.ts';
 /** For people; names and metadata are an outsider's, and shown as such. */
 export function inspectionLines({ digest, kind, bytes, files }: CheckpointInspection): readonly string[] {
   const head = [
-    digest,
+    digest ?? 'no digest: only what tells what it holds was read',
     kind === 'file' ? `a file of ${number(bytes)} bytes` : `a directory of ${number(files.length)} files, ${number(bytes)} bytes`,
   ];
   return [...head, ...files.flatMap((file) => ['', ...fileLines(file)])];
@@ -14,20 +14,29 @@ export function inspectionLines({ digest, kind, bytes, files }: CheckpointInspec
 const MOST_SHOWN = 400;
 
 function fileLines({ path, size, digest, contents }: InspectedFile): readonly string[] {
-  return [`${printableLine(path)} · ${number(size)} bytes · ${digest}`, ...contentLines(contents).map((line) => `  ${line}`)];
+  return [
+    `${printableLine(path)} · ${number(size)} bytes${digest === undefined ? '' : ` · ${digest}`}`,
+    ...contentLines(contents).map((line) => `  ${line}`),
+  ];
 }
 
 function contentLines(contents: FileContents): readonly string[] {
   switch (contents.format) {
     case 'safetensors': {
       const { tensors, metadata } = contents;
-      const rows = tensors.map(({ name, dtype, shape, bytes }) => [printableLine(name), dtype, `[${shape.join(', ')}]`, number(bytes)]);
+      const rows = tensors.map(({ name, dtype, shape, bytes }) => [printableLine(name), dtype, shapeText(shape), number(bytes)]);
       const bytes = tensors.reduce((sum, tensor) => sum + tensor.bytes, 0);
-      const said = Object.entries(metadata).map(([name, text]) => `metadata ${printableLine(name)}: ${shortened(printableLine(text))}`);
-      return [`safetensors: ${number(tensors.length)} tensors, ${number(bytes)} bytes`, ...said, ...table(rows)];
+      return [`safetensors: ${number(tensors.length)} tensors, ${number(bytes)} bytes`, ...metadataLines(metadata), ...table(rows)];
+    }
+    case 'onnx':
+      return onnxLines(contents);
+    case 'torch.save': {
+      const { tensors, unknown, entries } = contents;
+      if (!tensors) return [`torch.save: ${number(entries.length)} entries; its tensors are not told: ${printableLine(unknown ?? '')}`];
+      const rows = tensors.map(({ name, dtype, shape }) => [printableLine(name), dtype, shapeText(shape)]);
+      return [`torch.save: ${number(tensors.length)} tensors, told by its pickle, which was not run`, ...table(rows)];
     }
     case 'torchscript':
-    case 'torch.save':
     case 'keras':
     case 'zip':
       return [
@@ -37,6 +46,27 @@ function contentLines(contents: FileContents): readonly string[] {
     case 'other':
       return [];
   }
+}
+
+function onnxLines({ inputs, outputs, initializers, metadata }: Extract<FileContents, { format: 'onnx' }>): readonly string[] {
+  const values = (what: string, all: typeof inputs): readonly string[] =>
+    all.map(({ name, dtype, shape }) => `${what} ${printableLine(name)}: ${dtype} ${printableLine(shapeText(shape))}`);
+  const bytes = initializers.reduce((sum, tensor) => sum + tensor.bytes, 0);
+  return [
+    `onnx: ${number(initializers.length)} tensors, ${number(bytes)} bytes`,
+    ...values('input', inputs),
+    ...values('output', outputs),
+    ...metadataLines(metadata),
+    ...table(initializers.map((tensor) => [printableLine(tensor.name), tensor.dtype, shapeText(tensor.shape), number(tensor.bytes)])),
+  ];
+}
+
+function metadataLines(metadata: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(metadata).map(([name, text]) => `metadata ${printableLine(name)}: ${shortened(printableLine(text))}`);
+}
+
+function shapeText(shape: readonly (number | string)[]): string {
+  return `[${shape.join(', ')}]`;
 }
 
 /** The last column to the right, the others to the left. */

@@ -57,7 +57,7 @@ for (const command of [submitting, watching, listCommand(clientFor), cancelComma
 program.addCommand(poolCommand(clientFor).copyInheritedSettings(program));
 program.addCommand(doctorCommand((file) => doctorChecks(configuration(file))).copyInheritedSettings(program));
 const checkpoints = checkpointsCommand(
-  (path, file, signal) => inspectionOf(path, configuration(file), signal),
+  (checkpoint, { config, digest }, signal) => inspectionOf(checkpoint, configuration(config), digest, signal),
   (file) => openCheckpoints(configuration(file)),
 );
 for (const group of [checkpoints, tokenCommand(openTokenOffice)]) {

@@ -16,6 +16,7 @@ import {
 import { type Pool, type PoolChange, poolListSchema, poolSchema } from '../server/pool-schemas.ts';
 import { suiteResourceSchema } from '../server/suite-routes.ts';
 import { issuedTokenSchema, type newTokenSchema, tokenPageSchema, tokenSchema, type Token } from '../server/token-schemas.ts';
+import { isOver } from '../service/is-over.ts';
 import { runningFiguresSchema, type RunningFigures } from '../service/running-figures.ts';
 import { answerOf, isComparisonSummary } from './answer-of.ts';
 import { Calls, SLOW_ANSWER_MILLISECONDS, type CallsOptions } from './calls.ts';
@@ -115,7 +116,7 @@ export class MusterClient {
     suite: SuiteLike,
     options: SubmitOptions & Waiting = {},
   ): Promise<Summary | ComparisonSummary> {
-    return this.wait((await this.submit(checkpoint, suite, options)).id, options);
+    return this.#answered(await this.submit(checkpoint, suite, options), options);
   }
 
   /** Compares candidates with a baseline on the same episodes, waits, and returns the verdicts. @throws as `evaluate` does. */
@@ -125,7 +126,7 @@ export class MusterClient {
     suite: SuiteLike,
     options: CompareOptions & Waiting = {},
   ): Promise<ComparisonSummary> {
-    const answer = await this.wait((await this.submitComparison(baseline, candidates, suite, options)).id, options);
+    const answer = await this.#answered(await this.submitComparison(baseline, candidates, suite, options), options);
     if (isComparisonSummary(answer)) return answer;
     throw new InfrastructureError('server.answer', 'the server answered a comparison with the summary of an evaluation');
   }
@@ -234,6 +235,11 @@ export class MusterClient {
 
   revokeToken(id: string, signal?: AbortSignal): Promise<Token> {
     return this.#calls.ask(tokenSchema, { method: 'DELETE', path: `/v1/tokens/${encodeURIComponent(id)}`, signal });
+  }
+
+  /** What was asked before may be over as it is accepted. */
+  async #answered(evaluation: EvaluationResource, options: Waiting): Promise<Summary | ComparisonSummary> {
+    return isOver(evaluation) ? answerOf(evaluation) : this.wait(evaluation.id, options);
   }
 
   async #suite(given: SuiteLike): Promise<SuiteLike> {

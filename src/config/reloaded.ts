@@ -20,40 +20,29 @@ export function reloaded(inForce: Config, wanted: Config): Reloaded {
 
 /** All that is looked up when it is needed. What is not here was built into what is open: listeners, directories, databases, sandboxes. */
 function withChanges(inForce: Config, wanted: Config): Config {
-  const { min, max, warm } = wanted.pool;
-  const {
-    suites,
-    concurrentEvaluations,
-    pollSeconds,
-    reportSeconds,
-    drainSeconds,
-    retentionDays,
-    staleness,
-    maxWaitSeconds,
-    webhookSecret,
-  } = wanted.server;
   return {
-    ...inForce,
-    log: wanted.log,
-    pool: { ...inForce.pool, min, max, warm },
-    evaluation: wanted.evaluation,
-    checkpoints: { ...inForce.checkpoints, keptBytes: wanted.checkpoints.keptBytes },
-    quotas: wanted.quotas,
-    sources: wanted.sources,
-    webhooks: wanted.webhooks,
-    server: {
-      ...inForce.server,
-      suites,
-      concurrentEvaluations,
-      pollSeconds,
-      reportSeconds,
-      drainSeconds,
-      retentionDays,
-      staleness,
-      maxWaitSeconds,
-      webhookSecret,
-    },
+    ...taken(inForce, wanted, ['log', 'evaluation', 'quotas', 'sources', 'webhooks']),
+    pool: taken(inForce.pool, wanted.pool, ['min', 'max', 'warm']),
+    checkpoints: taken(inForce.checkpoints, wanted.checkpoints, ['keptBytes']),
+    server: taken(inForce.server, wanted.server, [
+      'suites',
+      'concurrentEvaluations',
+      'pollSeconds',
+      'reportSeconds',
+      'drainSeconds',
+      'retentionDays',
+      'staleness',
+      'maxWaitSeconds',
+      'webhookSecret',
+    ]),
   };
+}
+
+/** Settings as they are, but for some, which are as they are wanted. */
+function taken<Settings extends object>(inForce: Settings, wanted: Settings, names: readonly (keyof Settings)[]): Settings {
+  const changed = { ...inForce };
+  for (const name of names) changed[name] = wanted[name];
+  return changed;
 }
 
 /** Paths where two values differ, as deep as mappings go. */

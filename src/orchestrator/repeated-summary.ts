@@ -1,15 +1,11 @@
 import { z } from 'zod';
 import { isMapping } from '../written/path.ts';
 import { comparisonSummarySchema } from './comparison-summary.ts';
-import { runFactsSchema, type RunFacts } from './run-facts.ts';
+import type { RunFacts } from './run-facts.ts';
 import { summarySchema, type CheckpointFacts } from './summary.ts';
 
-/** What is looked at of an answer that was given before. */
-const givenSchema = z.looseObject({
-  schema: z.union([summarySchema.shape.schema, comparisonSummarySchema.shape.schema]),
-  partial: z.literal(false),
-  run: runFactsSchema,
-});
+/** All of it is looked at: an answer that another Muster has put together may lack what this one says, or say more. */
+const givenSchema = z.discriminatedUnion('schema', [summarySchema, comparisonSummarySchema]);
 
 /** Where the checkpoints of the question come from this time; the member of the summary is that of its kind. */
 export type AskedCheckpoints =
@@ -26,7 +22,7 @@ export type RepeatedRun = Pick<RunFacts, 'startedAt' | 'seconds'>;
  */
 export function repeatedSummary(given: unknown, asked: AskedCheckpoints, { startedAt, seconds }: RepeatedRun): object | undefined {
   const { data } = givenSchema.safeParse(given);
-  if (!data || !isMapping(given)) return undefined;
+  if (!data || data.partial || !isMapping(given)) return undefined;
   const { run } = data;
   const repeated: RunFacts = {
     startedAt,

@@ -6,6 +6,7 @@ import { isDigest, parseDigest, type Digest } from '../kernel/ids.ts';
 import { digestHex, type Checkpoint } from './checkpoint.ts';
 import { IncomingNames } from './incoming-names.ts';
 import { factsOf, guarded, undefinedWhenMissing } from './store-files.ts';
+import { WithdrawnFiles } from './withdrawn-files.ts';
 
 export type RecordedCheckpoint = Omit<Checkpoint, 'labels'>;
 
@@ -27,8 +28,10 @@ export class CheckpointRecords {
   readonly #incoming: string;
   readonly #names: IncomingNames;
   readonly #clock: Clock;
+  readonly #withdrawn: WithdrawnFiles;
 
-  private constructor(directory: string, names: IncomingNames, clock: Clock) {
+  private constructor(directory: string, names: IncomingNames, clock: Clock, withdrawn: WithdrawnFiles) {
+    this.#withdrawn = withdrawn;
     this.#directory = join(directory, 'checkpoints');
     this.#holds = join(directory, 'holds');
     this.#incoming = join(directory, 'incoming');
@@ -38,7 +41,8 @@ export class CheckpointRecords {
 
   /** @throws InfrastructureError `store.unusable` */
   static async open(directory: string, names: IncomingNames, clock: Clock): Promise<CheckpointRecords> {
-    const records = new CheckpointRecords(directory, names, clock);
+    const withdrawn = await WithdrawnFiles.open(join(directory, 'checkpoints'), join(directory, 'withdrawn/checkpoints'), names);
+    const records = new CheckpointRecords(directory, names, clock, withdrawn);
     await guarded(directory, async () => {
       for (const path of [records.#directory, records.#holds, records.#incoming]) await mkdir(path, { recursive: true });
       // Sweeps the holds of processes that have ended.
@@ -89,6 +93,11 @@ export class CheckpointRecords {
     };
   }
 
+  /** What was on its way out in processes that have ended. @throws InfrastructureError `store.unusable` */
+  async putBackAbandoned(): Promise<void> {
+    await this.#withdrawn.putBackAbandoned();
+  }
+
   /** All that are recorded. */
   async digests(): Promise<readonly Digest[]> {
     return (await guarded(this.#directory, () => readdir(this.#directory))).map((name) => `sha256:${name}`).filter(isDigest);
@@ -113,14 +122,13 @@ export class CheckpointRecords {
    */
   async forget(digest: Digest, unusedSinceMs: number): Promise<boolean> {
     const path = this.#pathOf(digest);
-    const removed = join(this.#incoming, this.#names.next());
     return guarded(path, async () => {
       // Out of reach first: who holds it from now on finds it gone. Who found it before has said so, and is seen now.
-      if ((await rename(path, removed).then(() => true, undefinedWhenMissing)) !== true) return false;
-      const usedMs = (await factsOf(removed))?.touchedMs ?? 0;
+      const removed = await this.#withdrawn.withdraw(digestHex(digest));
+      if (!removed) return false;
+      const usedMs = (await factsOf(removed.path))?.touchedMs ?? 0;
       const isFree = usedMs < unusedSinceMs && !(await this.#held()).has(digest);
-      if (isFree) await rm(removed, { force: true });
-      else await rename(removed, path);
+      await (isFree ? removed.remove() : removed.putBack());
       return isFree;
     });
   }

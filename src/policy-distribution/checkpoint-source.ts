@@ -19,6 +19,11 @@ export interface CheckpointSource {
    * @throws CheckpointChangedError when the file is no longer the one that was listed, also when it changes under the read.
    */
   read(file: ListedFile, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  /**
+   * As `read`, from a byte on, for a look at a part of a large file: digests that are announced are not held against it, nor is it seen at the end
+   * whether the file has changed. Left out where all bytes have to be read to get to one.
+   */
+  readFrom?(file: ListedFile, from: number, signal: AbortSignal): AsyncIterable<Uint8Array>;
 }
 
 export interface ListOptions {

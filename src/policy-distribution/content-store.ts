@@ -8,6 +8,7 @@ import { copyInto, digestOfFile, type Digested } from './digested-copy.ts';
 import { IncomingNames } from './incoming-names.ts';
 import type { ReadAt } from './safetensors.ts';
 import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from './store-files.ts';
+import { WithdrawnFiles } from './withdrawn-files.ts';
 
 /** Sees a whole file of `size` bytes and what it is called, and may refuse it. */
 export type Inspect = (readAt: ReadAt, size: number, digest: Digest) => Promise<void>;
@@ -27,8 +28,10 @@ export class ContentStore {
   readonly #incoming: string;
   readonly #names: IncomingNames;
   readonly #clock: Clock;
+  readonly #withdrawn: WithdrawnFiles;
 
-  private constructor(directory: string, names: IncomingNames, clock: Clock) {
+  private constructor(directory: string, names: IncomingNames, clock: Clock, withdrawn: WithdrawnFiles) {
+    this.#withdrawn = withdrawn;
     this.#objects = join(directory, 'objects');
     this.#incoming = join(directory, 'incoming');
     this.#names = names;
@@ -41,9 +44,11 @@ export class ContentStore {
    * @throws InfrastructureError `store.unusable`
    */
   static async open(directory: string, names: IncomingNames, clock: Clock): Promise<ContentStore> {
-    const store = new ContentStore(directory, names, clock);
+    const objects = join(directory, 'objects');
+    await guarded(directory, () => mkdir(objects, { recursive: true }));
+    const withdrawn = await WithdrawnFiles.open(objects, join(directory, 'withdrawn/objects'), names);
+    const store = new ContentStore(directory, names, clock, withdrawn);
     await guarded(directory, async () => {
-      await mkdir(store.#objects, { recursive: true });
       await mkdir(store.#incoming, { recursive: true });
       await store.#sweep();
     });
@@ -123,6 +128,11 @@ export class ContentStore {
     await guarded(this.#pathOf(digest), () => rm(this.#pathOf(digest), { force: true }));
   }
 
+  /** What was on its way out in processes that have ended. @throws InfrastructureError `store.unusable` */
+  async putBackAbandoned(): Promise<void> {
+    await this.#withdrawn.putBackAbandoned();
+  }
+
   /** All that is kept. */
   async digests(): Promise<readonly Digest[]> {
     const names = await guarded(this.#objects, () => readdir(this.#objects));
@@ -145,11 +155,10 @@ export class ContentStore {
     return guarded(hostPath, async () => {
       if ((await isFree(hostPath)) === undefined) return undefined;
       // Out of reach first: whoever brings it from now on finds none, and keeps his own. Whoever found it before has touched it.
-      const removed = this.#incomingPath();
-      if ((await rename(hostPath, removed).then(() => true, undefinedWhenMissing)) !== true) return undefined;
-      const size = (await isWanted()) ? undefined : await isFree(removed);
-      if (size === undefined) await rename(removed, hostPath);
-      else await rm(removed, { force: true });
+      const removed = await this.#withdrawn.withdraw(digestHex(digest));
+      if (!removed) return undefined;
+      const size = (await isWanted()) ? undefined : await isFree(removed.path);
+      await (size === undefined ? removed.putBack() : removed.remove());
       return size;
     });
   }

@@ -4,7 +4,7 @@ import { silentLog, type Log } from '../kernel/log.ts';
 import { digestHex } from './checkpoint.ts';
 import type { StoredCheckpoint } from './checkpoint-store.ts';
 import type { ContentOrigin } from './content-origin.ts';
-import { deliveryWays, type Delivery, type DeliveryWay } from './delivery-ways.ts';
+import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from './delivery-ways.ts';
 
 /** What a sandbox offers for receiving files; see `Sandbox`. */
 export interface Inbox {
@@ -27,6 +27,7 @@ export class Distributor {
   readonly #options: DistributorOptions;
   readonly #delivered: Delivered;
   readonly #deliveries = new Map<DeliveryWay, number>();
+  #hasWarned = false;
 
   constructor(options: DistributorOptions = {}, delivered: Delivered = new WeakMap()) {
     this.#options = options;
@@ -62,7 +63,9 @@ export class Distributor {
   async #bring(stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<{ readonly path: string; readonly way: DeliveryWay }> {
     const { delivery = 'auto', origin, log = silentLog } = this.#options;
     const bytes = stored.files.reduce((sum, { size }) => sum + size, 0);
-    const ways = [...deliveryWays(delivery, bytes, origin ? (inbox.fetching?.ways ?? []) : [])];
+    const offered = origin ? (inbox.fetching?.ways ?? []) : [];
+    if (delivery === 'auto' && bytes > UPLOADED_BYTES && inbox.fetching && offered.length === 0) this.#warn(stored, bytes);
+    const ways = [...deliveryWays(delivery, bytes, offered)];
     for (let way = ways.shift(); ; way = ways.shift()) {
       if (way === undefined) throw new InfrastructureError('sandbox.delivery', `there is no way to bring ${stored.digest} into a sandbox`);
       try {
@@ -73,6 +76,14 @@ export class Distributor {
         log.warn({ checkpoint: stored.digest, way, next, error: messageOf(error) }, 'a checkpoint is brought in another way');
       }
     }
+  }
+
+  /** Once a run. */
+  #warn({ digest }: StoredCheckpoint, bytes: number): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const remedy = 'set delivery.url, and kubernetes.nodeCache or kubernetes.network: origin (docs/delivery.md)';
+    this.#options.log?.warn({ checkpoint: digest, bytes }, `a large checkpoint is sent to every sandbox through the API server; ${remedy}`);
   }
 
   #by(way: DeliveryWay, stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<string> {

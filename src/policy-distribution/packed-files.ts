@@ -1,5 +1,5 @@
 import { chmod, mkdir, open, readdir, rename, rm } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { InfrastructureError } from '../kernel/errors.ts';
 import { isDigest, type Digest } from '../kernel/ids.ts';
 import { digestHex } from './checkpoint.ts';
@@ -9,7 +9,8 @@ import { DeltaFile, readIndex } from './delta-reader.ts';
 import { BLOCK_BYTES, type Stretches } from './delta-block.ts';
 import { FileStretches } from './file-stretches.ts';
 import type { IncomingNames } from './incoming-names.ts';
-import { factsOf, guarded, syncDirectory, undefinedWhenMissing, writeAll } from './store-files.ts';
+import { factsOf, guarded, syncDirectory, writeAll } from './store-files.ts';
+import { WithdrawnFiles } from './withdrawn-files.ts';
 
 /** A file that is kept as a delta. */
 export interface PackedFile {
@@ -31,8 +32,10 @@ export class PackedFiles {
   readonly #directory: string;
   readonly #incoming: string;
   readonly #names: IncomingNames;
+  readonly #withdrawn: WithdrawnFiles;
 
-  private constructor(directory: string, names: IncomingNames) {
+  private constructor(directory: string, names: IncomingNames, withdrawn: WithdrawnFiles) {
+    this.#withdrawn = withdrawn;
     this.#directory = join(directory, 'packed');
     this.#incoming = join(directory, 'incoming');
     this.#names = names;
@@ -40,7 +43,8 @@ export class PackedFiles {
 
   /** @throws InfrastructureError `store.unusable` */
   static async open(directory: string, names: IncomingNames): Promise<PackedFiles> {
-    const files = new PackedFiles(directory, names);
+    const withdrawn = await WithdrawnFiles.open(join(directory, 'packed'), join(directory, 'withdrawn/packed'), names);
+    const files = new PackedFiles(directory, names, withdrawn);
     for (const path of [files.#directory, files.#incoming]) await guarded(path, () => mkdir(path, { recursive: true }));
     return files;
   }
@@ -54,6 +58,11 @@ export class PackedFiles {
       return facts && isDigest(digest) && isDigest(base) ? [{ digest, base, bytes: facts.size, path }] : [];
     });
     return (await Promise.all(files)).flat();
+  }
+
+  /** What was on its way out in processes that have ended. @throws InfrastructureError `store.unusable` */
+  async putBackAbandoned(): Promise<void> {
+    await this.#withdrawn.putBackAbandoned();
   }
 
   async find(digest: Digest): Promise<PackedFile | undefined> {
@@ -81,11 +90,9 @@ export class PackedFiles {
 
   /** @param isWanted asked once nobody can find it any more; then it is put back. */
   async remove({ path }: PackedFile, isWanted: () => Promise<boolean>): Promise<void> {
-    const removed = join(this.#incoming, this.#names.next());
     await guarded(path, async () => {
-      if ((await rename(path, removed).then(() => true, undefinedWhenMissing)) !== true) return;
-      if (await isWanted()) await rename(removed, path);
-      else await rm(removed, { force: true });
+      const removed = await this.#withdrawn.withdraw(basename(path));
+      if (removed) await ((await isWanted()) ? removed.putBack() : removed.remove());
     });
   }
 

@@ -51,6 +51,8 @@ export class StoreRetention {
   /** @throws InfrastructureError `store.full`, `store.unusable` */
   async retain({ maxBytes = Infinity, isNeeded }: Retention, signal: AbortSignal): Promise<Retained> {
     const unusedSinceMs = this.#parts.clock.date().getTime() - RECENT_MS;
+    const { plain, packed: deltas, records } = this.#parts;
+    for (const files of [plain, deltas, records]) await files.putBackAbandoned();
     const kept = await this.#kept(unusedSinceMs, isNeeded);
     const { packed, bytes: freed } = await this.#pack(kept, unusedSinceMs, signal);
     const forgotten: Digest[] = [];

@@ -1,4 +1,5 @@
-import { InputError } from '../kernel/errors.ts';
+import { inflateRawSync } from 'node:zlib';
+import { InputError, messageOf } from '../kernel/errors.ts';
 import type { ReadAt } from './safetensors.ts';
 
 /**
@@ -13,6 +14,13 @@ export interface ZipEntry {
   readonly packed: number;
 }
 
+/** One that can be read. */
+export interface LocatedEntry extends ZipEntry {
+  /** Of what stands before its bytes. */
+  readonly offset: number;
+  readonly method: number;
+}
+
 const END = { signature: 0x06054b50, bytes: 22 };
 const END64_LOCATOR = { signature: 0x07064b50, bytes: 20 };
 const END64 = { signature: 0x06064b50, bytes: 56 };
@@ -22,14 +30,34 @@ const MOST_COMMENT_BYTES = 0xffff;
 const MOST_DIRECTORY_BYTES = 32 * 1024 * 1024;
 const ZIP64_FIELD = 1;
 const IN_ZIP64 = 0xffffffff;
+const LOCAL = { signature: 0x04034b50, bytes: 30 };
+const STORED = 0;
+const DEFLATED = 8;
 
 /** @throws InputError `checkpoint.zip`, naming the file, what was found and what was expected. */
-export async function readZipDirectory(file: string, size: number, readAt: ReadAt): Promise<readonly ZipEntry[]> {
+export async function readZipDirectory(file: string, size: number, readAt: ReadAt): Promise<readonly LocatedEntry[]> {
   const { offset, length } = await directoryPlace(file, size, readAt);
   if (length > MOST_DIRECTORY_BYTES) throw refused(file, `its directory has ${length} bytes`, `at most ${MOST_DIRECTORY_BYTES}`);
   if (offset + length > size)
     throw refused(file, `its directory ends at byte ${offset + length}`, `it to end within the ${size} of the file`);
   return parseDirectory(file, viewOf(await readAt(offset, length)));
+}
+
+/** An entry's bytes, unpacked. @throws InputError `checkpoint.zip` also when it has more than `mostBytes`, or is packed in another way than deflated. */
+export async function readZipEntry(file: string, entry: LocatedEntry, readAt: ReadAt, mostBytes: number): Promise<Uint8Array> {
+  const { name, size, packed, offset, method } = entry;
+  if (Math.max(size, packed) > mostBytes) throw refused(file, `its entry ${name} has ${size} bytes`, `at most ${mostBytes}`);
+  const head = viewOf(await readAt(offset, LOCAL.bytes));
+  if (head.byteLength < LOCAL.bytes || head.getUint32(0, true) !== LOCAL.signature)
+    throw refused(file, `its entry ${name} does not begin at byte ${offset}`, 'it where the directory says');
+  const bytes = await readAt(offset + LOCAL.bytes + head.getUint16(26, true) + head.getUint16(28, true), packed);
+  if (method === STORED) return bytes;
+  if (method !== DEFLATED) throw refused(file, `its entry ${name} is packed by method ${method}`, 'one that is stored or deflated');
+  try {
+    return inflateRawSync(bytes, { maxOutputLength: Math.max(1, size) });
+  } catch (error) {
+    throw refused(file, `its entry ${name} cannot be unpacked (${messageOf(error)})`, `${size} bytes`);
+  }
 }
 
 interface Place {
@@ -59,8 +87,8 @@ async function zip64Place(file: string, at: number, size: number, readAt: ReadAt
   return { offset: whole(file, record.getBigUint64(48, true)), length: whole(file, record.getBigUint64(40, true)) };
 }
 
-function parseDirectory(file: string, directory: DataView): readonly ZipEntry[] {
-  const entries: ZipEntry[] = [];
+function parseDirectory(file: string, directory: DataView): readonly LocatedEntry[] {
+  const entries: LocatedEntry[] = [];
   for (let at = 0; at < directory.byteLength;) {
     const left = directory.byteLength - at;
     if (left < ENTRY.bytes || directory.getUint32(at, true) !== ENTRY.signature)
@@ -72,22 +100,28 @@ function parseDirectory(file: string, directory: DataView): readonly ZipEntry[] 
     const extraAt = nameAt + (nameBytes ?? 0);
     const extra = new DataView(directory.buffer, directory.byteOffset + extraAt, extraBytes);
     const name = new TextDecoder().decode(new Uint8Array(directory.buffer, directory.byteOffset + nameAt, nameBytes));
-    entries.push({ name, ...sizesOf(file, directory.getUint32(at + 24, true), directory.getUint32(at + 20, true), extra) });
+    const [sizeField, packedField, offsetField] = [24, 20, 42].map((field) => directory.getUint32(at + field, true));
+    const numbers = numbersOf(file, [sizeField ?? 0, packedField ?? 0, offsetField ?? 0], extra);
+    entries.push({ name, ...numbers, method: directory.getUint16(at + 10, true) });
     at += length;
   }
   return entries;
 }
 
 /** What does not fit into 32 bits stands in an extra field, in this order. */
-function sizesOf(file: string, size: number, packed: number, extra: DataView): Pick<ZipEntry, 'size' | 'packed'> {
-  const large = [size, packed].filter((value) => value === IN_ZIP64).length;
-  if (large === 0) return { size, packed };
+function numbersOf(file: string, written: readonly number[], extra: DataView): Pick<LocatedEntry, 'size' | 'packed' | 'offset'> {
+  const large = written.filter((value) => value === IN_ZIP64).length;
+  if (large === 0) return named(written);
   for (let at = 0; at + 4 <= extra.byteLength; at += 4 + extra.getUint16(at + 2, true)) {
     if (extra.getUint16(at, true) !== ZIP64_FIELD || at + 4 + 8 * large > extra.byteLength) continue;
     const values = Array.from({ length: large }, (_, i) => whole(file, extra.getBigUint64(at + 4 + 8 * i, true)));
-    return { size: size === IN_ZIP64 ? (values[0] ?? size) : size, packed: packed === IN_ZIP64 ? (values.at(-1) ?? packed) : packed };
+    return named(written.map((value) => (value === IN_ZIP64 ? (values.shift() ?? value) : value)));
   }
   throw refused(file, 'an entry of its directory has no size', 'a ZIP64 field with it');
+}
+
+function named([size = 0, packed = 0, offset = 0]: readonly number[]): Pick<LocatedEntry, 'size' | 'packed' | 'offset'> {
+  return { size, packed, offset };
 }
 
 function whole(file: string, value: bigint): number {

@@ -44,6 +44,11 @@ export interface Sandbox {
    * @throws InfrastructureError when it cannot be done; the sandbox may be of no use then.
    */
   rest?(): Promise<void>;
+  /**
+   * Whether the program would be heard now, if it said anything: asked before its silence is held against it. Never rejects, takes seconds
+   * at most. Left out where nothing lies between Muster and the program.
+   */
+  isHeard?(): Promise<boolean>;
   /** Kills every process, removes every trace. Idempotent, also while another call is under way; resolves when all is gone. */
   destroy(): Promise<void>;
 }

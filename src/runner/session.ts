@@ -32,6 +32,7 @@ import { Uncollected } from './uncollected.ts';
  * gets the outcome that the cause deserves, all that was not begun is handed back unplayed.
  */
 export class RunnerSession implements Occupant {
+  readonly #sandbox: Sandbox;
   readonly #channel: Channel;
   readonly #playing: Playing;
   readonly #uncollected = new Uncollected();
@@ -39,6 +40,8 @@ export class RunnerSession implements Occupant {
   readonly #gone = Promise.withResolvers<string>();
   readonly #asks = new Asks();
   #closed: Closed | undefined;
+  /** A time limit has passed, and it is found out whose fault that is: what comes now comes too late. */
+  #isLate = false;
   #sequence = 0;
   #runner: Pick<RunnerFrameOf<'ready'>, 'protocol' | 'runner'> | undefined;
 
@@ -46,10 +49,11 @@ export class RunnerSession implements Occupant {
   readonly gone: Promise<string> = this.#gone.promise;
 
   private constructor(sandbox: Sandbox, clock: Clock) {
+    this.#sandbox = sandbox;
     this.#channel = new Channel(sandbox, { onFrame: (frame) => this.#onFrame(frame), onExit: (exit) => this.#onExit(exit) });
     this.#playing = new Playing(clock, {
       onPlayed: (episode) => this.#uncollected.add(episode),
-      onLate: (reason, outcome) => this.#close(reason, outcome),
+      onLate: (reason, outcome) => this.#onLate(reason, outcome),
       takeStderr: () => this.#channel.takeStderr(),
     });
   }
@@ -175,7 +179,7 @@ export class RunnerSession implements Occupant {
   }
 
   #onFrame(frame: RunnerFrame | MalformedFrame): void {
-    if (this.#closed) return;
+    if (this.#closed || this.#isLate) return;
     switch (frame.type) {
       case 'malformed':
         return this.#violation(`a malformed frame (${frame.problem})`);
@@ -218,6 +222,15 @@ export class RunnerSession implements Occupant {
 
   #violation(what: string): void {
     this.#close(`protocol violation: ${what}`, { kind: 'failed', cause: 'protocol-violation', detail: what });
+  }
+
+  /** Silence is held against what is played only where it is the program's, and not that of a connection or a machine. */
+  #onLate(reason: string, outcome: Outcome | undefined): void {
+    const heard = outcome === undefined ? undefined : this.#sandbox.isHeard?.();
+    if (heard === undefined) return this.#close(reason, outcome);
+    this.#isLate = true;
+    const unheard = 'its sandbox was out of reach when the time limit passed';
+    void heard.then((isHeard) => (isHeard ? this.#close(reason, outcome) : this.#close(unheard, { kind: 'lost', detail: unheard })));
   }
 
   #onExit(exit: SandboxExit): void {

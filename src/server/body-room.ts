@@ -1,5 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 import { InfrastructureError } from '../kernel/errors.ts';
+import { onAnswerEnd } from './answer-end.ts';
 
 /** So many bodies of the greatest length are held in memory at a time: far more of those that callers send. */
 const GREATEST_BODIES = 64;
@@ -31,6 +32,6 @@ export function limitBodyRoom(app: FastifyInstance, { maxBodyBytes, isStreamed }
       throw new InfrastructureError('request.busy', why);
     }
     held += bytes;
-    reply.raw.once('close', () => (held -= bytes));
+    onAnswerEnd(reply, () => (held -= bytes));
   });
 }

@@ -1,5 +1,6 @@
 import type { FastifyReply } from 'fastify';
 import { InfrastructureError } from '../kernel/errors.ts';
+import { onAnswerEnd } from './answer-end.ts';
 import { TooManyRequestsError } from './refusals.ts';
 
 /** Streams that are open at a time; undefined for any number. */
@@ -22,7 +23,7 @@ export class StreamRoom {
   }
 
   /** Until the answer is over. @throws TooManyRequestsError `stream.too-many`; InfrastructureError `stream.busy` when others take all room. */
-  take(principal: string, { raw }: FastifyReply): void {
+  take(principal: string, reply: FastifyReply): void {
     const { ofOne = Infinity, ofAll = Infinity } = this.#limits;
     const open = this.#open.get(principal) ?? 0;
     if (open >= ofOne)
@@ -35,7 +36,7 @@ export class StreamRoom {
       throw new InfrastructureError('stream.busy', `${this.#all} streams are open, and server.streams is ${ofAll}; ask again`);
     this.#open.set(principal, open + 1);
     this.#all += 1;
-    raw.once('close', () => this.#leave(principal));
+    onAnswerEnd(reply, () => this.#leave(principal));
   }
 
   #leave(principal: string): void {

@@ -1,3 +1,4 @@
+import PQueue from 'p-queue';
 import type { AuditTrail } from '../evaluation-store/audit-trail.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { InputError } from '../kernel/errors.ts';
@@ -38,6 +39,8 @@ export class PoolDesk {
   readonly #clock: Clock;
   readonly #bounds: EpisodeBounds;
   readonly #places = new Map<string, Places>();
+  /** One after the other: each is a change of what the last one left, and the audit takes its time. */
+  readonly #changes = new PQueue({ concurrency: 1 });
   /** Of pools that drain: the size that they had. */
   readonly #drained = new Map<string, PoolSize>();
 
@@ -65,7 +68,11 @@ export class PoolDesk {
    * @param principal who wants it, for the audit.
    * @throws InputError `pool.not-found`, `pool.size`.
    */
-  async change(name: string, { draining, ...sizes }: PoolChange, principal: string): Promise<PoolReport> {
+  change(name: string, change: PoolChange, principal: string): Promise<PoolReport> {
+    return this.#changes.add(() => this.#change(name, change, principal));
+  }
+
+  async #change(name: string, { draining, ...sizes }: PoolChange, principal: string): Promise<PoolReport> {
     if (!this.#fleet.templates.includes(name))
       throw new InputError('pool.not-found', `there is no pool ${name}; the templates are ${this.#fleet.templates.join(', ')}`);
     const before = this.#report(name);

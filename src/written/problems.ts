@@ -80,6 +80,10 @@ function withoutPreamble(message: string): string {
   return message
     .replace(/^(Invalid input|Invalid option|Too small|Too big|Invalid string): /, '')
     .replace(/, received .*$/, '')
+    .replace(
+      /^Invalid discriminator value\. Expected (.+)$/,
+      (_, kinds: string) => `expected one of ${kinds.replaceAll("'", '"').replaceAll(' | ', '|')}`,
+    )
     .replace(/^Invalid input$/, 'not valid');
 }
 

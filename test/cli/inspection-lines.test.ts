@@ -1,19 +1,29 @@
-import { writeFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import nock from 'nock';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inspectionOf } from '../../src/checkpoint-inspection.ts';
 import { inspectionLines } from '../../src/cli/inspection-lines.ts';
+import { loadConfig } from '../../src/config/load-config.ts';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
 import type { CheckpointInspection } from '../../src/policy-distribution/checkpoint-inspection.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { WebServer } from '../support/web-server.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples/game/checkpoints');
 const LATE = join(EXAMPLES, 'late.safetensors');
 const signal = new AbortController().signal;
-const limits = { maxBytes: 10_000_000, maxFiles: 10, keptBytes: 'unlimited', unfinishedHours: 1 } as const;
-const inspected = (path: string): Promise<CheckpointInspection> => inspectionOf(path, { checkpoints: limits }, signal);
+const SAMPLES = join(import.meta.dirname, '../policy-distribution/samples');
+const limits = { maxBytes: 100_000_000, maxFiles: 10, keptBytes: 'unlimited', unfinishedHours: 1 } as const;
+const { sources } = loadConfig({ environment: { HOME: '/' } });
+const inspected = (checkpoint: string, wantsDigest = false): Promise<CheckpointInspection> =>
+  inspectionOf(checkpoint, { checkpoints: limits, sources }, wantsDigest, signal);
+
+// Real sockets, which nock would take the place of.
+beforeAll(() => nock.restore());
+afterAll(() => nock.activate());
 
 /** A header as it stands in a file, and so many bytes after it. */
 function safetensors(header: object, bytes: number): Buffer {
@@ -48,6 +58,64 @@ describe('what a checkpoint holds', () => {
     expect(text).not.toMatch(/(?!\n)\p{Cc}/u);
     expect(text).toContain('\\u001b[2J');
     expect(text.length).toBeLessThan(1000);
+  });
+
+  it('is of an ONNX model its inputs and outputs, and the tensors in it', async () => {
+    expect(inspectionLines(await inspected(join(SAMPLES, 'policy.onnx'))).slice(3)).toEqual([
+      expect.stringMatching(/^policy\.onnx · 240 bytes · sha256:/),
+      '  onnx: 2 tensors, 40 bytes',
+      '  input observation: F32 [batch, 4]',
+      '  output logits: F32 [batch, 2]',
+      '  metadata muster: {"action":{"kind":"discrete"}}',
+      '  w  F32  [4, 2]  32',
+      '  b  F32  [2]      8',
+    ]);
+  });
+
+  it('is of a state dict the tensors that its pickle speaks of', async () => {
+    expect(inspectionLines(await inspected(join(SAMPLES, 'state.pth'))).slice(4)).toEqual([
+      '  torch.save: 4 tensors, told by its pickle, which was not run',
+      '  state_dict.weight  F32   [2, 3]',
+      '  state_dict.bias    F32      [2]',
+      '  state_dict.half    BF16  [2, 3]',
+      '  opt.0              F32      [4]',
+    ]);
+    expect(inspectionLines(await inspected(join(SAMPLES, 'plain.pth'))).slice(5)).toEqual([
+      '  weight  F32  [2, 3]',
+      '  bias    F32     [2]',
+    ]);
+  });
+
+  it('is looked at over the web in a few ranges, and read to its end only for its digest', async () => {
+    await using server = await WebServer.start();
+    const size = 4 * 2 ** 20;
+    const file = safetensors({ w: { dtype: 'F32', shape: [size / 4], data_offsets: [0, size] } }, size);
+    // The end of it never comes.
+    server.handle('p.safetensors', ({ headers: { range = 'bytes=0-' } }, response) => {
+      const from = Number(/\d+/.exec(range)?.[0]);
+      const to = range.endsWith('-') ? file.length - 1 : from;
+      response.writeHead(206, { etag: '"one"', 'content-length': to + 1 - from, 'content-range': `bytes ${from}-${to}/${file.length}` });
+      response.write(file.subarray(from, Math.min(to, from + 4096) + 1));
+    });
+    server.put('policy.onnx', await readFile(join(SAMPLES, 'policy.onnx')));
+    const found = await inspected(server.url('p.safetensors'));
+    expect(inspectionLines(found)).toContain('  safetensors: 1 tensors, 4,194,304 bytes');
+    expect(found.digest).toBeUndefined();
+    expect(server.asked.length).toBeLessThan(5);
+    expect((await inspected(server.url('policy.onnx'))).files[0]?.contents).toMatchObject({ format: 'onnx', initializers: { length: 2 } });
+    expect((await inspected(server.url('policy.onnx'), true)).digest).toBe((await inspected(join(SAMPLES, 'policy.onnx'))).digest);
+  });
+
+  it.each([
+    ['no message', Buffer.from([0xff, 0xff])],
+    ['a field that is longer than the file', Buffer.from([0x3a, 0xff, 0xff, 0x7f])],
+    ['a number without an end', Buffer.alloc(12, 0x80)],
+    ['no graph', Buffer.from([0x08, 0x09])],
+    ['a graph with a tensor that is longer than it', Buffer.from([0x3a, 0x02, 0x2a, 0x40])],
+  ])('is refused by name where an ONNX file has %s', async (_, bytes) => {
+    await using scratch = await ScratchDirectory.make();
+    const path = await scratch.put('p.onnx', bytes);
+    await expect(inspected(path)).rejects.toMatchObject({ code: 'checkpoint.onnx', message: expect.stringContaining(path) });
   });
 
   it('is refused by name where its header lies', async () => {

@@ -7,6 +7,7 @@ import type { FollowedEvent } from '../../src/client/streams.ts';
 import type { RunningFigures } from '../../src/service/running-figures.ts';
 import { callsOptions, clientOf, ClientScene } from '../support/client-scene.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';
+import { ServiceScene } from '../support/service-scene.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 afterAll(() => nock.disableNetConnect());
@@ -28,6 +29,18 @@ describe('a client of a server', () => {
     expect(told.length).toBeGreaterThan(0);
     const [listed] = await all(scene.client().list({ run: 'r' }));
     expect(listed).toMatchObject({ state: 'finished', version: 3, checkpoints: [{ uri: expect.stringMatching(/^sha256:/) }] });
+  });
+
+  it('has the answer with the one request when it was asked for before', async () => {
+    const service = new ServiceScene();
+    service.player.repeats = true;
+    await using scene = await ClientScene.open(service);
+    const first = await scene.during(scene.client().evaluate(LATE, '5-episodes'));
+    const asked: string[] = [];
+    scene.server.app.server.on('request', ({ method, url }) => void asked.push(`${method} ${url}`));
+    const again = await scene.client().evaluate(LATE, '5-episodes');
+    expect(again.official).toEqual(first.official);
+    expect(asked).toEqual(['POST /v1/evaluations']);
   });
 
   it('submits in one step and waits in another, and follows without missing or repeating an event', async () => {

@@ -9,7 +9,7 @@ import { podName } from '../../src/adapters/sandbox/kubernetes/pod-labels.ts';
 import { PROGRAM_CONTAINER } from '../../src/adapters/sandbox/kubernetes/container-names.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, type SandboxId } from '../../src/kernel/ids.ts';
-import type { ClaimSettings, PodTemplate } from '../../src/pool/pod-template.ts';
+import type { PodTemplate } from '../../src/pool/pod-template.ts';
 import type { SandboxProvider } from '../../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/template.ts';
 import type { SandboxGround } from '../contract/sandbox-provider.ts';
@@ -35,9 +35,8 @@ export class ClusterGround implements SandboxGround {
   readonly #prefix = `contract-${process.pid}-${(grounds += 1)}-`;
   #owners = 0;
 
-  /** @param claims how pods are claimed; left out: Muster makes them. */
-  constructor(claims?: ClaimSettings) {
-    this.#pod = clusterPod({ claims });
+  constructor(changes: Pick<Partial<PodTemplate>, 'claims' | 'transport'> = {}) {
+    this.#pod = clusterPod(changes);
     this.#cluster = new Cluster(this.#pod, systemClock);
   }
 

@@ -7,7 +7,7 @@ import { parseClaim } from '../../src/adapters/sandbox/kubernetes/claims/claim-v
 import { Cluster } from '../../src/adapters/sandbox/kubernetes/cluster.ts';
 import { MANAGED_SELECTOR, OWNER } from '../../src/adapters/sandbox/kubernetes/pod-labels.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import type { PodTemplate } from '../../src/pool/pod-template.ts';
+import type { DialBackSettings, PodTemplate } from '../../src/pool/pod-template.ts';
 import { NEVER } from '../contract/sandbox-scene.ts';
 import { podTemplate } from '../support/kubernetes/kubernetes-ground.ts';
 
@@ -22,6 +22,11 @@ const environmentSchema = z.object({
   MUSTER_CLUSTER_PYTHON: z.string().min(1).default('python3'),
   /** Whether agent-sandbox is installed, and Muster may make a pool of its own. */
   MUSTER_CLUSTER_CLAIMS: z.enum(['0', '1']).default('0'),
+  /** Where its pods reach this machine, as `kubernetes.dialBack.advertise` has it; Muster listens on the host in it. */
+  MUSTER_CLUSTER_DIAL_BACK: z
+    .string()
+    .regex(/^ws:\/\//, 'expected ws://, a host and a port, or port 0')
+    .optional(),
   MUSTER_CLUSTER_PODS: z.coerce.number().int().min(2).max(10_000).default(4),
   /** The nodes' control groups. Of v1 the kernel ends single processes, and no kubelet tells why. */
   MUSTER_CLUSTER_CGROUPS: z.enum(['v1', 'v2']).default('v2'),
@@ -65,6 +70,21 @@ export const podSettings = {
   imagePullPolicy: 'IfNotPresent',
   requestedShare: REQUESTED_SHARE,
 } as const;
+
+/** Why pods cannot be had dial back; undefined when they can. */
+export const dialBackUnavailable =
+  unavailable ?? (clusterUnderTest.MUSTER_CLUSTER_DIAL_BACK === undefined ? 'MUSTER_CLUSTER_DIAL_BACK says no address' : undefined);
+
+/** What the configuration has under `dialBack`. */
+export function dialBackSettings(): Pick<DialBackSettings, 'host' | 'port' | 'advertise' | 'plaintext'> {
+  const advertise = clusterUnderTest.MUSTER_CLUSTER_DIAL_BACK ?? '';
+  const { hostname, port } = new URL(advertise);
+  return { host: hostname, port: Number(port), advertise, plaintext: 'allowed' };
+}
+
+export function dialBackHere(): DialBackSettings {
+  return { kind: 'dial-back', ...dialBackSettings(), python: podSettings.python, dialler: '/muster/runner/dialler.py' };
+}
 
 export function clusterPod(changes: Partial<PodTemplate> = {}): PodTemplate {
   const { kubeconfig, namespace, image = '' } = podSettings;

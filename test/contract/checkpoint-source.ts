@@ -48,6 +48,17 @@ const cases: Readonly<Record<string, Case>> = {
     expect(read.equals(bytes)).toBe(true);
   },
 
+  async 'the bytes from one on, where a source can hand them out, are those that stand there'({ source, uri, put }) {
+    const bytes = Uint8Array.from({ length: LARGE }, (_, index) => (index * 31) ^ (index >> 8));
+    await put('large.bin', bytes);
+    const file = await only(source, uri('large.bin'));
+    for (const from of source.readFrom ? [0, 1, LARGE - 5] : []) {
+      const read: Uint8Array[] = [];
+      for await (const chunk of source.readFrom?.(file, from, new AbortController().signal) ?? []) read.push(chunk);
+      expect(Buffer.concat(read).equals(bytes.subarray(from))).toBe(true);
+    }
+  },
+
   async 'an empty file is read as no bytes'({ source, uri, put }) {
     await put('empty.bin', bytesOf(''));
     expect((await readAll(source, await only(source, uri('empty.bin')))).length).toBe(0);

@@ -11,15 +11,18 @@ nock.restore();
 const { executable, mounts } = pythonInterpreter();
 const NO_PROCESS_LIMIT = 'how many processes a pod may have is the kubelet’s setting';
 
+/** Found out once: the image is the same for all. */
+const image = outOfTheWay();
+
 sandboxProviderContract(
   'the Kubernetes provider whose pods dial back, on a simulated cluster,',
   {
     commands: shellCommands(executable),
     mounts: [],
     open: async () => {
-      const { image, transport } = await outOfTheWay();
-      const targets = new Set(image.mounts.map(({ target }) => target));
-      const both = [...image.mounts, ...mounts.filter(({ target }) => !targets.has(target))];
+      const { image: layers, transport } = await image;
+      const targets = new Set(layers.mounts.map(({ target }) => target));
+      const both = [...layers.mounts, ...mounts.filter(({ target }) => !targets.has(target))];
       return await KubernetesGround.open({ mounts: both }, {}, undefined, transport);
     },
   },

@@ -62,6 +62,10 @@ describe('several checkpoints', () => {
     await stage.openGates('playing');
     // A sandbox that has run a checkpoint's code is replaced for the next one.
     await command.until('the second loads', async () => (await stage.countAt('loading')) === 1);
+    // It may do so before its turn has come; it plays only then.
+    await stage.closeGates('playing');
+    await stage.openGates('loading');
+    await command.until('the second plays', async () => (await stage.countAt('playing')) === 1);
     command.signalGroup('SIGINT');
     const result = await command.ended;
     expect(result.exitCode).toBe(130);

@@ -62,6 +62,8 @@ describe('an answer that is given again', () => {
     ['nothing', undefined],
     ['a partial one', evaluation({}, { partial: true, ended: 'interrupted' })],
     ['one of another kind', { ...evaluation(), schema: 'muster.summary/2' }],
+    ['one that says something else', { ...evaluation(), official: { ...evaluation().official, skew: 0.1 } }],
+    ['one that lacks a figure', { ...evaluation(), official: { ...evaluation().official, iqm: undefined } }],
     ['one without its run', { ...evaluation(), run: undefined }],
   ])('is not made of %s', (_, given) => {
     expect(repeatedSummary(given && stored(given), { checkpoint: CHECKPOINT }, RUN)).toBeUndefined();

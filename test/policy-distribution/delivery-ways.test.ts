@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import type { FetchOrder, FetchWay } from '../../src/kernel/fetching.ts';
 import { parseDigest } from '../../src/kernel/ids.ts';
+import { silentLog } from '../../src/kernel/log.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
 import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from '../../src/policy-distribution/delivery-ways.ts';
 import { Distributor, type Inbox } from '../../src/policy-distribution/distributor.ts';
@@ -106,6 +107,18 @@ describe('a distributor', () => {
     const inbox = new NotingInbox(['pull']);
     await new Distributor().deliver(checkpoint(LARGE), inbox, NEVER);
     expect(inbox.asked).toEqual(['upload']);
+  });
+
+  it('warns once that a large checkpoint is sent where sandboxes could fetch it, with the remedy', async () => {
+    const warnings: string[] = [];
+    const log = { ...silentLog, warn: (_fields: object, message: string): void => void warnings.push(message) };
+    const distributor = new Distributor({ log });
+    await distributor.deliver(checkpoint(LARGE), new NotingInbox([]), NEVER);
+    await distributor.deliver(checkpoint(LARGE), new NotingInbox(['pull']), NEVER);
+    expect(warnings).toEqual([expect.stringContaining('set delivery.url')]);
+    const small = new Distributor({ log });
+    await small.deliver(checkpoint(1), new NotingInbox([]), NEVER);
+    expect(warnings).toHaveLength(1);
   });
 
   it('brings nothing anew for another run, which counts for itself', async () => {

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { digestHex } from '../../src/policy-distribution/checkpoint.ts';
 import { CheckpointStore, type StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
 import { MOST_DELTAS } from '../../src/policy-distribution/packing.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
@@ -17,6 +18,7 @@ const keepAll = { maxBytes: undefined, isNeeded: () => false };
 const COUNT = 60_000;
 const BYTES = 2 * COUNT;
 const KILLED_PACKER = join(import.meta.dirname, 'killed-packer.ts');
+const KILLED_REMOVER = join(import.meta.dirname, 'killed-remover.ts');
 
 class Scene implements AsyncDisposable {
   readonly scratch: ScratchDirectory;
@@ -48,7 +50,7 @@ class Scene implements AsyncDisposable {
     return stored;
   }
 
-  files(kind: 'objects' | 'packed' | 'incoming'): Promise<string[]> {
+  files(kind: 'objects' | 'packed' | 'incoming' | `withdrawn/${string}`): Promise<string[]> {
     return readdir(join(this.scratch.path, 'store', kind));
   }
 
@@ -251,6 +253,39 @@ describe('a store that was harmed', () => {
       expect(await store.verify({ remove: false, signal })).toMatchObject({ damaged: [], incomplete: [] });
     }
     for (const each of all) expect(await scene.store.find(each.digest)).toEqual(each);
+  });
+
+  it.each(['objects', 'packed', 'checkpoints'] as const)(
+    'has what was on its way out of %s in a Muster that was killed, once another one starts, or makes room',
+    async (what) => {
+      await using scene = await Scene.open();
+      const [first, second] = [await scene.step(), await scene.step()];
+      if (what === 'packed') await scene.store.retain(keepAll, signal);
+      const directory = join(scene.scratch.path, 'store');
+      await scene.scratch.put(`store/holds/ffffffffffffffff.1.1.elsewhere.${digestHex(second.digest)}`, '');
+      for (const next of ['start', 'retain']) {
+        const remover = spawn(process.execPath, [KILLED_REMOVER, directory, what, first.digest], { stdio: 'inherit' });
+        expect(await once(remover, 'exit')).toEqual([null, 'SIGKILL']);
+        expect(await scene.files(`withdrawn/${what}`)).toHaveLength(1);
+        if (next === 'start') await openStore(scene.scratch, scene.clock);
+        else await scene.store.retain({ ...keepAll, isNeeded: () => true }, signal);
+        expect(await scene.files(`withdrawn/${what}`)).toEqual([]);
+      }
+      expect(await scene.store.find(first.digest)).toEqual(first);
+    },
+  );
+
+  it('keeps what was brought again while the same was on its way out', async () => {
+    await using scene = await Scene.open();
+    const first = await scene.step();
+    const hex = digestHex(first.digest);
+    const remover = spawn(process.execPath, [KILLED_REMOVER, join(scene.scratch.path, 'store'), 'objects', first.digest]);
+    await once(remover, 'exit');
+    const path = join(scene.scratch.path, 'step-1.safetensors');
+    expect(await scene.store.add(filesystemSource, path, signal)).toEqual(first);
+    const store = await openStore(scene.scratch, scene.clock);
+    expect([await scene.files('withdrawn/objects'), await scene.files('objects')]).toEqual([[], [hex]]);
+    expect(await store.find(first.digest)).toEqual(first);
   });
 
   it('says that the disk is full when it is, of packing and of rebuilding, and has lost nothing', async () => {

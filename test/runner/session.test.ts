@@ -284,6 +284,20 @@ describe('the time limit of an episode', () => {
     expect(second.closed?.unplayed.map(({ index }) => index)).toEqual([2]);
   });
 
+  for (const isHeard of [true, false]) {
+    it(`is ${isHeard ? '' : 'not '}held against an episode whose sandbox ${isHeard ? 'answers' : 'is out of reach'}`, async () => {
+      programs['runner'] = scriptedRunner(() => never);
+      const sandbox = await provider.create({ id: parseSandboxId('far'), template: TEMPLATE }, forever);
+      const session = await RunnerSession.open(Object.assign(sandbox, { isHeard: () => Promise.resolve(isHeard) }), clock, forever);
+      await session.load(load, limits, forever);
+      session.play(episodes(0, 1));
+      await clock.advance(10_001);
+      const { played, closed } = await collect(session, 1);
+      expect(played).toMatchObject([{ index: 0, outcome: isHeard ? { kind: 'failed', cause: 'timeout' } : { kind: 'lost' } }]);
+      expect(closed?.unplayed.map(({ index }) => index)).toEqual([1]);
+    });
+  }
+
   it('is not held against an episode when it was Muster that stood still', async () => {
     const unread = Promise.withResolvers<void>();
     const session = await loaded(

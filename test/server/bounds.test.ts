@@ -1,9 +1,15 @@
-import { describe, expect, it } from 'vitest';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { promisify } from 'node:util';
+import nock from 'nock';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { mintBearerToken } from '../../src/access/bearer-token.ts';
+import { LOCAL_CALLER } from '../../src/access/caller.ts';
 import { TokenOffice } from '../../src/access/token-office.ts';
 import type { Tokens } from '../../src/evaluation-store/tokens.ts';
 import { identifyByToken } from '../../src/server/identify.ts';
+import { eventually } from '../support/eventually.ts';
 import { ServerScene, type Answer } from '../support/server-scene.ts';
 import { EPISODE_MS, type ServiceScene } from '../support/service-scene.ts';
 
@@ -168,3 +174,63 @@ describe('streams', () => {
     expect((await followed(server, id)).status).toBe(200);
   });
 });
+
+describe('room for bodies', () => {
+  const MOST = 64;
+  const BODY_BYTES = 65_536;
+  const HEAD = `POST /v1/evaluations HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${BODY_BYTES}\r\n\r\n`;
+
+  beforeAll(() => nock.restore());
+  afterAll(() => nock.activate());
+
+  /** Nobody is known before the gate is opened. */
+  async function opened(): Promise<{ readonly server: ServerScene; readonly port: number; readonly gate: Gate }> {
+    const gate = new Gate();
+    const server = await ServerScene.open({}, { maxBodyBytes: BODY_BYTES, identify: () => gate.pass(LOCAL_CALLER) });
+    const { port } = new URL(await server.app.listen({ host: '127.0.0.1', port: 0 }));
+    return { server, port: Number(port), gate };
+  }
+
+  it('is given back by those who have gone before it is known who they are', async () => {
+    const { server, port, gate } = await opened();
+    await using _server = server;
+    for (let at = 0; at < MOST; at += 1) {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(HEAD);
+      await gate.asked();
+      socket.destroy();
+      await once(socket, 'close');
+    }
+    await eventually('all of them have gone', () => connectionsOf(server).then((count) => count === 0));
+    gate.open();
+    expect((await server.send('POST', '/v1/evaluations', { body: '[]' })).status).toBe(400);
+  });
+});
+
+/** Holds whoever comes until it is opened. */
+class Gate {
+  passed = 0;
+  #asked = Promise.withResolvers<void>();
+  readonly #opened = Promise.withResolvers<void>();
+
+  async pass<Value>(value: Value): Promise<Value> {
+    this.passed += 1;
+    this.#asked.resolve();
+    this.#asked = Promise.withResolvers();
+    await this.#opened.promise;
+    return value;
+  }
+
+  /** Somebody came, from now on. */
+  async asked(): Promise<void> {
+    await this.#asked.promise;
+  }
+
+  open(): void {
+    this.#opened.resolve();
+  }
+}
+
+async function connectionsOf({ app }: ServerScene): Promise<number> {
+  return promisify(app.server.getConnections.bind(app.server))();
+}

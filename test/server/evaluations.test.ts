@@ -88,6 +88,12 @@ describe('asking for an evaluation', () => {
     ['a field that does not exist', { ...ASKED, prioritty: 1 }, 'body.prioritty', expect.stringContaining('one of checkpoint, ')],
     ['a wrong rule', { ...ASKED, stop: { rule: 'certified', halfWidth: -1 } }, 'body.stop.halfWidth', 'number to be >0'],
     [
+      'a rule that there is not',
+      { ...ASKED, stop: { rule: 'fixd' } },
+      'body.stop.rule',
+      'one of "fixed"|"certified"|"approximate"|"asymptotic"',
+    ],
+    [
       'a suite with a wrong field',
       { ...ASKED, suite: { name: 'a', stop: { rule: 'fixed', episodes: 'many' } } },
       'body.suite.stop.episodes',

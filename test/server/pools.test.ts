@@ -58,6 +58,20 @@ describe('the pools of a server', () => {
     ]);
   });
 
+  it('have all changes that come at the same moment, each of which the audit knows by what it changed', async () => {
+    const { server, desk, fleet, store } = await opened();
+    await using _server = server;
+    await Promise.all([{ max: 16 }, { warm: 2 }, { min: 1 }].map((change) => desk.change('local', change, 'operator')));
+    expect(fleet.sizeOf('local')).toEqual({ min: 1, max: 16, warm: 2 });
+    const { items } = await store.audit.list({ limit: 10 });
+    const details = items.map((item) => item.details);
+    expect(details).toMatchObject([
+      { before: { min: 0, max: 16, warm: 2 }, after: { min: 1, max: 16, warm: 2 } },
+      { before: { max: 16, warm: 1 }, after: { max: 16, warm: 2 } },
+      { before: { max: 4, warm: 1 }, after: { max: 16, warm: 1 } },
+    ]);
+  });
+
   it('that drain give no places, and what waits goes on when they are opened again, as large as they were', async () => {
     const { server, desk, fleet } = await opened();
     await using _server = server;

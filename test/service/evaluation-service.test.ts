@@ -114,7 +114,7 @@ describe('an evaluation that asks what was answered before', () => {
     const again = await service.submit(submission(5, { webhook: { url: 'https://example.org/hook' } }), 'researcher', signal);
     expect(again).toMatchObject({
       kind: 'accepted',
-      evaluation: { state: 'finished', principal: 'researcher', summary: { repeated: true, official: { episodes: 5 } } },
+      evaluation: { state: 'finished', principal: 'researcher', summary: { warnings: ['repeated'], official: { episodes: 5 } } },
     });
     const { id } = again.evaluation;
     expect(await scene.find(id)).toEqual(again.evaluation);
@@ -122,7 +122,7 @@ describe('an evaluation that asks what was answered before', () => {
     expect(scene.player.played).toHaveLength(5);
     expect(ended).toEqual(['finished', 'finished']);
     expect(await scene.store.webhooks.take(10, 1000)).toMatchObject([
-      { body: { evaluation: id, state: 'finished', summary: { repeated: true } } },
+      { body: { evaluation: id, state: 'finished', summary: { warnings: ['repeated'] } } },
     ]);
     await scene.drained(service);
     expect(scene.clock.pending).toBe(0);

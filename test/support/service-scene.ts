@@ -108,7 +108,7 @@ export class ScriptedPlayer implements Player {
   }
 
   repeated(_: EvaluationOrder, given: unknown): object | undefined {
-    return this.repeats && typeof given === 'object' && given !== null ? { ...given, repeated: true } : undefined;
+    return this.repeats && typeof given === 'object' && given !== null ? { ...given, warnings: ['repeated'] } : undefined;
   }
 
   /** @returns whether it was played to its end. */

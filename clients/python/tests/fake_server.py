@@ -86,6 +86,8 @@ class FakeMuster:
         self.episodes: dict[str, list[dict[str, Any]]] = {}
         self.by_key: dict[str, str] = {}
         self.next_evaluation: Callable[[str], tuple[dict[str, Any], list[dict[str, Any]]]] = lambda id: (evaluation(id), events_of(id))
+        self.answers_at_once = False
+        """As it does when the same was asked before."""
         self.page_size: int | None = None
         self.on_asked: Callable[[], None] = lambda: None
         """Called when a request has come, before it is answered."""
@@ -218,7 +220,10 @@ class Handler(BaseHTTPRequestHandler):
             fake.evaluations[fake.by_key[key]], fake.events[fake.by_key[key]] = document, events
         if isinstance(self.fault, DropAfterWork):
             return self._break()
-        return self._answer(202, fake.evaluations[fake.by_key[key]])
+        accepted = fake.evaluations[fake.by_key[key]]
+        if fake.answers_at_once:
+            return self._answer(200, accepted)
+        return self._answer(202, accepted | {"state": "waiting", "startedAt": None, "endedAt": None, "summary": None})
 
     def _list(self, asked: Asked) -> None:
         fake = self.server.fake

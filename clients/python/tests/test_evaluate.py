@@ -44,6 +44,12 @@ def test_an_evaluation_is_submitted_followed_and_answered(muster: Client, fake: 
     ]
 
 
+def test_what_was_asked_before_is_answered_with_the_one_request(muster: Client, fake: FakeMuster) -> None:
+    fake.answers_at_once = True
+    assert muster.evaluate(SUBJECT, "cartpole").official == summary()["official"]
+    assert [asked.method + " " + asked.path for asked in fake.asked] == ["POST /v1/evaluations"]
+
+
 def test_a_submission_says_what_was_given_and_nothing_else(muster: Client, fake: FakeMuster) -> None:
     muster.submit(SUBJECT, {"name": "mine"})
     muster.submit(

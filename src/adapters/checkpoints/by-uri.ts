@@ -18,6 +18,7 @@ const KNOWN = 'file:///path, https://host/path, gs://bucket/name or s3://bucket/
 /** The sources that there are, as one. @throws InputError `checkpoint.uri` also, for what belongs to none. */
 export function sourceByUri(sources: SourcesByUri): CheckpointSource {
   const listedBy = new WeakMap<ListedFile, CheckpointSource>();
+  const of = (file: ListedFile): CheckpointSource => listedBy.get(file) ?? sourceOf(sources, file.address);
   return {
     async list(uri, options) {
       const source = sourceOf(sources, uri);
@@ -25,8 +26,22 @@ export function sourceByUri(sources: SourcesByUri): CheckpointSource {
       for (const file of listing.files) listedBy.set(file, source);
       return listing;
     },
-    read: (file, signal) => (listedBy.get(file) ?? sourceOf(sources, file.address)).read(file, signal),
+    read: (file, signal) => of(file).read(file, signal),
+    readFrom(file, from, signal) {
+      const source = of(file);
+      return source.readFrom?.(file, from, signal) ?? after(from, source.read(file, signal));
+    },
   };
+}
+
+/** What comes before is read, and passed over. */
+async function* after(from: number, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let passed = 0;
+  for await (const chunk of bytes) {
+    const rest = chunk.subarray(Math.min(chunk.length, Math.max(0, from - passed)));
+    passed += chunk.length;
+    if (rest.length > 0) yield rest;
+  }
 }
 
 function sourceOf({ files, web, gcs, s3 }: SourcesByUri, uri: string): CheckpointSource {

@@ -41,6 +41,8 @@ export function httpsSource(requests: CheckedRequests, clock: Clock): Checkpoint
       yield* new ResumedReading(reopenable(requests, file, urlOf(file)), clock, signal).bytes();
       await retried(clock, signal, () => assertUnchanged(requests, file, urlOf(file), signal));
     },
+
+    readFrom: (file, from, signal) => new ResumedReading(reopenable(requests, file, urlOf(file)), clock, signal, from).bytes(),
   };
 }
 

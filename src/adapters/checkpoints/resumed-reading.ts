@@ -41,7 +41,9 @@ export class ResumedReading {
   /** What has been handed out cannot be called back, so no further connection mends it. */
   #isDamaged = false;
 
-  constructor(source: ReopenableFile, clock: Clock, signal: AbortSignal) {
+  /** @param from the first byte that is wanted. */
+  constructor(source: ReopenableFile, clock: Clock, signal: AbortSignal, from = 0) {
+    this.#received = from;
     this.#source = source;
     this.#clock = clock;
     this.#signal = signal;

@@ -134,11 +134,13 @@ export class OriginServer implements ContentOrigin, AsyncDisposable {
     const told = await this.#told(request, linked);
     if (told) {
       this.served.deltas += 1;
-      return await answerDelta(request, response, told, count);
+      await answerDelta(request, response, told, count);
+      return this.#options.log.debug({ ...linked, base: told.base, bytes: told.bytes }, 'a sandbox has fetched what differs');
     }
     const found = await this.#options.find(linked.digest);
     if (!found) return refuse(response, 404, 'the file is no longer here');
     await answerFile(request, response, found, count);
+    this.#options.log.debug({ ...linked, range: request.headers.range }, 'a sandbox has fetched a file');
   }
 
   async #told({ headers }: IncomingMessage, linked: Linked): Promise<ToldContent | undefined> {

@@ -1,8 +1,8 @@
 import type { FetchOrder } from '../../kernel/fetching.ts';
 import type { HeldFile } from './pull-order.ts';
 
-/** Files that are named as bases, at most: the last ones are the likeliest. */
-const MOST_HELD = 8;
+/** Files that are named as bases, at most: those of the last checkpoint or two, also when it is one of many shards. */
+const MOST_HELD = 256;
 /** What is smaller is not worth a delta. In bytes. */
 const WORTH_HOLDING_BYTES = 2 ** 20;
 

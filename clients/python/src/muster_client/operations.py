@@ -70,6 +70,8 @@ def answered(
 ) -> Steps[Summary | ComparisonSummary]:
     """Submits, waits, and returns the answer."""
     evaluation = yield from submission
+    if evaluation.is_over:
+        return _summary_of(evaluation)
     return (yield from answer(settings, evaluation.id, timeout, watch))
 
 

@@ -19,7 +19,8 @@ const ANSWER_MS = 30_000;
 
 /**
  * Checkpoints in the buckets of an object store. A URI is an object's name, and then one file; or else what comes before a slash in the names of
- * several, and then a directory. Versions are held apart by the store itself: what is read is what was listed, or nothing.
+ * several, and then a directory. Versions are held apart by the store itself: what is read is what was listed, or nothing, and other
+ * content has another generation or entity tag, however soon it comes.
  */
 export class ObjectSource implements CheckpointSource {
   readonly #store: ObjectStore;
@@ -51,6 +52,11 @@ export class ObjectSource implements CheckpointSource {
     const now = await this.#find(file.address, place, signal);
     if (!now) throw new CheckpointChangedError(file.address, 'it is gone');
     if (now.revision !== file.revision) throw new CheckpointChangedError(file.address, `was ${file.revision}, is ${now.revision}`);
+  }
+
+  readFrom(file: ListedFile, from: number, signal: AbortSignal): AsyncIterable<Uint8Array> {
+    this.#assertAllowed(file.address);
+    return new ResumedReading(this.#reopenable(file, objectPlace(file.address)), this.#clock, signal, from).bytes();
   }
 
   #assertAllowed(uri: string): void {
@@ -90,7 +96,7 @@ export class ObjectSource implements CheckpointSource {
       if (isDirectoryName(path) || isIgnored(path, ignores)) continue;
       assertCheckpointPath(path);
       if (files.length >= maxFiles) throw tooMany(uri, maxFiles);
-      files.push({ path, size, address: `${rootOf(uri)}/${name}`, revision });
+      files.push({ path, size, address: `${rootOf(uri)}/${name}`, revision, isSettled: true });
     }
     if (!isThere) throw missing(uri);
     return files;
@@ -153,7 +159,7 @@ function isIgnored(path: string, ignores: ListOptions['ignores']): boolean {
 function fileOf(uri: string, { name, size, revision }: FoundObject): ListedFile {
   const path = name.slice(name.lastIndexOf('/') + 1);
   assertFileName(path);
-  return { path, size, address: uri, revision };
+  return { path, size, address: uri, revision, isSettled: true };
 }
 
 function isBelow(prefix: string, uri: string): boolean {

@@ -12,6 +12,9 @@ import type { E2bService } from './service.ts';
 import { Slumber } from './slumber.ts';
 import { Tenancy } from './tenancy.ts';
 
+/** A command's start and end, where the service is busy. */
+const HEARD_MS = 15_000;
+
 /** What a sandbox consists of outside of itself. */
 export interface SandboxParts {
   readonly id: SandboxId;
@@ -76,6 +79,18 @@ export class E2bSandbox implements Sandbox {
 
   rest(): Promise<void> {
     return this.#slumber.rest();
+  }
+
+  /** Its connection has not broken, and a command runs beside it. */
+  async isHeard(): Promise<boolean> {
+    const { remote, program } = this.#parts;
+    if (program.signal.aborted) return false;
+    try {
+      await remote.commands.run('true', { timeoutMs: HEARD_MS, requestTimeoutMs: HEARD_MS, signal: program.signal });
+      return !program.signal.aborted;
+    } catch {
+      return false;
+    }
   }
 
   async destroy(): Promise<void> {

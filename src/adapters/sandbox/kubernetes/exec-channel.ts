@@ -5,6 +5,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { ExecInput } from './exec-input.ts';
 import { ExecOutput } from './exec-output.ts';
 import type { Heartbeats } from './heartbeats.ts';
+import { answersPing } from './ping.ts';
 import type { ProgramChannel, ProgramEnd } from './program-channel.ts';
 
 const STDOUT = 1;
@@ -57,6 +58,10 @@ export class ExecChannel implements ProgramChannel {
     socket.once('close', (code, reason) => resolve(this.#onClose(code, reason.toString())));
     this.#pulse = heartbeats.add({ beat: () => this.#beat() });
     socket.resume();
+  }
+
+  answers(signal: AbortSignal): Promise<boolean> {
+    return answersPing(this.#socket, signal);
   }
 
   terminate(): void {

@@ -45,6 +45,16 @@ export async function uploadToInbox(exec: InboxExec, target: string, content: Up
   }
 }
 
+/** Whether the container still does what it is told. Never rejects. */
+export async function runsCommand(exec: InboxExec, signal: AbortSignal): Promise<boolean> {
+  try {
+    await run(exec, [':'], signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** @returns the number of bytes. */
 async function send(
   exec: InboxExec,

@@ -1,4 +1,5 @@
 import { sleep, type Clock } from '../../../kernel/clock.ts';
+import { Deadline } from '../../../kernel/deadline.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { PodFetching as PodFetchingSettings } from '../../../pool/pod-template.ts';
@@ -6,7 +7,7 @@ import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.
 import type { Isolation } from '../../../pool/template.ts';
 import { INBOX_CONTAINER } from './container-names.ts';
 import type { FollowedPod } from './followed-pod.ts';
-import { uploadToInbox, type InboxExec } from './inbox-upload.ts';
+import { runsCommand, uploadToInbox, type InboxExec } from './inbox-upload.ts';
 import type { NodeCaches } from './node-caches.ts';
 import { PodFetching } from './pod-fetching.ts';
 import type { PodLine } from './pod-line.ts';
@@ -32,6 +33,8 @@ export interface KubernetesSandboxParts {
 const EXIT_KILLED = 128 + 9;
 /** How long a node may take to say that it was the container that ended, after the program in it has. */
 const SETTLE_MS = 3_000;
+/** Longer than an exec takes to open when hundreds are opened at once. */
+const HEARD_MS = 15_000;
 
 /**
  * A program in a pod. It runs until the program has ended, or the pod, whichever is told first; then, without being asked, the pod is
@@ -69,6 +72,14 @@ export class KubernetesSandbox implements Sandbox {
 
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
     return uploadToInbox(this.#inbox, path, content, AbortSignal.any([signal, this.#over.signal]));
+  }
+
+  /** The connection answers, and so does the node: a command runs in the pod's other container. */
+  async isHeard(): Promise<boolean> {
+    const { channel, clock } = this.#parts;
+    const late = (): Error => new InfrastructureError('sandbox.unheard', `the pod did not answer within ${HEARD_MS / 1000} s`);
+    using deadline = new Deadline(clock, HEARD_MS, late, this.#over.signal);
+    return (await channel.answers(deadline.signal)) && (await runsCommand(this.#inbox, deadline.signal));
   }
 
   async destroy(): Promise<void> {

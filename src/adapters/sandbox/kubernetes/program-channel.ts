@@ -16,6 +16,8 @@ export interface ProgramChannel {
   readonly stderr: Readable;
   /** Never rejects. All output can be read by then. */
   readonly ended: Promise<ProgramEnd>;
+  /** Whether the other end of the connection answers before the signal is aborted. */
+  answers(signal: AbortSignal): Promise<boolean>;
   /** Gives up the connection. The command's fate is its container's. */
   terminate(): void;
 }

@@ -4,8 +4,8 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 
 /** A node that has not said by then that the pod is gone cannot say it, and its record is taken away without it. */
 const FORCE_MS = 20_000;
-/** From there on, for the record to go. */
-const FORCED_MS = 5_000;
+/** By then a request that takes the record away has had all of its attempts, also where a hundred pods end together on a busy cluster. */
+const FORCED_MS = 60_000;
 
 /** Something that is being deleted, as it is known to be. */
 export interface Leaving {

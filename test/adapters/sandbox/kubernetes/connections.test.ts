@@ -57,6 +57,17 @@ describe('the connections to an API server over TLS', () => {
     });
   });
 
+  it('tell whether a program would be heard: not when the server is silent, nor when its node takes no exec', async () => {
+    const [sandbox, other] = [await create('cat'), await create('cat')];
+    expect(await sandbox.isHeard?.()).toBe(true);
+    ground.simulator.faults.plan(({ kind }) => (kind === 'exec' ? { kind: 'status', code: 500 } : undefined));
+    expect(await sandbox.isHeard?.()).toBe(false);
+    ground.simulator.faults.plan(() => undefined);
+    ground.simulator.dropConnections();
+    expect(await other.isHeard?.()).toBe(false);
+    await Promise.all([sandbox.exit, other.exit]);
+  });
+
   it('that break all at once lose the sandboxes that were on them, and nothing else', async () => {
     const sandboxes = await Promise.all([create('cat'), create('cat')]);
     ground.simulator.dropConnections();

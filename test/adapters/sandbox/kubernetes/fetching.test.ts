@@ -146,10 +146,10 @@ describe('a checkpoint that is much like the one before', () => {
     await using scene = await Scene.open(['a']);
     scene.ground.simulator.nodeCaches.deploy(image);
     const sandbox = await scene.pod(scene.provider(), way);
-    const [one, next] = [await scene.checkpoint('policy.safetensors', first), await scene.checkpoint('policy.safetensors', second)];
+    const [one, next] = [await scene.checkpoint('step-1.safetensors', first), await scene.checkpoint('step-2.safetensors', second)];
     await fetched(sandbox, way, one.order);
     const path = await fetched(sandbox, way, next.order);
-    expect(await digestInside(sandbox, `${path}/policy.safetensors`)).toBe(next.file.digest);
+    expect(await digestInside(sandbox, `${path}/step-2.safetensors`)).toBe(next.file.digest);
     const { deltas, bytes } = scene.origins.origin.served;
     expect(deltas).toBe(1);
     expect(bytes - first.length).toBeLessThan(0.05 * second.length);

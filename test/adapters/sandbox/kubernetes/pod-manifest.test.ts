@@ -1,4 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
@@ -136,7 +138,10 @@ describe('the pod of a sandbox that dials back', () => {
     for (const policy of policies) {
       const { podSelector, policyTypes, egress } = Object(policy).spec;
       expect(dialling.metadata?.labels).toMatchObject(podSelector.matchLabels);
-      expect(manifest.metadata?.labels).not.toMatchObject(podSelector.matchLabels);
+      const [{ key, operator, values }] = podSelector.matchExpressions;
+      expect([key, operator]).toEqual(['muster.dev/network', 'In']);
+      expect(values).toContain(dialling.metadata?.labels?.['muster.dev/network']);
+      expect(values).not.toContain(manifest.metadata?.labels?.['muster.dev/network']);
       expect(policyTypes).toEqual(['Ingress', 'Egress']);
       expect(egress).toEqual([{ to: [{ podSelector: expect.any(Object) }], ports: [{ protocol: 'TCP', port: 7678 }] }]);
     }
@@ -152,7 +157,16 @@ describe('the pod of a sandbox that dials back', () => {
 describe('what is in deploy/', () => {
   it('is YAML, and the list of the kustomization is whole', () => {
     const { resources } = Object(parse(readFileSync(path.join(DEPLOY, 'kustomization.yaml'), 'utf8')));
-    for (const file of [...resources, 'disruption-budget.yaml', 'claims-rbac.yaml', 'own-pool-rbac.yaml', 'sandbox-template.yaml']) {
+    const caches = Object(parse(readFileSync(path.join(DEPLOY, 'node-cache/kustomization.yaml'), 'utf8'))).resources;
+    const ofCaches = caches.map((file: unknown) => `node-cache/${String(file)}`);
+    for (const file of [
+      ...resources,
+      'disruption-budget.yaml',
+      'claims-rbac.yaml',
+      'own-pool-rbac.yaml',
+      'sandbox-template.yaml',
+      ...ofCaches,
+    ]) {
       for (const document of parseAllDocuments(readFileSync(path.join(DEPLOY, String(file)), 'utf8'))) {
         expect(document.errors).toEqual([]);
         expect(document.toJS()).toMatchObject({
@@ -212,6 +226,39 @@ describe('what is in deploy/', () => {
   ])('has a chart that has pods claimed with %j', (claims, expected) => {
     const map = renderChart({ claims }).find((document) => Object(document).kind === 'ConfigMap');
     expect(parse(Object(map).data['muster.yaml']).templates.local.kubernetes.claims).toEqual(expected);
+  });
+});
+
+describe('a chart whose sandboxes fetch checkpoints', () => {
+  const all = renderChart({ delivery: { enabled: true, nodeCache: true } });
+  const ofKind = (kind: string): readonly object[] => all.map(Object).filter((document) => document.kind === kind);
+
+  it('has a policy for just that, with the port that the server listens on', () => {
+    const policy = ofKind('NetworkPolicy')
+      .map(Object)
+      .find(({ metadata }) => metadata.name === 'muster-origin-only');
+    const own = parse(readFileSync(path.join(DEPLOY, 'origin-policy.yaml'), 'utf8'));
+    expect(policy.spec.podSelector).toEqual(own.spec.podSelector);
+    expect(policy.spec.egress[0].ports).toEqual(own.spec.egress[0].ports);
+    const [deployment] = ofKind('Deployment').map(Object);
+    const { metadata, spec } = deployment.spec.template;
+    expect(metadata.labels).toMatchObject(policy.spec.egress[0].to[0].podSelector.matchLabels);
+    expect(spec.containers[0].env).toContainEqual({ name: 'MUSTER_DELIVERY__URL', value: 'http://$(POD_IP):7680' });
+  });
+
+  it('has a configuration that Muster takes', async () => {
+    const directory = await mkdtemp(path.join(tmpdir(), 'muster-chart-'));
+    try {
+      const file = path.join(directory, 'muster.yaml');
+      const [map] = ofKind('ConfigMap').map(Object);
+      await writeFile(file, map.data['muster.yaml']);
+      const environment = { HOME: '/', MUSTER_DELIVERY__URL: 'http://10.0.0.5:7680' };
+      const { delivery, templates } = loadConfig({ file, environment });
+      expect(delivery).toMatchObject({ url: 'http://10.0.0.5:7680', port: 7680 });
+      expect(templates['local']?.kubernetes).toMatchObject({ network: 'origin', nodeCache: { claim: 'muster-node-cache' } });
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 });
 

@@ -9,6 +9,7 @@ import {
   POOL_PERMISSIONS,
   type Permission,
 } from '../../../../src/adapters/sandbox/kubernetes/permissions.ts';
+import { CACHE_PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/preflight.ts';
 import { InfrastructureError, InputError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { ProviderBusyError } from '../../../../src/pool/provider-busy.ts';
@@ -22,7 +23,7 @@ import { renderChart } from '../../../support/kubernetes/chart.ts';
 import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
 import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
 import { TEMPLATE } from '../../../support/evaluation-scene.ts';
-import { CLAIM_RULES, POOL_RULES, RULES, rulesOf } from './roles.ts';
+import { CACHE_RULES, CLAIM_RULES, POOL_RULES, RULES, rulesOf } from './roles.ts';
 
 nock.restore();
 
@@ -88,6 +89,7 @@ describe('before any sandbox is made on a cluster', () => {
     expect(single(RULES)).toEqual(asked(PERMISSIONS));
     expect(single(CLAIM_RULES)).toEqual(asked(CLAIM_PERMISSIONS));
     expect(single([...CLAIM_RULES, ...POOL_RULES])).toEqual(asked(POOL_PERMISSIONS));
+    expect(single(CACHE_RULES)).toEqual(asked(CACHE_PERMISSIONS));
     const charted = (claims: object): readonly string[] => single(rulesOf(renderChart({ claims })));
     expect(charted({})).toEqual(asked(PERMISSIONS));
     const both = new Set([...asked(PERMISSIONS), ...asked(CLAIM_PERMISSIONS)]);
@@ -166,6 +168,31 @@ describe('before any sandbox is made on a cluster', () => {
       message: expect.stringContaining('network-policy.yaml'),
     });
     await provider.describe(template({ network: 'cluster' }));
+  });
+
+  it('a namespace whose pods may connect to more than where checkpoints are is refused', async () => {
+    expect(await refusal({ network: 'origin' })).toMatchObject({
+      code: 'kubernetes.no-network-policy',
+      message: expect.stringContaining('origin-policy.yaml'),
+    });
+    ground.allowOrigin();
+    await provider.describe(template({ network: 'origin' }));
+    ground.simulator.store.change('networkpolicies', 'muster-origin-only', (policy) => ({
+      ...policy,
+      spec: { ...Object(policy['spec']), egress: [{ ports: [{ port: 7680 }] }] },
+    }));
+    expect(await refusal({ network: 'origin' })).toMatchObject({ code: 'kubernetes.no-network-policy' });
+  });
+
+  it('what is missing to use the caches of nodes is named, with the remedy', async () => {
+    ground.simulator.identities.set('admin-token', {
+      user: 'muster',
+      rules: RULES.filter(({ resources }) => !resources.includes('pods/exec')),
+    });
+    const caches = { fetching: { ways: [], command: [], nodeCache: { namespace: 'muster-node-cache', claim: 'muster-node-cache' } } };
+    expect(await refusal(caches)).toMatchObject({ code: 'kubernetes.forbidden', message: expect.stringContaining('"pods/exec"') });
+    ground.simulator.identities.set('admin-token', { user: 'muster', rules: [...RULES, ...CACHE_RULES] });
+    await provider.describe(template(caches));
   });
 
   it('an API server that is not there is an infrastructure error that says so', async () => {

@@ -18,7 +18,8 @@ function manifests(file: string): readonly unknown[] {
   return parseAllDocuments(readFileSync(path.join(DEPLOY, file), 'utf8')).map((document): unknown => document.toJS());
 }
 
-/** The Roles of deploy/: where Muster makes pods, where it claims them, and what a pool of its own takes besides. */
+/** The Roles of deploy/: where Muster makes pods, where it claims them, where nodes have caches, and what a pool of its own takes besides. */
 export const RULES = rulesOf(manifests('rbac.yaml'));
 export const CLAIM_RULES = rulesOf(manifests('claims-rbac.yaml'));
+export const CACHE_RULES = rulesOf(manifests('node-cache/rbac.yaml'));
 export const POOL_RULES = rulesOf(manifests('own-pool-rbac.yaml'));

@@ -2,6 +2,7 @@ import { WebSocket, type RawData } from 'ws';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { ExecOutput } from '../exec-output.ts';
 import type { Heartbeats } from '../heartbeats.ts';
+import { answersPing } from '../ping.ts';
 import type { ProgramChannel, ProgramEnd } from '../program-channel.ts';
 import { DialInput } from './dial-input.ts';
 import { CHANNEL, creditMessage, orderMessage, parseInputCredit, parseStatus } from './messages.ts';
@@ -72,6 +73,10 @@ export class DialChannel implements ProgramChannel {
     this.#isStarted = true;
     this.#socket.send(orderMessage(command, next));
     for (const flow of this.#flows) this.#giveCredit(flow);
+  }
+
+  answers(signal: AbortSignal): Promise<boolean> {
+    return answersPing(this.#socket, signal);
   }
 
   terminate(): void {

@@ -1,0 +1,71 @@
+import { link, mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { IncomingNames } from './incoming-names.ts';
+import { factsOf, guarded, undefinedWhenMissing } from './store-files.ts';
+
+/** A file that nobody finds any more. */
+export interface WithdrawnFile {
+  /** Where it lies. */
+  readonly path: string;
+  putBack(): Promise<void>;
+  remove(): Promise<void>;
+}
+
+/** `<name>.<owner>`: an owner has four parts, a name may have several. */
+const NAMED = /^(?<name>.+)\.(?<owner>[0-9a-f]{16}\.\d+\.\d+\.[0-9a-f-]{36})$/;
+
+/**
+ * Files of one directory on their way out: they are out of everybody's reach before it is looked whether somebody wants them after all, and gone
+ * only then. Those of a process that ended in between are put back: nothing is lost by a kill, and what is to go goes the next time.
+ */
+export class WithdrawnFiles {
+  readonly #home: string;
+  readonly #directory: string;
+  readonly #names: IncomingNames;
+
+  private constructor(home: string, directory: string, names: IncomingNames) {
+    [this.#home, this.#directory, this.#names] = [home, directory, names];
+  }
+
+  /**
+   * @param home where the files belong. @param directory where they wait, on the same file system.
+   * @throws InfrastructureError `store.unusable`
+   */
+  static async open(home: string, directory: string, names: IncomingNames): Promise<WithdrawnFiles> {
+    const files = new WithdrawnFiles(home, directory, names);
+    await guarded(directory, () => mkdir(directory, { recursive: true }));
+    await files.putBackAbandoned();
+    return files;
+  }
+
+  /** Undefined when there is none. Errors of the file system are the caller's to guard. */
+  async withdraw(name: string): Promise<WithdrawnFile | undefined> {
+    const path = join(this.#directory, `${name}.${this.#names.next()}`);
+    if ((await rename(join(this.#home, name), path).then(() => true, undefinedWhenMissing)) !== true) return undefined;
+    return { path, putBack: () => this.#putBack(name, path), remove: () => rm(path, { force: true }) };
+  }
+
+  /** What processes that have ended have left here. @throws InfrastructureError `store.unusable` */
+  async putBackAbandoned(): Promise<void> {
+    await guarded(this.#directory, async () => {
+      for (const entry of await readdir(this.#directory)) {
+        const path = join(this.#directory, entry);
+        const { name, owner } = NAMED.exec(entry)?.groups ?? {};
+        const facts = await factsOf(path);
+        if (name === undefined || owner === undefined || !facts) continue;
+        if (await this.#names.isAbandoned(owner, facts.touchedMs)) await this.#putBack(name, path);
+      }
+    });
+  }
+
+  /** What has been brought again meanwhile stays. */
+  async #putBack(name: string, path: string): Promise<void> {
+    await link(path, join(this.#home, name)).catch(unlessThereOrGone);
+    await rm(path, { force: true });
+  }
+}
+
+function unlessThereOrGone(error: unknown): void {
+  if (error instanceof Error && 'code' in error && (error.code === 'EEXIST' || error.code === 'ENOENT')) return;
+  throw error;
+}

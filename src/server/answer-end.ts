@@ -1,0 +1,10 @@
+import type { FastifyReply } from 'fastify';
+
+/**
+ * Calls back once an answer is over, sent or not: at once when its caller has gone already, while it was found out who that is. Of that nobody is told
+ * a second time.
+ */
+export function onAnswerEnd({ raw }: FastifyReply, leave: () => void): void {
+  if (raw.closed || raw.req.socket.destroyed) leave();
+  else raw.once('close', leave);
+}

@@ -1,0 +1,45 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { pickledTensors, UnknownPickle } from '../../src/policy-distribution/pickled-tensors.ts';
+import { readZipDirectory, readZipEntry } from '../../src/policy-distribution/zip-directory.ts';
+
+const file = readFileSync(join(import.meta.dirname, 'samples/state.pth'));
+const readAt = async (position: number, length: number): Promise<Uint8Array> => file.subarray(position, position + length);
+
+function isReadOrRefused(bytes: Uint8Array): boolean {
+  try {
+    return pickledTensors(bytes).length >= 0;
+  } catch (error) {
+    return error instanceof UnknownPickle;
+  }
+}
+
+async function pickle(): Promise<Uint8Array> {
+  const entry = (await readZipDirectory('state.pth', file.length, readAt)).find(({ name }) => name.endsWith('/data.pkl'));
+  if (!entry) throw new Error('the sample has a pickle');
+  return readZipEntry('state.pth', entry, readAt, 1_000_000);
+}
+
+describe('the pickle of a state dict', () => {
+  it('that would call something else than tensors need is not told of', () => {
+    const evil = Buffer.from('\x80\x02cos\nsystem\nX\x04\x00\x00\x00true\x85R.', 'latin1');
+    expect(() => pickledTensors(evil)).toThrow(new UnknownPickle('it calls os.system'));
+  });
+
+  it('that refers to itself ends', () => {
+    const endless = Buffer.from([0x80, 2, 0x5d, 0x71, 0, 0x68, 0, 0x61, 0x2e]);
+    expect(() => pickledTensors(endless)).toThrow('nested too deeply');
+  });
+
+  it('is read as it is, or refused, whatever stands in it', async () => {
+    const bytes = await pickle();
+    const anything = fc.property(fc.nat(bytes.length - 1), fc.nat(255), fc.nat(bytes.length), (at, value, end) => {
+      const changed = Uint8Array.from(bytes.subarray(0, end));
+      if (at < end) changed[at] = value;
+      return isReadOrRefused(changed);
+    });
+    expect(fc.check(anything, { numRuns: 3000, seed: 1 })).toMatchObject({ failed: false });
+  });
+});
