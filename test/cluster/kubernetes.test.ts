@@ -8,7 +8,7 @@ import { Muster } from '../../src/main.ts';
 import type { Progress } from '../../src/orchestrator/progress.ts';
 import type { Summary } from '../../src/orchestrator/summary.ts';
 import { CARTPOLE, LATE, Stage } from '../end-to-end/stage.ts';
-import { clusterUnderTest, podSettings, podsOf, shell, unavailable } from './cluster-under-test.ts';
+import { clusterUnderTest, dialBackSettings, dialBackUnavailable, podSettings, podsOf, shell, unavailable } from './cluster-under-test.ts';
 
 nock.restore();
 
@@ -72,15 +72,39 @@ describe.runIf(unavailable === undefined)(`an evaluation on ${PODS} pods of a re
   }
 });
 
+describe.runIf(dialBackUnavailable === undefined)(
+  `an evaluation on ${PODS} pods that dial back, of a real cluster`,
+  { timeout: PATIENCE_MS },
+  () => {
+    it(`has the official result of bubblewrap, and loses no pod${restartApiServer === undefined ? '' : ' though the API server is killed'}`, async () => {
+      await using stage = await Stage.open();
+      const { official } = await evaluate(stage, { max: 2 }, {}, () => {});
+      let strike: Promise<void> | undefined;
+      const settings = { ...podSettings, transport: 'dial-back', dialBack: dialBackSettings() };
+      const onPods = await evaluateOnPods(
+        stage,
+        ({ outcomes }) => {
+          if (outcomes >= STRIKE_AFTER && restartApiServer !== undefined) strike ??= shell(restartApiServer);
+        },
+        settings,
+      );
+      await strike;
+      expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(official));
+      expect(onPods.run.pool.created).toBe(PODS);
+      expect(await podsOf(OWNER_PREFIX)).toEqual([]);
+    });
+  },
+);
+
 async function struck(command: string): Promise<void> {
   const [pod = ''] = await podsOf(OWNER_PREFIX);
   await shell(command, { POD: pod, NAMESPACE });
 }
 
-async function evaluateOnPods(stage: Stage, onProgress: (progress: Progress) => void): Promise<Summary> {
+async function evaluateOnPods(stage: Stage, onProgress: (progress: Progress) => void, kubernetes: object = podSettings): Promise<Summary> {
   const limits = { memoryBytes: '512MiB' };
   const pool = { min: PODS, max: PODS, creationsPerSecond: 20, readySeconds: 600 };
-  return await evaluate(stage, pool, { provider: 'kubernetes', limits, kubernetes: podSettings }, onProgress);
+  return await evaluate(stage, pool, { provider: 'kubernetes', limits, kubernetes }, onProgress);
 }
 
 async function evaluate(stage: Stage, pool: object, local: object, onProgress: (progress: Progress) => void): Promise<Summary> {
