@@ -15,7 +15,7 @@ export const podTransports: Benchmark = {
   summary: 'what a round trip to a program in a real pod costs Muster’s processor, over exec and where pods dial back',
   async run({ quick, say }) {
     if (dialBackUnavailable !== undefined) return { tables: [], checks: [], notes: [`Not here: ${dialBackUnavailable}.`] };
-    const [pods, seconds] = quick ? [1, 2] : [16, 10];
+    const [pods, seconds] = quick ? [1, 2] : [4, 10];
     const rows: (readonly Cell[])[] = [];
     for (const transport of [{ kind: 'exec' } as const, dialBackHere()]) {
       say(`${pods} pods, ${transport.kind}`);

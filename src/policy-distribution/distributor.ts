@@ -83,7 +83,8 @@ export class Distributor {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
     const remedy = 'set delivery.url, and kubernetes.nodeCache or kubernetes.network: origin (docs/delivery.md)';
-    this.#options.log?.warn({ checkpoint: digest, bytes }, `a large checkpoint is sent to every sandbox through the API server; ${remedy}`);
+    const problem = 'a large checkpoint is sent to every sandbox by itself, through the API server unless pods dial back';
+    this.#options.log?.warn({ checkpoint: digest, bytes }, `${problem}; ${remedy}`);
   }
 
   #by(way: DeliveryWay, stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<string> {
