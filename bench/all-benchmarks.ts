@@ -1,5 +1,6 @@
 import { aggregationThroughput } from './aggregation-throughput.ts';
 import type { Benchmark } from './benchmark.ts';
+import { podTransports } from './pod-transports.ts';
 import { bulkyPods } from './bulky-pods.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { checkpointStore } from './checkpoint-store.ts';
@@ -47,4 +48,5 @@ export const BENCHMARKS: readonly Benchmark[] = [
   idlePods,
   bulkyPods,
   clusterPods,
+  podTransports,
 ];

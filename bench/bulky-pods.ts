@@ -1,8 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { parseSandboxId } from '../src/kernel/ids.ts';
+import type { PodTransport } from '../src/pool/pod-template.ts';
 import type { SandboxProvider } from '../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../src/pool/template.ts';
+import { dialBackImage } from '../test/support/kubernetes/dial-back-image.ts';
 import { KubernetesGround } from '../test/support/kubernetes/kubernetes-ground.ts';
 import type { Benchmark, Check, Cell } from './benchmark.ts';
 import { ownMemory } from './memory-of.ts';
@@ -18,20 +20,25 @@ export const bulkyPods: Benchmark = {
   summary: 'memory that a large file into a simulated pod, and a large output out of one, take on their way',
   async run({ quick, say }) {
     const bytes = (quick ? 32 : 1024) * MIB;
-    await using ground = await KubernetesGround.open({ mounts: [] });
-    await using provider = ground.provider();
-    say('a file into a pod');
-    const upload = await watched(() => uploaded(provider, ground.additions, bytes));
-    say('output out of a pod');
-    const output = await watched(() => printed(provider, ground.additions, bytes));
-    const row = (what: string, { seconds, mostBytes }: Watched): readonly Cell[] => [what, bytes / MIB, seconds, mostBytes / MIB];
-    const checks = [check('upload', upload), check('output', output)];
+    const rows: (readonly Cell[])[] = [];
+    const checks: Check[] = [];
+    for (const kind of ['exec', 'dial-back'] as const) {
+      await using ground = await groundOf(kind);
+      await using provider = ground.provider();
+      say(`a file into a pod, ${kind}`);
+      const upload = await watched(() => uploaded(provider, ground.additions, bytes));
+      say(`output out of a pod, ${kind}`);
+      const output = await watched(() => printed(provider, ground.additions, bytes));
+      const row = (what: string, { seconds, mostBytes }: Watched): readonly Cell[] => [what, bytes / MIB, seconds, mostBytes / MIB];
+      rows.push(row(`one file, uploaded (${kind})`, upload), row(`one output, read (${kind})`, output));
+      checks.push(check(`upload (${kind})`, upload), check(`output (${kind})`, output));
+    }
     return {
       tables: [
         {
-          title: 'Through the API server, simulated in the same process: both ends are counted',
+          title: 'With both ends in one process: Muster, and the simulated API server or the way out of a simulated pod',
           columns: ['', 'MiB', 'seconds', 'MiB of memory above idle, at most'],
-          rows: [row('one file, uploaded', upload), row('one output, read', output)],
+          rows,
         },
       ],
       checks,
@@ -39,6 +46,12 @@ export const bulkyPods: Benchmark = {
     };
   },
 };
+
+async function groundOf(kind: PodTransport['kind']): Promise<KubernetesGround> {
+  if (kind === 'exec') return await KubernetesGround.open({ mounts: [] });
+  const { image, transport } = await dialBackImage();
+  return await KubernetesGround.open(image, {}, undefined, transport);
+}
 
 interface Watched {
   readonly seconds: number;

@@ -1,10 +1,8 @@
 import { systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
-import type { ExecChannel } from '../src/adapters/sandbox/kubernetes/exec-channel.ts';
+import { PROGRAM_CONTAINER } from '../src/adapters/sandbox/kubernetes/container-names.ts';
 import { NamespaceSite } from '../src/adapters/sandbox/kubernetes/namespace-site.ts';
-import { podName } from '../src/adapters/sandbox/kubernetes/pod-labels.ts';
-import { podManifest, PROGRAM_CONTAINER } from '../src/adapters/sandbox/kubernetes/pod-manifest.ts';
-import { untilReady } from '../src/adapters/sandbox/kubernetes/pod-readiness.ts';
+import type { ProgramChannel } from '../src/adapters/sandbox/kubernetes/program-channel.ts';
 import type { SandboxTemplate } from '../src/pool/template.ts';
 import { clusterPod, clusterUnderTest } from '../test/cluster/cluster-under-test.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
@@ -77,21 +75,17 @@ async function measure(pods: number, seconds: number): Promise<Measured> {
   await using site = new NamespaceSite(POD, { owner, clock: systemClock, log });
   await site.open(NEVER);
   const ids = Array.from({ length: pods }, (_, i) => parseSandboxId(`s${i}`));
-  const followed = ids.map((id) => site.follow(podName(owner, id)));
+  using line = site.execLine();
+  const wanted = ids.map((id) => site.supply(TEMPLATE, POD).want({ id, template: TEMPLATE }, line.hold));
   const start = performance.now();
   try {
-    await Promise.all(
-      followed.map(async (pod, i) => {
-        await site.cluster.createPod(podManifest(owner, { id: ids[i] ?? parseSandboxId('none'), template: TEMPLATE }, POD), NEVER);
-        await untilReady(pod, POD, systemClock, NEVER);
-      }),
-    );
+    const made = await Promise.all(wanted.map((pod) => pod.ready(NEVER)));
     const ready = since(start);
     const execs: number[] = [];
     const channels = await Promise.all(
-      followed.map(async ({ name }) => {
+      made.map(async ({ name }) => {
         const asked = performance.now();
-        const channel = await site.exec(name, PROGRAM_CONTAINER, TEMPLATE.command, NEVER);
+        const channel = await line.exec(name, PROGRAM_CONTAINER, TEMPLATE.command, NEVER);
         execs.push(since(asked));
         return channel;
       }),
@@ -101,7 +95,7 @@ async function measure(pods: number, seconds: number): Promise<Measured> {
     for (const channel of channels) channel.stdin.end();
     await Promise.all(channels.map(({ ended }) => ended));
     const begin = performance.now();
-    await Promise.all(followed.map((pod, i) => site.remove(pod, ids[i] ?? parseSandboxId('none'))));
+    await Promise.all(wanted.map((pod) => pod.remove()));
     const requests = new Map([...site.cluster.gate.counts, ['exec', pods]]);
     return { pods, ready, opened, execs, ...trips, gone: since(begin), requests };
   } catch (error) {
@@ -111,7 +105,10 @@ async function measure(pods: number, seconds: number): Promise<Measured> {
 }
 
 /** Every program is sent a line, and the next when that has come back. */
-async function roundTrips(channels: readonly ExecChannel[], seconds: number): Promise<Pick<Measured, 'tripsPerSecond' | 'microseconds'>> {
+async function roundTrips(
+  channels: readonly ProgramChannel[],
+  seconds: number,
+): Promise<Pick<Measured, 'tripsPerSecond' | 'microseconds'>> {
   const usage = process.cpuUsage();
   const start = performance.now();
   const end = start + seconds * 1000;

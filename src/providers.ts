@@ -8,7 +8,7 @@ import { remoteTemplate } from './adapters/sandbox/remote-template.ts';
 import type { TemplateConfig } from './config/schema.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { OwnerId } from './kernel/ids.ts';
-import type { PodTemplate } from './pool/pod-template.ts';
+import type { PodPlace } from './pool/pod-template.ts';
 import type { PoolConfig } from './pool/pool-config.ts';
 import type { SandboxProvider } from './pool/sandbox.ts';
 import type { SandboxTemplate } from './pool/template.ts';
@@ -76,7 +76,6 @@ export const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind
 };
 
 /** Where a template's pods are: nowhere without an image, which it is told of when it is used. */
-function placesOf({ provider, kubernetes }: TemplateConfig): readonly PodTemplate[] {
-  const { image } = kubernetes;
-  return provider === 'kubernetes' && image !== undefined ? [{ ...kubernetes, image }] : [];
+function placesOf({ provider, kubernetes }: TemplateConfig): readonly PodPlace[] {
+  return provider === 'kubernetes' && kubernetes.image !== undefined ? [kubernetes] : [];
 }

@@ -62,8 +62,10 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
       maxFiles: config.checkpoints.maxFiles,
       memory: recordFile(recordPath(config, uri, suite), systemClock),
       clock: systemClock,
-      evaluate: async (name, checkpoint, signal) => {
-        const played = hooks.during(name, (onProgress) => muster.evaluateLoaded(suite, { checkpoint }, { signal, onProgress }));
+      evaluate: async (name, checkpoint, signal, after) => {
+        const played = hooks.during(name, (onProgress) =>
+          muster.evaluateLoaded(suite, { checkpoint }, { signal, onProgress, ...(after && { after }) }),
+        );
         return scoreOf(name, await played);
       },
       tell: async (event, signal) => {

@@ -35,7 +35,10 @@ export class TokenAttempts {
   /** One that was begun does not count: the token was good, or nobody could say. */
   takeBack(address: string): void {
     const attempts = this.#current(address);
-    if (attempts && attempts.count > 0) attempts.count -= 1;
+    if (!attempts) return;
+    attempts.count -= 1;
+    // Whose tokens are good take nobody's place.
+    if (attempts.count <= 0) this.#attempts.delete(address);
   }
 
   #current(address: string): Attempts | undefined {

@@ -7,12 +7,37 @@ const namespace = z
   .string()
   .regex(/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/, 'expected the name of a namespace: lower-case letters, digits and "-"');
 
+const absolutePath = z.string().regex(/^\/[^\0]*$/, 'expected an absolute path');
+
 const tolerationSchema = z.strictObject({
   key: z.string().max(316).optional(),
   operator: z.enum(['Exists', 'Equal']).optional(),
   value: z.string().max(63).optional(),
   effect: z.enum(['NoSchedule', 'PreferNoSchedule', 'NoExecute']).optional(),
   tolerationSeconds: z.int().min(0).optional(),
+});
+
+const dialBackSchema = z
+  .strictObject({
+    host: z.string().min(1).max(253).describe('address of this machine to listen on'),
+    port: z.int().min(0).max(65_535).describe('0: any that is free'),
+    advertise: z
+      .string()
+      .regex(/^wss?:\/\/\S{1,1000}$/, 'expected ws:// or wss://, a host and a port')
+      .optional()
+      .describe('how pods reach Muster; a port of 0 stands for the one that Muster listens on'),
+    certificate: absolutePath.optional().describe('file of PEM, for Muster to serve TLS; goes with key'),
+    key: absolutePath.optional(),
+    authority: absolutePath.optional().describe('file of PEM: whose certificates pods trust, if not just the one above'),
+    plaintext: z.enum(['refused', 'allowed']).describe('ws:// to other machines'),
+    dialler: z.string().min(1).max(1000).describe('the program in the image that dials, run by kubernetes.python'),
+  })
+  .refine(({ certificate, key }) => (certificate === undefined) === (key === undefined), 'expected certificate and key, or neither')
+  .describe('used with transport: dial-back');
+
+const CLAIMS_EXPECTED = 'expected { warmPool: the name of a SandboxWarmPool } or { replicas: how many pods to keep ready }, and not both';
+const claimsSchema = z.union([z.strictObject({ warmPool: name }), z.strictObject({ replicas: z.int().min(0).max(10_000) })], {
+  error: CLAIMS_EXPECTED,
 });
 
 /** What a template says besides when its provider is `kubernetes`. */
@@ -30,6 +55,10 @@ export const kubernetesSchema = z
       .describe(
         'none: a NetworkPolicy denies all connections; origin: one allows those to where checkpoints are fetched from; cluster: all that pods reach',
       ),
+    transport: z
+      .enum(['exec', 'dial-back'])
+      .describe('exec: through the API server; dial-back: containers connect to Muster, and the API server carries nothing of it'),
+    dialBack: dialBackSchema,
     imagePullPolicy: z.enum(['Always', 'IfNotPresent', 'Never']),
     imagePullSecrets: z.array(name).max(16),
     nodeSelector: z.record(z.string(), z.string()),
@@ -46,6 +75,11 @@ export const kubernetesSchema = z
       .optional()
       .describe('where every node has a cache of checkpoints: deploy/kubernetes/node-cache'),
     requestsPerSecond: z.number().positive().max(10_000).describe('to the API server, at most'),
+    claims: claimsSchema
+      .optional()
+      .describe(
+        'pods are claimed from SIG agent-sandbox: from a SandboxWarmPool of the namespace, or from one of Muster’s own with so many replicas',
+      ),
   })
   .describe('pods as sandboxes; used with provider: kubernetes');
 

@@ -1,12 +1,7 @@
 import type { FetchWay } from '../kernel/fetching.ts';
 
 /** What a sandbox's template says besides where sandboxes are pods: where they run, and what they are made of there. */
-export interface PodTemplate {
-  /** Path of a kubeconfig; `auto`: $KUBECONFIG, ~/.kube/config, or the service account of the pod that Muster runs in. */
-  readonly kubeconfig: string;
-  /** A context of the kubeconfig; its current one where this is left out. */
-  readonly context?: string | undefined;
-  readonly namespace: string;
+export interface PodTemplate extends PodPlace {
   /** Has the runner, what it imports, and a POSIX shell with `cat`, `wc`, `mkdir`, `mv` and `chmod`. */
   readonly image: string;
   readonly imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never';
@@ -24,10 +19,48 @@ export interface PodTemplate {
   readonly requestedShare: number;
   /** How long a pod may wait for a node to have room before its creation counts as failed. */
   readonly unschedulableSeconds: number;
-  /** Requests to the API server, at most. */
-  readonly requestsPerSecond: number;
+  /** How Muster and what runs in a pod speak with each other. */
+  readonly transport: PodTransport;
 }
 
+/** `exec`: through the API server. */
+export type PodTransport = { readonly kind: 'exec' } | DialBackSettings;
+
+/** Containers connect to Muster. */
+export interface DialBackSettings {
+  readonly kind: 'dial-back';
+  /** Where Muster listens; port 0: any that is free. */
+  readonly host: string;
+  readonly port: number;
+  /** How pods reach it: `ws://` or `wss://`, a host and a port; port 0 stands for the one that Muster listens on. */
+  readonly advertise?: string | undefined;
+  /** Files of PEM, with which Muster serves TLS; without, somebody in front of it does, or nobody. */
+  readonly certificate?: string | undefined;
+  readonly key?: string | undefined;
+  /** File of PEM: whose certificates pods trust; the certificate itself, or what the image trusts, where this is left out. */
+  readonly authority?: string | undefined;
+  /** Whether `ws://` to another machine is put up with. */
+  readonly plaintext: 'refused' | 'allowed';
+  /** The interpreter and the dialler, as paths in the image. */
+  readonly python: string;
+  readonly dialler: string;
+}
+
+/** Where pods are. */
+export interface PodPlace {
+  /** Path of a kubeconfig; `auto`: $KUBECONFIG, ~/.kube/config, or the service account of the pod that Muster runs in. */
+  readonly kubeconfig: string;
+  /** A context of the kubeconfig; its current one where this is left out. */
+  readonly context?: string | undefined;
+  readonly namespace: string;
+  /** Requests to the API server, at most. */
+  readonly requestsPerSecond: number;
+  /** Claimed from SIG agent-sandbox; Muster makes the pods itself where this is left out. */
+  readonly claims?: ClaimSettings | undefined;
+}
+
+/** A SandboxWarmPool of the namespace; or how many pods one of Muster's own keeps ready, besides those that are claimed. */
+export type ClaimSettings = { readonly warmPool: string } | { readonly replicas: number };
 /** How a pod, or its node, fetches files. */
 export interface PodFetching {
   /** The cheapest first. */

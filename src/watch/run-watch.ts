@@ -1,10 +1,11 @@
 import { sleep, type Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import { CheckpointChangedError, type CheckpointSource } from '../policy-distribution/checkpoint-source.ts';
+import { BegunEvaluations } from './begun-evaluations.ts';
 import { checkpointsIn, type FoundCheckpoint } from './found-checkpoints.ts';
 import { QuietTime } from './quiet-time.ts';
 import type { WatchEvent } from './watch-event.ts';
-import { overtaking, planWatch, type StalePolicy } from './watch-plan.ts';
+import { following, planWatch, type StalePolicy } from './watch-plan.ts';
 import { isSettled, standing, withSettled, type Score, type WatchMemory, type WatchRecord } from './watch-record.ts';
 
 export interface WatchTerms {
@@ -23,8 +24,11 @@ export interface WatchPorts {
   readonly maxFiles: number;
   readonly memory: WatchMemory;
   readonly clock: Clock;
-  /** @throws as `Muster.evaluate` does. */
-  evaluate(name: string, uri: string, signal: AbortSignal): Promise<Score>;
+  /**
+   * @param after of an evaluation that is only to be made ready until this has settled.
+   * @throws as `Muster.evaluate` does.
+   */
+  evaluate(name: string, uri: string, signal: AbortSignal, after?: Promise<unknown>): Promise<Score>;
   /** Never rejects: whoever is told may be away. */
   tell(event: WatchEvent, signal: AbortSignal): Promise<void>;
   /** Says where the best one is. Never rejects; @returns whether it is said. */
@@ -47,13 +51,14 @@ const MOST_FAILED_EVALUATIONS = 3;
 
 /**
  * Evaluates the checkpoints of a run as they become complete, the newest first. One at a time: while one is evaluated others may come, and when it
- * is over, or given up for a newer one where that is the policy, the newest of them is next. What has become of a checkpoint is written down before anybody is told, so that a watch that is started again
+ * is over, or given up for a newer one where that is the policy, the newest of them is next: it is made ready until then. What has become of a checkpoint is written down before anybody is told, so that a watch that is started again
  * goes on where it ended; one that was being evaluated is evaluated anew.
  */
 export class RunWatch {
   readonly #terms: WatchTerms;
   readonly #ports: WatchPorts;
   readonly #quiet: QuietTime;
+  readonly #begun: BegunEvaluations;
   #record: WatchRecord;
   #failedLooks = 0;
   /** In a row. */
@@ -65,6 +70,9 @@ export class RunWatch {
     this.#ports = ports;
     this.#record = record;
     this.#quiet = new QuietTime(terms.everyMs, terms.marker !== undefined);
+    this.#begun = new BegunEvaluations((checkpoint, after, signal) =>
+      ports.evaluate(checkpoint.name, this.#uriOf(checkpoint), signal, after),
+    );
   }
 
   /**
@@ -78,6 +86,7 @@ export class RunWatch {
     // What could not be played may be mended by now: what it needs was installed, say.
     const settled = record.settled.filter(({ outcome }) => outcome !== 'refused');
     const watch = new RunWatch(terms, ports, { ...record, settled });
+    await using _begun = watch.#begun;
     await watch.#point(signal);
     while (!(await watch.#step(signal)));
     return watch.#record;
@@ -126,7 +135,7 @@ export class RunWatch {
     const { name } = checkpoint;
     await using newer = this.#lookingForNewer(checkpoint, signal);
     try {
-      const score = await this.#ports.evaluate(name, this.#uriOf(checkpoint), newer.signal);
+      const score = await this.#begun.evaluate(checkpoint, newer.signal);
       newer.signal.throwIfAborted();
       this.#failedEvaluations = 0;
       const stands = standing(this.#record.best, score);
@@ -141,16 +150,17 @@ export class RunWatch {
     }
   }
 
-  /** Its signal is aborted when the checkpoint is to be given up for a newer one. It looks until it is disposed of. */
+  /** Its signal is aborted when the checkpoint is to be given up for a newer one; what is next otherwise is made ready. It looks until it is disposed of. */
   #lookingForNewer(checkpoint: FoundCheckpoint, outer: AbortSignal): AsyncDisposable & { readonly signal: AbortSignal } {
     const [overtaken, over] = [new AbortController(), new AbortController()];
     const look = async (): Promise<void> => {
       const signal = AbortSignal.any([outer, over.signal]);
-      while (this.#terms.stale === 'cancel' && !overtaken.signal.aborted) {
+      while (!overtaken.signal.aborted) {
         await sleep(this.#ports.clock, this.#terms.everyMs, signal);
         const complete = this.#quiet.look(await this.#look(signal), this.#ports.clock.now());
-        const newer = overtaking(this.#record, complete, checkpoint);
-        if (newer) overtaken.abort(new Overtaken(newer.name));
+        const next = following(this.#record, complete, checkpoint, this.#terms.stale);
+        if (next && this.#terms.stale === 'cancel') overtaken.abort(new Overtaken(next.name));
+        else if (next) await this.#begun.prepare(next);
       }
     };
     // A run that cannot be listed any more is seen again, and told of, when the evaluation is over.

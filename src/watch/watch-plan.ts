@@ -29,6 +29,18 @@ export function planWatch(record: WatchRecord, complete: readonly FoundCheckpoin
   }
 }
 
+/** The one whose turn comes after the present one, as things stand; undefined while there is none. */
+export function following(
+  record: WatchRecord,
+  complete: readonly FoundCheckpoint[],
+  present: FoundCheckpoint,
+  policy: StalePolicy,
+): FoundCheckpoint | undefined {
+  if (policy !== 'evaluate') return overtaking(record, complete, present);
+  const others = complete.filter(({ name, fingerprint }) => name !== present.name || fingerprint !== present.fingerprint);
+  return planWatch(record, others, policy).next;
+}
+
 /** The one for which the present one is to be given up, which may be what stands under its name by now; undefined while there is none. */
 export function overtaking(
   record: WatchRecord,

@@ -6,7 +6,7 @@ import { openExecSocket } from '../../src/adapters/sandbox/kubernetes/exec-socke
 import { Heartbeats } from '../../src/adapters/sandbox/kubernetes/heartbeats.ts';
 import { createKubernetesProvider } from '../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../src/adapters/sandbox/kubernetes/pod-labels.ts';
-import { PROGRAM_CONTAINER } from '../../src/adapters/sandbox/kubernetes/pod-manifest.ts';
+import { PROGRAM_CONTAINER } from '../../src/adapters/sandbox/kubernetes/container-names.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, type SandboxId } from '../../src/kernel/ids.ts';
 import type { PodTemplate } from '../../src/pool/pod-template.ts';
@@ -16,7 +16,7 @@ import type { SandboxGround } from '../contract/sandbox-provider.ts';
 import { NEVER } from '../contract/sandbox-scene.ts';
 import { crashedOwner } from '../support/kubernetes/crashed-owner.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
-import { clusterPod, podsOf } from './cluster-under-test.ts';
+import { claimsOf, clusterPod, podsOf } from './cluster-under-test.ts';
 
 /** Processes whose program is a shell that carries the marker, which comes on the input so that this one does not. */
 const FIND_MARKED = `read -r marker; for each in /proc/[0-9]*/cmdline; do
@@ -29,11 +29,16 @@ let grounds = 0;
 export class ClusterGround implements SandboxGround {
   readonly clock = new SkippableClock();
   readonly hiddenPaths: readonly string[] = [];
-  readonly #pod: PodTemplate = clusterPod();
-  readonly #cluster = new Cluster(this.#pod, systemClock);
+  readonly #pod: PodTemplate;
+  readonly #cluster: Cluster;
   readonly #heartbeats = new Heartbeats(systemClock);
   readonly #prefix = `contract-${process.pid}-${(grounds += 1)}-`;
   #owners = 0;
+
+  constructor(changes: Pick<Partial<PodTemplate>, 'claims' | 'transport'> = {}) {
+    this.#pod = clusterPod(changes);
+    this.#cluster = new Cluster(this.#pod, systemClock);
+  }
 
   get additions(): Partial<SandboxTemplate> {
     return { pod: this.#pod };
@@ -43,17 +48,21 @@ export class ClusterGround implements SandboxGround {
     return createKubernetesProvider({ owner: this.#newOwner(), clock: this.clock, places: [this.#pod] });
   }
 
-  traces(): Promise<readonly string[]> {
-    return podsOf(this.#prefix);
+  async traces(): Promise<readonly string[]> {
+    return this.#pod.claims === undefined ? podsOf(this.#prefix) : (await claimsOf(this.#prefix)).map(({ name }) => name);
   }
 
   async markedProcesses(marker: string): Promise<readonly string[]> {
-    const found = await Promise.all((await this.traces()).map((pod) => this.#markedIn(pod, marker)));
+    const pods =
+      this.#pod.claims === undefined ? await podsOf(this.#prefix) : (await claimsOf(this.#prefix)).flatMap(({ pod }) => pod ?? []);
+    const found = await Promise.all(pods.map((pod) => this.#markedIn(pod, marker)));
     return found.flat();
   }
 
   async killFromOutside({ owner }: SandboxProvider, id: SandboxId): Promise<void> {
-    await this.#cluster.deletePod(podName(owner, id), 0, NEVER);
+    const name = podName(owner, id);
+    const claimed = this.#pod.claims && (await claimsOf(name)).find((claim) => claim.name === name)?.pod;
+    await this.#cluster.deletePod(claimed ?? name, 0, NEVER);
   }
 
   crashedOwner(commands: readonly (readonly string[])[]): Promise<readonly SandboxId[]> {

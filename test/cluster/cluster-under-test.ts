@@ -2,10 +2,12 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
+import { AgentSandbox } from '../../src/adapters/sandbox/kubernetes/claims/agent-sandbox.ts';
+import { parseClaim } from '../../src/adapters/sandbox/kubernetes/claims/claim-view.ts';
 import { Cluster } from '../../src/adapters/sandbox/kubernetes/cluster.ts';
 import { MANAGED_SELECTOR, OWNER } from '../../src/adapters/sandbox/kubernetes/pod-labels.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import type { PodTemplate } from '../../src/pool/pod-template.ts';
+import type { DialBackSettings, PodTemplate } from '../../src/pool/pod-template.ts';
 import { NEVER } from '../contract/sandbox-scene.ts';
 import { podTemplate } from '../support/kubernetes/kubernetes-ground.ts';
 
@@ -18,6 +20,13 @@ const environmentSchema = z.object({
   MUSTER_CLUSTER_KUBECONFIG: z.string().min(1).default('auto'),
   MUSTER_CLUSTER_NAMESPACE: z.string().min(1).default('muster'),
   MUSTER_CLUSTER_PYTHON: z.string().min(1).default('python3'),
+  /** Whether agent-sandbox is installed, and Muster may make a pool of its own. */
+  MUSTER_CLUSTER_CLAIMS: z.enum(['0', '1']).default('0'),
+  /** Where its pods reach this machine, as `kubernetes.dialBack.advertise` has it; Muster listens on the host in it. */
+  MUSTER_CLUSTER_DIAL_BACK: z
+    .string()
+    .regex(/^ws:\/\//, 'expected ws://, a host and a port, or port 0')
+    .optional(),
   MUSTER_CLUSTER_PODS: z.coerce.number().int().min(2).max(10_000).default(4),
   /** The nodes' control groups. Of v1 the kernel ends single processes, and no kubelet tells why. */
   MUSTER_CLUSTER_CGROUPS: z.enum(['v1', 'v2']).default('v2'),
@@ -39,6 +48,13 @@ function reason(): string | undefined {
   return clusterUnderTest.MUSTER_CLUSTER_IMAGE === undefined ? 'MUSTER_CLUSTER_IMAGE names no image that its nodes can run' : undefined;
 }
 
+/** The same of claims. */
+export const claimsUnavailable = unavailable ?? noClaims();
+
+function noClaims(): string | undefined {
+  return clusterUnderTest.MUSTER_CLUSTER_CLAIMS === '1' ? undefined : 'MUSTER_CLUSTER_CLAIMS does not say that agent-sandbox is installed';
+}
+
 /**
  * Of a pod's limits so little is set aside that a hundred fit on a node of two processors: they are idle most of the time, and what is
  * tried here is not the scheduler.
@@ -55,6 +71,21 @@ export const podSettings = {
   requestedShare: REQUESTED_SHARE,
 } as const;
 
+/** Why pods cannot be had dial back; undefined when they can. */
+export const dialBackUnavailable =
+  unavailable ?? (clusterUnderTest.MUSTER_CLUSTER_DIAL_BACK === undefined ? 'MUSTER_CLUSTER_DIAL_BACK says no address' : undefined);
+
+/** What the configuration has under `dialBack`. */
+export function dialBackSettings(): Pick<DialBackSettings, 'host' | 'port' | 'advertise' | 'plaintext'> {
+  const advertise = clusterUnderTest.MUSTER_CLUSTER_DIAL_BACK ?? '';
+  const { hostname, port } = new URL(advertise);
+  return { host: hostname, port: Number(port), advertise, plaintext: 'allowed' };
+}
+
+export function dialBackHere(): DialBackSettings {
+  return { kind: 'dial-back', ...dialBackSettings(), python: podSettings.python, dialler: '/muster/runner/dialler.py' };
+}
+
 export function clusterPod(changes: Partial<PodTemplate> = {}): PodTemplate {
   const { kubeconfig, namespace, image = '' } = podSettings;
   return podTemplate(kubeconfig, { namespace, image, requestedShare: REQUESTED_SHARE, requestsPerSecond: 200, ...changes });
@@ -63,8 +94,17 @@ export function clusterPod(changes: Partial<PodTemplate> = {}): PodTemplate {
 /** Names of the pods of owners whose name begins so. */
 export async function podsOf(ownerPrefix: string): Promise<readonly string[]> {
   using cluster = new Cluster(clusterPod(), systemClock);
-  const { pods } = await cluster.pods(MANAGED_SELECTOR, NEVER);
-  return pods.filter(({ metadata }) => metadata.labels[OWNER]?.startsWith(ownerPrefix) === true).map(({ metadata }) => metadata.name);
+  const { items } = await cluster.pods(MANAGED_SELECTOR, NEVER);
+  return items.filter(({ metadata }) => metadata.labels[OWNER]?.startsWith(ownerPrefix) === true).map(({ metadata }) => metadata.name);
+}
+
+/** Claims of owners whose name begins so, and the pods that they are bound to. */
+export async function claimsOf(ownerPrefix: string): Promise<readonly { readonly name: string; readonly pod: string | undefined }[]> {
+  using cluster = new Cluster(clusterPod(), systemClock);
+  const { items } = await new AgentSandbox(cluster).list('sandboxclaims', parseClaim, MANAGED_SELECTOR, NEVER);
+  return items
+    .filter(({ metadata }) => metadata.name.startsWith(ownerPrefix))
+    .map(({ metadata, status }) => ({ name: metadata.name, pod: status.sandbox.name || undefined }));
 }
 
 /** Runs one of the commands above. @throws when it fails. */

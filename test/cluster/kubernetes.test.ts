@@ -8,7 +8,7 @@ import { Muster } from '../../src/main.ts';
 import type { Progress } from '../../src/orchestrator/progress.ts';
 import type { Summary } from '../../src/orchestrator/summary.ts';
 import { CARTPOLE, LATE, Stage } from '../end-to-end/stage.ts';
-import { clusterUnderTest, podSettings, podsOf, shell, unavailable } from './cluster-under-test.ts';
+import { clusterUnderTest, dialBackSettings, dialBackUnavailable, podSettings, podsOf, shell, unavailable } from './cluster-under-test.ts';
 
 nock.restore();
 
@@ -54,7 +54,7 @@ describe.runIf(unavailable === undefined)(`an evaluation on ${PODS} pods of a re
   it('has all of them at work, the official result of bubblewrap, and leaves none', async () => {
     await using stage = await Stage.open();
     let most = 0;
-    const rounds = await evaluateOnPods(stage, ({ pool }) => (most = Math.max(most, pool.sandboxes.leased)), ROUNDS);
+    const rounds = await evaluateOnPods(stage, ({ pool }) => (most = Math.max(most, pool.sandboxes.leased)), { rounds: ROUNDS });
     expect(rounds.map((summary) => digestOf(JSON.stringify(summary.official)))).toEqual(rounds.map(() => official));
     expect(await podsOf(OWNER_PREFIX)).toEqual([]);
     expect(most).toBe(PODS);
@@ -77,15 +77,43 @@ describe.runIf(unavailable === undefined)(`an evaluation on ${PODS} pods of a re
   }
 });
 
+describe.runIf(dialBackUnavailable === undefined)(
+  `an evaluation on ${PODS} pods that dial back, of a real cluster`,
+  { timeout: PATIENCE_MS },
+  () => {
+    it(`has the official result of bubblewrap, and loses no pod${restartApiServer === undefined ? '' : ' though the API server is killed'}`, async () => {
+      await using stage = await Stage.open();
+      const [here] = await evaluate(stage, { max: 2 }, {}, () => {});
+      let strike: Promise<void> | undefined;
+      const settings = { ...podSettings, transport: 'dial-back', dialBack: dialBackSettings() };
+      const [onPods] = await evaluateOnPods(
+        stage,
+        ({ outcomes }) => {
+          if (outcomes >= STRIKE_AFTER && restartApiServer !== undefined) strike ??= shell(restartApiServer);
+        },
+        { kubernetes: settings },
+      );
+      await strike;
+      expect(JSON.stringify(onPods?.official)).toBe(JSON.stringify(here?.official));
+      expect(onPods?.run.pool.created).toBe(PODS);
+      expect(await podsOf(OWNER_PREFIX)).toEqual([]);
+    });
+  },
+);
+
 async function struck(command: string): Promise<void> {
   const [pod = ''] = await podsOf(OWNER_PREFIX);
   await shell(command, { POD: pod, NAMESPACE });
 }
 
-async function evaluateOnPods(stage: Stage, onProgress: Listener, rounds = 1): Promise<readonly Summary[]> {
+async function evaluateOnPods(
+  stage: Stage,
+  onProgress: Listener,
+  { rounds = 1, kubernetes = podSettings }: { readonly rounds?: number; readonly kubernetes?: object } = {},
+): Promise<readonly Summary[]> {
   const limits = { memoryBytes: '512MiB' };
   const pool = { min: PODS, max: PODS, creationsPerSecond: 20, readySeconds: 600 };
-  return await evaluate(stage, pool, { provider: 'kubernetes', limits, kubernetes: podSettings }, onProgress, rounds);
+  return await evaluate(stage, pool, { provider: 'kubernetes', limits, kubernetes }, onProgress, rounds);
 }
 
 /** The same evaluation again and again, with one pool. */

@@ -1,6 +1,7 @@
 import nock from 'nock';
 import { KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
+import { POD_SKIPS } from './pod-skips.ts';
 import { shellCommands } from './sandbox-commands.ts';
 import { sandboxProviderContract } from './sandbox-provider.ts';
 
@@ -8,15 +9,9 @@ import { sandboxProviderContract } from './sandbox-provider.ts';
 nock.restore();
 
 const { executable, mounts } = pythonInterpreter();
-const NO_PROCESS_LIMIT = 'how many processes a pod may have is the kubelet’s setting';
 
 sandboxProviderContract(
   'the Kubernetes provider, on a simulated cluster,',
   { commands: shellCommands(executable), mounts: [], open: () => KubernetesGround.open({ mounts }) },
-  {
-    'what the template mounts in /tmp is there, and cannot be written': 'a cluster has no paths of this machine',
-    'a fork bomb is bounded, and the host unaffected': NO_PROCESS_LIMIT,
-    'the template’s number of processes is what the program gets': NO_PROCESS_LIMIT,
-    'what a sandbox has used is told, while it runs and after its end': 'nobody is asked for it',
-  },
+  POD_SKIPS,
 );

@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { Muster } from '../../src/main.ts';
 import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { ClaimSettings } from '../../src/pool/pod-template.ts';
 import { KubernetesGround, IMAGE } from '../support/kubernetes/kubernetes-ground.ts';
 import { runnerImage } from '../support/kubernetes/runner-image.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
@@ -13,15 +14,21 @@ nock.restore();
 describe('CartPole on the pods of a cluster', () => {
   failOnLeftoverProcesses();
 
-  it('has the same official result as on bubblewrap, to the byte', async () => {
+  it.each<readonly [string, ClaimSettings | undefined, object]>([
+    ['that Muster makes', undefined, {}],
+    ['that it claims from agent-sandbox', { replicas: 1 }, {}],
+    ['that dial back', undefined, { transport: 'dial-back', dialBack: { advertise: 'ws://127.0.0.1:0' } }],
+  ])('%s has the same official result as on bubblewrap, to the byte', async (_whence, claims, transport) => {
     await using stage = await Stage.open();
     const { image, python } = await runnerImage();
-    await using ground = await KubernetesGround.open(image);
-    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python };
+    await using ground = await KubernetesGround.open(image, {}, claims);
+    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python, ...(claims && { claims }), ...transport };
     const onPods = await evaluate(stage, 'pods.json', { provider: 'kubernetes', kubernetes });
     const onThisMachine = await evaluate(stage, 'local.json', {});
     expect(onPods.run.pool.mechanism).toBe('kubernetes');
     expect(JSON.stringify(onPods.official)).toBe(JSON.stringify(onThisMachine.official));
+    expect(ground.simulator.requests.has('POST sandboxclaims')).toBe(claims !== undefined);
+    expect(ground.simulator.requests.has('EXEC pods')).toBe(!('transport' in transport));
     expect(await ground.traces()).toEqual([]);
   });
 });

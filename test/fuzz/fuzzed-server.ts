@@ -22,7 +22,14 @@ export async function startFuzzed(stage: Stage): Promise<FuzzedServer> {
   const config = await stage.write('fuzzed.json', {
     sources: SOURCES,
     // What was asked for is of no interest at the end.
-    server: { port: 0, access: 'tokens', suites: { cartpole: CARTPOLE }, drainSeconds: 0, requestsPerMinute: 'unlimited' },
+    server: {
+      port: 0,
+      access: 'tokens',
+      suites: { cartpole: CARTPOLE },
+      drainSeconds: 0,
+      requestsPerMinute: 'unlimited',
+      failedTokensPerMinute: 'unlimited',
+    },
     pool: { max: 2 },
   });
   const made = await stage.run(['token', 'create', 'fuzzer', '--role', 'operator', '--config', config]);

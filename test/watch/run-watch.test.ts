@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
+import { untilAborted } from '../../src/kernel/abort.ts';
 import { CheckpointChangedError } from '../../src/policy-distribution/checkpoint-source.ts';
 import { settle } from '../support/manual-clock.ts';
 import { scoreWith, WatchScene } from './watch-scene.ts';
@@ -119,11 +120,43 @@ describe('a watch of a run', () => {
     await scene.pass(60);
     scene.put('step-2.pt');
     await scene.pass(300);
+    expect(scene.evaluated).toEqual(['/run/step-1.pt']);
     first.resolve();
     await scene.pass(60);
     expect(scene.events.map((event) => `${event.event} ${event.name}`)).toEqual(['evaluated step-1.pt', 'evaluated step-2.pt']);
     scene.stop();
     await expect(ended).rejects.toThrow('interrupted');
+  });
+
+  it('makes the next one ready while one is evaluated, another when a newer one comes, and nothing of it when the watch ends', async () => {
+    const scene = new WatchScene();
+    const [first, third] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    for (const [name, gate] of [
+      ['step-1.pt', first],
+      ['step-3.pt', third],
+    ] as const)
+      scene.answers.set(name, async (signal) => {
+        await untilAborted(gate.promise, signal);
+        return scoreWith(name, 1);
+      });
+    scene.put('step-1.pt');
+    const ended = scene.start();
+    await scene.pass(60);
+    scene.put('step-2.pt');
+    await scene.pass(90);
+    expect(scene.readied).toEqual(['step-2.pt']);
+    scene.put('step-3.pt');
+    await scene.pass(90);
+    expect([...scene.readied].sort()).toEqual(['no step-2.pt', 'step-2.pt', 'step-3.pt']);
+    first.resolve();
+    await scene.pass(60);
+    expect(scene.evaluated).toEqual(['/run/step-1.pt', '/run/step-3.pt']);
+    scene.put('step-4.pt');
+    await scene.pass(90);
+    scene.stop();
+    await expect(ended).rejects.toThrow('interrupted');
+    expect(scene.readied.slice(-2)).toEqual(['step-4.pt', 'no step-4.pt']);
+    expect([scene.evaluated.length, scene.clock.pending]).toEqual([2, 0]);
   });
 
   it('evaluates a name again when something else stands under it', async () => {

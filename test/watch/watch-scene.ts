@@ -1,3 +1,4 @@
+import { untilAborted } from '../../src/kernel/abort.ts';
 import type { CheckpointListing, CheckpointSource, ListedFile } from '../../src/policy-distribution/checkpoint-source.ts';
 import { RunWatch, type WatchTerms } from '../../src/watch/run-watch.ts';
 import type { WatchEvent } from '../../src/watch/watch-event.ts';
@@ -13,6 +14,8 @@ export class WatchScene {
   readonly events: WatchEvent[] = [];
   readonly evaluated: string[] = [];
   readonly pointed: string[] = [];
+  /** What was made ready, and what of it was given up before its turn. */
+  readonly readied: string[] = [];
   /** What the evaluation of a checkpoint comes to; its name's number and a narrow interval otherwise. */
   readonly answers = new Map<string, (signal: AbortSignal) => Promise<Score>>();
   remembered: WatchRecord = NOTHING_YET;
@@ -33,7 +36,7 @@ export class WatchScene {
       maxFiles: 100,
       memory: this.#memory,
       clock: this.clock,
-      evaluate: (name: string, uri: string, signal: AbortSignal) => this.#evaluate(name, uri, signal),
+      evaluate: (name: string, uri: string, signal: AbortSignal, after?: Promise<unknown>) => this.#evaluate(name, uri, signal, after),
       tell: async (event: WatchEvent) => void this.events.push(event),
       pointTo: async ({ name }: Score) => {
         if (this.isPointable) this.pointed.push(name);
@@ -68,7 +71,16 @@ export class WatchScene {
     };
   }
 
-  async #evaluate(name: string, uri: string, signal: AbortSignal): Promise<Score> {
+  async #makeReady(name: string, after: Promise<unknown>, signal: AbortSignal): Promise<void> {
+    this.readied.push(name);
+    await untilAborted(Promise.allSettled([after]), signal).catch((error: unknown) => {
+      this.readied.push(`no ${name}`);
+      throw error;
+    });
+  }
+
+  async #evaluate(name: string, uri: string, signal: AbortSignal, after: Promise<unknown> | undefined): Promise<Score> {
+    if (after) await this.#makeReady(name, after, signal);
     this.evaluated.push(uri);
     const answer = this.answers.get(name);
     return answer ? answer(signal) : scoreWith(name, Number(/\d+/.exec(name)?.[0] ?? 0));

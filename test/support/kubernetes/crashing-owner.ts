@@ -5,11 +5,30 @@ import { parseOwnerId, parseSandboxId } from '../../../src/kernel/ids.ts';
 import { podTemplate } from './kubernetes-ground.ts';
 
 /** A Muster of its own process, for tests that kill it: makes pods, tells of them on a line of stdout, and waits for its end. */
+const transportSchema = z.union([
+  z.object({ kind: z.literal('exec') }),
+  z.object({
+    kind: z.literal('dial-back'),
+    host: z.string(),
+    port: z.number(),
+    advertise: z.string(),
+    plaintext: z.enum(['refused', 'allowed']),
+    python: z.string(),
+    dialler: z.string(),
+  }),
+]);
 const order = z
   .object({
     owner: z.string(),
     commands: z.array(z.array(z.string())),
-    pod: z.object({ kubeconfig: z.string(), namespace: z.string(), image: z.string(), requestedShare: z.number() }),
+    pod: z.object({
+      kubeconfig: z.string(),
+      namespace: z.string(),
+      image: z.string(),
+      requestedShare: z.number(),
+      transport: transportSchema,
+      claims: z.union([z.object({ warmPool: z.string() }), z.object({ replicas: z.number() })]).optional(),
+    }),
   })
   .parse(JSON.parse(process.argv[2] ?? ''));
 

@@ -2,11 +2,12 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
+import { z } from 'zod';
 import { parse } from 'yaml';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
 import { type OwnerId, parseOwnerId, type SandboxId } from '../../../src/kernel/ids.ts';
-import type { PodTemplate } from '../../../src/pool/pod-template.ts';
+import type { ClaimSettings, PodTemplate, PodTransport } from '../../../src/pool/pod-template.ts';
 import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../../../src/pool/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
@@ -14,9 +15,12 @@ import { SkippableClock } from '../skippable-clock.ts';
 import { objectSchema } from './api-objects.ts';
 import { crashedOwner } from './crashed-owner.ts';
 import { KubernetesSimulator, NAMESPACE, type SimulatorOptions } from './kubernetes-simulator.ts';
+import { CLAIMS } from './agent-sandbox-objects.ts';
+import type { ExitFaults } from './pod-exit.ts';
 import { SimulatedNode, type SimulatedImage } from './simulated-node.ts';
 
 export const IMAGE = 'muster-runner:test';
+const boundSchema = z.looseObject({ status: z.looseObject({ sandbox: z.looseObject({ name: z.string() }) }) });
 
 /** A cluster of its own for one test, whose pods run on this machine. */
 export class KubernetesGround implements SandboxGround {
@@ -29,26 +33,44 @@ export class KubernetesGround implements SandboxGround {
   readonly #node: SimulatedNode;
   #owners = 0;
 
-  private constructor(stateDir: string, simulator: KubernetesSimulator, node: SimulatedNode, hiddenPaths: readonly string[]) {
+  private constructor(
+    stateDir: string,
+    simulator: KubernetesSimulator,
+    node: SimulatedNode,
+    hiddenPaths: readonly string[],
+    claims: ClaimSettings | undefined,
+    transport: PodTransport,
+  ) {
     this.stateDir = stateDir;
     this.simulator = simulator;
     this.#node = node;
     this.hiddenPaths = hiddenPaths;
-    this.pod = podTemplate(path.join(stateDir, 'kubeconfig'));
+    this.pod = podTemplate(path.join(stateDir, 'kubeconfig'), { claims, transport });
   }
 
-  static async open(image: SimulatedImage, options: Omit<SimulatorOptions, 'node' | 'images'> = {}): Promise<KubernetesGround> {
+  /** @param claims how pods are claimed; left out: Muster makes them. */
+  static async open(
+    image: SimulatedImage,
+    options: Omit<SimulatorOptions, 'node' | 'images'> = {},
+    claims?: ClaimSettings,
+    transport: PodTransport = { kind: 'exec' },
+  ): Promise<KubernetesGround> {
     const stateDir = await mkdtemp(path.join(tmpdir(), 'muster-kubernetes-'));
     const node = await SimulatedNode.open(stateDir, parseOwnerId(`node-${path.basename(stateDir).slice(-6).toLowerCase()}`));
     const simulator = await KubernetesSimulator.start({ ...options, node, images: new Map([[IMAGE, image]]) });
     await writeFile(path.join(stateDir, 'kubeconfig'), simulator.kubeconfig(undefined, options.certificate?.cert));
     const places = [stateDir, path.join(import.meta.dirname, '../../..'), homedir(), '/home', '/opt', '/sys'];
     const hidden = places.filter((place) => !image.mounts.some(({ target }) => target.startsWith(place)));
-    return new KubernetesGround(stateDir, simulator, node, hidden);
+    return new KubernetesGround(stateDir, simulator, node, hidden, claims, transport);
   }
 
   get additions(): Partial<SandboxTemplate> {
     return { pod: this.pod };
+  }
+
+  /** Of the connections that pods make. */
+  get exitFaults(): ExitFaults {
+    return this.#node.exitFaults;
   }
 
   /** As deploy/kubernetes/origin-policy.yaml. */
@@ -67,17 +89,24 @@ export class KubernetesGround implements SandboxGround {
     return createKubernetesProvider({ owner: this.newOwner(), clock: this.clock, log, places: [this.pod] });
   }
 
+  /** Pods that are warm are nobody's sandbox yet. */
   async traces(): Promise<readonly string[]> {
     const groups = await Promise.all(this.#node.cgroupDirectories.map((directory) => groupsIn(directory)));
-    return [...this.simulator.podNames(), ...groups.flat()];
+    return [...this.simulator.podNames(), ...this.simulator.names(CLAIMS), ...groups.flat()];
   }
 
   async killFromOutside({ owner }: SandboxProvider, id: SandboxId): Promise<void> {
-    this.simulator.pods.strike(podName(owner, id), 'container-killed');
+    this.simulator.pods.strike(this.podOf(owner, id), 'container-killed');
+  }
+
+  /** What a sandbox's pod is called. */
+  podOf(owner: OwnerId, id: SandboxId): string {
+    const claim = this.simulator.store.find(CLAIMS, podName(owner, id));
+    return claim ? boundSchema.parse(claim).status.sandbox.name : podName(owner, id);
   }
 
   async processorSeconds({ owner }: SandboxProvider, id: SandboxId): Promise<number> {
-    const name = this.#node.idOf(podName(owner, id)) ?? '';
+    const name = this.#node.idOf(this.podOf(owner, id)) ?? '';
     for (const directory of this.#node.cgroupDirectories) {
       const counted = await readFile(path.join(directory, name, 'cpuacct.usage'), 'utf8').catch(() => undefined);
       if (counted !== undefined) return Number(counted) / 1e9;
@@ -118,6 +147,7 @@ export function podTemplate(kubeconfig: string, changes: Partial<PodTemplate> = 
     requestedShare: 1,
     unschedulableSeconds: 60,
     requestsPerSecond: 1000,
+    transport: { kind: 'exec' },
     ...changes,
   };
 }

@@ -15,6 +15,8 @@ import { patched } from './patches.ts';
 import { CACHE_NAMESPACE, CACHE_PODS, SimulatedNodeCaches } from './simulated-node-caches.ts';
 import type { PodNode, SimulatedImage } from './simulated-node.ts';
 import { PODS, SimulatedPods } from './simulated-pods.ts';
+import { AGENT_SANDBOX_API, AGENT_SANDBOX_RESOURCES, WARM_POOL } from './agent-sandbox-objects.ts';
+import { SimulatedAgentSandbox } from './simulated-agent-sandbox.ts';
 import { serveWatch } from './watch-stream.ts';
 
 export interface SimulatorOptions {
@@ -43,6 +45,19 @@ const DENY_EGRESS = {
   },
 };
 
+/** That of deploy/kubernetes/priority-class.yaml. */
+const PRIORITY_CLASS = { apiVersion: 'scheduling.k8s.io/v1', kind: 'PriorityClass', metadata: { name: 'muster-sandbox' }, value: -100 };
+const DIAL_BACK_ONLY = {
+  apiVersion: 'networking.k8s.io/v1',
+  kind: 'NetworkPolicy',
+  metadata: { name: 'muster-dial-back' },
+  spec: {
+    podSelector: { matchLabels: { 'app.kubernetes.io/managed-by': 'muster', 'muster.dev/network': 'dial-back' } },
+    policyTypes: ['Ingress', 'Egress'],
+    egress: [{ to: [{ ipBlock: { cidr: '127.0.0.1/32' } }], ports: [{ protocol: 'TCP', port: 7678 }] }],
+  },
+};
+
 const reviewSchema = z.looseObject({
   spec: z.object({
     resourceAttributes: z.object({
@@ -62,6 +77,7 @@ export class KubernetesSimulator implements AsyncDisposable {
   readonly faults = new Faults();
   readonly store: ObjectStore;
   readonly pods: SimulatedPods;
+  readonly agentSandbox: SimulatedAgentSandbox;
   readonly nodeCaches: SimulatedNodeCaches;
   /** By bearer token. */
   readonly identities = new Map<string, Identity>([[ADMIN_TOKEN, ADMIN]]);
@@ -81,13 +97,15 @@ export class KubernetesSimulator implements AsyncDisposable {
     this.store = new ObjectStore(now);
     this.pods = new SimulatedPods(this.store, node, images, nodes);
     this.nodeCaches = new SimulatedNodeCaches(this.store, node, nodes);
+    this.agentSandbox = new SimulatedAgentSandbox(this.store, this.pods, now);
     this.#isSecure = certificate !== undefined;
     this.#server = certificate ? https.createServer(certificate) : http.createServer();
     this.#server.on(certificate ? 'secureConnection' : 'connection', () => (this.connections += 1));
     this.#server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#onRequest(request, response));
     this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#onUpgrade(request, socket, head));
     this.store.create('namespaces', objectSchema.parse({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } }));
-    this.store.create('networkpolicies', objectSchema.parse(DENY_EGRESS));
+    this.store.create('priorityclasses', objectSchema.parse(PRIORITY_CLASS));
+    for (const policy of [DENY_EGRESS, DIAL_BACK_ONLY]) this.store.create('networkpolicies', objectSchema.parse(policy));
   }
 
   static async start(options: SimulatorOptions = {}): Promise<KubernetesSimulator> {
@@ -119,9 +137,13 @@ export class KubernetesSimulator implements AsyncDisposable {
     });
   }
 
-  /** Names of the pods that there are. */
+  /** Names of the pods that there are, besides those that wait in a warm pool. */
   podNames(): readonly string[] {
-    return this.store.all(PODS).map(({ metadata }) => metadata.name);
+    return this.store.all(PODS).flatMap(({ metadata }) => (metadata.labels?.[WARM_POOL] === undefined ? [metadata.name] : []));
+  }
+
+  names(resource: string): readonly string[] {
+    return this.store.all(resource).map(({ metadata }) => metadata.name);
   }
 
   get openExecs(): number {
@@ -139,6 +161,7 @@ export class KubernetesSimulator implements AsyncDisposable {
     this.#server.closeAllConnections();
     this.#server.close();
     await this.pods.settled();
+    this.agentSandbox.close();
   }
 
   async #onRequest(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -146,7 +169,8 @@ export class KubernetesSimulator implements AsyncDisposable {
     try {
       const url = new URL(request.url ?? '/', 'http://simulated');
       const path = parseApiPath(url.pathname);
-      if (!path) throw new Refusal(404, 'NotFound', 'the server could not find the requested resource');
+      if (url.pathname === AGENT_SANDBOX_API && this.agentSandbox.isInstalled) return send(response, 200, discovery());
+      if (!path || this.#isUnknown(path)) return send(response, 404, '404 page not found');
       const isWatch = url.searchParams.get('watch') === 'true';
       const asked: Asked = {
         method: request.method ?? 'GET',
@@ -169,6 +193,10 @@ export class KubernetesSimulator implements AsyncDisposable {
     }
   }
 
+  #isUnknown({ resource }: ApiPath): boolean {
+    return AGENT_SANDBOX_RESOURCES.has(resource) && !this.agentSandbox.isInstalled;
+  }
+
   #answer(asked: Asked, path: ApiPath, identity: Identity, body: string, type: string): object {
     const { resource, name, namespace } = path;
     if (resource === 'selfsubjectaccessreviews') return review(identity, body);
@@ -186,7 +214,7 @@ export class KubernetesSimulator implements AsyncDisposable {
       case 'PATCH':
         return this.store.update(resource, patched(this.store.get(resource, name ?? ''), type.split(';')[0] ?? '', jsonOf(body)));
       case 'DELETE':
-        return name === undefined ? this.#deleteAll(asked.query, resource) : this.#delete(resource, name, graceOf(asked.query));
+        return name === undefined ? this.#deleteAll(asked.query, resource) : this.#delete(resource, name, asked.query);
       default:
         throw new Refusal(405, 'MethodNotAllowed', 'the server does not allow this method on the requested resource');
     }
@@ -207,14 +235,18 @@ export class KubernetesSimulator implements AsyncDisposable {
   }
 
   #create(resource: string, object: KubeObject): object {
+    if (AGENT_SANDBOX_RESOURCES.has(resource)) return this.agentSandbox.create(resource, object);
     if (resource !== PODS) return this.store.create(resource, object);
     const pod = this.pods.create(object);
     this.creations.push(performance.now());
     return pod;
   }
 
-  #delete(resource: string, name: string, grace: number): object {
-    if (resource === PODS) return this.pods.delete(name, grace);
+  #delete(resource: string, name: string, query: URLSearchParams): object {
+    if (resource === PODS) return this.pods.delete(name, graceOf(query));
+    if (AGENT_SANDBOX_RESOURCES.has(resource)) {
+      return this.agentSandbox.delete(resource, name, query.get('propagationPolicy') === 'Foreground');
+    }
     const { uid } = this.store.get(resource, name).metadata;
     this.store.remove(resource, name);
     return { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', details: { name, kind: resource, uid } };
@@ -223,7 +255,7 @@ export class KubernetesSimulator implements AsyncDisposable {
   #deleteAll(query: URLSearchParams, resource: string): object {
     const selector = query.get('labelSelector') ?? '';
     const matching = this.store.all(resource).filter(({ metadata }) => matchesLabels(selector, metadata.labels ?? {}));
-    for (const { metadata } of matching) this.#delete(resource, metadata.name, graceOf(query));
+    for (const { metadata } of matching) this.#delete(resource, metadata.name, query);
     return listOf(matching, { resourceVersion: String(this.store.version) });
   }
 
@@ -353,7 +385,13 @@ function refuse(response: ServerResponse, error: unknown): void {
   send(response, refusal.code, refusal.status());
 }
 
-function send(response: ServerResponse, code: number, body: object): void {
-  response.writeHead(code, { 'content-type': 'application/json' });
-  response.end(JSON.stringify(body));
+function discovery(): object {
+  const resources = [...AGENT_SANDBOX_RESOURCES].map((name) => ({ name, singularName: '', namespaced: true, kind: name, verbs: [] }));
+  return { kind: 'APIResourceList', apiVersion: 'v1', groupVersion: AGENT_SANDBOX_API.slice('/apis/'.length), resources };
+}
+
+/** What an API server does not know at all it says so of in plain text. */
+function send(response: ServerResponse, code: number, body: object | string): void {
+  response.writeHead(code, { 'content-type': typeof body === 'string' ? 'text/plain; charset=utf-8' : 'application/json' });
+  response.end(typeof body === 'string' ? `${body}\n` : JSON.stringify(body));
 }

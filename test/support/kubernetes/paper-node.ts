@@ -15,7 +15,7 @@ export class PaperNode implements PodNode {
     return this.#runner(name);
   }
 
-  runHelper(name: string): Executed {
+  async runHelper(name: string): Promise<Executed> {
     return this.#runner(name);
   }
 

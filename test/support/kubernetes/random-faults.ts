@@ -36,8 +36,8 @@ export function randomFaults(random: () => number, share: number): FaultPlan {
     if (random() >= share) return undefined;
     const faults = kind === 'call' ? CALL_FAULTS : kind === 'watch' ? WATCH_FAULTS : EXEC_FAULTS;
     const fault = pick(faults, random);
-    // Only the creation of a pod can meet what it has made before.
-    const isCreation = method === 'POST' && path.endsWith('/pods');
+    // Only the creation of a pod or a claim can meet what it has made before.
+    const isCreation = method === 'POST' && /\/(pods|sandboxclaims)$/.test(path);
     return fault.kind === 'status' && fault.code === 409 && !isCreation ? undefined : fault;
   };
 }

@@ -17,6 +17,7 @@ import { NODE_CACHE } from '../../../src/adapters/sandbox/kubernetes/pod-manifes
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { type OwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
 import type { Mount, SandboxTemplate, Zygote } from '../../../src/pool/template.ts';
+import { ExitFaults, PodExit } from './pod-exit.ts';
 import { startRootCommand } from '../root-command.ts';
 
 /** What a node can run: host paths in place of layers. */
@@ -38,10 +39,12 @@ export interface Executed {
 /** What the cluster's controllers need of a node. */
 export type PodNode = Pick<SimulatedNode, 'start' | 'run' | 'runHelper' | 'runCache' | 'memoryKills' | 'kill' | 'remove'>;
 
-export type ContainerTemplate = Pick<SandboxTemplate, 'environment' | 'limits' | 'network'> & {
+export interface ContainerTemplate extends Pick<SandboxTemplate, 'environment' | 'limits' | 'network'> {
+  /** A port of the machine that it can reach though it has no network, as by a NetworkPolicy. */
+  readonly reaches?: number | undefined;
   /** Which node's cache it sees, and where. */
   readonly nodeCache?: { readonly node: string; readonly target: string };
-};
+}
 
 /** The runtime's own bound, far above what a test starts: a pod has none. */
 const NO_BOUND = 4096;
@@ -51,6 +54,7 @@ interface Pod {
   readonly directory: string;
   readonly programs: Set<SandboxedProgram>;
   readonly helpers: Set<() => void>;
+  readonly exits: PodExit[];
   /** Programs that are being started. */
   readonly starts: Set<Promise<unknown>>;
   cgroup: SandboxCgroup | undefined;
@@ -63,6 +67,7 @@ interface Pod {
  * waits has no process. What a command leaves behind ends with it, where a real node would wait for it.
  */
 export class SimulatedNode implements AsyncDisposable {
+  readonly exitFaults = new ExitFaults();
   readonly #stateDir: string;
   readonly #owner: OwnerId;
   readonly #runtime: OpenRuntime;
@@ -119,6 +124,7 @@ export class SimulatedNode implements AsyncDisposable {
       directory,
       programs: new Set(),
       helpers: new Set(),
+      exits: [],
       starts: new Set(),
       cgroup: undefined,
       isEnding: false,
@@ -140,11 +146,13 @@ export class SimulatedNode implements AsyncDisposable {
 
   async #launch(pod: Pod, command: readonly string[], image: SimulatedImage, container: ContainerTemplate): Promise<SandboxedProgram> {
     const { directory, id } = pod;
-    const { nodeCache } = container;
+    const { reaches, nodeCache, ...walls } = container;
     const cache = nodeCache ? [{ source: await this.#cacheDirectory(nodeCache.node), target: nodeCache.target }] : [];
-    const rest = { name: 'pod', command, mounts: [...image.mounts, ...cache], demands: [] };
+    const exit = await this.#exitOf(pod, 'program', command, reaches);
+    const mounts = [...image.mounts, ...cache, ...(exit?.mounts ?? [])];
+    const rest = { name: 'pod', command: exit?.command ?? command, mounts, demands: [] };
     const template = {
-      ...container,
+      ...walls,
       limits: { ...container.limits, processes: NO_BOUND },
       ...rest,
       ...(image.zygote && { zygote: image.zygote }),
@@ -159,24 +167,19 @@ export class SimulatedNode implements AsyncDisposable {
   }
 
   /** In the container that may write the inbox. */
-  runHelper(name: string, command: readonly string[], image: SimulatedImage, { network }: Pick<ContainerTemplate, 'network'>): Executed {
+  async runHelper(name: string, command: readonly string[], image: SimulatedImage, container: ContainerTemplate): Promise<Executed> {
     const pod = this.#podOf(name);
-    const walls = [
-      '--unshare-all',
-      '--die-with-parent',
-      '--uid',
-      '1000',
-      '--gid',
-      '1000',
-      '--clearenv',
-      '--setenv',
-      'PATH',
-      '/usr/bin:/bin',
-    ];
-    const files = [...this.#system, '--dev', '/dev', '--proc', '/proc', '--bind', path.join(pod.directory, 'inbox'), '/muster/inbox'];
-    const layers = image.mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]);
-    const reach = network === 'host' ? ['--share-net'] : [];
-    const child = spawn('bwrap', [...walls, ...reach, ...files, ...layers, ...command], { stdio: 'pipe' });
+    const exit = await this.#exitOf(pod, 'inbox', command, container.reaches);
+    const variables = Object.entries({ PATH: '/usr/bin:/bin', ...container.environment });
+    const walls = ['--unshare-all', '--die-with-parent', '--uid', '1000', '--gid', '1000', '--clearenv'];
+    const reach = container.network === 'host' ? ['--share-net'] : [];
+    const environment = variables.flatMap(([variable, value]) => ['--setenv', variable, value]);
+    const mounts = [...image.mounts, ...(exit?.mounts ?? [])].flatMap(({ source, target }) => ['--ro-bind', source, target]);
+    const files = [...this.#system, '--dev', '/dev', '--proc', '/proc', ...mounts];
+    const inbox = ['--bind', path.join(pod.directory, 'inbox'), '/muster/inbox'];
+    const child = spawn('bwrap', [...walls, ...reach, ...environment, ...files, ...inbox, ...(exit?.command ?? command)], {
+      stdio: 'pipe',
+    });
     const kill = (): void => void child.kill('SIGKILL');
     pod.helpers.add(kill);
     child.stdin.on('error', () => {});
@@ -184,7 +187,16 @@ export class SimulatedNode implements AsyncDisposable {
       pod.helpers.delete(kill);
       return child.exitCode ?? undefined;
     });
+    if (pod.isEnding) kill();
     return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, ended };
+  }
+
+  /** @returns how the command has to be started to have the way out; undefined when there is none. */
+  async #exitOf(pod: Pod, container: string, command: readonly string[], port: number | undefined): Promise<PodExit | undefined> {
+    if (port === undefined) return undefined;
+    const exit = await PodExit.open(path.join(pod.directory, `${container}.sock`), port, command, this.exitFaults);
+    pod.exits.push(exit);
+    return exit;
   }
 
   /** In the pod that keeps a node's cache. */
@@ -238,6 +250,7 @@ export class SimulatedNode implements AsyncDisposable {
     await Promise.all([...pod.programs].map((program) => program.ended));
     if (!pod.cgroup) await Promise.all([...pod.programs].map((program) => program.gone()));
     await pod.cgroup?.remove(systemClock);
+    await Promise.all(pod.exits.map((exit) => exit[Symbol.asyncDispose]()));
     await rm(pod.directory, { recursive: true, force: true, maxRetries: 5 });
     this.#pods.delete(name);
   }

@@ -4,6 +4,9 @@ import type { ObjectStore } from './object-store.ts';
 import type { ContainerTemplate, Executed, PodNode, SimulatedImage } from './simulated-node.ts';
 
 export const PODS = 'pods';
+const NETWORK = 'muster.dev/network';
+/** Networks of pods that policies close, but for what they name. */
+const CLOSED: ReadonlySet<string> = new Set(['none', 'dial-back']);
 
 const quantity = z.union([z.string(), z.number()]).transform((text) => bytesOf(String(text)));
 const podSchema = z.looseObject({
@@ -18,6 +21,7 @@ const podSchema = z.looseObject({
         z.looseObject({
           name: z.string(),
           image: z.string(),
+          command: z.array(z.string()),
           env: z.array(z.object({ name: z.string(), value: z.string().default('') })).default([]),
           volumeMounts: z.array(z.looseObject({ name: z.string(), mountPath: z.string() })).default([]),
           resources: z
@@ -50,6 +54,17 @@ const podSchema = z.looseObject({
     .prefault({}),
 });
 type Pod = z.infer<typeof podSchema>;
+type Container = Pod['spec']['containers'][number];
+
+/** A container's own program, and the end of what it says. */
+interface Main {
+  readonly container: string;
+  readonly executed: Executed;
+  log: string;
+}
+
+/** As much of a log as Kubernetes tells as the reason of a container's end. */
+const LOG_CHARACTERS = 2048;
 
 /** What the cluster has room for. */
 export interface Capacity {
@@ -128,7 +143,7 @@ export class SimulatedPods {
         return this.#disrupt(name, 'DeletionByTaintManager', 'Taint manager: deleting due to NoExecute taint');
       case 'container-killed':
         this.#node?.kill(name);
-        return this.#containerEnded(name, 'Error', 137);
+        return this.#containerEnded(name, 'program', 'Error', 137);
       case 'deleted':
         return void this.delete(name, 1);
     }
@@ -144,15 +159,13 @@ export class SimulatedPods {
     if (isOver) throw new Refusal(500, 'InternalError', `container not found ("${container}")`);
     const image = this.#images.get(found.image);
     if (!this.#node || !image) throw new Refusal(500, 'InternalError', 'error dialing backend: this cluster runs nothing');
-    const made = containerOf(pod, found);
-    if (container === 'inbox') return this.#node.runHelper(name, command, image, made);
-    return await this.#node.run(name, command, image, made);
+    return await this.#run(this.#node, name, command, image, pod, found);
   }
 
   /** The node notices what ended a container. */
   async afterExit(name: string, code: number | undefined): Promise<void> {
     if (code !== 137 || (await this.#node?.memoryKills(name)) === 0) return;
-    this.#containerEnded(name, 'OOMKilled', 137);
+    this.#containerEnded(name, 'program', 'OOMKilled', 137);
   }
 
   async settled(): Promise<void> {
@@ -223,11 +236,47 @@ export class SimulatedPods {
     });
     await this.#node?.start(name);
     if (!this.#store.find(PODS, name)) return this.#removal(name);
+    const mains = await Promise.all(pod.spec.containers.map((container) => this.#main(name, pod, container)));
     this.#status(name, {
       phase: 'Running',
       conditions: conditions({ status: 'True' }),
+      ...address(this.#scheduled.size),
       containerStatuses: containers({ running: { startedAt: new Date().toISOString() } }, true),
     });
+    for (const main of mains) if (main) void this.#afterMain(name, main);
+  }
+
+  /** What a container runs from its start; a shell that only waits is left out. */
+  async #main(name: string, pod: Pod, container: Container): Promise<Main | undefined> {
+    const image = this.#images.get(container.image);
+    if (!this.#node || !image || container.command[0] === '/bin/sh') return undefined;
+    const executed = await this.#run(this.#node, name, container.command, image, pod, container).catch(() => undefined);
+    if (!executed) return undefined;
+    const main: Main = { container: container.name, executed, log: '' };
+    executed.stdin.end();
+    executed.stdout.resume();
+    executed.stderr.on('data', (chunk: Buffer) => (main.log = `${main.log}${chunk.toString()}`.slice(-LOG_CHARACTERS)));
+    return main;
+  }
+
+  async #afterMain(name: string, main: Main): Promise<void> {
+    const code = (await main.executed.ended) ?? 137;
+    const isOutOfMemory = main.container === 'program' && code === 137 && ((await this.#node?.memoryKills(name)) ?? 0) > 0;
+    this.#containerEnded(name, main.container, isOutOfMemory ? 'OOMKilled' : code === 0 ? 'Completed' : 'Error', code, main.log);
+  }
+
+  async #run(
+    node: PodNode,
+    name: string,
+    command: readonly string[],
+    image: SimulatedImage,
+    pod: Pod,
+    container: Container,
+  ): Promise<Executed> {
+    const template = containerOf(pod, container);
+    return container.name === 'inbox'
+      ? await node.runHelper(name, command, image, template)
+      : await node.run(name, command, image, template);
   }
 
   #backOff(name: string, container: string, image: string): void {
@@ -269,8 +318,8 @@ export class SimulatedPods {
     this.#store.change(PODS, name, (object) => ({ ...object, status }));
   }
 
-  #containerEnded(name: string, reason: string, exitCode: number): void {
-    const terminated = { name: 'program', ready: false, state: { terminated: { reason, exitCode } } };
+  #containerEnded(name: string, container: string, reason: string, exitCode: number, message = ''): void {
+    const terminated = { name: container, ready: false, state: { terminated: { reason, exitCode, message } } };
     this.#status(name, { phase: 'Running', containerStatuses: [terminated] });
   }
 
@@ -288,11 +337,16 @@ export class SimulatedPods {
   }
 }
 
+function address(number: number): object {
+  const podIP = `10.88.${(number >> 8) & 255}.${number & 255}`;
+  return { podIP, podIPs: [{ ip: podIP }] };
+}
+
 function statusOf(object: KubeObject): object {
   return podSchema.parse(object).status;
 }
 
-function containerOf({ spec, metadata }: Pod, { env, resources, volumeMounts }: Pod['spec']['containers'][number]): ContainerTemplate {
+function containerOf({ spec, metadata }: Pod, { env, resources, volumeMounts }: Container): ContainerTemplate {
   const diskBytes = spec.volumes.reduce((sum, { emptyDir }) => sum + (emptyDir?.sizeLimit ?? 0), 0);
   const { memory = 2 ** 40, cpu = 64 } = resources.limits;
   const claimed = new Set(spec.volumes.filter(({ persistentVolumeClaim }) => persistentVolumeClaim).map(({ name }) => name));
@@ -301,8 +355,13 @@ function containerOf({ spec, metadata }: Pod, { env, resources, volumeMounts }: 
     ...(mountsCache && spec.nodeName !== undefined ? { nodeCache: { node: spec.nodeName, target: mountsCache.mountPath } } : {}),
     environment: Object.fromEntries(env.map(({ name, value }) => [name, value])),
     limits: { memoryBytes: memory, cpus: cpu, processes: 0, diskBytes, lifetimeSeconds: spec.activeDeadlineSeconds ?? 86_400 },
-    network: (metadata.labels['muster.dev/network'] ?? 'none') === 'none' ? 'none' : 'host',
+    network: CLOSED.has(metadata.labels[NETWORK] ?? 'none') ? 'none' : 'host',
+    reaches: metadata.labels[NETWORK] === 'dial-back' ? portOf(env.find(({ name }) => name === 'MUSTER_DIAL_URL')?.value) : undefined,
   };
+}
+
+function portOf(url: string | undefined): number | undefined {
+  return url === undefined ? undefined : Number(new URL(url).port);
 }
 
 const UNITS: Readonly<Record<string, number>> = { '': 1, m: 1e-3, k: 1e3, M: 1e6, G: 1e9, Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30 };

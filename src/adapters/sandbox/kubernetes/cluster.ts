@@ -2,6 +2,7 @@ import {
   AuthorizationV1Api,
   CoordinationV1Api,
   CoreV1Api,
+  CustomObjectsApi,
   NetworkingV1Api,
   NodeV1Api,
   Observable,
@@ -12,21 +13,14 @@ import {
 import { AbortError } from 'p-retry';
 import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { PodPlace } from '../../../pool/pod-template.ts';
 import { ApiGate } from './api-gate.ts';
 import { isConflict, isNotFound } from './api-errors.ts';
 import { loadKubeConfig } from './kube-config.ts';
+import { listAll, PAGE, type Listing } from './listing.ts';
 import { parsePod, type PodView } from './pod-view.ts';
 
-/** As many as one answer may hold: an answer of five hundred pods is some two megabytes. */
-const PAGE = 500;
 const NEVER = new AbortController().signal;
-
-export interface PodPage {
-  readonly pods: readonly PodView[];
-  /** From where to watch. */
-  readonly resourceVersion: string;
-}
 
 /** One namespace of one cluster, as far as Muster uses it. Every call goes through the gate. */
 export class Cluster implements Disposable {
@@ -35,7 +29,7 @@ export class Cluster implements Disposable {
   readonly gate: ApiGate;
   readonly #core: CoreV1Api;
 
-  constructor(pod: PodTemplate, clock: Clock) {
+  constructor(pod: PodPlace, clock: Clock) {
     this.config = loadKubeConfig(pod);
     this.namespace = pod.namespace;
     this.gate = new ApiGate(pod.requestsPerSecond, clock);
@@ -62,22 +56,31 @@ export class Cluster implements Disposable {
     return this.config.makeApiClient(NodeV1Api);
   }
 
+  get custom(): CustomObjectsApi {
+    return this.config.makeApiClient(CustomObjectsApi);
+  }
+
   get podsPath(): string {
     return `/api/v1/namespaces/${this.namespace}/pods`;
   }
 
-  /**
-   * Safe to repeat: when an answer was lost, the pod that is there already is the one that was made. A request that is under way is
-   * waited for, also when the signal is aborted: only then is it known what there is to delete.
-   */
   async createPod(pod: V1Pod, signal: AbortSignal): Promise<void> {
-    const name = pod.metadata?.name ?? '';
+    await this.create(`the pod ${pod.metadata?.name ?? ''}`, signal, (attemptSignal) =>
+      this.#core.createNamespacedPod({ namespace: this.namespace, body: pod }, withSignal(attemptSignal)),
+    );
+  }
+
+  /**
+   * Safe to repeat: when an answer was lost, what is there already is what was made. A request that is under way is waited for, also when
+   * the signal is aborted: only then is it known what there is to delete.
+   */
+  async create(what: string, signal: AbortSignal, act: (attemptSignal: AbortSignal) => Promise<unknown>): Promise<void> {
     let attempts = 0;
-    await this.gate.request(`create the pod ${name}`, NEVER, async (attemptSignal) => {
+    await this.gate.request(`create ${what}`, NEVER, async (attemptSignal) => {
       if (signal.aborted) throw new AbortError(abortError(signal));
       attempts += 1;
       try {
-        await this.#core.createNamespacedPod({ namespace: this.namespace, body: pod }, withSignal(attemptSignal));
+        await act(attemptSignal);
       } catch (error) {
         if (attempts === 1 || !isConflict(error)) throw error;
       }
@@ -115,19 +118,14 @@ export class Cluster implements Disposable {
     });
   }
 
-  /** All of them, page by page. A list whose continuation has expired (410) is begun anew by the caller. */
-  async pods(labelSelector: string, signal: AbortSignal): Promise<PodPage> {
-    const pods: PodView[] = [];
-    let next: string | undefined;
-    for (;;) {
+  pods(labelSelector: string, signal: AbortSignal): Promise<Listing<PodView>> {
+    return listAll(async (next) => {
       const request = { namespace: this.namespace, labelSelector, limit: PAGE, ...(next === undefined ? {} : { _continue: next }) };
-      const page = await this.gate.request('list the pods', signal, (attemptSignal) =>
+      const { items, metadata } = await this.gate.request('list the pods', signal, (attemptSignal) =>
         this.#core.listNamespacedPod(request, withSignal(attemptSignal)),
       );
-      pods.push(...page.items.map(parsePod));
-      next = page.metadata?._continue || undefined;
-      if (next === undefined) return { pods, resourceVersion: page.metadata?.resourceVersion ?? '' };
-    }
+      return { items: items.map(parsePod), resourceVersion: metadata?.resourceVersion, next: metadata?._continue };
+    });
   }
 
   /** The pods of another namespace, as many as one answer holds. */

@@ -5,14 +5,8 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { ExecInput } from './exec-input.ts';
 import { ExecOutput } from './exec-output.ts';
 import type { Heartbeats } from './heartbeats.ts';
-
-/** How a command in a container ended. */
-export type ExecEnd =
-  | { readonly kind: 'exited'; readonly code: number }
-  /** It could not be run, or its node could not say how it ended. */
-  | { readonly kind: 'failed'; readonly detail: string }
-  /** The connection is gone, and with it all that is known of the command. */
-  | { readonly kind: 'dropped'; readonly detail: string };
+import { answersPing } from './ping.ts';
+import type { ProgramChannel, ProgramEnd } from './program-channel.ts';
 
 const STDOUT = 1;
 const STDERR = 2;
@@ -35,17 +29,16 @@ const statusSchema = z.object({
  * It is open until the status has come and the connection is closed, or the connection is lost. What its reader leaves unread stops the
  * whole connection, which stops the program; so it is not asked for a sign of life then.
  */
-export class ExecChannel {
+export class ExecChannel implements ProgramChannel {
   readonly stdin: ExecInput;
   readonly stdout: ExecOutput;
   readonly stderr: ExecOutput;
-  /** Never rejects. All output can be read by then. */
-  readonly ended: Promise<ExecEnd>;
+  readonly ended: Promise<ProgramEnd>;
   readonly #socket: WebSocket;
   readonly #pulse: Disposable;
   readonly #clock: Clock;
   readonly #full = new Set<ExecOutput>();
-  #status: ExecEnd | undefined;
+  #status: ProgramEnd | undefined;
   #lastError = '';
   #isAsked = false;
   #closeTimer: Disposable | undefined;
@@ -57,7 +50,7 @@ export class ExecChannel {
     this.stdin = new ExecInput(socket);
     this.stdout = new ExecOutput(() => this.#wanted(this.stdout));
     this.stderr = new ExecOutput(() => this.#wanted(this.stderr));
-    const { promise, resolve } = Promise.withResolvers<ExecEnd>();
+    const { promise, resolve } = Promise.withResolvers<ProgramEnd>();
     this.ended = promise;
     socket.on('message', (data) => this.#onMessage(data));
     socket.on('pong', () => (this.#isAsked = false));
@@ -67,23 +60,10 @@ export class ExecChannel {
     socket.resume();
   }
 
-  /** Whether the other end of the connection answers before the signal is aborted. */
-  async answers(signal: AbortSignal): Promise<boolean> {
-    if (this.#socket.readyState !== WebSocket.OPEN || signal.aborted) return false;
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const [yes, no] = [(): void => resolve(true), (): void => resolve(false)];
-    this.#socket.once('pong', yes).once('close', no);
-    signal.addEventListener('abort', no, { once: true });
-    this.#socket.ping();
-    try {
-      return await promise;
-    } finally {
-      this.#socket.off('pong', yes).off('close', no);
-      signal.removeEventListener('abort', no);
-    }
+  answers(signal: AbortSignal): Promise<boolean> {
+    return answersPing(this.#socket, signal);
   }
 
-  /** Gives up the connection. The command's fate is its container's. */
   terminate(): void {
     this.stdout.drain();
     this.stderr.drain();
@@ -138,7 +118,7 @@ export class ExecChannel {
     this.#closeTimer ??= this.#clock.after(CLOSE_MS, () => this.#socket.terminate());
   }
 
-  #onClose(code: number, reason: string): ExecEnd {
+  #onClose(code: number, reason: string): ProgramEnd {
     this.#pulse[Symbol.dispose]();
     this.#closeTimer?.[Symbol.dispose]();
     this.stdout.finish();
@@ -150,7 +130,7 @@ export class ExecChannel {
 }
 
 /** A status as Kubernetes writes it: success, an exit code among the causes, or what went wrong. */
-function endOf(text: string): ExecEnd {
+function endOf(text: string): ProgramEnd {
   const parsed = statusSchema.safeParse(jsonOf(text));
   if (!parsed.success) return { kind: 'failed', detail: `the API server sent a status that makes no sense: ${text.slice(0, 200)}` };
   const { status, message, reason, details } = parsed.data;

@@ -9,10 +9,10 @@ import { abortError, untilAborted } from '../../../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import type { UploadContent } from '../../../pool/sandbox.ts';
 import { checkUploadPath, INBOX } from '../upload-path.ts';
-import type { ExecChannel } from './exec-channel.ts';
+import type { ProgramChannel } from './program-channel.ts';
 
 /** Runs a command in the container that may write the inbox. */
-export type InboxExec = (command: readonly string[], signal: AbortSignal) => Promise<ExecChannel>;
+export type InboxExec = (command: readonly string[], signal: AbortSignal) => Promise<ProgramChannel>;
 
 /**
  * Writes beside its place what comes on the input, and moves it there when all of it has come: a connection that breaks ends the input
@@ -93,7 +93,7 @@ async function run(exec: InboxExec, [script = '', ...words]: readonly string[], 
   }
 }
 
-async function succeed(channel: ExecChannel, signal: AbortSignal): Promise<void> {
+async function succeed(channel: ProgramChannel, signal: AbortSignal): Promise<void> {
   channel.stdout.resume();
   const [said, end] = await untilAborted(Promise.all([text(channel.stderr), channel.ended]), signal);
   switch (end.kind) {

@@ -2,17 +2,20 @@ import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
+import type { DialBackSettings, PodPlace, PodTemplate } from '../../../pool/pod-template.ts';
 import type { Obstacle, Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
 import { Creations } from '../creations.ts';
+import { PROGRAM_CONTAINER } from './container-names.ts';
+import { advertisedUrl, hostAliasesOf } from './dial-back/dial-address.ts';
+import { DialBackGates } from './dial-back/dial-back-gates.ts';
+import { authorityOf, DialBackLine } from './dial-back/dial-back-line.ts';
 import { podIsolation } from './isolation.ts';
 import { KubernetesSandbox } from './kubernetes-sandbox.ts';
 import { NamespaceSite } from './namespace-site.ts';
-import { sweepOrphans } from './orphan-sweep.ts';
 import { podName } from './pod-labels.ts';
-import { INBOX_CONTAINER, podManifest, PROGRAM_CONTAINER } from './pod-manifest.ts';
-import { untilReady } from './pod-readiness.ts';
+import type { PodLine } from './pod-line.ts';
+import { whileItRuns } from './pod-readiness.ts';
 import { podOf, preflight } from './preflight.ts';
 import { checkPodTemplate } from './template-check.ts';
 
@@ -22,16 +25,8 @@ export interface KubernetesOptions {
   /** Told what goes wrong without anything failing for it. */
   readonly log?: (message: string) => void;
   /** Where to sweep before anything has been made or described there. */
-  readonly places?: readonly PodTemplate[];
+  readonly places?: readonly PodPlace[];
 }
-
-/**
- * Runs the program, and ends what it has left behind in its container: an exec is over only when nobody holds its streams any more, so a
- * descendant would hide that the program has ended. The code is the program's; one that is not there is 127. What the shell itself would
- * say of a signal goes nowhere.
- */
-const SUPERVISE = 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; code=$?; kill -KILL -1; exit $code';
-const START = ['/bin/sh', '-c', SUPERVISE, 'muster-start'] as const;
 
 /** Sandboxes are pods: each has a container that the program is started in, and one that its files come through. */
 export function createKubernetesProvider(options: KubernetesOptions): SandboxProvider {
@@ -45,6 +40,7 @@ class KubernetesProvider implements SandboxProvider {
   readonly #log: (message: string) => void;
   /** By cluster and namespace. */
   readonly #sites = new Map<string, NamespaceSite>();
+  readonly #gates: DialBackGates;
   readonly #sandboxes = new Set<KubernetesSandbox>();
   readonly #creations = new Creations();
   #closed: Promise<void> | undefined;
@@ -53,6 +49,7 @@ class KubernetesProvider implements SandboxProvider {
     this.owner = owner;
     this.#clock = clock;
     this.#log = log;
+    this.#gates = new DialBackGates({ clock, log });
     for (const place of places) this.#site(place);
   }
 
@@ -60,7 +57,9 @@ class KubernetesProvider implements SandboxProvider {
     checkPodTemplate(template);
     const pod = podOf(template);
     const isolation = podIsolation(template, pod);
-    await preflight(this.#site(pod).cluster, pod, this.#creations.closing);
+    if (pod.transport.kind === 'dial-back') await this.#assertReachable(pod.transport);
+    const { cluster, claims } = this.#site(pod);
+    await preflight(cluster, claims, template, pod, this.#creations.closing);
     return isolation;
   }
 
@@ -68,13 +67,14 @@ class KubernetesProvider implements SandboxProvider {
     return this.#creations.run(signal, (either) => this.#create(spec, either));
   }
 
-  obstacles({ pod }: SandboxTemplate): readonly Obstacle[] {
-    return pod === undefined ? [] : (this.#sites.get(siteKey(pod))?.obstacles() ?? []);
+  obstacles(template: SandboxTemplate): readonly Obstacle[] {
+    const { pod } = template;
+    return pod === undefined ? [] : (this.#sites.get(siteKey(pod))?.supply(template, pod).obstacles() ?? []);
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
     const swept: SandboxId[] = [];
-    for (const { cluster } of this.#sites.values()) swept.push(...(await sweepOrphans(cluster, this.owner, this.#clock, signal)));
+    for (const site of this.#sites.values()) swept.push(...(await site.sweep(signal)));
     return swept;
   }
 
@@ -89,33 +89,54 @@ class KubernetesProvider implements SandboxProvider {
     const isolation = podIsolation(template, pod);
     const site = this.#site(pod);
     await site.open(signal);
-    const followed = site.follow(podName(this.owner, id));
-    const remove = (): Promise<void> => site.remove(followed, id);
+    const line = await this.#line(site, id, pod);
+    const wanted = site.supply(template, pod).want({ id, template }, line.hold);
+    const remove = (): Promise<void> => {
+      line[Symbol.dispose]();
+      return wanted.remove();
+    };
     try {
-      await site.cluster.createPod(podManifest(this.owner, { id, template }, pod), signal);
-      await untilReady(followed, pod, this.#clock, signal);
-      const channel = await site.exec(followed.name, PROGRAM_CONTAINER, [...START, ...template.command], signal);
-      const inbox = (command: readonly string[], uploading: AbortSignal) => site.exec(followed.name, INBOX_CONTAINER, command, uploading);
+      const followed = await wanted.ready(signal);
+      const channel = await whileItRuns(followed, signal, (either) =>
+        line.exec(followed.name, PROGRAM_CONTAINER, [...line.start, ...template.command], either),
+      );
       const { lifetimeSeconds } = template.limits;
       const { fetching } = pod;
       const { caches } = site;
-      const parts = { id, isolation, pod: followed, channel, inbox, fetching, caches, clock: this.#clock, lifetimeSeconds, remove };
+      const parts = { id, isolation, pod: followed, line, channel, fetching, caches, clock: this.#clock, lifetimeSeconds, remove };
       const sandbox = new KubernetesSandbox(parts);
       this.#sandboxes.add(sandbox);
       void sandbox.exit.then(() => this.#sandboxes.delete(sandbox));
       return sandbox;
     } catch (error) {
-      await remove().catch((failure: unknown) => this.#log(`the pod ${followed.name} is left to the sweep: ${String(failure)}`));
+      await remove().catch((failure: unknown) => this.#log(`the pod of ${id} is left to the sweep: ${String(failure)}`));
       if (signal.aborted) throw abortError(signal);
       throw error;
     }
   }
 
-  #site(pod: PodTemplate): NamespaceSite {
+  /** As far as Muster can tell without a pod. */
+  async #assertReachable(settings: DialBackSettings): Promise<void> {
+    const url = advertisedUrl(settings);
+    await Promise.all([hostAliasesOf(url), authorityOf(settings)]);
+    await this.#gates.of(settings);
+  }
+
+  /** The way to the pod's containers, before there are any. */
+  async #line(site: NamespaceSite, id: SandboxId, { transport }: PodTemplate): Promise<PodLine> {
+    switch (transport.kind) {
+      case 'exec':
+        return site.execLine();
+      case 'dial-back':
+        return await DialBackLine.open(podName(this.owner, id), transport, await this.#gates.of(transport), this.#clock);
+    }
+  }
+
+  #site(pod: PodPlace): NamespaceSite {
     const key = siteKey(pod);
     const site = this.#sites.get(key) ?? new NamespaceSite(pod, { owner: this.owner, clock: this.#clock, log: this.#log });
     this.#sites.set(key, site);
-    return site;
+    return site.expect(pod);
   }
 
   async #close(): Promise<void> {
@@ -123,11 +144,12 @@ class KubernetesProvider implements SandboxProvider {
     const sites = [...this.#sites.values()];
     const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
     await Promise.all(sites.map((site) => site[Symbol.asyncDispose]()));
+    await this.#gates[Symbol.asyncDispose]();
     const failure = ends.find((end) => end.status === 'rejected');
     if (failure) throw new InfrastructureError('sandbox.not-gone', String(failure.reason), { cause: failure.reason });
   }
 }
 
-function siteKey({ kubeconfig, context, namespace, requestsPerSecond }: PodTemplate): string {
+function siteKey({ kubeconfig, context, namespace, requestsPerSecond }: PodPlace): string {
   return JSON.stringify([kubeconfig, context, namespace, requestsPerSecond]);
 }

@@ -5,21 +5,22 @@ import type { SandboxId } from '../../../kernel/ids.ts';
 import type { PodFetching as PodFetchingSettings } from '../../../pool/pod-template.ts';
 import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
 import type { Isolation } from '../../../pool/template.ts';
-import type { ExecChannel, ExecEnd } from './exec-channel.ts';
-import type { ExecInput } from './exec-input.ts';
-import type { ExecOutput } from './exec-output.ts';
+import { INBOX_CONTAINER } from './container-names.ts';
 import type { FollowedPod } from './followed-pod.ts';
 import { runsCommand, uploadToInbox, type InboxExec } from './inbox-upload.ts';
 import type { NodeCaches } from './node-caches.ts';
 import { PodFetching } from './pod-fetching.ts';
+import type { PodLine } from './pod-line.ts';
 import type { PodEnd } from './pod-view.ts';
+import type { ProgramChannel, ProgramEnd } from './program-channel.ts';
 
 export interface KubernetesSandboxParts {
   readonly id: SandboxId;
   readonly isolation: Isolation;
   readonly pod: FollowedPod;
-  readonly channel: ExecChannel;
-  readonly inbox: InboxExec;
+  readonly line: PodLine;
+  /** Of its program. */
+  readonly channel: ProgramChannel;
   readonly fetching?: PodFetchingSettings | undefined;
   readonly caches: NodeCaches;
   readonly clock: Clock;
@@ -42,14 +43,17 @@ const HEARD_MS = 15_000;
 export class KubernetesSandbox implements Sandbox {
   readonly id: SandboxId;
   readonly isolation: Isolation;
-  readonly stdin: ExecInput;
-  readonly stdout: ExecOutput;
-  readonly stderr: ExecOutput;
+  readonly stdin: ProgramChannel['stdin'];
+  readonly stdout: ProgramChannel['stdout'];
+  readonly stderr: ProgramChannel['stderr'];
   readonly exit: Promise<SandboxExit>;
   readonly fetching: PodFetching | undefined;
   readonly #parts: KubernetesSandboxParts;
+  readonly #inbox: InboxExec;
   readonly #verdict = Promise.withResolvers<SandboxExit>();
   readonly #over = new AbortController();
+  /** How the program ended, by its own account. */
+  #programsWord: SandboxExit | undefined;
   #removal: Promise<void> | undefined;
 
   constructor(parts: KubernetesSandboxParts) {
@@ -59,21 +63,23 @@ export class KubernetesSandbox implements Sandbox {
     this.stdout = parts.channel.stdout;
     this.stderr = parts.channel.stderr;
     this.#parts = parts;
-    const { fetching: settings, pod, inbox, caches } = parts;
+    const { fetching: settings, pod, line, caches } = parts;
+    const inbox: InboxExec = (command, uploading) => line.exec(pod.name, INBOX_CONTAINER, command, uploading);
+    this.#inbox = inbox;
     this.fetching = settings && new PodFetching({ settings, pod, inbox, caches, over: this.#over.signal });
     this.exit = this.#live();
   }
 
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
-    return uploadToInbox(this.#parts.inbox, path, content, AbortSignal.any([signal, this.#over.signal]));
+    return uploadToInbox(this.#inbox, path, content, AbortSignal.any([signal, this.#over.signal]));
   }
 
   /** The connection answers, and so does the node: a command runs in the pod's other container. */
   async isHeard(): Promise<boolean> {
-    const { channel, inbox, clock } = this.#parts;
+    const { channel, clock } = this.#parts;
     const late = (): Error => new InfrastructureError('sandbox.unheard', `the pod did not answer within ${HEARD_MS / 1000} s`);
     using deadline = new Deadline(clock, HEARD_MS, late, this.#over.signal);
-    return (await channel.answers(deadline.signal)) && (await runsCommand(inbox, deadline.signal));
+    return (await channel.answers(deadline.signal)) && (await runsCommand(this.#inbox, deadline.signal));
   }
 
   async destroy(): Promise<void> {
@@ -85,10 +91,11 @@ export class KubernetesSandbox implements Sandbox {
 
   /** Never rejects: what goes wrong with the removal is told to the caller of `destroy`, and a sweep tries again. */
   async #live(): Promise<SandboxExit> {
-    const { pod, channel, clock, lifetimeSeconds } = this.#parts;
+    const { pod, line, channel, clock, lifetimeSeconds } = this.#parts;
     using _lifetime = clock.after(lifetimeSeconds * 1000, () => this.#verdict.resolve({ kind: 'lifetime' }));
     using _watching = pod.onChange(() => this.#look());
     this.#look();
+    void line.spoilt.then((detail) => this.#verdict.resolve({ kind: 'lost', detail }));
     void channel.ended.then(async (end) => this.#verdict.resolve(await this.#judge(end)));
     const verdict = await this.#verdict.promise;
     this.#over.abort(new InfrastructureError('sandbox.gone', 'the sandbox has ended'));
@@ -107,7 +114,8 @@ export class KubernetesSandbox implements Sandbox {
     const { state } = this.#parts.pod;
     switch (state.kind) {
       case 'ended':
-        return exitOfEnd(state.end);
+        // A container that ends with its program says no more of why than the program did.
+        return state.end.kind === 'ended' && this.#programsWord ? this.#programsWord : exitOfEnd(state.end);
       case 'gone':
         return { kind: 'lost', detail: 'somebody deleted its pod' };
       case 'ready':
@@ -117,9 +125,12 @@ export class KubernetesSandbox implements Sandbox {
     }
   }
 
-  async #judge(end: ExecEnd): Promise<SandboxExit> {
-    if (end.kind === 'exited' && end.code !== EXIT_KILLED) return { kind: 'exited', code: end.code };
-    return (await this.#podsWord()) ?? (end.kind === 'exited' ? { kind: 'exited', code: end.code } : { kind: 'lost', detail: end.detail });
+  async #judge(end: ProgramEnd): Promise<SandboxExit> {
+    if (end.kind !== 'exited') return (await this.#podsWord()) ?? { kind: 'lost', detail: end.detail };
+    const exit: SandboxExit = { kind: 'exited', code: end.code };
+    if (end.code !== EXIT_KILLED) return exit;
+    if (this.#parts.line.endsContainer) this.#programsWord = exit;
+    return (await this.#podsWord()) ?? exit;
   }
 
   /** What the pod says of an end that it may be the cause of, if it says anything in time. */

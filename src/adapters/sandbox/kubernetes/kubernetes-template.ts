@@ -1,22 +1,24 @@
 import { InputError } from '../../../kernel/errors.ts';
 import type { FetchWay } from '../../../kernel/fetching.ts';
-import type { NodeCacheTemplate, PodFetching, PodTemplate } from '../../../pool/pod-template.ts';
+import type { DialBackSettings, NodeCacheTemplate, PodFetching, PodTemplate, PodTransport } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import type { PythonTemplateSettings } from '../local/python-template.ts';
 import { pullCommand } from '../pull-order.ts';
 import { remoteTemplate } from '../remote-template.ts';
 
 /** As configured: the image is to be given, the rest has defaults. */
-export interface PodSettings extends Omit<PodTemplate, 'image' | 'fetching'> {
+export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport' | 'fetching'> {
   readonly nodeCache?: NodeCacheTemplate | undefined;
   readonly image?: string | undefined;
   /** The interpreter in the image. */
   readonly python: string;
+  readonly transport: PodTransport['kind'];
+  readonly dialBack: Omit<DialBackSettings, 'kind' | 'python'>;
 }
 
 /** @throws InputError `template.no-image`; `template.not-local` as `remoteTemplate` does. */
 export function podTemplate(name: string, settings: PythonTemplateSettings, kubernetes: PodSettings): SandboxTemplate {
-  const { image, python, nodeCache: _caches, ...pod } = kubernetes;
+  const { image, python, nodeCache: _caches, transport, dialBack, ...pod } = kubernetes;
   if (image === undefined) {
     throw new InputError(
       'template.no-image',
@@ -24,7 +26,12 @@ export function podTemplate(name: string, settings: PythonTemplateSettings, kube
     );
   }
   const fetching = fetchingOf(settings, kubernetes);
-  return { ...remoteTemplate(name, settings, python), pod: { ...pod, image, ...(fetching && { fetching }) } };
+  const made = { ...pod, image, transport: transportOf(transport, dialBack, python), ...(fetching && { fetching }) };
+  return { ...remoteTemplate(name, settings, python), pod: made };
+}
+
+function transportOf(kind: PodTransport['kind'], dialBack: PodSettings['dialBack'], python: string): PodTransport {
+  return kind === 'exec' ? { kind } : { kind, python, ...dialBack };
 }
 
 /** Undefined with a runner of one's own, whose image need not have a Python. */

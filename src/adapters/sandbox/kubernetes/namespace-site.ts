@@ -1,22 +1,22 @@
 import { untilAborted } from '../../../kernel/abort.ts';
+import { canonicalJson } from '../../../kernel/canonical-json.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
-import type { Obstacle } from '../../../pool/sandbox.ts';
+import type { PodPlace, PodTemplate } from '../../../pool/pod-template.ts';
+import type { SandboxTemplate } from '../../../pool/template.ts';
+import type { AgentSandbox } from './claims/agent-sandbox.ts';
+import { ownPoolName } from './claims/claim-manifest.ts';
+import { ClaimedPods } from './claims/claimed-pods.ts';
+import { Claims } from './claims/claims.ts';
 import { Cluster } from './cluster.ts';
-import { ExecChannel } from './exec-channel.ts';
-import { openExecSocket } from './exec-socket.ts';
-import { FollowedPod } from './followed-pod.ts';
+import { ExecLine } from './exec-line.ts';
 import { Heartbeats } from './heartbeats.ts';
-import { sweepOrphans } from './orphan-sweep.ts';
+import { MadePods } from './made-pods.ts';
 import { NodeCaches } from './node-caches.ts';
+import { orphansOf, sweepOrphans } from './orphan-sweep.ts';
 import { OwnerLease } from './owner-lease.ts';
-import { ownerSelector, SANDBOX } from './pod-labels.ts';
-import { PodDeletions } from './pod-deletions.ts';
-import { isGone, untilGone } from './pod-removal.ts';
-import type { PodView } from './pod-view.ts';
-import { PodWatch } from './pod-watch.ts';
+import type { PodSupply } from './pod-supply.ts';
 
 export interface SiteOptions {
   readonly owner: OwnerId;
@@ -27,29 +27,38 @@ export interface SiteOptions {
 /** A dead owner on another machine shows as one only when its lease has run out: later than at the start. */
 const SWEEP_MS = 120_000;
 
-/** Where pods are: one namespace of one cluster, watched, with this owner's record in it. */
+/** Where pods are: one namespace of one cluster, with this owner's record in it. */
 export class NamespaceSite implements AsyncDisposable {
   readonly cluster: Cluster;
   readonly caches: NodeCaches;
   readonly #options: SiteOptions;
-  readonly #watch: PodWatch;
   readonly #heartbeats: Heartbeats;
-  readonly #deletions: PodDeletions;
-  readonly #followed = new Map<string, FollowedPod>();
+  readonly #claims: Claims;
+  /** By what they make pods of. */
+  readonly #supplies = new Map<string, PodSupply>();
   readonly #closing = new AbortController();
+  #usesClaims = false;
   #lease: Promise<OwnerLease> | undefined;
   #sweepTimer: Disposable | undefined;
   #sweep: Promise<void> = Promise.resolve();
 
-  constructor(pod: PodTemplate, options: SiteOptions) {
-    const { owner, clock, log } = options;
+  constructor(pod: PodPlace, options: SiteOptions) {
     this.#options = options;
-    this.cluster = new Cluster(pod, clock);
-    this.#heartbeats = new Heartbeats(clock);
-    this.#deletions = new PodDeletions(this.cluster, owner, clock);
-    this.caches = new NodeCaches({ cluster: this.cluster, owner, clock, log, exec: (...where) => this.#execIn(...where) });
-    const labelSelector = ownerSelector(owner);
-    this.#watch = new PodWatch({ cluster: this.cluster, labelSelector, clock, log, onList: (pods) => this.#onList(pods) });
+    this.cluster = new Cluster(pod, options.clock);
+    this.#heartbeats = new Heartbeats(options.clock);
+    this.#claims = new Claims({ cluster: this.cluster, ...options });
+    const exec = this.execLine();
+    this.caches = new NodeCaches({ cluster: this.cluster, ...options, exec: (...where) => exec.execIn(...where) });
+  }
+
+  get claims(): AgentSandbox {
+    return this.#claims.api;
+  }
+
+  /** From now on, what is claimed is swept here, too. */
+  expect({ claims }: PodPlace): this {
+    this.#usesClaims ||= claims !== undefined;
+    return this;
   }
 
   /** Before the first pod is made, the record stands. Tried again by the next caller when it failed. */
@@ -62,42 +71,28 @@ export class NamespaceSite implements AsyncDisposable {
     // It is for all who wait: that one of them is no longer wanted is nothing to the others.
     await untilAborted(this.#lease, signal);
     if (this.#closing.signal.aborted) return;
-    this.#watch.start();
     this.#sweepTimer ??= this.#scheduleSweep();
   }
 
-  follow(name: string): FollowedPod {
-    const followed = new FollowedPod(name, this.cluster, this.#watch, this.#options.clock);
-    this.#followed.set(name, followed);
-    return followed;
+  /** Where the pods of a template come from. */
+  supply(template: SandboxTemplate, pod: PodTemplate): PodSupply {
+    const key = supplyKey(this.#options.owner, template, pod);
+    const supply = this.#supplies.get(key) ?? this.#newSupply(template, pod);
+    this.#supplies.set(key, supply);
+    return supply;
   }
 
-  /** Runs a command in a pod's container. */
-  async exec(pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecChannel> {
-    return await this.#execIn(this.cluster.namespace, pod, container, command, signal);
+  /** The way to pods through the API server. */
+  execLine(): ExecLine {
+    return new ExecLine(this.cluster, this.#options.clock, this.#heartbeats);
   }
 
-  /** Resolves when nothing is left of the pod. */
-  async remove(followed: FollowedPod, sandbox: SandboxId): Promise<void> {
-    if (!isGone(followed)) {
-      await this.#deletions.delete(followed.name, sandbox);
-      await untilGone(followed, this.cluster, this.#options.clock);
-    }
-    followed[Symbol.dispose]();
-    this.#followed.delete(followed.name);
-  }
-
-  /** What pods wait for, those of one kind together. */
-  obstacles(): readonly Obstacle[] {
-    const found = new Map<string, { kind: string; sandboxes: number; detail: string }>();
-    for (const { state } of this.#followed.values()) {
-      if (state.kind !== 'pending' || state.obstacle === undefined) continue;
-      const { kind, detail } = state.obstacle;
-      const known = found.get(kind) ?? { kind, sandboxes: 0, detail };
-      known.sandboxes += 1;
-      found.set(kind, known);
-    }
-    return [...found.values()];
+  /** Deletes what owners have left that are gone. @returns whose sandboxes it was. */
+  async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
+    const { owner, clock } = this.#options;
+    const { api } = this.#claims;
+    const claims = this.#usesClaims && (await api.isInstalled(signal)) ? api : undefined;
+    return sweepOrphans(this.cluster, orphansOf(this.cluster, claims), owner, clock, signal);
   }
 
   /** The record goes last, so that a sweep finds what could not be removed. */
@@ -105,29 +100,21 @@ export class NamespaceSite implements AsyncDisposable {
     this.#closing.abort(new DOMException('the sandbox provider is closing', 'AbortError'));
     this.#sweepTimer?.[Symbol.dispose]();
     await this.#sweep;
-    await this.#watch[Symbol.asyncDispose]();
+    const supplies = [...this.#supplies.values()];
+    await Promise.all(supplies.map((supply) => supply[Symbol.asyncDispose]()));
+    await this.#claims[Symbol.asyncDispose]();
     const lease = await this.#lease?.catch(() => undefined);
-    if (this.#followed.size > 0) lease?.abandon();
+    if (supplies.some(({ isHolding }) => isHolding)) lease?.abandon();
     else await lease?.[Symbol.asyncDispose]();
     this.caches[Symbol.dispose]();
     this.#heartbeats[Symbol.dispose]();
     this.cluster[Symbol.dispose]();
   }
 
-  async #execIn(namespace: string, pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ExecChannel> {
-    const socket = await openExecSocket(this.cluster.config, { namespace, pod, container, command }, signal);
-    return new ExecChannel(socket, this.#options.clock, this.#heartbeats);
-  }
-
-  /** A pod that carries this owner's name and that nobody here knows of was made by a request whose answer was lost. */
-  #onList(pods: readonly PodView[]): void {
-    const { log } = this.#options;
-    const strays = pods.filter(({ metadata }) => !this.#followed.has(metadata.name) && metadata.deletionTimestamp === undefined);
-    if (strays.length > 0) log(`${strays.length} pods that nobody knows of are deleted`);
-    for (const { metadata } of strays) {
-      const deletion = this.#deletions.delete(metadata.name, metadata.labels[SANDBOX] ?? '');
-      deletion.catch((error: unknown) => log(messageOf(error)));
-    }
+  #newSupply(template: SandboxTemplate, pod: PodTemplate): PodSupply {
+    const options = { cluster: this.cluster, ...this.#options };
+    if (pod.claims === undefined) return new MadePods(options);
+    return new ClaimedPods({ ...options, claims: this.#claims }, template, pod, pod.claims);
   }
 
   #scheduleSweep(): Disposable {
@@ -142,12 +129,18 @@ export class NamespaceSite implements AsyncDisposable {
   }
 
   async #sweepOnce(): Promise<void> {
-    const { owner, clock, log } = this.#options;
+    const { log } = this.#options;
     try {
-      const swept = await sweepOrphans(this.cluster, owner, clock, this.#closing.signal);
+      const swept = await this.sweep(this.#closing.signal);
       if (swept.length > 0) log(`${swept.length} pods of Musters that are gone were deleted`);
     } catch (error) {
       if (!this.#closing.signal.aborted) log(`the sweep failed: ${messageOf(error)}`);
     }
   }
+}
+
+/** Made pods say themselves what they are made of; claims are made of a warm pool. */
+function supplyKey(owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): string {
+  if (pod.claims === undefined) return 'made';
+  return 'warmPool' in pod.claims ? canonicalJson(pod) : ownPoolName(owner, template, pod);
 }

@@ -6,7 +6,7 @@ import type { OwnerId } from '../../../kernel/ids.ts';
 import type { NodeCacheTemplate, PodFetching } from '../../../pool/pod-template.ts';
 import { fetchError, holdOrder } from '../pull-order.ts';
 import type { Cluster } from './cluster.ts';
-import type { ExecChannel } from './exec-channel.ts';
+import type { ProgramChannel } from './program-channel.ts';
 import { NODE_CACHE } from './pod-manifest.ts';
 import { runPuller } from './puller.ts';
 
@@ -26,7 +26,7 @@ export type CacheExec = (
   container: string,
   command: readonly string[],
   signal: AbortSignal,
-) => Promise<ExecChannel>;
+) => Promise<ProgramChannel>;
 
 export interface NodeCachesOptions {
   readonly cluster: Cluster;
@@ -122,7 +122,7 @@ export class NodeCaches implements Disposable {
     const pod = await this.#cacheOn(node, nodeCache, signal);
     const releases = this.#released(node, order.digest);
     const until = Math.ceil(clock.date().getTime() / 1000) + HOLD_SECONDS;
-    const run = (words: readonly string[], running: AbortSignal): Promise<ExecChannel> =>
+    const run = (words: readonly string[], running: AbortSignal): Promise<ProgramChannel> =>
       exec(nodeCache.namespace, pod, CACHE_CONTAINER, words, running);
     try {
       await runPuller(run, command, holdOrder({ ...order, holder: owner, until, releases }), signal);

@@ -2,43 +2,82 @@ import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { Deadline } from '../../../kernel/deadline.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseOwnerId, parseSandboxId, type OwnerId, type SandboxId } from '../../../kernel/ids.ts';
+import { labelsOf, type AgentSandbox, type Plural } from './claims/agent-sandbox.ts';
 import type { Cluster } from './cluster.ts';
 import { deleteLease, owners } from './owner-lease.ts';
 import { MANAGED_SELECTOR, OWNER, ownerSelector, SANDBOX } from './pod-labels.ts';
-import { GRACE_SECONDS } from './pod-deletions.ts';
+import { GRACE_SECONDS } from './pod-manifest.ts';
 
 /** Nodes that are up are rid of hundreds of pods within it. */
 const GONE_MS = 60_000;
 const LOOK_MS = 200;
 
+type Labels = Readonly<Record<string, string>>;
+
+/** Things of one kind that carry their owner's name. */
+export interface Orphans {
+  /** As in "the pods of x". */
+  readonly what: string;
+  readonly list: (labelSelector: string, signal: AbortSignal) => Promise<readonly Labels[]>;
+  readonly deleteAll: (labelSelector: string, signal: AbortSignal) => Promise<void>;
+}
+
+/** What owners may leave in a namespace; in this order it is taken away. @param claims left out where nothing is claimed. */
+export function orphansOf(cluster: Cluster, claims: AgentSandbox | undefined): readonly Orphans[] {
+  const pods: Orphans = {
+    what: 'pods',
+    list: async (selector, signal) => (await cluster.pods(selector, signal)).items.map(({ metadata }) => metadata.labels),
+    deleteAll: (selector, signal) => cluster.deletePods(selector, GRACE_SECONDS, signal),
+  };
+  if (!claims) return [pods];
+  const plurals: readonly Plural[] = ['sandboxclaims', 'sandboxwarmpools', 'sandboxtemplates'];
+  return [pods, ...plurals.map((plural) => claimed(claims, plural))];
+}
+
+function claimed(api: AgentSandbox, plural: Plural): Orphans {
+  return {
+    what: plural,
+    list: async (selector, signal) => (await api.list(plural, labelsOf, selector, signal)).items,
+    deleteAll: (selector, signal) => api.deleteAll(plural, selector, signal),
+  };
+}
+
 /**
- * Deletes the pods of owners that are dead: that have a lease and no life, or no lease at all. Pods are listed before leases, so that
+ * Deletes what owners have left that are dead: that have a lease and no life, or no lease at all. Things are listed before leases, so that
  * whoever made one of them has had its lease by then.
  *
- * @returns whose pods were deleted.
+ * @returns whose sandboxes were deleted.
  */
-export async function sweepOrphans(cluster: Cluster, self: OwnerId, clock: Clock, signal: AbortSignal): Promise<readonly SandboxId[]> {
-  const { pods } = await cluster.pods(MANAGED_SELECTOR, signal);
+export async function sweepOrphans(
+  cluster: Cluster,
+  kinds: readonly Orphans[],
+  self: OwnerId,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<readonly SandboxId[]> {
+  const found = await Promise.all(kinds.map(async (kind) => ({ kind, labels: await kind.list(MANAGED_SELECTOR, signal) })));
   const known = await owners(cluster, signal);
-  const named = new Set([...pods.flatMap(({ metadata }) => metadata.labels[OWNER] ?? []), ...known.keys()]);
+  const named = new Set([...found.flatMap(({ labels }) => labels.flatMap((label) => label[OWNER] ?? [])), ...known.keys()]);
   const swept: SandboxId[] = [];
   for (const owner of named) {
     if (owner === self || known.get(owner) === 'alive') continue;
-    const orphans = pods.filter(({ metadata }) => metadata.labels[OWNER] === owner);
-    if (orphans.length > 0) await removePods(cluster, parseOwnerId(owner), clock, signal);
-    swept.push(...orphans.flatMap(({ metadata }) => idOf(metadata.labels[SANDBOX])));
+    for (const { kind, labels } of found) {
+      const orphans = labels.filter((label) => label[OWNER] === owner);
+      if (orphans.length > 0) await removeAll(kind, parseOwnerId(owner), clock, signal);
+      swept.push(...orphans.flatMap((label) => idOf(label[SANDBOX])));
+    }
     // Last, so that what could not be removed is found by the next sweep.
     await deleteLease(cluster, owner, signal);
   }
   return swept;
 }
 
-async function removePods(cluster: Cluster, owner: OwnerId, clock: Clock, signal: AbortSignal): Promise<void> {
-  const late = (): Error => new InfrastructureError('sandbox.sweep', `the pods of ${owner} were not gone within ${GONE_MS / 1000} s`);
+async function removeAll({ what, list, deleteAll }: Orphans, owner: OwnerId, clock: Clock, signal: AbortSignal): Promise<void> {
+  const late = (): Error => new InfrastructureError('sandbox.sweep', `the ${what} of ${owner} were not gone within ${GONE_MS / 1000} s`);
   using deadline = new Deadline(clock, GONE_MS, late, signal);
   const selector = ownerSelector(owner);
-  await cluster.deletePods(selector, GRACE_SECONDS, deadline.signal);
-  while ((await cluster.pods(selector, deadline.signal)).pods.length > 0) await sleep(clock, LOOK_MS, deadline.signal);
+  await deleteAll(selector, deadline.signal);
+  while ((await list(selector, deadline.signal)).length > 0) await sleep(clock, LOOK_MS, deadline.signal);
 }
 
 function idOf(label: string | undefined): readonly SandboxId[] {

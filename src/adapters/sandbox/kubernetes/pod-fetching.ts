@@ -52,12 +52,19 @@ export class PodFetching implements Fetching {
 
   async #fromNode(order: FetchOrder, signal: AbortSignal): Promise<string> {
     const { pod, caches, settings } = this.#parts;
-    if (pod.node === undefined) throw fetchError(`nobody has said which node the pod ${pod.name} is on`);
-    return await caches.use(pod.node, pod.name, order, settings, signal);
+    const node = nodeOf(pod);
+    if (node === undefined) throw fetchError(`nobody has said which node the pod ${pod.name} is on`);
+    return await caches.use(node, pod.name, order, settings, signal);
   }
 
   #leave(): void {
     const { pod, caches } = this.#parts;
-    if (pod.node !== undefined) caches.leave(pod.node, pod.name);
+    const node = nodeOf(pod);
+    if (node !== undefined) caches.leave(node, pod.name);
   }
+}
+
+/** Undefined as long as it is on none. */
+function nodeOf({ seen }: FollowedPod): string | undefined {
+  return seen?.spec.nodeName;
 }

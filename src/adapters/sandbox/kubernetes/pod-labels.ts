@@ -19,16 +19,31 @@ const MANIFEST_GENERATION = '1';
 const DIGEST_CHARACTERS = 16;
 const NAME_MAX = 253;
 
+/** Of a sandbox's own objects: its pod, its claim. */
 export function podLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxTemplate): Record<string, string> {
+  return { ...ownerLabels(owner, template), [SANDBOX]: sandbox, [NETWORK]: networkLabel(template) };
+}
+
+/** Of what an owner makes for all sandboxes of a template. */
+export function ownerLabels(owner: OwnerId, template: SandboxTemplate): Record<string, string> {
   return {
     [MANAGED_BY]: 'muster',
     [OWNER]: owner,
-    [SANDBOX]: sandbox,
     [POOL]: template.name,
-    [NETWORK]: template.pod?.network ?? 'none',
     [TEMPLATE_DIGEST]: digestOf(canonicalJson(template)).slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS),
     [GENERATION]: MANIFEST_GENERATION,
   };
+}
+
+/** Of pods that are made before it is known whose sandbox they will be, and what will run in it. */
+export function sharedPodLabels(template: SandboxTemplate): Record<string, string> {
+  return { [MANAGED_BY]: 'muster', [NETWORK]: networkLabel(template), [POOL]: template.name, [GENERATION]: MANIFEST_GENERATION };
+}
+
+/** Which NetworkPolicy is for a pod: pods that dial back reach Muster, if nothing else. */
+function networkLabel({ pod }: SandboxTemplate): string {
+  const network = pod?.network ?? 'none';
+  return network === 'none' && pod?.transport.kind === 'dial-back' ? 'dial-back' : network;
 }
 
 export function ownerSelector(owner: OwnerId): string {

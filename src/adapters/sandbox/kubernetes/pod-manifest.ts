@@ -4,17 +4,17 @@ import type { PodTemplate } from '../../../pool/pod-template.ts';
 import type { SandboxSpec } from '../../../pool/sandbox.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import { INBOX } from '../upload-path.ts';
+import { INBOX_CONTAINER, PROGRAM_CONTAINER } from './container-names.ts';
+import { EXEC_HOLD } from './exec-line.ts';
 import { podLabels, podName } from './pod-labels.ts';
+import type { PodHold } from './pod-line.ts';
 
-/** The container that the program runs in, and the one that files are brought in through: only there can the inbox be written. */
-export const PROGRAM_CONTAINER = 'program';
-export const INBOX_CONTAINER = 'inbox';
 /** Where the program sees what its node has. */
 export const NODE_CACHE = '/muster/node';
 /** Who both are inside. */
 const UID = 1000;
-/** What a container does until it is wanted: it ends as soon as it is told to, and buries orphans, as the first process has to. */
-const HOLD = 'trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done';
+/** The containers end at once when they are told to: this is for a node that is slow to tell them. */
+export const GRACE_SECONDS = 1;
 /** The pod's own deadline comes after Muster's, which can say why; it is for pods whose Muster is gone. */
 const DEADLINE_MARGIN_SECONDS = 60;
 /** A node that is lost gives its pods back to Muster after this long, and not after Kubernetes' five minutes. */
@@ -34,27 +34,28 @@ const LOCKED: V1SecurityContext = {
 };
 
 /** The pod that one sandbox is. Its containers wait; the program is started in one of them later. Pure. */
-export function podManifest(owner: OwnerId, { id, template }: SandboxSpec, pod: PodTemplate): V1Pod {
+export function podManifest(owner: OwnerId, { id, template }: SandboxSpec, pod: PodTemplate, hold = EXEC_HOLD): V1Pod {
   return {
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: { name: podName(owner, id), namespace: pod.namespace, labels: podLabels(owner, id, template) },
-    spec: podSpec(template, pod),
+    spec: podSpec(template, pod, hold),
   };
 }
 
 /** The same for a template of pods that others make. */
-export function podSpec(template: SandboxTemplate, pod: PodTemplate): V1PodSpec {
+export function podSpec(template: SandboxTemplate, pod: PodTemplate, hold = EXEC_HOLD): V1PodSpec {
   return {
     restartPolicy: 'Never',
     automountServiceAccountToken: false,
     enableServiceLinks: false,
     hostname: 'sandbox',
-    terminationGracePeriodSeconds: 1,
+    terminationGracePeriodSeconds: GRACE_SECONDS,
     activeDeadlineSeconds: Math.ceil(template.limits.lifetimeSeconds) + DEADLINE_MARGIN_SECONDS,
     securityContext: { runAsNonRoot: true, fsGroup: UID, seccompProfile: { type: 'RuntimeDefault' } },
     ...placement(pod),
-    containers: [programContainer(template, pod), inboxContainer(pod)],
+    ...(hold.hostAliases.length > 0 ? { hostAliases: [...hold.hostAliases] } : {}),
+    containers: [programContainer(template, pod, hold), inboxContainer(pod, hold)],
     volumes: [...memoryVolumes(template), { name: 'inbox', emptyDir: {} }, ...nodeCacheVolumes(pod)],
   };
 }
@@ -89,12 +90,13 @@ function lostNodeTolerations(): V1Toleration[] {
   }));
 }
 
-function programContainer(template: SandboxTemplate, pod: PodTemplate): V1Container {
+function programContainer(template: SandboxTemplate, pod: PodTemplate, hold: PodHold): V1Container {
+  const waiting = waitingContainer(PROGRAM_CONTAINER, pod, hold);
   const environment = { HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8', ...template.environment };
   return {
-    ...waiting(PROGRAM_CONTAINER, pod),
+    ...waiting,
     workingDir: '/tmp',
-    env: Object.entries(environment).map(([name, value]) => ({ name, value })),
+    env: [...Object.entries(environment).map(([name, value]) => ({ name, value })), ...waiting.env],
     resources: programResources(template, pod),
     volumeMounts: [
       { name: 'tmp', mountPath: '/tmp' },
@@ -105,17 +107,17 @@ function programContainer(template: SandboxTemplate, pod: PodTemplate): V1Contai
   };
 }
 
-function inboxContainer(pod: PodTemplate): V1Container {
+function inboxContainer(pod: PodTemplate, hold: PodHold): V1Container {
   return {
-    ...waiting(INBOX_CONTAINER, pod),
+    ...waitingContainer(INBOX_CONTAINER, pod, hold),
     resources: { limits: { memory: String(INBOX_MEMORY_BYTES), cpu: '1' }, requests: { memory: '8Mi', cpu: '1m' } },
     volumeMounts: [{ name: 'inbox', mountPath: INBOX }],
   };
 }
 
 /** What both containers have in common. */
-function waiting(name: string, { image, imagePullPolicy }: PodTemplate) {
-  return { name, image, imagePullPolicy, command: ['/bin/sh', '-c', HOLD], securityContext: LOCKED };
+function waitingContainer(name: string, { image, imagePullPolicy }: PodTemplate, hold: PodHold) {
+  return { name, image, imagePullPolicy, ...hold.container(name), securityContext: LOCKED };
 }
 
 function programResources({ limits }: SandboxTemplate, { requestedShare }: PodTemplate): V1ResourceRequirements {

@@ -22,7 +22,7 @@ export async function untilReady(followed: FollowedPod, pod: PodTemplate, clock:
       case 'ended':
         throw endError(followed.name, state.end);
       case 'gone':
-        throw new InfrastructureError('sandbox.deleted', `the pod ${followed.name} was deleted before it ran`);
+        throw goneError(followed.name);
       case 'pending':
         if (state.obstacle) assertPassable(followed.name, state.obstacle, clock.now() - since, pod);
         break;
@@ -31,6 +31,26 @@ export async function untilReady(followed: FollowedPod, pod: PodTemplate, clock:
     }
     await followed.change(signal);
   }
+}
+
+/**
+ * Does what needs a pod that runs, unless it ends meanwhile.
+ *
+ * @throws InfrastructureError when it ends first: why is what its pod says.
+ */
+export async function whileItRuns<Value>(
+  followed: FollowedPod,
+  signal: AbortSignal,
+  act: (signal: AbortSignal) => Promise<Value>,
+): Promise<Value> {
+  const ended = new AbortController();
+  const look = (): void => {
+    if (followed.state.kind === 'ended') ended.abort(endError(followed.name, followed.state.end));
+    if (followed.state.kind === 'gone') ended.abort(goneError(followed.name));
+  };
+  using _watching = followed.onChange(look);
+  look();
+  return await act(AbortSignal.any([signal, ended.signal]));
 }
 
 function assertPassable(name: string, obstacle: PodObstacle, waitedMs: number, pod: PodTemplate): void {
@@ -56,6 +76,10 @@ function obstacleError(name: string, { kind, detail }: PodObstacle, { image, uns
         `the pod ${name} cannot run (${detail}); is there a POSIX shell in the image ${image}?`,
       );
   }
+}
+
+function goneError(name: string): InfrastructureError {
+  return new InfrastructureError('sandbox.deleted', `the pod ${name} was deleted before it ran`);
 }
 
 function endError(name: string, { kind, detail }: PodEnd): InfrastructureError {

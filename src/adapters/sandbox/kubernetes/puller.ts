@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers';
 import { untilAborted } from '../../../kernel/abort.ts';
 import { messageOf, MusterError } from '../../../kernel/errors.ts';
 import { fetchError, readPullAnswer } from '../pull-order.ts';
-import type { ExecChannel } from './exec-channel.ts';
+import type { ProgramChannel } from './program-channel.ts';
 import type { InboxExec } from './inbox-upload.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { InboxExec } from './inbox-upload.ts';
  * @throws InfrastructureError `sandbox.fetch`; the signal's reason.
  */
 export async function runPuller(exec: InboxExec, command: readonly string[], order: string, signal: AbortSignal): Promise<void> {
-  let channel: ExecChannel | undefined;
+  let channel: ProgramChannel | undefined;
   try {
     signal.throwIfAborted();
     channel = await exec(command, signal);

@@ -6,11 +6,14 @@ const MEMORY_MIN_BYTES = 4 * MEBIBYTE;
 const DISK_MIN_BYTES = 65_536;
 
 /** @throws InputError `template.invalid` for what no pod can be made of. */
-export function checkPodTemplate({ name, command, mounts, environment, limits }: SandboxTemplate): void {
+export function checkPodTemplate({ name, command, mounts, environment, limits, pod }: SandboxTemplate): void {
   const { memoryBytes, processes, cpus, diskBytes, lifetimeSeconds } = limits;
   if (mounts.length > 0)
     reject(name, 'mounts', 'has paths of this machine, which the nodes of a cluster do not have', 'mounts: [], and the files in the image');
   if (command.length === 0) reject(name, 'command', 'is empty', 'the program and its arguments');
+  if (pod?.claims !== undefined && pod.transport.kind === 'dial-back') {
+    reject(name, 'kubernetes.transport', 'is dial-back, but pods that are claimed are made before Muster could tell them a token', 'exec');
+  }
   for (const variable of Object.keys(environment)) {
     if (!/^[^=\0]+$/.test(variable)) reject(name, 'environment', `has the name ${JSON.stringify(variable)}`, 'names without "=" and NUL');
   }

@@ -4,7 +4,11 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse, parseAllDocuments } from 'yaml';
-import { podManifest, PROGRAM_CONTAINER } from '../../../../src/adapters/sandbox/kubernetes/pod-manifest.ts';
+import { podTemplateOf } from '../../../../src/adapters/sandbox/kubernetes/claims/claim-manifest.ts';
+import { shortcomings } from '../../../../src/adapters/sandbox/kubernetes/claims/sandbox-template-check.ts';
+import { PROGRAM_CONTAINER } from '../../../../src/adapters/sandbox/kubernetes/container-names.ts';
+import { podManifest } from '../../../../src/adapters/sandbox/kubernetes/pod-manifest.ts';
+import type { PodHold } from '../../../../src/adapters/sandbox/kubernetes/pod-line.ts';
 import { podTemplate as configured } from '../../../../src/adapters/sandbox/kubernetes/kubernetes-template.ts';
 import { loadConfig } from '../../../../src/config/load-config.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
@@ -95,12 +99,74 @@ describe('the pod of a sandbox', () => {
   });
 });
 
+describe('the pod of a sandbox that dials back', () => {
+  const transport = {
+    kind: 'dial-back',
+    host: '127.0.0.1',
+    port: 0,
+    plaintext: 'refused',
+    python: 'python3',
+    dialler: '/dialler.py',
+  } as const;
+  const env = [{ name: 'MUSTER_DIAL_URL', value: 'wss://muster:7678/dial-back/muster-1-s7/program' }];
+  const hold: PodHold = {
+    hostAliases: [{ ip: '10.0.0.1', hostnames: ['muster'] }],
+    container: () => ({ command: ['python3', '-I', '/dialler.py'], env, terminationMessagePolicy: 'FallbackToLogsOnError' }),
+  };
+  const pod = podTemplate('auto', { transport });
+  const dialling = podManifest(parseOwnerId('muster-1'), { ...SPEC, template: { ...SPEC.template, pod } }, pod, hold);
+
+  it('runs the dialler in both containers, which are as confined as ever', () => {
+    const plain = podManifest(parseOwnerId('muster-1'), SPEC, podTemplate('auto'));
+    expect(dialling.spec?.hostAliases).toEqual([{ ip: '10.0.0.1', hostnames: ['muster'] }]);
+    for (const [i, container] of (dialling.spec?.containers ?? []).entries()) {
+      expect(container).toMatchObject({ command: ['python3', '-I', '/dialler.py'], terminationMessagePolicy: 'FallbackToLogsOnError' });
+      expect(container.env).toEqual(expect.arrayContaining(env));
+      expect(container.securityContext).toEqual(plain.spec?.containers[i]?.securityContext);
+      expect(container.volumeMounts).toEqual(plain.spec?.containers[i]?.volumeMounts);
+    }
+  });
+
+  it('is one that the NetworkPolicies of deploy/ and of the chart let reach Muster’s port, and nothing else', () => {
+    const documents = parseAllDocuments(readFileSync(path.join(DEPLOY, 'dial-back.yaml'), 'utf8')).map((document): unknown =>
+      document.toJS(),
+    );
+    const policies = [...documents, ...renderChart({ dialBack: { enabled: true } })].filter(
+      (document) => Object(document).metadata.name === 'muster-dial-back' && Object(document).kind === 'NetworkPolicy',
+    );
+    expect(policies).toHaveLength(2);
+    for (const policy of policies) {
+      const { podSelector, policyTypes, egress } = Object(policy).spec;
+      expect(dialling.metadata?.labels).toMatchObject(podSelector.matchLabels);
+      const [{ key, operator, values }] = podSelector.matchExpressions;
+      expect([key, operator]).toEqual(['muster.dev/network', 'In']);
+      expect(values).toContain(dialling.metadata?.labels?.['muster.dev/network']);
+      expect(values).not.toContain(manifest.metadata?.labels?.['muster.dev/network']);
+      expect(policyTypes).toEqual(['Ingress', 'Egress']);
+      expect(egress).toEqual([{ to: [{ podSelector: expect.any(Object) }], ports: [{ protocol: 'TCP', port: 7678 }] }]);
+    }
+  });
+
+  it('may have a network where its template says so', () => {
+    const open = podTemplate('auto', { transport, network: 'cluster' });
+    const { metadata } = podManifest(parseOwnerId('muster-1'), { ...SPEC, template: { ...SPEC.template, pod: open } }, open, hold);
+    expect(metadata?.labels?.['muster.dev/network']).toBe('cluster');
+  });
+});
+
 describe('what is in deploy/', () => {
   it('is YAML, and the list of the kustomization is whole', () => {
     const { resources } = Object(parse(readFileSync(path.join(DEPLOY, 'kustomization.yaml'), 'utf8')));
     const caches = Object(parse(readFileSync(path.join(DEPLOY, 'node-cache/kustomization.yaml'), 'utf8'))).resources;
     const ofCaches = caches.map((file: unknown) => `node-cache/${String(file)}`);
-    for (const file of [...resources, 'disruption-budget.yaml', ...ofCaches]) {
+    for (const file of [
+      ...resources,
+      'disruption-budget.yaml',
+      'claims-rbac.yaml',
+      'own-pool-rbac.yaml',
+      'sandbox-template.yaml',
+      ...ofCaches,
+    ]) {
       for (const document of parseAllDocuments(readFileSync(path.join(DEPLOY, String(file)), 'utf8'))) {
         expect(document.errors).toEqual([]);
         expect(document.toJS()).toMatchObject({
@@ -120,16 +186,19 @@ describe('what is in deploy/', () => {
       podDisruptionBudget: { enabled: true },
       sandbox: { runtimeClassName: 'gvisor' },
       server: { storeSecret: 'store' },
+      dialBack: { enabled: true, tlsSecret: 'dial-back' },
     });
     expect(kinds(all)).toEqual([
       'ConfigMap',
       'Deployment',
+      'NetworkPolicy',
       'NetworkPolicy',
       'PersistentVolumeClaim',
       'PodDisruptionBudget',
       'PriorityClass',
       'Role',
       'RoleBinding',
+      'Service',
       'Service',
       'ServiceAccount',
     ]);
@@ -139,7 +208,24 @@ describe('what is in deploy/', () => {
       image: 'muster-runner:0.1.0',
       priorityClassName: 'muster-sandbox',
       runtimeClassName: 'gvisor',
+      transport: 'dial-back',
+      dialBack: {
+        host: '0.0.0.0',
+        port: 7678,
+        advertise: 'wss://muster-dial-back.muster.svc:7678',
+        plaintext: 'refused',
+        certificate: '/etc/muster-dial-back/tls.crt',
+        key: '/etc/muster-dial-back/tls.key',
+      },
     });
+  });
+
+  it.each([
+    [{ enabled: true, warmPool: 'muster' }, { warmPool: 'muster' }],
+    [{ enabled: true, ownPool: true }, { replicas: 4 }],
+  ])('has a chart that has pods claimed with %j', (claims, expected) => {
+    const map = renderChart({ claims }).find((document) => Object(document).kind === 'ConfigMap');
+    expect(parse(Object(map).data['muster.yaml']).templates.local.kubernetes.claims).toEqual(expected);
   });
 });
 
@@ -189,6 +275,26 @@ describe('a template with provider: kubernetes', () => {
     expect(command.slice(0, 3)).toEqual(['python3', '-I', '/muster/runner']);
     expect(mounts).toEqual([]);
     expect(pod).toMatchObject({ kubeconfig: 'auto', namespace: 'muster', image: 'muster-runner:0.1.0', requestedShare: 1 });
+    expect(pod?.transport).toEqual({ kind: 'exec' });
+  });
+
+  it('with transport: dial-back says what dials in the image, and where Muster listens: on the loopback, unless it is told', () => {
+    const { pod } = configured('local', local, { ...local.kubernetes, transport: 'dial-back' });
+    expect(pod?.transport).toEqual({
+      kind: 'dial-back',
+      host: '127.0.0.1',
+      port: 0,
+      plaintext: 'refused',
+      python: 'python3',
+      dialler: '/muster/runner/dialler.py',
+    });
+  });
+
+  it('makes the pods that the SandboxTemplate of deploy/ describes', () => {
+    const template = configured('local', local, local.kubernetes);
+    const [sandboxTemplate] = parseAllDocuments(readFileSync(path.join(DEPLOY, 'sandbox-template.yaml'), 'utf8'));
+    if (!template.pod) throw new Error('the template makes no pods');
+    expect(shortcomings(sandboxTemplate?.toJS(), podTemplateOf(template, template.pod).spec, template.pod)).toEqual([]);
   });
 
   it('has to name an image, and nothing of this machine', () => {

@@ -1,12 +1,15 @@
-import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import nock from 'nock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { parseAllDocuments } from 'yaml';
-import { z } from 'zod';
 import { createKubernetesProvider } from '../../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
-import { CACHE_PERMISSIONS, PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/preflight.ts';
+import {
+  CLAIM_PERMISSIONS,
+  PERMISSIONS,
+  POOL_PERMISSIONS,
+  type Permission,
+} from '../../../../src/adapters/sandbox/kubernetes/permissions.ts';
+import { CACHE_PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/preflight.ts';
 import { InfrastructureError, InputError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { ProviderBusyError } from '../../../../src/pool/provider-busy.ts';
@@ -20,37 +23,18 @@ import { renderChart } from '../../../support/kubernetes/chart.ts';
 import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
 import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
 import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { CACHE_RULES, CLAIM_RULES, POOL_RULES, RULES, rulesOf } from './roles.ts';
 
 nock.restore();
 
-const DEPLOY = path.join(import.meta.dirname, '../../../../deploy/kubernetes');
-const roleSchema = z.object({
-  kind: z.literal('Role'),
-  rules: z.array(z.object({ apiGroups: z.array(z.string()), resources: z.array(z.string()), verbs: z.array(z.string()) })),
-});
-
-function rulesOf(documents: readonly unknown[]): readonly Rule[] {
-  return documents.flatMap((document) => roleSchema.safeParse(document).data?.rules ?? []);
-}
-
-function manifests(file: string): readonly unknown[] {
-  return parseAllDocuments(readFileSync(path.join(DEPLOY, file), 'utf8')).map((document): unknown => document.toJS());
-}
-
-function single(rules: readonly Rule[]): readonly string[] {
-  const names = ({ apiGroups: [group = ''], resources, verbs }: Rule): readonly string[] =>
-    resources.flatMap((name) => verbs.map((verb) => `${verb} ${group} ${name}`));
-  return rules.flatMap(names).sort();
-}
-
-function named(permissions: typeof PERMISSIONS): readonly string[] {
-  const whole = (resource: string, subresource: string | undefined): string =>
-    subresource === undefined ? resource : `${resource}/${subresource}`;
-  return permissions.map(({ verb, group, resource, subresource }) => `${verb} ${group} ${whole(resource, subresource)}`).sort();
-}
-
-const RULES = rulesOf(manifests('rbac.yaml'));
-const CACHE_RULES = rulesOf(manifests('node-cache/rbac.yaml'));
+const DIAL_BACK = {
+  kind: 'dial-back',
+  host: '127.0.0.1',
+  port: 0,
+  plaintext: 'refused',
+  python: 'python3',
+  dialler: '/muster/runner/dialler.py',
+} as const;
 
 describe('before any sandbox is made on a cluster', () => {
   let ground: KubernetesGround;
@@ -88,11 +72,29 @@ describe('before any sandbox is made on a cluster', () => {
     expect(await ground.traces()).toEqual([]);
   });
 
-  it('the Role of deploy/, that of the chart and what is asked for are the same', () => {
-    const asked = named(PERMISSIONS);
-    expect(single(RULES)).toEqual(asked);
-    expect(single(rulesOf(renderChart()))).toEqual(asked);
-    expect(single(CACHE_RULES)).toEqual(named(CACHE_PERMISSIONS));
+  it('the Roles of deploy/, that of the chart and what is asked for are the same', () => {
+    const single = (rules: readonly Rule[]): readonly string[] =>
+      rules
+        .flatMap(({ apiGroups: [group = ''], resources, verbs }) =>
+          resources.flatMap((name) => verbs.map((verb) => `${verb} ${group} ${name}`)),
+        )
+        .sort();
+    const asked = (permissions: readonly Permission[]): readonly string[] =>
+      permissions
+        .map(
+          ({ verb, group, resource, subresource }) =>
+            `${verb} ${group} ${subresource === undefined ? resource : `${resource}/${subresource}`}`,
+        )
+        .sort();
+    expect(single(RULES)).toEqual(asked(PERMISSIONS));
+    expect(single(CLAIM_RULES)).toEqual(asked(CLAIM_PERMISSIONS));
+    expect(single([...CLAIM_RULES, ...POOL_RULES])).toEqual(asked(POOL_PERMISSIONS));
+    expect(single(CACHE_RULES)).toEqual(asked(CACHE_PERMISSIONS));
+    const charted = (claims: object): readonly string[] => single(rulesOf(renderChart({ claims })));
+    expect(charted({})).toEqual(asked(PERMISSIONS));
+    const both = new Set([...asked(PERMISSIONS), ...asked(CLAIM_PERMISSIONS)]);
+    expect(charted({ enabled: true })).toEqual([...both].sort());
+    expect(charted({ enabled: true, ownPool: true })).toEqual([...new Set([...both, ...asked(POOL_PERMISSIONS)])].sort());
   });
 
   it('a missing rule is named, with the remedy', async () => {
@@ -116,6 +118,31 @@ describe('before any sandbox is made on a cluster', () => {
   it('credentials that are not accepted are the caller’s to renew', async () => {
     ground.simulator.identities.clear();
     expect(await refusal()).toMatchObject({ code: 'kubernetes.unauthorized', kind: 'input' });
+  });
+
+  it('pods that dial back need no exec, and a NetworkPolicy of their own', async () => {
+    const rules = RULES.filter(({ resources }) => !resources.includes('pods/exec'));
+    ground.simulator.identities.set('admin-token', { user: 'muster', rules });
+    const transport = { ...DIAL_BACK, advertise: 'ws://127.0.0.1:0' };
+    await provider.describe(template({ transport }));
+    ground.simulator.store.remove('networkpolicies', 'muster-dial-back');
+    expect(await refusal({ transport })).toMatchObject({
+      code: 'kubernetes.no-network-policy',
+      message: expect.stringContaining('deploy/kubernetes/dial-back.yaml'),
+    });
+  });
+
+  it('pods that are claimed cannot dial back', async () => {
+    const transport = { ...DIAL_BACK, advertise: 'ws://127.0.0.1:0' };
+    expect(await refusal({ transport, claims: { replicas: 1 } })).toMatchObject({ code: 'template.invalid', kind: 'input' });
+  });
+
+  it('pods that dial back have to be told whom', async () => {
+    expect(await refusal({ transport: DIAL_BACK })).toMatchObject({
+      code: 'kubernetes.dial-back-address',
+      kind: 'input',
+      message: expect.stringContaining('kubernetes.dialBack.advertise is not set'),
+    });
   });
 
   it('a namespace that is not there is named', async () => {

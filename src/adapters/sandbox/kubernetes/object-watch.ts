@@ -1,15 +1,19 @@
-import { Watch } from '@kubernetes/client-node';
+import { Watch, type KubeConfig } from '@kubernetes/client-node';
 import { z } from 'zod';
 import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import { backoffMs } from '../../../pool/backoff.ts';
-import type { Cluster, PodPage } from './cluster.ts';
-import { parsePod, type PodView } from './pod-view.ts';
+import type { Listing } from './listing.ts';
 
-/** How a pod looks now; undefined when it is gone. */
-export type PodListener = (pod: PodView | undefined) => void;
+/** What is watched, as far as a watch has to know it. */
+export interface WatchedView {
+  readonly metadata: { readonly name: string; readonly resourceVersion: string };
+}
 
-/** What a broken stream of events can hide at most. Each look costs one request for every 500 pods. */
+/** How an object looks now; undefined when it is gone. */
+export type Listener<View> = (object: View | undefined) => void;
+
+/** What a broken stream of events can hide at most. Each look costs one request for every 500 objects. */
 const RECONCILE_MS = 60_000;
 const GONE = 410;
 
@@ -17,31 +21,37 @@ const statusSchema = z.object({ code: z.number().optional(), message: z.string()
 const markSchema = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
 const failureSchema = z.object({ statusCode: z.number() });
 
-export interface PodWatchOptions {
-  readonly cluster: Cluster;
+export interface WatchOptions<View> {
+  readonly config: KubeConfig;
+  /** Of the collection, in the API. */
+  readonly path: string;
   readonly labelSelector: string;
+  /** @throws ZodError for what is no such object. */
+  readonly parse: (object: unknown) => View;
+  readonly list: (labelSelector: string, signal: AbortSignal) => Promise<Listing<View>>;
   readonly clock: Clock;
   /** Told what goes wrong. It mends itself. */
   readonly log: (message: string) => void;
-  /** Told after every complete look at all pods. */
-  readonly onList: (pods: readonly PodView[]) => void;
+  /** Told after every complete look at all of them. */
+  readonly onList?: (objects: readonly View[]) => void;
 }
 
 /**
- * What is known of one owner's pods, kept true by a list and the events after it.
+ * What is known of the objects of one kind that carry some labels, kept true by a list and the events after it.
  *
- *     listing ── all pods ──▶ watching ── connection ends ──▶ watching from the last event
+ *     listing ── all of it ─▶ watching ── connection ends ──▶ watching from the last event
  *        ▲                       │
  *        └── 410, time to look ──┘        any error: a pause that grows, then the same again
  *
  * The client's own informer ends for good on any error but 410 and silence, so it is not used; its `Watch` is, which gives up a
  * connection after 30 s of silence.
  */
-export class PodWatch implements AsyncDisposable {
-  readonly #options: PodWatchOptions;
+export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
+  readonly #options: WatchOptions<View>;
   readonly #watch: Watch;
-  readonly #pods = new Map<string, PodView>();
-  readonly #listeners = new Map<string, PodListener>();
+  readonly #listeners = new Map<string, Listener<View>>();
+  /** Those of the followed that are there. */
+  readonly #present = new Set<string>();
   readonly #closing = new AbortController();
   #version: string | undefined;
   #listedAt = -Infinity;
@@ -49,37 +59,39 @@ export class PodWatch implements AsyncDisposable {
   #running: Promise<void> | undefined;
   #looking: Promise<unknown> | undefined;
 
-  constructor(options: PodWatchOptions) {
+  constructor(options: WatchOptions<View>) {
     this.#options = options;
-    this.#watch = new Watch(options.cluster.config);
+    this.#watch = new Watch(options.config);
   }
 
   start(): void {
     this.#running ??= this.#run();
   }
 
-  get pods(): ReadonlyMap<string, PodView> {
-    return this.#pods;
-  }
-
-  /** Looks at all pods once for everybody who asks meanwhile, unless something was heard of some of them within `quietMs`. */
+  /** Looks at all of them once for everybody who asks meanwhile, unless something was heard of some of them within `quietMs`. */
   async look(quietMs: number): Promise<void> {
     if (this.#options.clock.now() - this.#heardAt < quietMs) return;
     this.#looking ??= this.#learnAll().finally(() => (this.#looking = undefined));
     await this.#looking;
   }
 
-  /** Tells of every change from now on. One listener a pod. */
-  follow(name: string, listener: PodListener): Disposable {
+  /** Tells of every change from now on. One listener an object. */
+  follow(name: string, listener: Listener<View>): Disposable {
     this.#listeners.set(name, listener);
-    return { [Symbol.dispose]: () => void this.#listeners.delete(name) };
+    return {
+      [Symbol.dispose]: () => {
+        this.#listeners.delete(name);
+        this.#present.delete(name);
+      },
+    };
   }
 
   /** Takes note of what somebody else has found out. */
-  learn(name: string, pod: PodView | undefined): void {
-    if (pod === undefined) this.#pods.delete(name);
-    else if (this.#listeners.has(name)) this.#pods.set(name, pod);
-    this.#listeners.get(name)?.(pod);
+  learn(name: string, object: View | undefined): void {
+    const listener = this.#listeners.get(name);
+    if (object === undefined) this.#present.delete(name);
+    else if (listener) this.#present.add(name);
+    listener?.(object);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -89,7 +101,7 @@ export class PodWatch implements AsyncDisposable {
 
   /** Never rejects. */
   async #run(): Promise<void> {
-    const { clock, log } = this.#options;
+    const { clock, log, path } = this.#options;
     let failures = 0;
     while (!this.#closing.signal.aborted) {
       try {
@@ -100,7 +112,7 @@ export class PodWatch implements AsyncDisposable {
         if (this.#closing.signal.aborted) return;
         if (codeOf(error) === GONE) this.#version = undefined;
         else failures += 1;
-        if (failures > 1) log(`watching pods failed ${failures} times in a row: ${messageOf(error)}`);
+        if (failures > 1) log(`watching ${path} failed ${failures} times in a row: ${messageOf(error)}`);
         await sleep(clock, backoffMs(failures), this.#closing.signal).catch(() => undefined);
       }
     }
@@ -108,31 +120,31 @@ export class PodWatch implements AsyncDisposable {
 
   async #list(): Promise<string> {
     const { onList, clock } = this.#options;
-    const page = await this.#learnAll();
+    const { items, resourceVersion } = await this.#learnAll();
     this.#listedAt = clock.now();
-    this.#version = page.resourceVersion;
-    onList(page.pods);
-    return page.resourceVersion;
+    this.#version = resourceVersion;
+    onList?.(items);
+    return resourceVersion;
   }
 
-  async #learnAll(): Promise<PodPage> {
-    const { cluster, labelSelector, clock } = this.#options;
-    const page = await cluster.pods(labelSelector, this.#closing.signal);
+  async #learnAll(): Promise<Listing<View>> {
+    const { list, labelSelector, clock } = this.#options;
+    const listing = await list(labelSelector, this.#closing.signal);
     this.#heardAt = clock.now();
-    const present = new Set(page.pods.map(({ metadata }) => metadata.name));
-    for (const name of this.#pods.keys()) if (!present.has(name)) this.learn(name, undefined);
-    for (const pod of page.pods) this.learn(pod.metadata.name, pod);
-    return page;
+    const listed = new Set(listing.items.map(({ metadata }) => metadata.name));
+    for (const name of this.#present) if (!listed.has(name)) this.learn(name, undefined);
+    for (const object of listing.items) this.learn(object.metadata.name, object);
+    return listing;
   }
 
   /** Resolves when the connection has ended by itself, or it is time to list again. */
   async #events(version: string): Promise<void> {
-    const { cluster, labelSelector, clock } = this.#options;
+    const { path, labelSelector, clock } = this.#options;
     const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
     const query = { labelSelector, resourceVersion: version, allowWatchBookmarks: true };
     const done = (error: unknown): void => (isEnd(error) ? resolve() : reject(error));
     const onEvent = (phase: string, object: unknown): void => this.#onEvent(phase, object, reject);
-    const connecting = this.#watch.watch(cluster.podsPath, query, onEvent, done);
+    const connecting = this.#watch.watch(path, query, onEvent, done);
     const stop = (): void => void connecting.then((connection) => connection.abort(), reject);
     using _look = clock.after(this.#listedAt + RECONCILE_MS - clock.now(), () => {
       this.#version = undefined;
@@ -160,7 +172,7 @@ export class PodWatch implements AsyncDisposable {
           this.#version = markSchema.parse(object).metadata.resourceVersion;
           return;
         default:
-          return this.#onPod(phase, parsePod(object));
+          return this.#onObject(phase, this.#options.parse(object));
       }
     } catch (error) {
       // An event that makes no sense says nothing about what was missed with it.
@@ -169,9 +181,9 @@ export class PodWatch implements AsyncDisposable {
     }
   }
 
-  #onPod(phase: string, pod: PodView): void {
-    this.learn(pod.metadata.name, phase === 'DELETED' ? undefined : pod);
-    if (this.#version !== undefined) this.#version = pod.metadata.resourceVersion;
+  #onObject(phase: string, object: View): void {
+    this.learn(object.metadata.name, phase === 'DELETED' ? undefined : object);
+    if (this.#version !== undefined) this.#version = object.metadata.resourceVersion;
   }
 }
 

@@ -1,0 +1,69 @@
+"""A command with pipes as its standard streams, none of which ever blocks this process."""
+
+import fcntl
+import os
+import signal
+import struct
+import subprocess
+import termios
+
+from muster_dialler.messages import Channel
+from muster_dialler.settings import programs_environment
+from muster_dialler.undertaker import Undertaker
+
+# Where a command that cannot be started is told of, as by a shell.
+EXIT_NOT_FOUND = 127
+
+
+class Command:
+    """Runs from the moment it is made."""
+
+    def __init__(self, words: list[str], undertaker: Undertaker) -> None:
+        """@raises OSError when there is no such program."""
+        # Says when the command has ended, by its end of file.
+        self.ended, self._end = os.pipe()
+        self.code: int | None = None
+        self._child = undertaker.start(lambda: _start(words), self._on_end)
+        assert self._child.stdin is not None and self._child.stdout is not None and self._child.stderr is not None
+        self.stdin = self._child.stdin.fileno()
+        self.outputs = {Channel.STDOUT: self._child.stdout.fileno(), Channel.STDERR: self._child.stderr.fileno()}
+        for descriptor in (self.stdin, *self.outputs.values()):
+            os.set_blocking(descriptor, False)
+
+    def kill(self) -> None:
+        """The command and what it started, but for what has left its process group: that ends with the container."""
+        if self.code is None:
+            os.killpg(self._child.pid, signal.SIGKILL)
+
+    def close_input(self) -> None:
+        if self._child.stdin is not None:
+            self._child.stdin.close()
+
+    def close(self) -> None:
+        for stream in (self._child.stdin, self._child.stdout, self._child.stderr):
+            if stream is not None:
+                stream.close()
+        os.close(self.ended)
+
+    def _on_end(self, code: int) -> None:
+        self.code = self._child.returncode = code
+        os.close(self._end)
+
+
+def unread(descriptor: int) -> int:
+    """How many bytes are in a pipe."""
+    (count,) = struct.unpack("i", fcntl.ioctl(descriptor, termios.FIONREAD, bytes(4)))
+    return int(count)
+
+
+def _start(words: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        words,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        bufsize=0,
+        env=programs_environment(),
+        # What it sends to its own group does not come here.
+        start_new_session=True,
+    )

@@ -1,0 +1,116 @@
+"""The life of a container that dials back: it dials, runs what it is told to, and waits for its end."""
+
+import json
+import os
+import random
+import signal
+import ssl
+import sys
+import threading
+import time
+from dataclasses import replace
+from typing import NoReturn
+
+from muster_dialler.command import EXIT_NOT_FOUND, Command
+from muster_dialler.connection import Connection, LostError, RefusedError, dial
+from muster_dialler.messages import Channel, Order
+from muster_dialler.session import Session, await_order
+from muster_dialler.settings import Settings, SettingsError, settings_of
+from muster_dialler.undertaker import Undertaker
+from muster_runner.json_fields import FieldError
+from muster_zygote.linux import hide_memory
+
+EXIT_USAGE = 64
+EXIT_REFUSED = 69
+EXIT_LOST = 75
+_EXIT_KILLED = 128 + signal.SIGKILL
+
+# So long somebody who is not there yet is tried again: a service takes a moment to know of a Muster that has just started.
+_DIAL_SECONDS = 60.0
+_FIRST_PAUSE_SECONDS = 0.1
+_LONGEST_PAUSE_SECONDS = 3.0
+
+
+def run() -> None:
+    """
+    Never returns: the container ends when it is told to, when Muster is gone, or after a command that was killed.
+
+    The command runs as the same user. It cannot look into this process, where the token is, and as the container's first process this
+    one cannot be killed from inside.
+    """
+    hide_memory()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: os._exit(0))
+    try:
+        settings = settings_of(os.environ)
+    except SettingsError as error:
+        leave(EXIT_USAGE, str(error))
+    _attend(settings, Undertaker())
+    while True:
+        signal.pause()
+
+
+def say(text: str) -> None:
+    """To the container's log, whose end Kubernetes tells as the reason of the container's end."""
+    print(f"muster-dialler: {text}", file=sys.stderr, flush=True)
+
+
+def leave(code: int, text: str) -> NoReturn:
+    """Ends the container, and all that runs in it."""
+    say(text)
+    os._exit(code)
+
+
+def _attend(settings: Settings, undertaker: Undertaker) -> None:
+    """One connection, from dialling to its end."""
+    connection = _dialled(settings)
+    try:
+        order = await_order(connection)
+    except (LostError, FieldError) as error:
+        leave(EXIT_LOST, str(error))
+    if order.next_token is not None:
+        following = replace(settings, token=order.next_token)
+        threading.Thread(target=_attend, args=(following, undertaker), daemon=True).start()
+    try:
+        code = _serve(connection, order, undertaker)
+    except (LostError, FieldError) as error:
+        # Of several commands only this one is given up.
+        if order.next_token is None:
+            leave(EXIT_LOST, str(error))
+        return
+    finally:
+        connection.close()
+    if order.next_token is None and code == _EXIT_KILLED:
+        # Whether it was the memory limit that killed the command is what Kubernetes says at the container's end.
+        leave(_EXIT_KILLED, "the program was killed")
+
+
+def _serve(connection: Connection, order: Order, undertaker: Undertaker) -> int:
+    try:
+        command = Command(order.command, undertaker)
+    except OSError as error:
+        connection.send(bytes((Channel.STATUS,)) + json.dumps({"failed": str(error)}).encode())
+        connection.finish()
+        connection.exchange((), (), 1)
+        return EXIT_NOT_FOUND
+    try:
+        return Session(connection, command).run()
+    finally:
+        command.kill()
+        command.close()
+
+
+def _dialled(settings: Settings) -> Connection:
+    begin = time.monotonic()
+    pause = _FIRST_PAUSE_SECONDS
+    while True:
+        try:
+            return dial(settings)
+        except (RefusedError, ssl.SSLCertVerificationError) as error:
+            leave(EXIT_REFUSED, f"Muster cannot be reached: {error}")
+        except OSError as error:
+            if time.monotonic() - begin > _DIAL_SECONDS:
+                leave(EXIT_REFUSED, f"Muster cannot be reached: {error}")
+        # Many containers that start at once do not come back at once.
+        time.sleep(pause * (0.5 + random.random()))
+        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)

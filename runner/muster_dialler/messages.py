@@ -1,0 +1,51 @@
+"""The messages between a dialler and Muster (docs/dial-back.md): the first byte says what the rest is."""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+from muster_runner.json_fields import FieldError, as_list, as_text, parse_object
+
+PROTOCOL = "v1.dial-back.muster.dev"
+
+
+class Channel(IntEnum):
+    """What a message is about. The numbers of the streams are those that Kubernetes gives them."""
+
+    STDIN = 0
+    STDOUT = 1
+    STDERR = 2
+    STATUS = 3
+    CREDIT = 4
+    CLOSE = 255
+
+
+@dataclass(frozen=True)
+class Order:
+    """The command that this connection is for, and the token for the next connection: none where there is to be only one."""
+
+    command: list[str]
+    next_token: str | None
+
+
+def parse_order(text: bytes) -> Order:
+    """@raises FieldError"""
+    order = parse_object(text, "the order")
+    command = [as_text(word, "command") for word in as_list(order.get("command"), "command")]
+    if not command:
+        raise FieldError("command is empty")
+    following = order.get("next")
+    return Order(command, None if following is None else as_text(following, "next"))
+
+
+def credit_message(stream: Channel, count: int) -> bytes:
+    """So many more bytes of the stream may come."""
+    return struct.pack(">BBI", Channel.CREDIT, stream, count)
+
+
+def parse_credit(payload: bytes) -> tuple[int, int]:
+    """@returns the stream and the number of bytes. @raises FieldError"""
+    if len(payload) != struct.calcsize(">BI"):
+        raise FieldError("a credit has the wrong size")
+    stream, count = struct.unpack(">BI", payload)
+    return stream, count

@@ -1,0 +1,37 @@
+"""What a container is told by its environment, and which of it the program may not know."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+PREFIX = "MUSTER_DIAL_"
+_URL = f"{PREFIX}URL"
+_TOKEN = f"{PREFIX}TOKEN"
+_AUTHORITY = f"{PREFIX}AUTHORITY"
+
+
+class SettingsError(Exception):
+    """The container was not set up by Muster, or by another version of it."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Whom to dial: the URL of this container's place at Muster, the token that is good there once, and whose certificates count."""
+
+    url: str
+    token: str
+    # PEM text; None: what the image trusts.
+    authority: str | None
+
+
+def settings_of(environment: Mapping[str, str]) -> Settings:
+    """@raises SettingsError when something is missing."""
+    missing = [name for name in (_URL, _TOKEN) if not environment.get(name)]
+    if missing:
+        raise SettingsError(f"{' and '.join(missing)} not set; this program is started by Muster, in pods that dial back")
+    return Settings(environment[_URL], environment[_TOKEN], environment.get(_AUTHORITY))
+
+
+def programs_environment() -> dict[str, str]:
+    """All but what is the dialler's."""
+    return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX)}

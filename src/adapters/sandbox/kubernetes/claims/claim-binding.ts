@@ -1,0 +1,88 @@
+import { abortError } from '../../../../kernel/abort.ts';
+import type { Clock } from '../../../../kernel/clock.ts';
+import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
+import type { FollowedObject } from '../followed-object.ts';
+import type { FollowedPod } from '../followed-pod.ts';
+import type { ClaimState, ClaimView, ClaimWait } from './claim-view.ts';
+
+export interface Patience {
+  readonly seconds: number;
+  /** By the clock's `now`. */
+  readonly since: number;
+  readonly clock: Clock;
+}
+
+export type FollowedClaim = FollowedObject<ClaimView, ClaimState>;
+
+/**
+ * Resolves when a sandbox is the claim's.
+ *
+ * @param patience with a claim that nothing but time keeps from having its pod.
+ * @returns the name of the sandbox's pod.
+ * @throws InputError `kubernetes.no-warm-pool`, `kubernetes.no-sandbox-template`, `template.refused-by-cluster`; InfrastructureError
+ * `sandbox.unclaimed`, `sandbox.claim-expired`, `sandbox.claim-finished`, `sandbox.claim-deleted`.
+ */
+export async function untilBound(claim: FollowedClaim, patience: Patience, signal: AbortSignal): Promise<string> {
+  for (;;) {
+    if (signal.aborted) throw abortError(signal);
+    const pod = boundPod(claim, patience);
+    if (pod !== undefined) return pod;
+    await claim.change(signal);
+  }
+}
+
+/** Resolves when there is a pod of the claim's sandbox. @throws as `untilBound` does. */
+export async function untilMade(claim: FollowedClaim, pod: FollowedPod, patience: Patience, signal: AbortSignal): Promise<void> {
+  while (pod.state.kind === 'unseen') {
+    if (signal.aborted) throw abortError(signal);
+    boundPod(claim, patience);
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
+    const changes = [claim.change(either), pod.change(either)];
+    await Promise.race(changes).finally(() => over.abort());
+    await Promise.allSettled(changes);
+  }
+}
+
+/** Undefined as long as there is hope, and none. */
+function boundPod({ name, state }: FollowedClaim, patience: Patience): string | undefined {
+  switch (state.kind) {
+    case 'bound':
+      if (state.trouble) assertPassable(name, state.trouble, patience);
+      return state.pod;
+    case 'over':
+      throw new InfrastructureError(`sandbox.claim-${state.end}`, `the claim ${name} is over before its pod ran: ${state.detail}`);
+    case 'gone':
+      throw new InfrastructureError('sandbox.claim-deleted', `the claim ${name} was deleted before its pod ran`);
+    case 'waiting':
+      assertPassable(name, state.wait, patience);
+      return undefined;
+    case 'unseen':
+      return undefined;
+  }
+}
+
+function assertPassable(claim: string, wait: ClaimWait, { seconds, since, clock }: Patience): void {
+  const isOverdue = clock.now() - since >= seconds * 1000;
+  if (wait.kind !== 'unbound' || isOverdue) throw waitError(claim, wait, seconds);
+}
+
+function waitError(claim: string, { kind, detail }: ClaimWait, waitSeconds: number): MusterError {
+  const text = `no sandbox for the claim ${claim} (${detail})`;
+  switch (kind) {
+    case 'no-warm-pool':
+      return new InputError('kubernetes.no-warm-pool', `${text}; set kubernetes.claims.warmPool to a SandboxWarmPool of the namespace`);
+    case 'no-template':
+      return new InputError(
+        'kubernetes.no-sandbox-template',
+        `${text}; make the SandboxTemplate that the SandboxWarmPool names, or name another pool`,
+      );
+    case 'refused':
+      return new InputError('template.refused-by-cluster', `${text}; change the SandboxTemplate, which forbids this claim`);
+    case 'unbound':
+      return new InfrastructureError(
+        'sandbox.unclaimed',
+        `${text} within ${waitSeconds} s; does agent-sandbox's controller run, and is there room for the pods of the warm pool?`,
+      );
+  }
+}

@@ -1,0 +1,87 @@
+import type { V1PodSpec } from '@kubernetes/client-node';
+import { canonicalJson, digestOf } from '../../../../kernel/canonical-json.ts';
+import type { OwnerId } from '../../../../kernel/ids.ts';
+import type { PodTemplate } from '../../../../pool/pod-template.ts';
+import type { SandboxSpec } from '../../../../pool/sandbox.ts';
+import type { SandboxTemplate } from '../../../../pool/template.ts';
+import { ownerLabels, podLabels, podName, sharedPodLabels } from '../pod-labels.ts';
+import { podSpec } from '../pod-manifest.ts';
+import type { Manifest } from './agent-sandbox.ts';
+
+const API_VERSION = 'extensions.agents.x-k8s.io/v1beta1';
+/** What a claim may wait for its pod, and its pod for its image, beyond the time for room on a node, before its lifetime begins. */
+const START_SECONDS = 600;
+/** A pod that has come to its end is there for its Muster to look at for so long. */
+const FINISHED_SECONDS = 60;
+/** As much of a digest as tells the templates of one owner apart. */
+const DIGEST_CHARACTERS = 12;
+
+export interface ClaimOptions {
+  readonly owner: OwnerId;
+  readonly warmPool: string;
+  /** The API server's time, in milliseconds since 1970. */
+  readonly serverTime: number;
+}
+
+/** One sandbox's claim. It ends by itself when its Muster is gone: its controller is told by when. Pure. */
+export function claimManifest({ id, template }: SandboxSpec, pod: PodTemplate, { owner, warmPool, serverTime }: ClaimOptions): Manifest {
+  const seconds = pod.unschedulableSeconds + START_SECONDS + template.limits.lifetimeSeconds;
+  return {
+    apiVersion: API_VERSION,
+    kind: 'SandboxClaim',
+    metadata: { name: podName(owner, id), namespace: pod.namespace, labels: podLabels(owner, id, template) },
+    spec: {
+      warmPoolRef: { name: warmPool },
+      lifecycle: {
+        shutdownTime: new Date(serverTime + seconds * 1000).toISOString(),
+        shutdownPolicy: 'Delete',
+        ttlSecondsAfterFinished: FINISHED_SECONDS,
+      },
+    },
+  };
+}
+
+/** What a SandboxTemplate says of its pods. They have no owner before they are claimed, and no deadline: a warm pod may wait for long. Pure. */
+export function podTemplateOf(
+  template: SandboxTemplate,
+  pod: PodTemplate,
+): { readonly metadata: { readonly labels: Readonly<Record<string, string>> }; readonly spec: V1PodSpec } {
+  const { activeDeadlineSeconds: _claimed, ...spec } = podSpec(template, pod);
+  return { metadata: { labels: sharedPodLabels(template) }, spec };
+}
+
+/** What an owner's SandboxTemplate and SandboxWarmPool for a template are called. Templates that make the same pods share them. */
+export function ownPoolName(owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): string {
+  const digest = digestOf(canonicalJson([podTemplateOf(template, pod), pod.claims]));
+  return `${owner}-${digest.slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS)}`;
+}
+
+export function sandboxTemplateManifest(name: string, owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): Manifest {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'SandboxTemplate',
+    metadata: { name, namespace: pod.namespace, labels: ownerLabels(owner, template) },
+    spec: { podTemplate: podTemplateOf(template, pod), ...networkPolicy(pod) },
+  };
+}
+
+/** No rule is no connection. What the controller does by default allows the whole internet. */
+function networkPolicy({ network }: PodTemplate): object {
+  switch (network) {
+    case 'none':
+      return { networkPolicyManagement: 'Managed', networkPolicy: {} };
+    // The policy of deploy/kubernetes/origin-policy.yaml is for all pods that are labelled so.
+    case 'origin':
+    case 'cluster':
+      return { networkPolicyManagement: 'Unmanaged' };
+  }
+}
+
+export function warmPoolManifest(name: string, replicas: number, owner: OwnerId, template: SandboxTemplate, pod: PodTemplate): Manifest {
+  return {
+    apiVersion: API_VERSION,
+    kind: 'SandboxWarmPool',
+    metadata: { name, namespace: pod.namespace, labels: ownerLabels(owner, template) },
+    spec: { replicas, sandboxTemplateRef: { name } },
+  };
+}

@@ -1,0 +1,153 @@
+import { untilAborted } from '../../../../kernel/abort.ts';
+import type { Clock } from '../../../../kernel/clock.ts';
+import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
+import type { OwnerId } from '../../../../kernel/ids.ts';
+import type { ClaimSettings, PodTemplate } from '../../../../pool/pod-template.ts';
+import type { Obstacle, SandboxSpec } from '../../../../pool/sandbox.ts';
+import type { SandboxTemplate } from '../../../../pool/template.ts';
+import type { Cluster } from '../cluster.ts';
+import { followPod, type FollowedPod } from '../followed-pod.ts';
+import { ObjectWatch } from '../object-watch.ts';
+import { podName } from '../pod-labels.ts';
+import { untilReady } from '../pod-readiness.ts';
+import { gathered, type PodSupply, type WantedPod } from '../pod-supply.ts';
+import { parsePod, type PodView } from '../pod-view.ts';
+import { isGone, untilGone } from '../removal.ts';
+import { untilBound, untilMade, type FollowedClaim } from './claim-binding.ts';
+import { claimManifest } from './claim-manifest.ts';
+import type { Claims } from './claims.ts';
+import { findWarmPool, OwnWarmPool, type WarmPool } from './warm-pool.ts';
+
+export interface ClaimedPodsOptions {
+  readonly cluster: Cluster;
+  readonly claims: Claims;
+  readonly owner: OwnerId;
+  readonly clock: Clock;
+  readonly log: (message: string) => void;
+}
+
+/** What there is once the first claim may be made. */
+interface Ground {
+  readonly warmPool: WarmPool;
+  readonly watch: ObjectWatch<PodView>;
+}
+
+interface Held {
+  readonly claim: FollowedClaim;
+  pod: FollowedPod | undefined;
+}
+
+/** A claim goes when its sandbox has, and that when its pod has: the garbage collector takes one step after the other. */
+const COLLECTED_MS = 30_000;
+
+/**
+ * Pods that SIG agent-sandbox's controller makes, warm ones before they are wanted, and that are claimed one by one. A claimed pod never
+ * goes back: with its claim it is deleted.
+ */
+export class ClaimedPods implements PodSupply {
+  readonly #options: ClaimedPodsOptions;
+  readonly #pod: PodTemplate;
+  readonly #own: OwnWarmPool | undefined;
+  readonly #warmPool: string;
+  readonly #held = new Set<Held>();
+  readonly #closing = new AbortController();
+  #ground: Promise<Ground> | undefined;
+
+  constructor(options: ClaimedPodsOptions, template: SandboxTemplate, pod: PodTemplate, settings: ClaimSettings) {
+    const { claims, clock, owner } = options;
+    this.#options = options;
+    this.#pod = pod;
+    this.#own = 'warmPool' in settings ? undefined : new OwnWarmPool(claims.api, clock, owner, template, pod, settings.replicas);
+    this.#warmPool = 'warmPool' in settings ? settings.warmPool : (this.#own?.name ?? '');
+  }
+
+  get isHolding(): boolean {
+    return this.#held.size > 0 || this.#own?.isMade === true;
+  }
+
+  want(spec: SandboxSpec): WantedPod {
+    const held: Held = { claim: this.#options.claims.follow(podName(this.#options.owner, spec.id)), pod: undefined };
+    this.#held.add(held);
+    return { ready: (signal) => this.#claim(held, spec, signal), remove: () => this.#remove(held, spec) };
+  }
+
+  obstacles(): readonly Obstacle[] {
+    return gathered(
+      Array.from(this.#held, ({ claim, pod }) => (pod?.state.kind === 'pending' ? pod.state.obstacle : obstacleOf(claim.state))),
+    );
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
+    const ground = await this.#ground?.catch(() => undefined);
+    await ground?.watch[Symbol.asyncDispose]();
+    await this.#own?.remove().catch((error: unknown) => this.#options.log(`${messageOf(error)}: it is left to the sweep`));
+  }
+
+  async #claim(held: Held, spec: SandboxSpec, signal: AbortSignal): Promise<FollowedPod> {
+    const { cluster, claims, clock, owner } = this.#options;
+    const { warmPool, watch } = await untilAborted(this.#open(), signal);
+    const serverTime = clock.date().getTime() + warmPool.aheadMs;
+    const manifest = claimManifest(spec, this.#pod, { owner, warmPool: warmPool.name, serverTime });
+    await claims.api.create('sandboxclaims', manifest, signal);
+    const patience = { seconds: this.#pod.unschedulableSeconds, since: clock.now(), clock };
+    const name = await untilBound(held.claim, patience, signal);
+    const pod = followPod(name, cluster, watch, clock);
+    held.pod = pod;
+    // A warm pod was there before anybody followed it; a cold one may not be there yet, and is told of when it is.
+    const found = await cluster.pod(name, signal);
+    if (found) watch.learn(name, found);
+    await untilMade(held.claim, pod, patience, signal);
+    await untilReady(pod, this.#pod, clock, signal);
+    return pod;
+  }
+
+  /** For all who wait; tried again by the next one when it failed. */
+  #open(): Promise<Ground> {
+    this.#ground ??= this.#prepare(this.#closing.signal).catch((error: unknown) => {
+      this.#ground = undefined;
+      throw error;
+    });
+    return this.#ground;
+  }
+
+  async #prepare(signal: AbortSignal): Promise<Ground> {
+    const { cluster, claims, clock, log } = this.#options;
+    await this.#own?.make(signal);
+    const warmPool = await findWarmPool(claims.api, this.#warmPool, clock, signal);
+    const watch = new ObjectWatch({
+      config: cluster.config,
+      path: cluster.podsPath,
+      labelSelector: warmPool.podSelector,
+      parse: parsePod,
+      list: (selector, listing) => cluster.pods(selector, listing),
+      clock,
+      log,
+    });
+    watch.start();
+    return { warmPool, watch };
+  }
+
+  async #remove(held: Held, { id }: SandboxSpec): Promise<void> {
+    const { claims, clock } = this.#options;
+    const { claim, pod } = held;
+    if (!isGone(claim)) {
+      await claims.delete(claim, id);
+      await untilGone(claim, `the claim ${claim.name}`, (signal) => this.#force(pod, signal), clock, COLLECTED_MS);
+    }
+    // A sandbox that somebody else has taken from its claim leaves its pod behind.
+    if (pod && !isGone(pod)) await untilGone(pod, `the pod ${pod.name}`, (signal) => this.#force(pod, signal), clock);
+    pod?.[Symbol.dispose]();
+    claims.letGo(claim);
+    this.#held.delete(held);
+  }
+
+  async #force(pod: FollowedPod | undefined, signal: AbortSignal): Promise<void> {
+    if (pod) await this.#options.cluster.deletePod(pod.name, 0, signal);
+  }
+}
+
+function obstacleOf(state: FollowedClaim['state']): Omit<Obstacle, 'sandboxes'> | undefined {
+  const wait = state.kind === 'waiting' ? state.wait : state.kind === 'bound' ? state.trouble : undefined;
+  return wait && { kind: 'unclaimed', detail: wait.detail };
+}

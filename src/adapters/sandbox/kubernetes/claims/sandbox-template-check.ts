@@ -1,0 +1,116 @@
+import type { V1PodSpec } from '@kubernetes/client-node';
+import { z } from 'zod';
+import type { PodTemplate } from '../../../../pool/pod-template.ts';
+
+const templateSchema = z.object({
+  spec: z.object({
+    podTemplate: z.object({
+      metadata: z.object({ labels: z.record(z.string(), z.string()).default({}) }).prefault({}),
+      spec: z.record(z.string(), z.unknown()),
+    }),
+  }),
+});
+
+/** What an operator may choose: where pods run and how they get there, as whom they run, and how their containers wait. */
+const FREE: ReadonlySet<string> = new Set([
+  'nodeSelector',
+  'tolerations',
+  'imagePullSecrets',
+  'imagePullPolicy',
+  'priorityClassName',
+  'hostname',
+  'terminationGracePeriodSeconds',
+  'enableServiceLinks',
+  'requests',
+  'command',
+  'runAsUser',
+  'runAsGroup',
+  'fsGroup',
+]);
+/** What opens a pod's walls, or ends a pod that waits. */
+const NEVER = ['hostNetwork', 'hostPID', 'hostIPC', 'shareProcessNamespace', 'activeDeadlineSeconds'] as const;
+/** What tells the members of a list apart. */
+const KEYS = ['mountPath', 'name'] as const;
+
+export function podLabelsOf(template: unknown): Readonly<Record<string, string>> {
+  return templateSchema.parse(template).spec.podTemplate.metadata.labels;
+}
+
+/**
+ * In what a SandboxTemplate falls short of the pods that Muster would make itself: containers, inbox, walls and limits. What it has besides
+ * is its operator's affair. Pure.
+ *
+ * @param template as it is in the API.
+ */
+export function shortcomings(template: unknown, expected: V1PodSpec, { runtimeClassName }: PodTemplate): readonly string[] {
+  const { spec } = templateSchema.parse(template).spec.podTemplate;
+  // The controller turns the token off where nothing is said of it.
+  const actual = { automountServiceAccountToken: false, ...spec };
+  const open = NEVER.filter((field) => spec[field] !== undefined && spec[field] !== false).map(
+    (field) => `${field} is set, expected not to be`,
+  );
+  const hasOther = runtimeClassName === undefined && spec['runtimeClassName'] !== undefined;
+  const runtime = hasOther
+    ? [`runtimeClassName is ${shown(spec['runtimeClassName'])}, expected what kubernetes.runtimeClassName says`]
+    : [];
+  return [...open, ...runtime, ...differences(expected, actual, '')];
+}
+
+function differences(expected: unknown, actual: unknown, path: string): readonly string[] {
+  if (Array.isArray(expected)) return listDifferences(expected, actual, path);
+  if (!isMapping(expected)) return isSame(expected, actual) ? [] : [`${path} is ${shown(actual)}, expected ${shown(expected)}`];
+  const found = isMapping(actual) ? actual : {};
+  return Object.entries(expected)
+    .filter(([key, value]) => value !== undefined && !FREE.has(key))
+    .flatMap(([key, value]) => differences(value, found[key], path === '' ? key : `${path}.${key}`));
+}
+
+function listDifferences(expected: readonly unknown[], actual: unknown, path: string): readonly string[] {
+  const found: readonly unknown[] = Array.isArray(actual) ? actual : [];
+  return expected.flatMap((member) => {
+    const [key, name] = keyOf(member);
+    if (key === undefined) return found.includes(member) ? [] : [`${path} lacks ${shown(member)}`];
+    const same = found.find((other) => isMapping(other) && other[key] === name);
+    const place = `${path}[${String(name)}]`;
+    return same === undefined ? [`${place} is missing`] : differences(member, same, place);
+  });
+}
+
+function keyOf(member: unknown): readonly [(typeof KEYS)[number] | undefined, unknown] {
+  const key = isMapping(member) ? KEYS.find((candidate) => candidate in member) : undefined;
+  return [key, key !== undefined && isMapping(member) ? member[key] : undefined];
+}
+
+function isSame(expected: unknown, actual: unknown): boolean {
+  if (expected === actual) return true;
+  const [wanted, had] = [quantityOf(expected), quantityOf(actual)];
+  return wanted !== undefined && wanted === had;
+}
+
+const UNITS: Readonly<Record<string, number>> = {
+  '': 1,
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+};
+
+/** A quantity as Kubernetes writes them, "500m" or "1Gi"; undefined for anything else. */
+function quantityOf(value: unknown): number | undefined {
+  const [, number = '', unit = ''] = /^(\d+(?:\.\d+)?)([A-Za-z]*)$/.exec(String(value)) ?? [];
+  const factor = UNITS[unit];
+  return number === '' || factor === undefined ? undefined : Number(number) * factor;
+}
+
+function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function shown(value: unknown): string {
+  return value === undefined ? 'missing' : JSON.stringify(value);
+}

@@ -1,0 +1,61 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { V1HostAlias } from '@kubernetes/client-node';
+import { InputError, messageOf } from '../../../../kernel/errors.ts';
+import type { DialBackSettings } from '../../../../pool/pod-template.ts';
+
+const SETTING = 'kubernetes.dialBack.advertise';
+/** In a URL, IPv6 stands in brackets. */
+const LOOPBACK = /^(localhost|127\.[\d.]+|\[::1\])$/;
+
+/**
+ * What pods dial, by the configuration alone.
+ *
+ * @throws InputError `kubernetes.dial-back-address`, with the remedy.
+ */
+export function advertisedUrl({ advertise, certificate, plaintext }: DialBackSettings): URL {
+  if (advertise === undefined)
+    throw addressError(
+      `is not set, and pods that dial back have to be told where Muster is; set it to ws:// or wss:// and an address that they reach`,
+    );
+  const url = URL.canParse(advertise) ? new URL(advertise) : undefined;
+  if (!url || !['ws:', 'wss:'].includes(url.protocol) || url.pathname !== '/' || url.search !== '' || url.username !== '')
+    throw addressError(`is ${JSON.stringify(advertise)}; expected ws:// or wss://, a host and a port`);
+  const isOpen = url.protocol === 'ws:';
+  if (isOpen && certificate !== undefined) throw addressError(`begins with ws://, but Muster has a certificate; write wss://`);
+  if (isOpen && plaintext === 'refused' && !LOOPBACK.test(url.hostname)) {
+    const risk = 'whoever is on the way can read checkpoints and change results';
+    throw addressError(
+      `is not encrypted, so that ${risk}; write wss://, or kubernetes.dialBack.plaintext: allowed where the network is trusted`,
+    );
+  }
+  return url;
+}
+
+/** @param port that Muster listens on: what a port of 0 stands for. */
+export function dialledUrl(settings: DialBackSettings, port: number): URL {
+  const url = advertisedUrl(settings);
+  if (url.port === '0') url.port = String(port);
+  return url;
+}
+
+/**
+ * What a pod has to know to find the host without asking anybody for its address: pods that reach nothing but Muster reach no name server.
+ *
+ * @throws InputError `kubernetes.dial-back-address` when Muster cannot find it either.
+ */
+export async function hostAliasesOf({ hostname }: URL): Promise<readonly V1HostAlias[]> {
+  if (isIP(hostname.replaceAll(/[[\]]/g, '')) !== 0) return [];
+  try {
+    const { address } = await lookup(hostname);
+    return [{ ip: address, hostnames: [hostname] }];
+  } catch (error) {
+    throw addressError(
+      `has a host that cannot be found from here: ${messageOf(error)}; write its IP address, or a name that is known here, too`,
+    );
+  }
+}
+
+function addressError(problem: string): InputError {
+  return new InputError('kubernetes.dial-back-address', `${SETTING} ${problem}`);
+}

@@ -1,0 +1,110 @@
+import { readFile } from 'node:fs/promises';
+import type { V1HostAlias } from '@kubernetes/client-node';
+import type { Clock } from '../../../../kernel/clock.ts';
+import { Deadline } from '../../../../kernel/deadline.ts';
+import { InfrastructureError, InputError, messageOf } from '../../../../kernel/errors.ts';
+import type { DialBackSettings } from '../../../../pool/pod-template.ts';
+import { INBOX_CONTAINER, PROGRAM_CONTAINER } from '../container-names.ts';
+import type { PodHold, PodLine } from '../pod-line.ts';
+import type { ProgramChannel } from '../program-channel.ts';
+import { dialledUrl, hostAliasesOf } from './dial-address.ts';
+import type { DialBackGate } from './dial-back-gate.ts';
+import { DialledContainer } from './dialled-container.ts';
+
+/** A container that runs dials at once, and tries for a minute. */
+const ARRIVAL_MS = 75_000;
+
+/** What all pods of one template are told. */
+interface Directions {
+  readonly url: URL;
+  readonly hostAliases: readonly V1HostAlias[];
+  /** PEM text. */
+  readonly authority: string | undefined;
+  readonly command: readonly string[];
+}
+
+/** The containers of one pod, which dial. Nothing but the pod itself goes through the API server. */
+export class DialBackLine implements PodLine {
+  readonly hold: PodHold;
+  /** The dialler waits for the program's own end, whoever still holds its streams. */
+  readonly start = ['/bin/sh', '-c', 'exec "$@"', 'muster-start'];
+  readonly endsContainer = true;
+  readonly spoilt: Promise<string>;
+  readonly #clock: Clock;
+  readonly #containers: ReadonlyMap<string, DialledContainer>;
+  readonly #places: readonly Disposable[];
+
+  private constructor(pod: string, gate: DialBackGate, directions: Directions, clock: Clock) {
+    const { promise, resolve } = Promise.withResolvers<string>();
+    this.spoilt = promise;
+    this.#clock = clock;
+    this.#containers = new Map([
+      [PROGRAM_CONTAINER, new DialledContainer(PROGRAM_CONTAINER, true)],
+      [INBOX_CONTAINER, new DialledContainer(INBOX_CONTAINER, false)],
+    ]);
+    const onTheft = (): void => resolve('its token was presented twice: somebody else knows it');
+    this.#places = [...this.#containers].map(([name, container]) => gate.expect(pod, name, container, onTheft));
+    this.hold = {
+      hostAliases: directions.hostAliases,
+      container: (name) => holdOf(pod, name, this.#container(name).firstToken, directions),
+    };
+  }
+
+  /** @throws InputError for settings that pods cannot be told: see `advertisedUrl`, `hostAliasesOf`, `authorityOf`. */
+  static async open(pod: string, settings: DialBackSettings, gate: DialBackGate, clock: Clock): Promise<DialBackLine> {
+    const url = dialledUrl(settings, gate.port);
+    const [hostAliases, authority] = await Promise.all([hostAliasesOf(url), authorityOf(settings)]);
+    const command = [settings.python, '-I', settings.dialler];
+    return new DialBackLine(pod, gate, { url, hostAliases, authority, command }, clock);
+  }
+
+  async exec(_pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel> {
+    const late = (): Error =>
+      new InfrastructureError(
+        'kubernetes.dial-back',
+        `the container "${container}" runs, but did not reach Muster within ${ARRIVAL_MS / 1000} s; can pods reach kubernetes.dialBack.advertise, and does a NetworkPolicy allow it?`,
+      );
+    using deadline = new Deadline(this.#clock, ARRIVAL_MS, late, signal);
+    return await this.#container(container).start(command, deadline.signal);
+  }
+
+  [Symbol.dispose](): void {
+    for (const place of this.#places) place[Symbol.dispose]();
+    for (const container of this.#containers.values()) container[Symbol.dispose]();
+  }
+
+  #container(name: string): DialledContainer {
+    const container = this.#containers.get(name);
+    if (!container) throw new InfrastructureError('kubernetes.dial-back', `no container is called "${name}"`);
+    return container;
+  }
+}
+
+/**
+ * Whose certificates pods take for Muster's: the authority's, or else Muster's own.
+ *
+ * @throws InputError `kubernetes.dial-back-authority` when it cannot be read.
+ */
+export async function authorityOf({ authority, certificate }: DialBackSettings): Promise<string | undefined> {
+  const file = authority ?? certificate;
+  if (file === undefined) return undefined;
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    throw new InputError(
+      'kubernetes.dial-back-authority',
+      `the certificates that pods are to trust cannot be read: ${messageOf(error)}; set kubernetes.dialBack.authority to a file of PEM`,
+      { cause: error },
+    );
+  }
+}
+
+function holdOf(pod: string, container: string, token: string, { url, authority, command }: Directions): ReturnType<PodHold['container']> {
+  const env = [
+    { name: 'MUSTER_DIAL_URL', value: new URL(`/dial-back/${pod}/${container}`, url).href },
+    { name: 'MUSTER_DIAL_TOKEN', value: token },
+    ...(authority === undefined ? [] : [{ name: 'MUSTER_DIAL_AUTHORITY', value: authority }]),
+  ];
+  // What the dialler says last is then the reason of the container's end.
+  return { command: [...command], env, terminationMessagePolicy: 'FallbackToLogsOnError' };
+}

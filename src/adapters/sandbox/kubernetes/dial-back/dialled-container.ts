@@ -1,0 +1,109 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { untilAborted } from '../../../../kernel/abort.ts';
+import { InfrastructureError } from '../../../../kernel/errors.ts';
+import type { DialChannel } from './dial-channel.ts';
+
+const TOKEN_BYTES = 32;
+
+/**
+ * The place at Muster of one container that dials. One token is good there at a time, once; with the order that a connection gets the
+ * dialler gets the token of the next one, where there is to be one, so that one connection always waits for a command.
+ */
+export class DialledContainer implements Disposable {
+  /** For its first connection; it travels with the pod, the others within connections. */
+  readonly firstToken = newToken();
+  readonly #name: string;
+  readonly #firstDigest = digestOf(this.firstToken);
+  readonly #isForOne: boolean;
+  readonly #takers: ((channel: DialChannel) => void)[] = [];
+  readonly #over = new AbortController();
+  #expected: Buffer | undefined = this.#firstDigest;
+  #waiting: DialChannel | undefined;
+
+  /** @param isForOne whether it is to run one command only. */
+  constructor(name: string, isForOne: boolean) {
+    this.#name = name;
+    this.#isForOne = isForOne;
+  }
+
+  /** `spent`: it is the first one, and was presented before. What is admitted is not admitted again. */
+  admit(token: string): 'admitted' | 'spent' | 'unknown' {
+    const digest = digestOf(token);
+    if (this.#expected && timingSafeEqual(digest, this.#expected)) {
+      this.#expected = undefined;
+      return 'admitted';
+    }
+    return timingSafeEqual(digest, this.#firstDigest) ? 'spent' : 'unknown';
+  }
+
+  /** A connection that was admitted. */
+  arrive(channel: DialChannel): void {
+    if (this.#over.signal.aborted) return channel.terminate();
+    const taker = this.#takers.shift();
+    if (taker) return taker(channel);
+    this.#waiting = channel;
+    void this.#watch(channel);
+  }
+
+  /**
+   * Runs a command on the connection that waits, or on the next one that comes.
+   *
+   * @throws InfrastructureError `kubernetes.dial-back` when none will come.
+   */
+  async start(command: readonly string[], signal: AbortSignal): Promise<DialChannel> {
+    const channel = this.#taken() ?? (await this.#next(AbortSignal.any([signal, this.#over.signal])));
+    const next = this.#isForOne ? undefined : newToken();
+    this.#expected = next === undefined ? undefined : digestOf(next);
+    channel.start(command, next);
+    try {
+      await untilAborted(channel.begun, signal);
+    } catch (error) {
+      // The token of the next connection is in the order: a dialler that lost it could not come again.
+      void channel.begun.then(() => channel.terminate());
+      throw error;
+    }
+    return channel;
+  }
+
+  [Symbol.dispose](): void {
+    this.#end('its sandbox has ended');
+  }
+
+  /** A dialler whose connection breaks while nothing runs there has no token to come again with. */
+  async #watch(channel: DialChannel): Promise<void> {
+    const end = await channel.ended;
+    if (this.#waiting === channel) this.#end(end.kind === 'dropped' ? end.detail : 'its dialler went away');
+  }
+
+  #taken(): DialChannel | undefined {
+    const channel = this.#waiting;
+    this.#waiting = undefined;
+    return channel;
+  }
+
+  async #next(signal: AbortSignal): Promise<DialChannel> {
+    const { promise, resolve } = Promise.withResolvers<DialChannel>();
+    this.#takers.push(resolve);
+    try {
+      return await untilAborted(promise, signal);
+    } finally {
+      const at = this.#takers.indexOf(resolve);
+      if (at >= 0) this.#takers.splice(at, 1);
+    }
+  }
+
+  #end(why: string): void {
+    this.#expected = undefined;
+    this.#over.abort(new InfrastructureError('kubernetes.dial-back', `no connection of the container "${this.#name}" is left: ${why}`));
+    this.#taken()?.terminate();
+  }
+}
+
+function newToken(): string {
+  return randomBytes(TOKEN_BYTES).toString('base64url');
+}
+
+/** Of equal length for all, so that comparing takes equally long for all. */
+function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest();
+}

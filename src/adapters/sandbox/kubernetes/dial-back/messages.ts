@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import type { ProgramEnd } from '../program-channel.ts';
+
+/**
+ * What Muster and a dialler say to each other (docs/dial-back.md). Each message begins with what it is about; the numbers of the streams are
+ * those that Kubernetes gives them.
+ */
+export const PROTOCOL = 'v1.dial-back.muster.dev';
+export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, credit: 4, close: 255 } as const;
+
+const CREDIT_BYTES = 6;
+/** More is never on its way in one direction. */
+const CREDIT_MAX = 2 ** 24;
+
+const statusSchema = z.union([z.strictObject({ exited: z.int().min(0).max(255) }), z.strictObject({ failed: z.string().max(10_000) })]);
+
+/** The first message to a dialler: what to run. @param next token of its next connection; null: there is to be none. */
+export function orderMessage(command: readonly string[], next: string | undefined): string {
+  return JSON.stringify({ command, next: next ?? null });
+}
+
+/** So many more bytes of the stream may come. */
+export function creditMessage(stream: number, bytes: number): Buffer {
+  const message = Buffer.alloc(CREDIT_BYTES);
+  message.writeUInt8(CHANNEL.credit);
+  message.writeUInt8(stream, 1);
+  message.writeUInt32BE(bytes, 2);
+  return message;
+}
+
+/** Of the program's input, in bytes; undefined for what makes no sense. */
+export function parseInputCredit(message: Buffer): number | undefined {
+  if (message.length !== CREDIT_BYTES || message.readUInt8(1) !== CHANNEL.stdin) return undefined;
+  const bytes = message.readUInt32BE(2);
+  return bytes <= CREDIT_MAX ? bytes : undefined;
+}
+
+/** Undefined for what makes no sense. */
+export function parseStatus(payload: Buffer): ProgramEnd | undefined {
+  const parsed = statusSchema.safeParse(jsonOf(payload.toString()));
+  if (!parsed.success) return undefined;
+  return 'exited' in parsed.data ? { kind: 'exited', code: parsed.data.exited } : { kind: 'failed', detail: parsed.data.failed };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,51 @@
+import type { PodTemplate, PodTransport } from '../../../pool/pod-template.ts';
+import { GROUP } from './claims/agent-sandbox.ts';
+
+export interface Permission {
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly subresource?: string;
+}
+
+/** What only one transport needs. */
+const OF_TRANSPORT: Readonly<Record<PodTransport['kind'], readonly Permission[]>> = {
+  exec: ['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
+  'dial-back': [],
+};
+
+const COMMON: readonly Permission[] = [
+  ...['get', 'list', 'watch', 'delete'].map((verb) => ({ verb, group: '', resource: 'pods' })),
+  ...['create', 'list', 'patch', 'delete'].map((verb) => ({ verb, group: 'coordination.k8s.io', resource: 'leases' })),
+  { verb: 'list', group: 'networking.k8s.io', resource: 'networkpolicies' },
+];
+
+const MADE: readonly Permission[] = [...COMMON, ...['create', 'deletecollection'].map((verb) => ({ verb, group: '', resource: 'pods' }))];
+
+/** All that Muster does in a namespace where it makes pods: what deploy/kubernetes/rbac.yaml allows, and a test holds the two together. */
+export const PERMISSIONS: readonly Permission[] = [...MADE, ...Object.values(OF_TRANSPORT).flat()];
+
+const claimed = (resource: string, verbs: readonly string[]): readonly Permission[] =>
+  verbs.map((verb) => ({ verb, group: GROUP, resource }));
+
+/** The same where it claims them from a warm pool that somebody else has made; of pools and templates it only looks for its own to sweep. */
+export const CLAIM_PERMISSIONS: readonly Permission[] = [
+  ...COMMON,
+  ...OF_TRANSPORT.exec,
+  ...claimed('sandboxclaims', ['create', 'get', 'list', 'watch', 'delete', 'deletecollection']),
+  ...claimed('sandboxwarmpools', ['get', 'list']),
+  ...claimed('sandboxtemplates', ['get', 'list']),
+];
+
+/** The same where it makes a warm pool of its own. */
+export const POOL_PERMISSIONS: readonly Permission[] = [
+  ...CLAIM_PERMISSIONS,
+  ...claimed('sandboxwarmpools', ['create', 'delete', 'deletecollection']),
+  ...claimed('sandboxtemplates', ['create', 'delete', 'deletecollection']),
+];
+
+/** What a template's sandboxes need. */
+export function permissionsFor({ claims, transport }: PodTemplate): readonly Permission[] {
+  if (claims === undefined) return [...MADE, ...OF_TRANSPORT[transport.kind]];
+  return 'warmPool' in claims ? CLAIM_PERMISSIONS : POOL_PERMISSIONS;
+}

@@ -1,0 +1,26 @@
+import type { V1Container, V1HostAlias } from '@kubernetes/client-node';
+import type { ProgramChannel } from './program-channel.ts';
+
+/** What a pod's containers do until they are wanted. */
+export interface PodHold {
+  readonly hostAliases: readonly V1HostAlias[];
+  /** @param name of the container. */
+  container(name: string): Pick<V1Container, 'command' | 'terminationMessagePolicy'> & { readonly env: NonNullable<V1Container['env']> };
+}
+
+/** How Muster reaches what runs in one pod. It is there before the pod is; disposing it ends what is left of its connections. */
+export interface PodLine extends Disposable {
+  readonly hold: PodHold;
+  /** Goes before a program's command: one that is not there is exit code 127, as in a shell. */
+  readonly start: readonly string[];
+  /** Whether a container ends with a program in it that was killed: then its end says no more than the program's. */
+  readonly endsContainer: boolean;
+  /** Resolves with the reason when the line is not to be trusted any more. */
+  readonly spoilt: Promise<string>;
+  /**
+   * Runs a command in a container that runs.
+   *
+   * @throws InfrastructureError when it cannot.
+   */
+  exec(pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel>;
+}

@@ -1,0 +1,152 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import nock from 'nock';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { parseSandboxId } from '../../../../../src/kernel/ids.ts';
+import type { DialBackSettings } from '../../../../../src/pool/pod-template.ts';
+import type { Sandbox, SandboxProvider } from '../../../../../src/pool/sandbox.ts';
+import { firstLine, NEVER } from '../../../../contract/sandbox-scene.ts';
+import { TEMPLATE } from '../../../../support/evaluation-scene.ts';
+import { dialBackImage, type DialBackImage } from '../../../../support/kubernetes/dial-back-image.ts';
+import { evaluateOnPods, TINY_RUNNERS, type Ending } from '../../../../support/kubernetes/faulty-evaluation.ts';
+import { KubernetesGround } from '../../../../support/kubernetes/kubernetes-ground.ts';
+import { failOnLeftoverProcesses } from '../../../../support/no-leftovers.ts';
+import { localCertificate } from '../../../../support/web-server.ts';
+
+nock.restore();
+
+let image: DialBackImage;
+let ground: KubernetesGround;
+
+beforeAll(async () => {
+  image = await dialBackImage();
+  ground = await KubernetesGround.open({ mounts: [...image.image.mounts, ...TINY_RUNNERS.mounts] }, {}, undefined, image.transport);
+});
+afterAll(() => ground[Symbol.asyncDispose]());
+
+describe('pods that dial back', () => {
+  failOnLeftoverProcesses();
+  const providers: SandboxProvider[] = [];
+  let made = 0;
+
+  afterEach(async () => {
+    for (const provider of providers.splice(0)) await provider[Symbol.asyncDispose]();
+    expect(await ground.traces()).toEqual([]);
+  });
+
+  const create = async (command: readonly string[], changes: Partial<DialBackSettings> = {}): Promise<Sandbox> => {
+    const provider = ground.provider();
+    providers.push(provider);
+    const pod = { ...ground.pod, transport: { ...image.transport, ...changes } };
+    const template = { ...TEMPLATE, command, limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 27 }, pod };
+    await provider.describe(template);
+    return await provider.create({ id: parseSandboxId(`s${(made += 1)}`), template }, NEVER);
+  };
+
+  it('are reached over TLS where Muster has a certificate, and trust that one', async () => {
+    const { key, cert } = localCertificate();
+    const files = { certificate: path.join(ground.stateDir, 'cert.pem'), key: path.join(ground.stateDir, 'key.pem') };
+    await writeFile(files.certificate, cert);
+    await writeFile(files.key, key);
+    const sandbox = await create(['sh', '-c', 'read path; cat "$path"; cat; exit 4'], { ...files, advertise: 'wss://127.0.0.1:0' });
+    const weights = 'weights '.repeat(100_000);
+    await writeFile(path.join(ground.stateDir, 'weights'), weights);
+    const inside = await sandbox.upload('weights', { kind: 'file', hostPath: path.join(ground.stateDir, 'weights') }, NEVER);
+    sandbox.stdin.end(`${inside}\nand more`);
+    expect(await text(sandbox.stdout)).toBe(`${weights}and more`);
+    expect(await sandbox.exit).toEqual({ kind: 'exited', code: 4 });
+  });
+
+  it('that do not trust Muster’s certificate end, and the error says why', async () => {
+    const [served, trusted] = [localCertificate(), localCertificate()];
+    const files = { certificate: path.join(ground.stateDir, 'c.pem'), key: path.join(ground.stateDir, 'k.pem') };
+    const authority = path.join(ground.stateDir, 'ca.pem');
+    await writeFile(files.certificate, served.cert);
+    await writeFile(files.key, served.key);
+    await writeFile(authority, trusted.cert);
+    await expect(create(['true'], { ...files, authority, advertise: 'wss://127.0.0.1:0' })).rejects.toMatchObject({
+      code: 'sandbox.ended',
+      message: expect.stringContaining('CERTIFICATE_VERIFY_FAILED'),
+    });
+  });
+
+  it('whose image has no dialler end, and the error says so', async () => {
+    await expect(create(['true'], { dialler: '/no/such/dialler.py' })).rejects.toMatchObject({
+      code: 'sandbox.ended',
+      message: expect.stringContaining('/no/such/dialler.py'),
+    });
+  });
+
+  it('keep token and connection from the program that runs in them', async () => {
+    const sandbox = await create([image.python, '-I', '-c', PRYING]);
+    expect(await text(sandbox.stdout)).toBe(
+      "environ: [] descriptors: ['FileNotFoundError', 'PermissionError'] memory: ['PermissionError'] own: []\n",
+    );
+  });
+
+  it('are gone from Muster’s point of view as soon as their connections are', async () => {
+    const sandbox = await create(['sh', '-c', 'echo ready; cat']);
+    expect(await firstLine(sandbox)).toBe('ready\n');
+    ground.exitFaults.dropAll();
+    expect(await sandbox.exit).toMatchObject({ kind: 'lost', detail: expect.stringContaining('connection') });
+  });
+
+  it('send nothing of a sandbox’s life through the API server but the pod', async () => {
+    const before = new Map(ground.simulator.requests);
+    const sandbox = await create(['sh', '-c', 'cat']);
+    await sandbox.upload('file', { kind: 'file', hostPath: import.meta.filename }, NEVER);
+    sandbox.stdin.end('x'.repeat(100_000));
+    expect(await text(sandbox.stdout)).toHaveLength(100_000);
+    await sandbox.exit;
+    const asked = [...ground.simulator.requests].filter(([kind, count]) => kind.endsWith(' pods') && count > (before.get(kind) ?? 0));
+    expect(asked.map(([kind]) => kind).sort()).toEqual(['DELETE pods', 'GET pods', 'POST pods', 'WATCH pods']);
+  });
+});
+
+describe('an evaluation on pods that dial back', () => {
+  failOnLeftoverProcesses();
+  let undisturbed: Ending;
+
+  beforeAll(async () => {
+    undisturbed = await evaluateOnPods(ground);
+    expect(undisturbed.kind).toBe('official');
+  });
+
+  it.each([
+    ['in the middle of the handshake', 20],
+    ['in the middle of a frame', 1_000],
+    ['in mid-evaluation', 5_000],
+  ])('ends with the same official result when connections break %s', async (_title, bytes) => {
+    ground.exitFaults.cutNext(bytes);
+    ground.exitFaults.cutNext(bytes);
+    expect(await evaluateOnPods(ground)).toEqual(undisturbed);
+    expect(await ground.traces()).toEqual([]);
+  });
+
+  it('has the same official result as over exec', async () => {
+    await using other = await KubernetesGround.open(TINY_RUNNERS);
+    expect(await evaluateOnPods(other)).toEqual(undisturbed);
+  });
+});
+
+/** What a program finds that looks for its dialler's token and connection everywhere. */
+const PRYING = `
+import os
+me, found, descriptors, memory = str(os.getpid()), [], set(), set()
+for process in os.listdir('/proc'):
+    if not process.isdigit() or process == me: continue
+    try:
+        if b'MUSTER_DIAL_TOKEN' in open('/proc/%s/environ' % process, 'rb').read(): found.append(process)
+    except OSError: pass
+    command = open('/proc/%s/cmdline' % process, 'rb').read()
+    if b'dialler' not in command or b'pod_exit' in command: continue
+    for descriptor in range(3, 20):
+        try: os.readlink('/proc/%s/fd/%d' % (process, descriptor))
+        except OSError as error: descriptors.add(type(error).__name__)
+        else: descriptors.add('seen')
+    try: open('/proc/%s/mem' % process, 'rb')
+    except OSError as error: memory.add(type(error).__name__)
+    else: memory.add('open')
+print('environ:', found, 'descriptors:', sorted(descriptors), 'memory:', sorted(memory), 'own:', [name for name in os.environ if 'DIAL' in name])
+`;

@@ -1,0 +1,17 @@
+import nock from 'nock';
+import { KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
+import { pythonInterpreter } from '../support/python-interpreter.ts';
+import { POD_SKIPS } from './pod-skips.ts';
+import { shellCommands } from './sandbox-commands.ts';
+import { sandboxProviderContract } from './sandbox-provider.ts';
+
+// The simulated API server is a real one as far as sockets go.
+nock.restore();
+
+const { executable, mounts } = pythonInterpreter();
+
+sandboxProviderContract(
+  'the Kubernetes provider, on pods claimed from agent-sandbox in a simulated cluster,',
+  { commands: shellCommands(executable), mounts: [], open: () => KubernetesGround.open({ mounts }, {}, { replicas: 1 }) },
+  POD_SKIPS,
+);
