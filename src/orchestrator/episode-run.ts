@@ -5,6 +5,7 @@ import { InfrastructureError, messageOf } from '../kernel/errors.ts';
 import type { PoolTotals } from '../pool/pool-state.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
 import type { Arm } from './arm.ts';
+import { ArmShifts } from './arm-shifts.ts';
 import { budgetWatch } from './budget-watch.ts';
 import type { EvaluateContext } from './evaluate-context.ts';
 import { keepRenewed } from './lease-renewal.ts';
@@ -59,8 +60,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   readonly #begun = Promise.withResolvers<void>();
   readonly #poolBefore: PoolTotals;
   readonly #sandboxTime = new SandboxTime();
-  /** Shifts of each arm. */
-  readonly #shifts = new Map<Arm, number>();
+  readonly #shifts: ArmShifts;
   #ending: Ending = 'rule';
   #failure: Error | undefined;
   /** Places that play, look for work or wait for their sandbox. */
@@ -69,6 +69,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   constructor(context: EvaluateContext, study: Study<Running>, options: RunOptions<Running>) {
     this.#context = context;
     this.#study = study;
+    this.#shifts = new ArmShifts(study.arms);
     this.#caller = options.signal;
     this.#recallOnly = options.recallOnly ?? false;
     this.#after = options.after;
@@ -235,8 +236,8 @@ export class EpisodeRun<Running extends RunningFigures> {
     using _renewal = keepRenewed(lease, clock, config.renewMilliseconds);
     const startedAt = clock.now();
     this.#sandboxTime.start(startedAt);
-    const arm = this.#neediest();
-    this.#countShift(arm, 1);
+    const arm = this.#shifts.neediest();
+    using _shift = this.#shifts.begin(arm);
     try {
       await new Shift(lease, {
         ...this.#context,
@@ -245,32 +246,13 @@ export class EpisodeRun<Running extends RunningFigures> {
         over: this.#over.signal,
         place,
         begun: this.#begun.promise,
-        sandboxes: () => this.#sandboxesOf(arm),
+        sandboxes: () => this.#shifts.sandboxesOf(arm, this.#staffed),
         isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.available(1) > 0),
         record: (played) => this.#record(arm, played),
       }).work();
     } finally {
-      this.#countShift(arm, -1);
       this.#sandboxTime.end(startedAt, clock.now());
     }
-  }
-
-  /** The arm with the most to do for each sandbox that works for it already. */
-  #neediest(): Arm {
-    const need = (arm: Arm): number => (arm.isOver ? -1 : arm.available(1) / (1 + (this.#shifts.get(arm) ?? 0)));
-    const [first, ...others] = this.#study.arms;
-    if (first === undefined) throw new RangeError('a study needs an arm');
-    return others.reduce((best, arm) => (need(arm) > need(best) ? arm : best), first);
-  }
-
-  #countShift(arm: Arm, change: 1 | -1): void {
-    this.#shifts.set(arm, (this.#shifts.get(arm) ?? 0) + change);
-  }
-
-  /** Sandboxes that share an arm's episodes, those on their way included. */
-  #sandboxesOf(arm: Arm): number {
-    const live = this.#study.arms.length === 1 ? 1 : this.#study.arms.filter(({ isOver }) => !isOver).length;
-    return Math.max(1, this.#shifts.get(arm) ?? 0, Math.ceil(this.#staffed / Math.max(1, live)));
   }
 
   /** Results that cannot be kept end the run: no retry would bring them back. */
