@@ -1,9 +1,11 @@
+import { dirname, join, relative } from 'node:path';
 import type { DialBackSettings } from '../../../src/pool/pod-template.ts';
 import { RUNNER_INSIDE } from '../../../src/adapters/sandbox/local/python-template.ts';
 import { runnerImage } from './runner-image.ts';
 import type { SimulatedImage } from './simulated-node.ts';
 
-const ELSEWHERE = '/opt/muster/runner';
+/** Where things are in an image that has nothing below the checkout's own path, nor where scenarios look. */
+const ELSEWHERE = { runner: '/opt/muster/runner', environment: '/opt/muster/environment' };
 
 /** An image with the dialler, and how its pods reach a Muster of this machine. */
 export interface DialBackImage {
@@ -12,15 +14,27 @@ export interface DialBackImage {
   readonly python: string;
 }
 
-/** @param runner where it has Muster's runner. */
-export async function dialBackImage(runner = RUNNER_INSIDE): Promise<DialBackImage> {
+/** All as on this machine. */
+export async function dialBackImage(): Promise<DialBackImage> {
   const { image, python } = await runnerImage();
-  const mounts = image.mounts.map(({ source, target }) => ({ source, target: target === RUNNER_INSIDE ? runner : target }));
-  const place = { host: '127.0.0.1', port: 0, advertise: 'ws://127.0.0.1:0', plaintext: 'refused' } as const;
-  return { image: { mounts }, python, transport: { kind: 'dial-back', ...place, python, dialler: `${runner}/dialler.py` } };
+  return { image, python, transport: transportOf(python, RUNNER_INSIDE) };
 }
 
-/** The same for tests that look at what is to be seen inside. */
-export function outOfTheWay(): Promise<DialBackImage> {
-  return dialBackImage(ELSEWHERE);
+/** The same for tests that look at what is to be seen inside: the checkout may lie anywhere, in /tmp for example. */
+export async function outOfTheWay(): Promise<DialBackImage> {
+  const { image, python: here } = await runnerImage();
+  const environment = dirname(dirname(here));
+  const moved = new Map([
+    [RUNNER_INSIDE, ELSEWHERE.runner],
+    [environment, ELSEWHERE.environment],
+  ]);
+  const mounts = image.mounts.map(({ source, target }) => ({ source, target: moved.get(target) ?? target }));
+  // A virtual environment knows where its interpreter is from, and not where it is itself.
+  const python = join(ELSEWHERE.environment, relative(environment, here));
+  return { image: { mounts }, python, transport: transportOf(python, ELSEWHERE.runner) };
+}
+
+function transportOf(python: string, runner: string): DialBackSettings {
+  const place = { host: '127.0.0.1', port: 0, advertise: 'ws://127.0.0.1:0', plaintext: 'refused' } as const;
+  return { kind: 'dial-back', ...place, python, dialler: `${runner}/dialler.py` };
 }
