@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers';
 import { WebSocket, type RawData } from 'ws';
 import { z } from 'zod';
 import type { Clock } from '../../../kernel/clock.ts';
-import { ExecInput } from './exec-input.ts';
+import { bytesOf, SocketInput } from './socket-input.ts';
 import { ExecOutput } from './exec-output.ts';
 import type { Heartbeats } from './heartbeats.ts';
 import { answersPing } from './ping.ts';
@@ -30,7 +30,7 @@ const statusSchema = z.object({
  * whole connection, which stops the program; so it is not asked for a sign of life then.
  */
 export class ExecChannel implements ProgramChannel {
-  readonly stdin: ExecInput;
+  readonly stdin: SocketInput;
   readonly stdout: ExecOutput;
   readonly stderr: ExecOutput;
   readonly ended: Promise<ProgramEnd>;
@@ -47,7 +47,7 @@ export class ExecChannel implements ProgramChannel {
   constructor(socket: WebSocket, clock: Clock, heartbeats: Heartbeats) {
     this.#socket = socket;
     this.#clock = clock;
-    this.stdin = new ExecInput(socket);
+    this.stdin = SocketInput.ofExec(socket);
     this.stdout = new ExecOutput(() => this.#wanted(this.stdout));
     this.stderr = new ExecOutput(() => this.#wanted(this.stderr));
     const { promise, resolve } = Promise.withResolvers<ProgramEnd>();
@@ -82,7 +82,7 @@ export class ExecChannel implements ProgramChannel {
 
   #onMessage(data: RawData): void {
     this.#isAsked = false;
-    const bytes = Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [new Uint8Array(data)]);
+    const bytes = bytesOf(data);
     // An empty message on each stream says that the server is ready.
     if (bytes.length < 2) return;
     const payload = bytes.subarray(1);

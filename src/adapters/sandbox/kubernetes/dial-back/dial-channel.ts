@@ -4,7 +4,7 @@ import { ExecOutput } from '../exec-output.ts';
 import type { Heartbeats } from '../heartbeats.ts';
 import { answersPing } from '../ping.ts';
 import type { ProgramChannel, ProgramEnd } from '../program-channel.ts';
-import { DialInput } from './dial-input.ts';
+import { bytesOf, SocketInput } from '../socket-input.ts';
 import { CHANNEL, creditMessage, orderMessage, parseInputCredit, parseStatus } from './messages.ts';
 
 /** Of each output, on its way or waiting here before it is read. */
@@ -32,7 +32,7 @@ interface Flow {
  * side can always be asked whether it lives.
  */
 export class DialChannel implements ProgramChannel {
-  readonly stdin: DialInput;
+  readonly stdin: SocketInput;
   readonly stdout: ExecOutput;
   readonly stderr: ExecOutput;
   readonly ended: Promise<ProgramEnd>;
@@ -53,7 +53,7 @@ export class DialChannel implements ProgramChannel {
   constructor(socket: WebSocket, clock: Clock, heartbeats: Heartbeats) {
     this.#socket = socket;
     this.#clock = clock;
-    this.stdin = new DialInput(socket);
+    this.stdin = SocketInput.ofDialler(socket);
     const [out, err] = [this.#flow(CHANNEL.stdout), this.#flow(CHANNEL.stderr)];
     this.#flows = [out, err];
     this.stdout = out.output;
@@ -104,7 +104,7 @@ export class DialChannel implements ProgramChannel {
 
   #onMessage(data: RawData, isBinary: boolean): void {
     this.#unanswered = 0;
-    const bytes = Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [new Uint8Array(data)]);
+    const bytes = bytesOf(data);
     const problem = isBinary && this.#isStarted && this.#status === undefined ? this.#take(bytes) : 'a message out of turn';
     if (problem !== undefined) this.#giveUp(`its dialler broke the protocol: ${problem}`);
   }

@@ -6,7 +6,7 @@ import type { ProgramEnd } from '../program-channel.ts';
  * those that Kubernetes gives them.
  */
 export const PROTOCOL = 'v1.dial-back.muster.dev';
-export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, credit: 4, close: 255 } as const;
+export const CHANNEL = { stdin: 0, stdout: 1, stderr: 2, status: 3, credit: 4 } as const;
 
 const CREDIT_BYTES = 6;
 /** More is never on its way in one direction. */

@@ -1,19 +1,37 @@
 import { Writable } from 'node:stream';
-import { WebSocket } from 'ws';
-import { CHANNEL } from './messages.ts';
+import { type RawData, WebSocket } from 'ws';
 
-/** So much of what is written is on its way out of this process at a time. */
+/** The numbers that Kubernetes gives the input, and the end of a stream. */
+const STDIN = 0;
+const CLOSE = 255;
+/** So much of what is written is on its way out of this process at a time; the rest waits with whoever writes it. */
 const PIECE_BYTES = 32_768;
 
-/** A program's input over a connection: no more of it is sent than the other side has asked for. */
-export class DialInput extends Writable {
+/**
+ * A program's input over a connection, and no more of it than the other side has asked for. When nobody listens any more, what is written goes
+ * nowhere, and that is no error.
+ */
+export class SocketInput extends Writable {
   readonly #socket: WebSocket;
-  #credit = 0;
+  readonly #closing: Buffer;
+  #credit: number;
   #goOn: (() => void) | undefined;
 
-  constructor(socket: WebSocket) {
+  private constructor(socket: WebSocket, credit: number, closing: Buffer) {
     super({ decodeStrings: true });
     this.#socket = socket;
+    this.#credit = credit;
+    this.#closing = closing;
+  }
+
+  /** To an exec, which takes whatever comes: the connection itself holds it back. */
+  static ofExec(socket: WebSocket): SocketInput {
+    return new SocketInput(socket, Infinity, Buffer.of(CLOSE, STDIN));
+  }
+
+  /** To a dialler, which asks for it. */
+  static ofDialler(socket: WebSocket): SocketInput {
+    return new SocketInput(socket, 0, Buffer.of(CLOSE));
   }
 
   /** So many more bytes may be sent. */
@@ -39,9 +57,10 @@ export class DialInput extends Writable {
   /** Ends this stream alone: output still flows. */
   override _final(callback: () => void): void {
     if (this.#socket.readyState !== WebSocket.OPEN) return callback();
-    this.#socket.send(Buffer.of(CHANNEL.close), () => callback());
+    this.#socket.send(this.#closing, () => callback());
   }
 
+  /** Each piece waits until the one before has left this process: its callback comes when the operating system has taken it. */
   #send(bytes: Buffer, from: number, callback: () => void): void {
     if (from >= bytes.length || this.#socket.readyState !== WebSocket.OPEN) return callback();
     if (this.#credit === 0) {
@@ -50,7 +69,7 @@ export class DialInput extends Writable {
     }
     const length = Math.min(PIECE_BYTES, this.#credit, bytes.length - from);
     this.#credit -= length;
-    const piece = Buffer.concat([Buffer.of(CHANNEL.stdin), bytes.subarray(from, from + length)]);
+    const piece = Buffer.concat([Buffer.of(STDIN), bytes.subarray(from, from + length)]);
     this.#socket.send(piece, (error) => (error ? callback() : this.#send(bytes, from + length, callback)));
   }
 
@@ -59,4 +78,9 @@ export class DialInput extends Writable {
     this.#goOn = undefined;
     goOn?.();
   }
+}
+
+/** A message of a connection in one piece. */
+export function bytesOf(data: RawData): Buffer {
+  return Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [new Uint8Array(data)]);
 }
