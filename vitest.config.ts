@@ -1,13 +1,16 @@
+import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 import { SkippedTests } from './test/support/skipped-tests.ts';
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    reporters: ['default', new SkippedTests()],
+    reporters: [new SkippedTests(), 'default'],
     setupFiles: ['test/support/no-network.ts'],
     // Sandboxes die with the thread that made them, so tests need processes of their own.
     pool: 'forks',
+    // They wait more than they compute: one more than a small machine has processors keeps it busy.
+    maxWorkers: Math.max(3, availableParallelism()),
     testTimeout: 60_000,
     hookTimeout: 60_000,
   },

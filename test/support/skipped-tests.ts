@@ -7,18 +7,21 @@ import type { Reporter, TestModule } from 'vitest/node';
  */
 const NEVER_SKIPPED = /(^|\/)(.*postgres.*|.*store.*|chaos|fuzz|hostile-requests|serve.*|shared-store|webhooks?|results)\.test\.ts$/;
 
-/** In CI tells at the end which tests were not run, so that none is missing silently, and fails when one of them has to be. */
+/**
+ * In CI tells how many tests of which file were not run, so that none is missing silently, and fails when one of them has to be. It stands before
+ * the default reporter, whose counts are the last lines of the output.
+ */
 export class SkippedTests implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     if (process.env['CI'] === undefined) return;
-    const skipped = modules.flatMap((module) =>
-      [...module.children.allTests('skipped')].map(({ fullName }) => ({ file: path.relative('.', module.moduleId), name: fullName })),
-    );
-    for (const { file, name } of skipped) process.stdout.write(`not run: ${file}: ${name}\n`);
+    const skipped = modules
+      .map((module) => ({ file: path.relative('.', module.moduleId), count: [...module.children.allTests('skipped')].length }))
+      .filter(({ count }) => count > 0);
+    for (const { file, count } of skipped) process.stdout.write(`not run: ${file}: ${count} ${count === 1 ? 'test' : 'tests'}\n`);
     const missing = skipped.filter(({ file }) => NEVER_SKIPPED.test(file));
     if (missing.length === 0) return;
     process.stdout.write(
-      `${missing.length} of these have to be run in CI: what they need is installed by "node scripts/setup.mjs --test"\n`,
+      `${missing.map(({ file }) => file).join(', ')}: to be run in CI: what they need is installed by "node scripts/setup.mjs --test"\n`,
     );
     process.exitCode = 1;
   }
