@@ -19,7 +19,7 @@ from muster_runner.json_fields import Object, as_choice, as_list, as_text
 from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
 from muster_zygote.image import Image, import_and_rehearse, wake_on_child
-from muster_zygote.linux import Namespace, enter, unshare
+from muster_zygote.linux import Namespace, enter, fork, make, unshare
 from muster_zygote.orders import Orders
 from muster_zygote.settings import Settings
 from muster_zygote.site import open_site
@@ -67,13 +67,14 @@ class Warden:
     def __init__(self, settings: Settings, orders: Orders) -> None:
         self._settings = settings
         self._orders = orders
-        self._walls = Walls(settings)
         self._sandboxes: dict[str, Sandbox] = {}
         self._by_pid: dict[int, str] = {}
         self._images: dict[str, ImageLink] = {}
         self._selector = selectors.DefaultSelector()
-        self._own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-        self._reports, self._report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._new_processes = unshare(Namespace.PID)
+        self._own_processes = enter(os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC), Namespace.PID)
+        self._reports, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._walls = Walls(settings, report)
 
     def run(self) -> None:
         """Returns when Muster has closed the input."""
@@ -138,14 +139,15 @@ class Warden:
 
     def _fork_walls(self, name: str) -> int:
         """Forks the first process of a new pid namespace."""
-        unshare(Namespace.PID)
+        plan = self._walls.plan(name)
+        make(self._new_processes)
         try:
-            pid = os.fork()
+            pid = fork()
             if pid == 0:
-                self._walls.stand(name, self._report)
+                self._walls.stand(name, plan)
             return pid
         finally:
-            enter(self._own_processes, Namespace.PID)
+            make(self._own_processes)
 
     def _hear_walls(self) -> None:
         """Reports are lines, each written at once and shorter than what a pipe takes whole."""
