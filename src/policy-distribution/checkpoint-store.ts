@@ -38,10 +38,6 @@ export interface CheckpointStoreOptions {
 /** Files: some threads look for them, and take their time where the disk is far away. */
 const LOOKED_FOR_AT_A_TIME = 16;
 
-export interface HeldCheckpoint extends Hold {
-  readonly checkpoint: StoredCheckpoint;
-}
-
 /**
  * Brings checkpoints onto this machine, each byte once, and names them. Nothing that is incomplete, changing or malformed gets a
  * name: the error says which file, and no sandbox has seen any of it.
@@ -116,6 +112,7 @@ export class CheckpointStore {
     }
     const restored = { digest, kind, files: stored, labels };
     // So that it can be held, also when its record was removed before its files were.
+    if (this.#records.isFresh(digest)) return restored;
     if (await this.#records.read(digest)) await this.#records.touch(digest);
     else await this.#recorded(restored);
     return restored;
@@ -215,12 +212,11 @@ export class CheckpointStore {
     return this.#contents.find(digest);
   }
 
-  /** As `find`, and until it is disposed the checkpoint stays. */
-  async hold(digest: Digest, name?: string): Promise<HeldCheckpoint | undefined> {
+  /** Until it is disposed the checkpoint stays. @returns undefined when it is no longer recorded: what was found of it may be gone. */
+  async hold(digest: Digest): Promise<Hold | undefined> {
     const hold = await this.#records.hold(digest);
     try {
-      const checkpoint = await this.find(digest, name);
-      if (checkpoint) return { checkpoint, [Symbol.asyncDispose]: () => hold[Symbol.asyncDispose]() };
+      if ((await this.#records.usedMs(digest)) !== undefined) return hold;
     } catch (error) {
       await hold[Symbol.asyncDispose]();
       throw error;
@@ -248,7 +244,7 @@ export class CheckpointStore {
   async #recorded(stored: StoredCheckpoint): Promise<StoredCheckpoint> {
     await this.#records.write(stored);
     if (await this.#withObjects(stored)) {
-      this.#marks.note(stored);
+      this.#marks.note(markOf(stored));
       return stored;
     }
     throw new InfrastructureError('store.removed', `store: files of ${stored.digest} were removed while it was brought; bring it again`);
@@ -263,7 +259,7 @@ export class CheckpointStore {
       files.push({ path: file.path, size: file.size, digest });
     }
     const checkpoint = { digest: checkpointDigest(kind, files), kind, files };
-    return this.#marks.has(checkpoint) ? this.#withObjects(checkpoint) : undefined;
+    return this.#marks.has(markOf(checkpoint)) ? this.#withObjects(checkpoint) : undefined;
   }
 
   async #withObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
@@ -289,6 +285,11 @@ export class CheckpointStore {
     this.#known.remember(file, object.digest);
     return object;
   }
+}
+
+/** With the names of its files, which its digest may not tell. */
+function markOf({ digest, files }: RecordedCheckpoint): string {
+  return JSON.stringify([digest, ...files.map(({ path }) => path)]);
 }
 
 function pathsOf(files: readonly { readonly path: string }[]): ReadonlySet<string> {
