@@ -49,7 +49,6 @@ class Warden:
         self._selector.register(self._orders.descriptor, selectors.EVENT_READ, lambda: self._obey_all(self._orders.arrived()))
         self._selector.register(self._reports, selectors.EVENT_READ, self._hear_walls)
         self._selector.register(woken, selectors.EVENT_READ, lambda: woken.recv(4096))
-        self._obey_all(self._orders.early())
         while not self._orders.ended:
             for key, events in self._selector.select():
                 if isinstance(key.data, str):
