@@ -84,9 +84,6 @@ class Walls:
             signal.pause()
 
     def _namespaces(self) -> Iterator[Call]:
-        # What the warden knows of other sandboxes, the orders among them that come next, is in this process's memory still.
-        yield hide_memory()
-        yield new_session()
         yield unshare(PRIVATE_NAMESPACES if self._settings.host_network else PRIVATE_NAMESPACES | Namespace.NETWORK)
 
     def _file_systems(self) -> Iterator[Call]:
@@ -126,6 +123,9 @@ class Walls:
         yield change_directory("/")
 
     def _confinement(self) -> Iterator[Call]:
+        # What the warden knows of other sandboxes, the orders among them that come next, is in this process's memory still.
+        yield hide_memory()
+        yield new_session()
         # Orphans of the sandbox become children of this process: the kernel then buries them by itself.
         yield ignore_signal(signal.SIGCHLD)
         yield from keep_one_capability()
