@@ -18,7 +18,7 @@ from muster_dialler.session import Session, await_order
 from muster_dialler.settings import Settings, SettingsError, settings_of
 from muster_dialler.undertaker import Undertaker
 from muster_runner.json_fields import FieldError
-from muster_zygote.linux import hide_memory
+from muster_zygote.linux import hide_memory, make
 
 EXIT_USAGE = 64
 EXIT_REFUSED = 69
@@ -38,7 +38,7 @@ def run() -> None:
     The command runs as the same user. It cannot look into this process, where the token is, and as the container's first process this
     one cannot be killed from inside.
     """
-    hide_memory()
+    make(hide_memory())
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))
     try:

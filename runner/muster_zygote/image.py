@@ -17,7 +17,7 @@ from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import Message, receive, send
 from muster_zygote.holes import fill_holes
 from muster_zygote.huge_pages import huge_pages
-from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams
+from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams, make
 from muster_zygote.program import Confinement, forget_the_past, prepare, run
 from muster_zygote.settings import Settings
 
@@ -43,7 +43,7 @@ class Image:
     def _serve(self) -> NoReturn:
         """Forks programs until the warden is gone, and with it everything of its pid namespace."""
         self._confinement = Confinement(self.settings)
-        self._own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+        self._home = enter(os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC), Namespace.PID)
         self._programs: dict[int, str] = {}
         woken = wake_on_child()
         share_memory()
@@ -85,15 +85,15 @@ class Image:
         if pid == 0:
             self._become(sandbox, command, walls, rest)
         self._programs[pid] = sandbox
-        enter(self._own_processes, Namespace.PID)
+        make(self._home)
 
     def _fork_behind(self, walls: int) -> int:
         """As fork, but the child is in the pid namespace of the walls; so would be the next one."""
-        enter(walls, Namespace.PID)
+        make(enter(walls, Namespace.PID))
         try:
             return os.fork()
         except OSError:
-            enter(self._own_processes, Namespace.PID)
+            make(self._home)
             raise
 
     def _beget(self, message: Message, channel: int) -> None:
@@ -161,7 +161,7 @@ def flush_prints() -> None:
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:
             stream.flush()
-    flush_c_streams()
+    make(flush_c_streams())
 
 
 def keep_only(descriptor: int) -> None:

@@ -1,16 +1,25 @@
-"""System calls that Python has no functions for."""
+"""System calls that Python has no functions for.
+
+Those that a forked process makes are prepared by the one that it is forked from. A process has a copy of its own of every page that it
+writes on, and running Python writes on many: names, counts of references. So what is to be called, with what, is worked out before the
+fork, once where it is the same for all; a child only goes through the list.
+"""
 
 import ctypes
-import fcntl
 import os
 import resource
-import socket
 import struct
+from collections.abc import Callable
 from enum import IntEnum, IntFlag
 from pathlib import Path
+from typing import Any, NamedTuple
 
 # PyDLL holds the interpreter's lock: these calls change the process as a whole and return at once.
 _libc = ctypes.PyDLL(None, use_errno=True)
+# Those that are looked up by name in a child cost it twenty pages each.
+_open, _write, _close, _socket, _ioctl, _signal = (getattr(_libc, name) for name in ("open", "write", "close", "socket", "ioctl", "signal"))
+# It answers with what was done at the signal before: a pointer.
+_signal.restype = ctypes.c_ssize_t
 
 
 class Advice(IntEnum):
@@ -58,97 +67,164 @@ _PR_CAP_AMBIENT_CLEAR_ALL = 4
 # The header of capset(2): the version, and this process; then effective, permitted and inheritable ones, twice 32 bits each.
 _OWN_CAPABILITIES, _NONE = struct.pack("Ii", 0x2008_0522, 0), bytes(24)
 _CAP_WAKE_ALARM = 35
+_AF_INET, _SOCK_DGRAM = 2, 2
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP_AND_RUNNING = 0x41
 
 
-def _checked(result: int, *what: object) -> None:
-    if result < 0:
+class Call(NamedTuple):
+    """A system call that is yet to be made. It answers with a negative number when it fails."""
+
+    function: Callable[..., Any]
+    arguments: tuple[Any, ...]
+    what: str
+
+
+def make(*calls: Call) -> None:
+    """One after the other. @raises OSError for the first that fails; those behind it are not made."""
+    for function, arguments, what in calls:
+        if function(*arguments) < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, f"{what}: {os.strerror(code)}")
+
+
+def fork() -> int:
+    """As os.fork, but nothing of what Python's modules do in a child is done in it: it is to become another program, and soon.
+
+    That would be the larger part of its work, and of its memory.
+    """
+    pid: int = _libc.fork()
+    if pid < 0:
         code = ctypes.get_errno()
-        raise OSError(code, f"{' '.join(map(str, what))}: {os.strerror(code)}")
+        raise OSError(code, f"fork: {os.strerror(code)}")
+    return pid
 
 
-def unshare(namespaces: Namespace) -> None:
-    _checked(_libc.unshare(int(namespaces)), "unshare", namespaces)
+def unshare(namespaces: Namespace) -> Call:
+    return Call(_libc.unshare, (int(namespaces),), f"unshare {namespaces.name}")
 
 
-def enter(descriptor: int, namespaces: Namespace) -> None:
+def enter(descriptor: int, namespaces: Namespace) -> Call:
     """@param descriptor: of a process (pidfd) or of a namespace."""
-    _checked(_libc.setns(descriptor, int(namespaces)), "setns", namespaces)
+    return Call(_libc.setns, (descriptor, int(namespaces)), f"setns {namespaces.name}")
 
 
-def mount(source: str | None, target: str, kind: str | None, flags: MountFlag, options: str = "") -> None:
+def mount(source: str | None, target: str, kind: str | None, flags: MountFlag, options: str = "") -> Call:
     arguments = (_text(source), _text(target), _text(kind), ctypes.c_ulong(int(flags)), _text(options))
-    _checked(_libc.mount(*arguments), "mount", target)
+    return Call(_libc.mount, arguments, f"mount {target}")
 
 
-def unmount(target: str) -> None:
+def unmount(target: str) -> Call:
     """Takes it out of sight at once, whoever still uses it."""
-    _checked(_libc.umount2(_text(target), _MNT_DETACH), "umount", target)
+    return Call(_libc.umount2, (_text(target), _MNT_DETACH), f"umount {target}")
 
 
 def _text(value: str | None) -> bytes | None:
     return None if value is None else os.fsencode(value)
 
 
-def raise_loopback() -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-        fcntl.ioctl(any_socket, _SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", _IFF_UP_AND_RUNNING))
+def change_directory(path: str) -> Call:
+    return Call(_libc.chdir, (os.fsencode(path),), f"chdir {path}")
+
+
+def write_file(path: str, text: str) -> Call:
+    """@param path: where it is relative, it is so to where the process is when it makes the call."""
+    content = text.encode()
+    return Call(_write_file, (os.fsencode(path), content, len(content)), f"write {path}")
+
+
+def _write_file(path: bytes, content: bytes, length: int) -> int:
+    descriptor: int = _open(path, os.O_WRONLY | os.O_CLOEXEC)
+    if descriptor < 0:
+        return descriptor
+    written: int = _write(descriptor, content, length)
+    _close(descriptor)
+    return written
+
+
+def set_host_name(name: str) -> Call:
+    content = name.encode()
+    return Call(_libc.sethostname, (content, len(content)), "sethostname")
+
+
+def raise_loopback() -> Call:
+    return Call(_set_flags_of_interface, (ctypes.create_string_buffer(struct.pack("16sh22x", b"lo", _IFF_UP_AND_RUNNING)),), "raise lo")
+
+
+def _set_flags_of_interface(request: Any) -> int:
+    descriptor: int = _socket(_AF_INET, _SOCK_DGRAM, 0)
+    if descriptor < 0:
+        return descriptor
+    result: int = _ioctl(descriptor, _SIOCSIFFLAGS, request)
+    _close(descriptor)
+    return result
+
+
+def ignore_signal(number: int) -> Call:
+    return Call(_ignore_signal, (int(number),), f"ignore signal {int(number)}")
+
+
+def _ignore_signal(number: int) -> int:
+    sig_ign = 1
+    return -1 if _signal(number, sig_ign) == -1 else 0
+
+
+def new_session() -> Call:
+    return Call(_libc.setsid, (), "setsid")
 
 
 def last_capability() -> int:
+    """The highest that the kernel knows."""
     return int(Path("/proc/sys/kernel/cap_last_cap").read_text())
 
 
-def drop_capabilities(last: int) -> None:
-    """All of them, for good: out of the bounding set, so that no program can bring them back.
-
-    @param last: the highest capability that the kernel knows.
-    """
-    prctl = _libc.prctl
-    for capability in range(last + 1):
-        _checked(prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0), "drop a capability")
-    _checked(prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "clear the ambient capabilities")
-    _checked(_libc.capset(_OWN_CAPABILITIES, _NONE), "capset")
+def drop_capabilities() -> tuple[Call, ...]:
+    """All of them, for good: out of the bounding set, so that no program can bring them back."""
+    bounding = (Call(_libc.prctl, (_PR_CAPBSET_DROP, each, 0, 0, 0), "drop a capability") for each in range(last_capability() + 1))
+    ambient = Call(_libc.prctl, (_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0), "clear the ambient capabilities")
+    return (*bounding, ambient, Call(_libc.capset, (_OWN_CAPABILITIES, _NONE), "capset"))
 
 
-def keep_one_capability() -> None:
+def keep_one_capability() -> tuple[Call, ...]:
     """All others are gone, and this one stays with whatever this process executes: CAP_WAKE_ALARM, good for nothing in a user namespace.
 
     Who has no capability may not look into a process that has one (ptrace(2)).
     """
     word, bit = divmod(_CAP_WAKE_ALARM, 32)
     halves = struct.pack("3I", *(1 << bit,) * 3), bytes(12)
-    _checked(_libc.capset(_OWN_CAPABILITIES, halves[word] + halves[1 - word]), "capset")
-    _checked(_libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_WAKE_ALARM, 0, 0), "keep a capability")
+    return (
+        Call(_libc.capset, (_OWN_CAPABILITIES, halves[word] + halves[1 - word]), "capset"),
+        Call(_libc.prctl, (_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, _CAP_WAKE_ALARM, 0, 0), "keep a capability"),
+    )
 
 
-def forbid_new_privileges() -> None:
-    _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
+def forbid_new_privileges() -> Call:
+    return Call(_libc.prctl, (_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
 
 
-def hide_memory() -> None:
+def hide_memory() -> Call:
     """Keeps processes without privileges, of the same user too, from looking into this one."""
-    _checked(_libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0), "PR_SET_DUMPABLE")
+    return Call(_libc.prctl, (_PR_SET_DUMPABLE, 0, 0, 0, 0), "PR_SET_DUMPABLE")
 
 
-class Filter:
-    """A seccomp filter, laid out for the kernel once, installed in many processes."""
-
-    def __init__(self, program: bytes) -> None:
-        """@param program: instructions of struct sock_filter, eight bytes each."""
-        self._instructions = ctypes.create_string_buffer(program, len(program))
-        pointer = ctypes.addressof(self._instructions)
-        # struct sock_fprog: the number of instructions, and where they are.
-        self._program = ctypes.create_string_buffer(struct.pack("@HP", len(program) // 8, pointer))
-
-    def install(self) -> None:
-        _checked(_libc.prctl(_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(self._program), 0, 0), "seccomp")
+def install_filter(program: bytes) -> Call:
+    """A seccomp filter. @param program: instructions of struct sock_filter, eight bytes each."""
+    instructions = ctypes.create_string_buffer(program, len(program))
+    # struct sock_fprog: the number of instructions, and where they are.
+    described = _Program(ctypes.c_ushort(len(program) // 8), ctypes.cast(instructions, ctypes.c_void_p))
+    # It does not own what it points at.
+    described.instructions_kept = instructions
+    return Call(_libc.prctl, (_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(described), 0, 0), "seccomp")
 
 
-def flush_c_streams() -> None:
+class _Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+    instructions_kept: Any
+
+
+def flush_c_streams() -> Call:
     """Those of the C library, which Python's own know nothing of."""
-    _checked(_libc.fflush(None), "fflush")
+    return Call(_libc.fflush, (None,), "fflush")
 
 
 def advise(start: int, length: int, advice: Advice) -> bool:
@@ -159,3 +235,28 @@ def advise(start: int, length: int, advice: Advice) -> bool:
 def close_from(lowest: int) -> None:
     """Closes every descriptor from `lowest` on, known or not."""
     os.closerange(lowest, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+
+
+def close_all_but(*kept: int) -> tuple[Call, ...]:
+    """Every descriptor, known or not."""
+    bounds = zip((-1, *sorted(kept)), (*sorted(kept), resource.getrlimit(resource.RLIMIT_NOFILE)[1]), strict=True)
+    return tuple(Call(_close_between, (below + 1, above), "close") for below, above in bounds)
+
+
+def _close_between(lowest: int, beyond: int) -> int:
+    os.closerange(lowest, beyond)
+    return 0
+
+
+def execute(program: str | int, words: tuple[str, ...]) -> Call:
+    """In place of what this process runs, without any environment variables. @param program: a path, or the descriptor of an open file."""
+    argv = (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words))
+    nothing = (ctypes.c_char_p * 1)()
+    if isinstance(program, int):
+        return Call(_libc.fexecve, (program, argv, nothing), "execute")
+    return Call(_libc.execve, (os.fsencode(program), argv, nothing), f"execute {program}")
+
+
+def tell(descriptor: int, text: str) -> Call:
+    content = text.encode()
+    return Call(_write, (descriptor, content, len(content)), "tell")

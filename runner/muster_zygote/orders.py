@@ -17,26 +17,24 @@ class Orders:
         self.descriptor = os.dup(0)
         self._output = os.dup(1)
         self._unfinished = b""
-        self._early: list[Object] = []
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.close(nothing)
         os.dup2(2, 1)
 
     def first(self) -> Object:
-        """Waits for one order. @raises EOFError when none comes, FieldError when it is none."""
-        while True:
-            arrived = self.arrived()
-            if arrived:
-                first, *self._early = arrived
-                return first
-            if self.ended:
-                raise EOFError("the input has ended")
+        """Waits for one order, and takes nothing of what comes behind it: that is not to be in the memory of whoever is forked before it is
+        obeyed.
 
-    def early(self) -> list[Object]:
-        """What came together with the first."""
-        early, self._early = self._early, []
-        return early
+        @raises EOFError when none comes, FieldError when it is none.
+        """
+        line = bytearray()
+        while (byte := os.read(self.descriptor, 1)) != b"\n":
+            if not byte:
+                self.ended = True
+                raise EOFError("the input has ended")
+            line += byte
+        return parse_object(bytes(line), "the order")
 
     def arrived(self) -> list[Object]:
         """The orders that one read brings. To be called when there is something to be read."""

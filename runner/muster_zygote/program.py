@@ -13,13 +13,15 @@ from functools import cache
 from typing import NoReturn
 
 from muster_zygote.linux import (
-    Filter,
     Namespace,
+    change_directory,
     close_from,
     drop_capabilities,
     enter,
     forbid_new_privileges,
-    last_capability,
+    install_filter,
+    make,
+    new_session,
     unshare,
 )
 from muster_zygote.settings import Settings
@@ -35,8 +37,12 @@ class Confinement:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._filter = Filter(settings.filter)
-        self._last_capability = last_capability()
+        network = Namespace(0) if settings.host_network else Namespace.NETWORK
+        self._shared_with_first = PRIVATE_NAMESPACES | network
+        # From the groups that it is in by then; so it does not see what they are called.
+        self._own_cgroups = unshare(Namespace.CGROUP)
+        self._home, self._session = change_directory("/tmp"), new_session()
+        self._confinement = (*drop_capabilities(), forbid_new_privileges(), install_filter(settings.filter))
 
     def enter(self, walls: int, streams: tuple[int, int, int], cgroups: list[int]) -> None:
         """What has been opened before is not to be had any more afterwards, but for descriptors 0, 1 and 2.
@@ -47,20 +53,13 @@ class Confinement:
         """
         for descriptor in cgroups:
             os.write(descriptor, b"0")
-        # From the groups that it is in now; so it does not see what they are called.
-        unshare(Namespace.CGROUP)
-        network = Namespace(0) if self._settings.host_network else Namespace.NETWORK
-        enter(walls, PRIVATE_NAMESPACES | network)
-        os.chdir("/tmp")
-        # Last: in it, this process may no longer enter what the warden's namespace owns.
-        enter(walls, Namespace.USER)
-        os.setsid()
+        # The user namespace comes last: in it, this process may no longer enter what the warden's owns.
+        shared, last = enter(walls, self._shared_with_first), enter(walls, Namespace.USER)
+        make(self._own_cgroups, shared, self._home, last, self._session)
         for target, stream in enumerate(streams):
             os.dup2(stream, target)
         self._limit()
-        drop_capabilities(self._last_capability)
-        forbid_new_privileges()
-        self._filter.install()
+        make(*self._confinement)
 
     def _limit(self) -> None:
         limits = self._settings

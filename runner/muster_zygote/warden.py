@@ -11,69 +11,34 @@ import os
 import selectors
 import signal
 import socket
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
 
 from muster_runner.json_fields import Object, as_choice, as_list, as_text
 from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
 from muster_zygote.image import Image, import_and_rehearse, wake_on_child
-from muster_zygote.linux import Namespace, enter, unshare
+from muster_zygote.linux import Namespace, enter, fork, make, unshare
 from muster_zygote.orders import Orders
+from muster_zygote.records import ImageLink, Sandbox, fork_message, is_exiting
 from muster_zygote.settings import Settings
 from muster_zygote.site import open_site
 from muster_zygote.walls import Walls
 
 BASE_IMAGE = ""
 TAKEN_AWAY = {"type": "lost", "message": "its first process was killed from outside"}
-# PF_EXITING in include/linux/sched.h.
-EXITING = 0x4
-
-
-@dataclass
-class Sandbox:
-    name: str
-    image: str
-    command: list[str]
-    """Its first process, in the warden's pid namespace."""
-    pid: int
-    pidfd: int
-    """The program's three streams, then its cgroup.procs files; empty once they are the image's."""
-    descriptors: list[int]
-    state: Literal["building", "waiting", "forked"] = "building"
-    killed: bool = False
-    walls_gone: bool = False
-    """Whether its image has, or may yet start, a program for it."""
-    occupied: bool = False
-    """How the program ended, or that it could not begin."""
-    end: Message | None = None
-
-
-@dataclass
-class ImageLink:
-    """The warden's end of an image."""
-
-    outbox: Outbox
-    ready: bool = False
-    """How many sandboxes were forked from it, or wait for it; when it is retired it goes with the last."""
-    sandboxes: int = 0
-    retired: bool = False
-    """Sandboxes whose walls stood before it was ready."""
-    waiting: list[str] = field(default_factory=list)
 
 
 class Warden:
     def __init__(self, settings: Settings, orders: Orders) -> None:
         self._settings = settings
         self._orders = orders
-        self._walls = Walls(settings)
         self._sandboxes: dict[str, Sandbox] = {}
         self._by_pid: dict[int, str] = {}
         self._images: dict[str, ImageLink] = {}
         self._selector = selectors.DefaultSelector()
-        self._own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
-        self._reports, self._report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._new_processes = unshare(Namespace.PID)
+        self._own_processes = enter(os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC), Namespace.PID)
+        self._reports, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self._walls = Walls(settings, report)
 
     def run(self) -> None:
         """Returns when Muster has closed the input."""
@@ -84,7 +49,6 @@ class Warden:
         self._selector.register(self._orders.descriptor, selectors.EVENT_READ, lambda: self._obey_all(self._orders.arrived()))
         self._selector.register(self._reports, selectors.EVENT_READ, self._hear_walls)
         self._selector.register(woken, selectors.EVENT_READ, lambda: woken.recv(4096))
-        self._obey_all(self._orders.early())
         while not self._orders.ended:
             for key, events in self._selector.select():
                 if isinstance(key.data, str):
@@ -138,14 +102,15 @@ class Warden:
 
     def _fork_walls(self, name: str) -> int:
         """Forks the first process of a new pid namespace."""
-        unshare(Namespace.PID)
+        plan = self._walls.plan(name)
+        make(self._new_processes)
         try:
-            pid = os.fork()
+            pid = fork()
             if pid == 0:
-                self._walls.stand(name, self._report)
+                self._walls.stand(name, plan)
             return pid
         finally:
-            enter(self._own_processes, Namespace.PID)
+            make(self._own_processes)
 
     def _hear_walls(self) -> None:
         """Reports are lines, each written at once and shorter than what a pipe takes whole."""
@@ -290,14 +255,3 @@ class Warden:
         if image is not None:
             image.sandboxes -= 1
             self._drop_if_idle(sandbox.image, image)
-
-
-def fork_message(sandbox: str, command: list[str]) -> Message:
-    return {"type": "fork", "sandbox": sandbox, "command": command}
-
-
-def is_exiting(pid: int) -> bool:
-    """Whether a process that has not been buried yet is on its way out: it waits for all others of its pid namespace to go first."""
-    stat = Path(f"/proc/{pid}/stat").read_text()
-    # The command's name stands in parentheses and may hold anything.
-    return bool(int(stat[stat.rindex(")") + 2 :].split()[6]) & EXITING)

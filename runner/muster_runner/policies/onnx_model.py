@@ -10,6 +10,7 @@ from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.exported_network import ExportedNetwork, described
 from muster_runner.policies.exported_rows import Run
 from muster_runner.policies.onnx_state import StatePart, onnx_recurrence, parse_state, state_parts
+from muster_runner.policies.onnx_weights import model_with_mapped_weights
 from muster_runner.policies.policy import Array
 from muster_runner.policies.recurrence import Recurrence
 from muster_runner.refusal import PolicyRefusal
@@ -24,7 +25,7 @@ def read_onnx(path: Path) -> Checkpoint:
     except ImportError as error:
         raise PolicyRefusal(f"{path.name} needs onnxruntime in the sandbox (pip install onnxruntime): {error}") from error
     try:
-        session = onnxruntime.InferenceSession(str(path), _options(onnxruntime), providers=["CPUExecutionProvider"])
+        session = _session(onnxruntime, path)
     except Exception as error:
         # ONNX Runtime's errors have no common class of their own.
         raise PolicyRefusal(f"{path.name} is no intact ONNX model: {error}") from error
@@ -41,6 +42,17 @@ def read_onnx(path: Path) -> Checkpoint:
         input_shape=_after_batch(observation.shape, path),
         takes_one=observation.shape[0] == 1 or any(part.axis is None for part in parts),
     )
+
+
+def _session(onnxruntime: Any, path: Path) -> Any:
+    options = _options(onnxruntime)
+    model: bytes | str | None = model_with_mapped_weights(path)
+    if model is None:
+        model = str(path)
+    else:
+        # Where it looks for the weights that a model says are in a file.
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(path.parent))
+    return onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
 
 def _observation(session: Any, parts: tuple[StatePart, ...], path: Path) -> Any:

@@ -44,9 +44,14 @@ ASK = "def ask(): os.write(2, b'more\\n')\n"
 
 
 def test_orders_that_arrive_in_one_read_are_taken_one_by_one_and_in_order() -> None:
-    program = ASK + "ask(); first = orders.first(); tell_all([first, *orders.early()]); tell_all(orders.early())"
-    told, _ = run(program, b'{"n": 1}\n{"n": 2}\n{"n": 3}\n')
-    assert told == [{"orders": [{"n": 1}, {"n": 2}, {"n": 3}]}, {"orders": []}]
+    told, _ = run(ASK + "ask(); tell_all(orders.arrived())", b'{"n": 1}\n{"n": 2}\n{"n": 3}\n')
+    assert told == [{"orders": [{"n": 1}, {"n": 2}, {"n": 3}]}]
+
+
+def test_what_comes_behind_the_first_order_is_left_where_it_is() -> None:
+    program = ASK + "ask(); tell_all([orders.first()]); tell_all([os.read(orders.descriptor, 100).decode()])"
+    told, _ = run(program, b'{"n": 1}\n{"token": "secret"}\n')
+    assert told == [{"orders": [{"n": 1}]}, {"orders": ['{"token": "secret"}\n']}]
 
 
 def test_an_order_that_arrives_in_pieces_is_taken_when_it_is_whole() -> None:

@@ -83,7 +83,8 @@ export class LocalProvider implements SandboxProvider {
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
-    return sweepOwners({ stateDir: this.#stateDir, owner: this.owner, files: this.#files, clock: this.#clock }, signal);
+    const layout = await this.#runtime.cgroupLayout();
+    return sweepOwners({ stateDir: this.#stateDir, layout, owner: this.owner, files: this.#files, clock: this.#clock }, signal);
   }
 
   [Symbol.asyncDispose](): Promise<void> {

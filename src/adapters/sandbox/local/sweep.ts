@@ -5,12 +5,16 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
+import type { CgroupLayout } from './cgroup-layout.ts';
+import { removeOrphanedGroups } from './orphaned-groups.ts';
 import { removeOwnerGroups } from './owner-cgroups.ts';
 import { directoryNames, mayBeRunning, type OwnerRecord, readOwnerRecord, sandboxesDirectory, sweepStarting } from './owner-record.ts';
 import { killProcess, listProcesses, untilGone } from './process-table.ts';
 
 export interface SweepContext {
   readonly stateDir: string;
+  /** Undefined where there are no control groups. */
+  readonly layout: CgroupLayout | undefined;
   readonly owner: OwnerId;
   readonly files: CgroupFiles;
   readonly clock: Clock;
@@ -28,7 +32,12 @@ export async function sweepOwners(context: SweepContext, signal: AbortSignal): P
     const owner = parsed(name, parseOwnerId);
     if (owner !== undefined && owner !== context.owner) swept.push(...(await sweepOwner(context, owner)));
   }
+  if (context.layout) await removeOrphanedGroups({ ...context, layout: context.layout, recorded: await recordedOwners(context) });
   return swept;
+}
+
+async function recordedOwners({ stateDir, owner }: SweepContext): Promise<ReadonlySet<string>> {
+  return new Set([owner, ...(await directoryNames(sandboxesDirectory(stateDir)))]);
 }
 
 async function sweepOwner({ stateDir, files, clock }: SweepContext, owner: OwnerId): Promise<readonly SandboxId[]> {

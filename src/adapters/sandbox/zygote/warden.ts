@@ -86,11 +86,6 @@ export class Warden implements AsyncDisposable {
     return this.#hasEnded;
   }
 
-  /** Resolves when the template's modules are imported. @throws InfrastructureError `sandbox.zygote` when they cannot be. */
-  async ready(signal: AbortSignal): Promise<void> {
-    await untilAborted(this.#await(BASE_IMAGE).promise, signal);
-  }
-
   /**
    * Makes an image that has what its parent has, and the content. Sandboxes can be forked from it at once: they wait for it.
    *
@@ -167,6 +162,8 @@ export class Warden implements AsyncDisposable {
   }
 
   #hear(line: string): void {
+    // It has been killed, and its sandboxes with it: why is told to all of them when it has ended.
+    if (this.#problem !== undefined) return;
     try {
       if (line.length > REPORT_MAX_CHARACTERS) throw new RangeError(`a report of ${line.length} characters`);
       this.#note(wardenReportSchema.parse(JSON.parse(line)));
@@ -192,14 +189,16 @@ export class Warden implements AsyncDisposable {
     }
   }
 
-  /** Without the base image there is nothing to fork from: the warden is of no more use. */
+  /** Without the base image there is nothing to fork from: the warden is of no more use, and everyone is told so when it has ended. */
   #imageLost(image: string, message: string): void {
+    if (image === BASE_IMAGE) {
+      this.#problem ??= `the zygote is gone: ${message}`;
+      this.#process.process.kill('SIGKILL');
+      return;
+    }
     const awaited = this.#images.get(image);
     this.#images.delete(image);
     awaited?.reject(zygoteError(this.#withOutput(message)));
-    if (image !== BASE_IMAGE) return;
-    this.#problem ??= `the zygote is gone: ${message}`;
-    this.#process.process.kill('SIGKILL');
   }
 
   #sandboxEnded(report: Exclude<SandboxReport, { readonly type: 'started' }>): void {

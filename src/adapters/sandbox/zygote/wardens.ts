@@ -79,7 +79,6 @@ export class Wardens implements AsyncDisposable {
     signal: AbortSignal,
   ): Promise<{ program: ForkedProgram; shares: ReadonlySet<string> }> {
     const warden = await untilAborted(this.#warden(template), signal);
-    await warden.ready(signal);
     const { image, shares } = this.#imagesOf(template).choose(warden);
     return { program: await warden.fork(id, template.command, image, signal), shares };
   }
