@@ -1,7 +1,7 @@
 import { aggregationThroughput } from './aggregation-throughput.ts';
 import type { Benchmark } from './benchmark.ts';
 import { podTransports } from './pod-transports.ts';
-import { bulkyPods } from './bulky-pods.ts';
+import { bulkySandboxes } from './bulky-sandboxes.ts';
 import { cartpoleEpisodes } from './cartpole-episodes.ts';
 import { checkpointStore } from './checkpoint-store.ts';
 import { clusterPods } from './cluster-pods.ts';
@@ -46,7 +46,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   episodesSaved,
   systemCalls,
   idlePods,
-  bulkyPods,
+  bulkySandboxes,
   clusterPods,
   podTransports,
 ];

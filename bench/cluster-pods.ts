@@ -2,25 +2,14 @@ import { systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { PROGRAM_CONTAINER } from '../src/adapters/sandbox/kubernetes/container-names.ts';
 import { NamespaceSite } from '../src/adapters/sandbox/kubernetes/namespace-site.ts';
-import type { ProgramChannel } from '../src/adapters/sandbox/kubernetes/program-channel.ts';
-import type { SandboxTemplate } from '../src/pool/template.ts';
 import { clusterPod, clusterUnderTest } from '../test/cluster/cluster-under-test.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
+import { echoingPods, roundTrips, type Trips } from './pod-trips.ts';
 import { showSpread, spreadOf } from './spread.ts';
 
 const NEVER = new AbortController().signal;
-const LIMITS = { memoryBytes: 2 ** 28, processes: 16, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 3600 };
 const POD = clusterPod({ requestsPerSecond: 1000 });
-const TEMPLATE: SandboxTemplate = {
-  name: 'bench',
-  command: ['cat'],
-  environment: {},
-  mounts: [],
-  network: 'none',
-  limits: LIMITS,
-  demands: [],
-  pod: POD,
-};
+const TEMPLATE = echoingPods(POD);
 
 export const clusterPods: Benchmark = {
   name: 'cluster-pods',
@@ -43,7 +32,7 @@ export const clusterPods: Benchmark = {
         {
           title: 'One-line round trips over exec',
           columns: ['pods', 'a second, in all', "µs of Muster's processor each"],
-          rows: runs.map(({ pods, tripsPerSecond, microseconds }) => [pods, tripsPerSecond, microseconds]),
+          rows: runs.map(({ pods, trips }) => [pods, trips.perSecond, trips.microseconds]),
         },
         {
           title: 'Requests, from the first creation to the last pod gone',
@@ -63,8 +52,7 @@ interface Measured {
   readonly opened: number;
   /** Seconds that each took. */
   readonly execs: readonly number[];
-  readonly tripsPerSecond: number;
-  readonly microseconds: number;
+  readonly trips: Trips;
   readonly gone: number;
   readonly requests: ReadonlyMap<string, number>;
 }
@@ -97,35 +85,11 @@ async function measure(pods: number, seconds: number): Promise<Measured> {
     const begin = performance.now();
     await Promise.all(wanted.map((pod) => pod.remove()));
     const requests = new Map([...site.cluster.gate.counts, ['exec', pods]]);
-    return { pods, ready, opened, execs, ...trips, gone: since(begin), requests };
+    return { pods, ready, opened, execs, trips, gone: since(begin), requests };
   } catch (error) {
     await site.cluster.deletePods(`muster.dev/owner=${owner}`, 0, NEVER);
     throw error;
   }
-}
-
-/** Every program is sent a line, and the next when that has come back. */
-async function roundTrips(
-  channels: readonly ProgramChannel[],
-  seconds: number,
-): Promise<Pick<Measured, 'tripsPerSecond' | 'microseconds'>> {
-  const usage = process.cpuUsage();
-  const start = performance.now();
-  const end = start + seconds * 1000;
-  let trips = 0;
-  await Promise.all(
-    channels.map(async ({ stdin, stdout, stderr }) => {
-      stderr.resume();
-      while (performance.now() < end) {
-        const answer = new Promise<void>((resolve) => stdout.once('data', () => resolve()));
-        stdin.write('{"type":"ping","id":1}\n');
-        await answer;
-        trips += 1;
-      }
-    }),
-  );
-  const { user, system } = process.cpuUsage(usage);
-  return { tripsPerSecond: trips / since(start), microseconds: (user + system) / trips };
 }
 
 function requestRows({ pods, requests }: Measured): readonly (readonly Cell[])[] {

@@ -1,14 +1,12 @@
-import { once } from 'node:events';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { createKubernetesProvider } from '../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import type { PodTransport } from '../src/pool/pod-template.ts';
-import type { Sandbox } from '../src/pool/sandbox.ts';
 import { clusterPod, dialBackHere, dialBackUnavailable } from '../test/cluster/cluster-under-test.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
+import { echoingPods, roundTrips } from './pod-trips.ts';
 
 const NEVER = new AbortController().signal;
-const LIMITS = { memoryBytes: 2 ** 28, processes: 16, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 3600 };
 
 export const podTransports: Benchmark = {
   name: 'pod-transports',
@@ -34,37 +32,12 @@ async function measure(transport: PodTransport, pods: number, seconds: number): 
   const owner = parseOwnerId(`bench-${process.pid}-${transport.kind}`);
   const log = (message: string): void => void process.stderr.write(`${message}\n`);
   await using provider = createKubernetesProvider({ owner, clock: systemClock, log });
-  const pod = clusterPod({ transport });
-  const template = {
-    name: 'bench',
-    command: ['cat'],
-    environment: {},
-    mounts: [],
-    network: 'none',
-    limits: LIMITS,
-    demands: [],
-    pod,
-  } as const;
+  const template = echoingPods(clusterPod({ transport }));
   const begin = performance.now();
   const sandboxes = await Promise.all(
     Array.from({ length: pods }, (_, i) => provider.create({ id: parseSandboxId(`s${i}`), template }, NEVER)),
   );
   const readySeconds = (performance.now() - begin) / 1000;
-  const before = process.cpuUsage();
-  const start = performance.now();
-  const trips = await Promise.all(sandboxes.map((sandbox) => roundTrips(sandbox, start + seconds * 1000)));
-  const { user, system } = process.cpuUsage(before);
-  const total = trips.reduce((sum, count) => sum + count, 0);
-  return [readySeconds, (total / (performance.now() - start)) * 1000, (user + system) / total];
-}
-
-/** The next line is sent when the one before has come back. @returns how many did. */
-async function roundTrips({ stdin, stdout, stderr }: Sandbox, until: number): Promise<number> {
-  stderr.resume();
-  let trips = 0;
-  for (; performance.now() < until; trips += 1) {
-    stdin.write('{"type":"ping","ping":1}\n');
-    await once(stdout, 'data');
-  }
-  return trips;
+  const { perSecond, microseconds } = await roundTrips(sandboxes, seconds);
+  return [readySeconds, perSecond, microseconds];
 }

@@ -2,9 +2,9 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { createBubblewrapProvider } from './adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { createGvisorProvider } from './adapters/sandbox/gvisor/gvisor-provider.ts';
+import { e2bTemplate } from './adapters/sandbox/e2b/e2b-template.ts';
 import { podTemplate } from './adapters/sandbox/kubernetes/kubernetes-template.ts';
 import { pythonTemplate } from './adapters/sandbox/local/python-template.ts';
-import { remoteTemplate } from './adapters/sandbox/remote-template.ts';
 import type { TemplateConfig } from './config/schema.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { OwnerId } from './kernel/ids.ts';
@@ -47,19 +47,18 @@ export const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind
   bubblewrap: { open: async (ground) => createBubblewrapProvider(ground), template: pythonTemplate },
   gvisor: { open: async (ground) => createGvisorProvider(ground), template: pythonTemplate },
   e2b: {
-    open: async ({ owner, clock, settings, origin, log }) => {
+    open: async ({ owner, clock, origin, log }) => {
       const { createE2bProvider } = await import('./adapters/sandbox/e2b/e2b-provider.ts');
       return createE2bProvider({
         owner,
         clock,
         account: { apiKey: process.env['E2B_API_KEY'] ?? '' },
-        machineOf: (template) => settings(template).e2b,
         projectDirectory: PROJECT_DIRECTORY,
         origin,
         log,
       });
     },
-    template: async (name, settings) => remoteTemplate(name, settings, settings.e2b.python),
+    template: async (name, settings) => e2bTemplate(name, settings, settings.e2b),
     allowance: ({ e2b }) => ({
       max: e2b.maxSandboxes,
       creationsPerSecond: e2b.creationsPerSecond,

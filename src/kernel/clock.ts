@@ -18,7 +18,8 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   date: () => new Date(),
   after(delayMs, callback) {
-    let leftMs = delayMs;
+    // What is due already: Node warns of a negative number.
+    let leftMs = Math.max(0, delayMs);
     const wait = (): NodeJS.Timeout => {
       const partMs = Math.min(leftMs, LONGEST_TIMER_MS);
       leftMs -= partMs;

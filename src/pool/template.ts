@@ -1,3 +1,4 @@
+import type { E2bMachine } from './e2b-machine.ts';
 import type { PodTemplate } from './pod-template.ts';
 
 /** How templates may be called, in the configuration and where suites name theirs. */
@@ -21,6 +22,8 @@ export interface SandboxTemplate {
   readonly zygote?: Zygote;
   /** Present when sandboxes are to be pods. */
   readonly pod?: PodTemplate;
+  /** Present when sandboxes are to be E2B's. */
+  readonly e2b?: E2bMachine;
 }
 
 /** A Python process that local sandboxes are forked from. What it imports is in the memory of all of them. */

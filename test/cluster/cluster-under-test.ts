@@ -6,6 +6,7 @@ import { AgentSandbox } from '../../src/adapters/sandbox/kubernetes/claims/agent
 import { parseClaim } from '../../src/adapters/sandbox/kubernetes/claims/claim-view.ts';
 import { Cluster } from '../../src/adapters/sandbox/kubernetes/cluster.ts';
 import { MANAGED_SELECTOR, OWNER } from '../../src/adapters/sandbox/kubernetes/pod-labels.ts';
+import { podState, type PodView } from '../../src/adapters/sandbox/kubernetes/pod-view.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import type { DialBackSettings, PodTemplate } from '../../src/pool/pod-template.ts';
 import { NEVER } from '../contract/sandbox-scene.ts';
@@ -27,6 +28,8 @@ const environmentSchema = z.object({
     .string()
     .regex(/^ws:\/\//, 'expected ws://, a host and a port, or port 0')
     .optional(),
+  /** E2B's own sandbox daemon, which answers in place of the simulated one. */
+  MUSTER_CLUSTER_ENVD: z.string().min(1).optional(),
   MUSTER_CLUSTER_PODS: z.coerce.number().int().min(2).max(10_000).default(4),
   /** The nodes' control groups. Of v1 the kernel ends single processes, and no kubelet tells why. */
   MUSTER_CLUSTER_CGROUPS: z.enum(['v1', 'v2']).default('v2'),
@@ -92,10 +95,16 @@ export function clusterPod(changes: Partial<PodTemplate> = {}): PodTemplate {
 }
 
 /** Names of the pods of owners whose name begins so. */
-export async function podsOf(ownerPrefix: string): Promise<readonly string[]> {
+export async function podsOf(ownerPrefix: string, isWanted: (pod: PodView) => boolean = () => true): Promise<readonly string[]> {
   using cluster = new Cluster(clusterPod(), systemClock);
   const { items } = await cluster.pods(MANAGED_SELECTOR, NEVER);
-  return items.filter(({ metadata }) => metadata.labels[OWNER]?.startsWith(ownerPrefix) === true).map(({ metadata }) => metadata.name);
+  const theirs = items.filter((pod) => pod.metadata.labels[OWNER]?.startsWith(ownerPrefix) === true && isWanted(pod));
+  return theirs.map(({ metadata }) => metadata.name);
+}
+
+/** Whether its containers run, and are to go on running. */
+export function isAtWork(pod: PodView): boolean {
+  return podState(pod).kind === 'ready' && pod.metadata.deletionTimestamp === undefined;
 }
 
 /** Claims of owners whose name begins so, and the pods that they are bound to. */

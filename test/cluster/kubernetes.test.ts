@@ -1,14 +1,18 @@
-import { readFile } from 'node:fs/promises';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { parse } from 'yaml';
-import { digestOf } from '../../src/kernel/canonical-json.ts';
-import { loadConfig } from '../../src/config/load-config.ts';
-import { Muster } from '../../src/main.ts';
-import type { Progress } from '../../src/orchestrator/progress.ts';
 import type { Summary } from '../../src/orchestrator/summary.ts';
-import { CARTPOLE, LATE, Stage } from '../end-to-end/stage.ts';
-import { clusterUnderTest, dialBackSettings, dialBackUnavailable, podSettings, podsOf, shell, unavailable } from './cluster-under-test.ts';
+import { Stage } from '../end-to-end/stage.ts';
+import {
+  clusterUnderTest,
+  dialBackSettings,
+  dialBackUnavailable,
+  isAtWork,
+  podSettings,
+  podsOf,
+  shell,
+  unavailable,
+} from './cluster-under-test.ts';
+import { allAtWork, evaluateInRounds, never, officials, type Listener } from './long-evaluation.ts';
 
 nock.restore();
 
@@ -20,16 +24,9 @@ const {
   MUSTER_CLUSTER_KILL_CONTAINER: killContainer,
 } = clusterUnderTest;
 
-/** Long enough that there is a middle: some seconds on two processors. */
-const EPISODES = Math.max(3000, 30 * PODS);
-/** The first evaluation is over before the last pods have come; they are kept for the next. */
-const ROUNDS = 3;
-const STRIKE_AFTER = EPISODES / 4;
 const PATIENCE_MS = 900_000;
 /** Of pods of this process. */
 const OWNER_PREFIX = `muster-${process.pid}-`;
-
-type Listener = (progress: Progress) => void;
 
 interface Disaster {
   readonly what: string;
@@ -44,34 +41,37 @@ const DISASTERS: readonly Disaster[] = [
 ];
 
 describe.runIf(unavailable === undefined)(`an evaluation on ${PODS} pods of a real cluster`, { timeout: PATIENCE_MS }, () => {
-  let official: string;
+  let official: ReadonlySet<string>;
   beforeAll(async () => {
     await using stage = await Stage.open();
-    const [here] = await evaluate(stage, { max: 2 }, {}, () => {});
-    official = digestOf(JSON.stringify(here?.official));
+    official = officials(await evaluateInRounds(stage, { max: 2 }, {}, undefined, () => true));
   }, PATIENCE_MS);
 
   it('has all of them at work, the official result of bubblewrap, and leaves none', async () => {
     await using stage = await Stage.open();
     let most = 0;
-    const rounds = await evaluateOnPods(stage, ({ pool }) => (most = Math.max(most, pool.sandboxes.leased)), { rounds: ROUNDS });
-    expect(rounds.map((summary) => digestOf(JSON.stringify(summary.official)))).toEqual(rounds.map(() => official));
+    const onProgress: Listener = ({ pool }) => (most = Math.max(most, pool.sandboxes.leased));
+    const rounds = await evaluateOnPods(stage, onProgress, { isEnough: () => most === PODS });
+    expect(officials(rounds)).toEqual(official);
     expect(await podsOf(OWNER_PREFIX)).toEqual([]);
     expect(most).toBe(PODS);
   });
 
   for (const { what, variable, command } of DISASTERS) {
     const where = command === undefined ? ` (not here: ${variable} is not set)` : '';
-    it.runIf(command !== undefined)(`has the same official result when ${what} in mid-evaluation${where}`, async () => {
+    it.runIf(command !== undefined)(`has the same official result when ${what} while all of them are at work${where}`, async () => {
       await using stage = await Stage.open();
       let strike: Promise<void> | undefined;
-      const [onPods] = await evaluateOnPods(stage, ({ outcomes }) => {
-        if (outcomes >= STRIKE_AFTER) strike ??= struck(command ?? '');
-      });
-      expect(strike, 'the evaluation was over before anything happened').toBeDefined();
+      let died = 0;
+      const onProgress: Listener = (progress) => {
+        if (allAtWork(progress)) strike ??= struck(command ?? '');
+        died = progress.pool.totals.died;
+      };
+      const rounds = await evaluateOnPods(stage, onProgress, { isEnough: () => strike !== undefined && died > 0 });
+      expect(strike, 'the evaluations were over before all pods were at work').toBeDefined();
       await strike;
-      expect(digestOf(JSON.stringify(onPods?.official))).toBe(official);
-      expect(onPods?.run.pool.died, 'what was done had no effect').toBeGreaterThan(0);
+      expect(officials(rounds)).toEqual(official);
+      expect(died, 'what was done had no effect').toBeGreaterThan(0);
       expect(await podsOf(OWNER_PREFIX)).toEqual([]);
     });
   }
@@ -83,46 +83,34 @@ describe.runIf(dialBackUnavailable === undefined)(
   () => {
     it(`has the official result of bubblewrap, and loses no pod${restartApiServer === undefined ? '' : ' though the API server is killed'}`, async () => {
       await using stage = await Stage.open();
-      const [here] = await evaluate(stage, { max: 2 }, {}, () => {});
+      const official = officials(await evaluateInRounds(stage, { max: 2 }, {}, undefined, () => true));
       let strike: Promise<void> | undefined;
       const settings = { ...podSettings, transport: 'dial-back', dialBack: dialBackSettings() };
-      const [onPods] = await evaluateOnPods(
-        stage,
-        ({ outcomes }) => {
-          if (outcomes >= STRIKE_AFTER && restartApiServer !== undefined) strike ??= shell(restartApiServer);
-        },
-        { kubernetes: settings },
-      );
+      const onProgress: Listener = (progress) => {
+        if (restartApiServer !== undefined && allAtWork(progress)) strike ??= shell(restartApiServer);
+      };
+      const rounds = await evaluateOnPods(stage, onProgress, { kubernetes: settings, isEnough: () => strike !== undefined });
       await strike;
-      expect(JSON.stringify(onPods?.official)).toBe(JSON.stringify(here?.official));
-      expect(onPods?.run.pool.created).toBe(PODS);
+      expect(officials(rounds)).toEqual(official);
+      expect(strike !== undefined).toBe(restartApiServer !== undefined);
+      expect(rounds.reduce((sum, { run }) => sum + run.pool.created, 0)).toBe(PODS);
       expect(await podsOf(OWNER_PREFIX)).toEqual([]);
     });
   },
 );
 
 async function struck(command: string): Promise<void> {
-  const [pod = ''] = await podsOf(OWNER_PREFIX);
+  const [pod = ''] = await podsOf(OWNER_PREFIX, isAtWork);
   await shell(command, { POD: pod, NAMESPACE });
 }
 
 async function evaluateOnPods(
   stage: Stage,
   onProgress: Listener,
-  { rounds = 1, kubernetes = podSettings }: { readonly rounds?: number; readonly kubernetes?: object } = {},
+  { isEnough = never, kubernetes = podSettings }: { readonly isEnough?: () => boolean; readonly kubernetes?: object } = {},
 ): Promise<readonly Summary[]> {
   const limits = { memoryBytes: '512MiB' };
-  const pool = { min: PODS, max: PODS, creationsPerSecond: 20, readySeconds: 600 };
-  return await evaluate(stage, pool, { provider: 'kubernetes', limits, kubernetes }, onProgress, rounds);
-}
-
-/** The same evaluation again and again, with one pool. */
-async function evaluate(stage: Stage, pool: object, local: object, onProgress: Listener, rounds = 1): Promise<readonly Summary[]> {
-  const cartpole: unknown = parse(await readFile(CARTPOLE, 'utf8'));
-  const suite = await stage.write('long.json', { ...Object(cartpole), stop: { rule: 'fixed', episodes: EPISODES } });
-  const file = await stage.write('muster.json', { stateDir: stage.stateDir, pool, templates: { local } });
-  await using muster = await Muster.open(loadConfig({ file, environment: { HOME: '/' } }));
-  const summaries: Summary[] = [];
-  for (let i = 0; i < rounds; i += 1) summaries.push(await muster.evaluate({ suite, checkpoint: LATE }, { onProgress }));
-  return summaries;
+  // None is worn out and replaced: all of them are to be there at once.
+  const pool = { min: PODS, max: PODS, creationsPerSecond: 20, readySeconds: 600, episodesPerSandbox: 1_000_000 };
+  return await evaluateInRounds(stage, pool, { provider: 'kubernetes', limits, kubernetes }, onProgress, isEnough);
 }

@@ -1,55 +1,54 @@
 import nock from 'nock';
 import { expect, it } from 'vitest';
-import { TINY_RUNNERS } from '../support/kubernetes/faulty-evaluation.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { eventually } from '../support/eventually.ts';
+import { evaluateOnPods, TINY_RUNNERS } from '../support/kubernetes/faulty-evaluation.ts';
 import { IMAGE, KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
-import { ANYTHING, Stage } from './stage.ts';
+import { expectPaced, killedCrowd, oneByOne } from './killed-crowd.ts';
+import { Stage } from './stage.ts';
 
 nock.restore();
 failOnLeftoverProcesses();
 
-/** `MUSTER_CROWD=100` is the full form: npm run test:faults. */
+/** `MUSTER_CROWD=300` is the full form: npm run test:faults. */
 const PODS = Number(process.env['MUSTER_CROWD'] ?? 24);
-const STEP = PODS / 6;
-const PER_SECOND = Math.max(4, PODS / 10);
-const SUITE = { name: 'crowd', environment: 'module:factory', reward: { bounds: [0, 1] } };
+const PER_SECOND = Math.max(12, PODS / 10);
+const PATIENCE = { timeout: 120_000 + PODS * 2000 };
 
-it(`a Muster that is killed with ${PODS} pods leaves none once the next one has started`, { timeout: 60_000 + PODS * 1000 }, async () => {
+it(`a Muster that is killed with ${PODS} pods leaves none once the next one has started`, PATIENCE, async () => {
   await using stage = await Stage.open();
   await using ground = await KubernetesGround.open(TINY_RUNNERS);
   const { simulator } = ground;
-  const local = {
-    provider: 'kubernetes',
-    command: ['perl', '/opt/runners/tiny-runner.pl'],
-    limits: { memoryBytes: '64MiB', diskBytes: '1MiB' },
-    kubernetes: { kubeconfig: ground.pod.kubeconfig, image: IMAGE, requestsPerSecond: 500 },
+  const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE };
+  const place = {
+    template: { provider: 'kubernetes', kubernetes },
+    // A pod that its files are brought to has two programs in it for a moment.
+    ready: () => Math.min(simulator.openExecs, simulator.podNames().length),
+    names: () => simulator.podNames(),
+    creations: simulator.creations,
   };
-  // None is worn out meanwhile, and replaced: the runner plays tens of thousands of episodes a second.
-  const pool = { max: PODS, min: PODS, creationsPerSecond: PER_SECOND, episodesPerSandbox: 1_000_000_000 };
-  // One episode at a time: the crowd is there, and the processors are free to make it.
-  const evaluation = { window: 1 };
-  const config = await stage.write('muster.json', { stateDir: stage.stateDir, pool, evaluation, templates: { local } });
-  const [long, short] = await Promise.all([
-    stage.write('long.json', { ...SUITE, stop: { rule: 'fixed', episodes: 10_000_000 } }),
-    stage.write('short.json', { ...SUITE, stop: { rule: 'fixed', episodes: 1000 } }),
-  ]);
+  await killedCrowd(stage, place, { sandboxes: PODS, creationsPerSecond: PER_SECOND });
+  expect(await ground.traces()).toEqual([]);
+});
 
+it(`${PODS} pods are all made, none too early, and play an evaluation to its end`, PATIENCE, async () => {
+  await using ground = await KubernetesGround.open(TINY_RUNNERS);
+  const { creations } = ground.simulator;
   const start = performance.now();
-  const killed = stage.start(['eval', long, '--checkpoint', ANYTHING, '--config', config]);
-  // Step by step: what is waited for at a time is bounded, and hundreds of pods take longer than that.
-  // A pod that its files are brought to has two programs in it for a moment.
-  const crowd = (): number => Math.min(simulator.openExecs, simulator.podNames().length);
-  for (let count = STEP; count <= PODS; count += STEP) await killed.until(`${count} pods have runners`, () => crowd() >= count);
-  killed.signal('SIGKILL');
-  await killed.ended;
-  const orphans = simulator.podNames();
-  expect(orphans).toHaveLength(PODS);
-  // However busy this machine is, nothing is made before its time: a second's worth at once, then at the configured rate.
-  const secondsToLast = (Math.max(...simulator.creations) - start) / 1000;
-  expect(secondsToLast).toBeGreaterThanOrEqual((PODS - PER_SECOND) / PER_SECOND);
-
-  const next = await stage.run(['eval', short, '--checkpoint', ANYTHING, '--config', config, '--json']);
-  expect(next.summary().official.episodes).toBe(1000);
-  expect(orphans.filter((name) => simulator.podNames().includes(name))).toEqual([]);
+  const ending = await evaluateOnPods(ground, {
+    sandboxes: PODS,
+    episodes: 20 * PODS,
+    clock: systemClock,
+    pool: { min: PODS, creationsPerSecond: PER_SECOND },
+    whenStarted: async (scene) => {
+      const idle = (): number => scene.poolState().sandboxes.idle;
+      await oneByOne(PODS, (count) => eventually(`${count} pods are ready`, () => idle() >= count));
+      // Later some more take the place of those that were in the midst of something as the evaluation ended.
+      expect(creations).toHaveLength(PODS);
+    },
+  });
+  expect(ending.kind).toBe('official');
+  expectPaced(creations, start, PER_SECOND);
   expect(await ground.traces()).toEqual([]);
 });

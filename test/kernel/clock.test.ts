@@ -17,6 +17,12 @@ describe("the system's clock", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
+  it('asks Node for no negative delay, which it would warn of', () => {
+    const asked = vi.spyOn(globalThis, 'setTimeout');
+    using _timer = systemClock.after(-20, () => undefined);
+    expect(asked).toHaveBeenCalledExactlyOnceWith(expect.any(Function), 0);
+  });
+
   it('never calls back after an infinite delay', () => {
     const callback = vi.fn<() => void>();
     using _timer = systemClock.after(Infinity, callback);

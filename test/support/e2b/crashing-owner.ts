@@ -17,13 +17,12 @@ const provider = createE2bProvider({
   owner: parseOwnerId(order.owner),
   clock: systemClock,
   account: order.account,
-  machineOf: () => MACHINE,
   projectDirectory: PROJECT,
   log: (message) => process.stderr.write(`${message}\n`),
 });
 const limits = { memoryBytes: 256 * 2 ** 20, processes: 16, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 600 };
 const made = order.commands.map((command, i) => {
-  const template = { name: 'crashed', command, environment: {}, mounts: [], network: 'none', limits, demands: [] } as const;
+  const template = { name: 'crashed', command, environment: {}, mounts: [], network: 'none', limits, demands: [], e2b: MACHINE } as const;
   return provider.create({ id: parseSandboxId(`crashed-${i}`), template }, new AbortController().signal);
 });
 const sandboxes = await Promise.all(made);

@@ -5,9 +5,9 @@ import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { createE2bProvider } from '../../../src/adapters/sandbox/e2b/e2b-provider.ts';
 import type { E2bAccount } from '../../../src/adapters/sandbox/e2b/account.ts';
-import type { E2bMachine } from '../../../src/adapters/sandbox/e2b/machine.ts';
 import type { Clock } from '../../../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
+import type { E2bMachine } from '../../../src/pool/e2b-machine.ts';
 import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { Mount } from '../../../src/pool/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
@@ -21,14 +21,12 @@ export const MACHINE: E2bMachine = {
   template: SIMULATED_TEMPLATE,
   runner: 'baked',
   python: 'python3',
-  maxSandboxes: 1000,
-  creationsPerSecond: 1000,
   tenancySeconds: 300,
-  pauseSeconds: 'never',
 };
 
 /** An account at the simulator and owners that are unique to one test. */
 export class E2bGround implements SandboxGround {
+  readonly additions = { e2b: MACHINE };
   readonly clock = new SkippableClock();
   readonly simulator: E2bSimulator;
   readonly hiddenPaths: readonly string[] = [PROJECT];
@@ -43,12 +41,11 @@ export class E2bGround implements SandboxGround {
     return new E2bGround(await E2bSimulator.open({ baked: mounts, ...options }));
   }
 
-  provider(machine: Partial<E2bMachine> = {}, account = this.simulator.credentials, clock: Clock = this.clock): SandboxProvider {
+  provider(clock: Clock = this.clock): SandboxProvider {
     return createE2bProvider({
       owner: this.#newOwner(),
       clock,
-      account,
-      machineOf: () => ({ ...MACHINE, ...machine }),
+      account: this.simulator.credentials,
       projectDirectory: PROJECT,
       log: (message) => this.logged.push(message),
     });

@@ -8,6 +8,7 @@ import { parseSandboxId } from '../../../src/kernel/ids.ts';
 import type { Sandbox, SandboxExit, SandboxProvider } from '../../../src/pool/sandbox.ts';
 import type { Mount, SandboxLimits } from '../../../src/pool/template.ts';
 import { startRootCommand, type RunningCommand } from '../root-command.ts';
+import type { RealDaemons } from './real-daemons.ts';
 import { RpcRefusal } from './wire.ts';
 
 /** What every simulated machine is made of. */
@@ -17,6 +18,8 @@ export interface MachineGround {
   /** What the E2B template has baked in. */
   readonly baked: readonly Mount[];
   readonly limits: SandboxLimits;
+  /** What answers in it, in place of the simulator. */
+  readonly daemons?: RealDaemons | undefined;
 }
 
 export interface Listener {
@@ -154,6 +157,7 @@ export class SimulatedMachine {
   /** All of it ends at once. */
   async end(): Promise<void> {
     this.#isOver = true;
+    await this.#ground.daemons?.end(this.id);
     await Promise.all([...this.processes.values()].map(({ sandbox }) => sandbox.destroy()));
     await rm(this.#files, { recursive: true, force: true });
   }

@@ -13,6 +13,7 @@ import type { Mount } from '../../../src/pool/template.ts';
 import { Account, UNLIMITED, type Plan } from './account.ts';
 import { CONTROL_PLANE } from './control-plane.ts';
 import { DAEMON } from './daemon.ts';
+import type { RealDaemons } from './real-daemons.ts';
 import { FaultScript, type Fault, type FaultKind, type Route } from './faults.ts';
 import { answerRefusal, Refusal } from './wire.ts';
 
@@ -22,6 +23,8 @@ export interface SimulatorOptions {
   readonly faults?: readonly Fault[];
   /** What the template has baked in; without them, nothing but the system. */
   readonly baked?: readonly Mount[];
+  /** What answers in a sandbox, in place of the simulator. */
+  readonly daemons?: RealDaemons;
   /** In place of real local sandboxes. */
   readonly provider?: SandboxProvider;
   readonly skewMs?: number;
@@ -61,12 +64,14 @@ export class E2bSimulator implements AsyncDisposable {
   readonly faults: FaultScript;
   readonly #server: Server;
   readonly #provider: SandboxProvider;
+  readonly #daemons: RealDaemons | undefined;
   readonly #directory: string;
 
   private constructor(server: Server, directory: string, options: SimulatorOptions) {
     this.#server = server;
     this.#directory = directory;
     this.faults = new FaultScript(options.faults);
+    this.#daemons = options.daemons;
     const stateDir = path.join(directory, 'state');
     const owner = parseOwnerId(
       `e2b-${path
@@ -76,7 +81,13 @@ export class E2bSimulator implements AsyncDisposable {
     );
     this.#provider = options.provider ?? createBubblewrapProvider({ stateDir, owner, clock: systemClock });
     const limits = { memoryBytes: 512 * 2 ** 20, processes: 64, cpus: 2, diskBytes: 512 * 2 ** 20, lifetimeSeconds: 86_400 };
-    const ground = { provider: this.#provider, directory: path.join(directory, 'files'), baked: options.baked ?? [], limits };
+    const ground = {
+      provider: this.#provider,
+      directory: path.join(directory, 'files'),
+      baked: options.baked ?? [],
+      limits,
+      daemons: options.daemons,
+    };
     this.account = new Account(options.plan ?? UNLIMITED, options.clock ?? systemClock, ground, [SIMULATED_TEMPLATE], options.skewMs);
     server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#serve(request, response));
   }
@@ -98,6 +109,7 @@ export class E2bSimulator implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const tenant of this.account.tenants) await this.account.end(tenant);
+    await this.#daemons?.[Symbol.asyncDispose]();
     await this.#provider[Symbol.asyncDispose]();
     this.#server.closeAllConnections();
     this.#server.close();
@@ -134,6 +146,7 @@ export class E2bSimulator implements AsyncDisposable {
       await this.account.end(this.account.tenant(id));
       throw new Refusal(502, 'The sandbox was not found');
     }
+    if (this.#daemons) return this.#daemons.forward(id, request, response, fault);
     const call = DAEMON[key];
     if (!call) throw new Refusal(404, `no such path: ${key}`);
     await call(machine, request, response, fault);

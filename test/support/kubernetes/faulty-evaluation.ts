@@ -1,10 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
+import type { Clock } from '../../../src/kernel/clock.ts';
 import { digestOf } from '../../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
+import type { SuiteDefinition } from '../../../src/orchestrator/suite-definition.ts';
 import type { Summary } from '../../../src/orchestrator/summary.ts';
 import type { StoredCheckpoint } from '../../../src/policy-distribution/checkpoint-store.ts';
+import type { PoolConfig } from '../../../src/pool/pool-config.ts';
 import { EvaluationScene, suiteWith, TEMPLATE } from '../evaluation-scene.ts';
 import { HurriedClock } from '../hurried-clock.ts';
 import type { KubernetesGround } from './kubernetes-ground.ts';
@@ -12,7 +15,7 @@ import type { KubernetesGround } from './kubernetes-ground.ts';
 const EPISODES = 120;
 const WEIGHTS = 'weights '.repeat(10_000);
 /** No episode may be late because the clock runs fast, and none is given up because faults were many. */
-const SUITE = suiteWith({ stop: { rule: 'fixed', episodes: EPISODES }, episode: { seconds: 86_400 } });
+const suiteOf = (episodes: number): SuiteDefinition => suiteWith({ stop: { rule: 'fixed', episodes }, episode: { seconds: 86_400 } });
 const PATIENT = { maxAttempts: 1000, infrastructureRetries: 1000, retryMilliseconds: 20, stragglerMilliseconds: 3_600_000 };
 /** Deadlines of seconds are what most faults are noticed by. */
 const HURRY = 10;
@@ -22,9 +25,18 @@ export const TINY_RUNNERS = { mounts: [{ source: path.join(import.meta.dirname, 
 
 export type Ending = { readonly kind: 'official'; readonly official: string } | { readonly kind: 'infrastructure'; readonly code: string };
 
+export interface PodEvaluation {
+  readonly sandboxes?: number;
+  readonly episodes?: number;
+  readonly clock?: Clock;
+  readonly pool?: Partial<PoolConfig>;
+  /** The evaluation begins after it. */
+  readonly whenStarted?: (scene: EvaluationScene) => Promise<void>;
+}
+
 /** One evaluation on the pods of a ground, from an empty pool to a closed provider. */
-export async function evaluateOnPods(ground: KubernetesGround, sandboxes = 3): Promise<Ending> {
-  const clock = new HurriedClock(HURRY);
+export async function evaluateOnPods(ground: KubernetesGround, options: PodEvaluation = {}): Promise<Ending> {
+  const { sandboxes = 3, episodes = EPISODES, clock = new HurriedClock(HURRY), whenStarted } = options;
   const provider = createKubernetesProvider({ owner: ground.newOwner(), clock, log: (message) => void ground.log.push(message) });
   const template = {
     ...TEMPLATE,
@@ -32,11 +44,12 @@ export async function evaluateOnPods(ground: KubernetesGround, sandboxes = 3): P
     limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 28 },
     pod: ground.pod,
   };
-  const pool = { maxCreationFailures: 1000, readySeconds: 600, heartbeatSeconds: 600 };
+  const pool = { maxCreationFailures: 1000, readySeconds: 600, heartbeatSeconds: 600, ...options.pool };
   try {
     await using scene = new EvaluationScene({ provider, template, clock, sandboxes, pool, evaluation: PATIENT });
     await scene.started();
-    const summary: Summary = await scene.evaluate(SUITE, {}, checkpointIn(ground.stateDir));
+    await whenStarted?.(scene);
+    const summary: Summary = await scene.evaluate(suiteOf(episodes), {}, checkpointIn(ground.stateDir));
     return { kind: 'official', official: JSON.stringify(summary.official) };
   } catch (error) {
     if (error instanceof InfrastructureError) return { kind: 'infrastructure', code: error.code };

@@ -4,13 +4,14 @@ import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import type { E2bMachine } from '../../../pool/e2b-machine.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
 import { Creations } from '../creations.ts';
 import { checkAccount, type E2bAccount } from './account.ts';
 import { E2bSandbox } from './e2b-sandbox.ts';
+import { machineOf } from './e2b-template.ts';
 import { checkForE2b, E2B_ISOLATION } from './isolation.ts';
-import type { E2bMachine } from './machine.ts';
 import { isForgotten, isGone, labels, labelsOf, MUSTERS, readLabel } from './ownership.ts';
 import { RemoteProgram } from './remote-program.ts';
 import { E2bService } from './service.ts';
@@ -20,8 +21,6 @@ export interface E2bOptions {
   readonly owner: OwnerId;
   readonly clock: Clock;
   readonly account: E2bAccount;
-  /** Of a template, by its name. */
-  readonly machineOf: (template: string) => E2bMachine;
   /** Holds `runner/`. */
   readonly projectDirectory: string;
   /** Host that sandboxes fetch checkpoints from; left out: they reach nothing. */
@@ -60,7 +59,7 @@ class E2bProvider implements SandboxProvider {
   async describe(template: SandboxTemplate): Promise<Isolation> {
     checkForE2b(template);
     checkAccount(this.#options.account);
-    await this.#checkTemplate(this.#options.machineOf(template.name).template);
+    await this.#checkTemplate(machineOf(template).template);
     return E2B_ISOLATION;
   }
 
@@ -113,7 +112,7 @@ class E2bProvider implements SandboxProvider {
 
   async #create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     const isolation = await this.describe(spec.template);
-    const machine = this.#options.machineOf(spec.template.name);
+    const machine = machineOf(spec.template);
     signal.throwIfAborted();
     const remote = await this.#rent(spec, machine);
     try {

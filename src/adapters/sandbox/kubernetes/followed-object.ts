@@ -1,5 +1,6 @@
 import { sleep, type Clock } from '../../../kernel/clock.ts';
-import type { ObjectWatch, WatchedView } from './object-watch.ts';
+import type { ObjectKind, WatchedView } from './object-kind.ts';
+import type { ObjectWatch } from './object-watch.ts';
 
 /** `unseen`: nothing has been heard of it yet. `gone`: it was there, or nobody knows of it. */
 export type Followed<State> = State | { readonly kind: 'unseen' } | { readonly kind: 'gone' };
@@ -7,11 +8,8 @@ export type Followed<State> = State | { readonly kind: 'unseen' } | { readonly k
 /** Events that do not come are no reason to wait for ever: after this long without any, all objects are looked at. */
 const ASK_MS = 5_000;
 
-export interface Following<View extends WatchedView, State> {
+export interface Following<View extends WatchedView, State> extends Pick<ObjectKind<View, State>, 'get' | 'stateOf'> {
   readonly watch: ObjectWatch<View>;
-  /** Asks the API server for this one alone; undefined when there is none. */
-  readonly get: (name: string, signal: AbortSignal) => Promise<View | undefined>;
-  readonly stateOf: (view: View) => State;
   readonly clock: Clock;
 }
 

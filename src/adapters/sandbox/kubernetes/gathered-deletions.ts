@@ -12,11 +12,12 @@ const BATCH = 80;
 export interface Deleter {
   /** As in "3 pods". */
   readonly what: string;
-  readonly one: (name: string, signal: AbortSignal) => Promise<void>;
-  readonly many: (labelSelector: string, signal: AbortSignal) => Promise<void>;
+  readonly deleteOne: (name: string, signal: AbortSignal) => Promise<void>;
+  readonly deleteMany: (labelSelector: string, signal: AbortSignal) => Promise<void>;
 }
 
-interface Stray {
+/** What tells of an object whose sandbox it is. */
+export interface LabelledView {
   readonly metadata: {
     readonly name: string;
     readonly labels: Readonly<Record<string, string>>;
@@ -54,7 +55,7 @@ export class GatheredDeletions {
   }
 
   /** Deletes what carries this owner's name and nobody here knows of: it was made by a request whose answer was lost. */
-  deleteStrays(objects: readonly Stray[], known: ReadonlyMap<string, unknown>, log: (message: string) => void): void {
+  deleteStrays(objects: readonly LabelledView[], known: ReadonlyMap<string, unknown>, log: (message: string) => void): void {
     const strays = objects.filter(({ metadata }) => !known.has(metadata.name) && metadata.deletionTimestamp === undefined);
     if (strays.length > 0) log(`${strays.length} ${this.#deleter.what} that nobody knows of are deleted`);
     for (const { metadata } of strays) {
@@ -73,8 +74,8 @@ export class GatheredDeletions {
   async #send(batch: readonly Waiting[]): Promise<void> {
     const [first] = batch;
     try {
-      if (batch.length === 1 && first) await this.#deleter.one(first.name, this.#never);
-      else await this.#deleter.many(this.#selector(batch), this.#never);
+      if (batch.length === 1 && first) await this.#deleter.deleteOne(first.name, this.#never);
+      else await this.#deleter.deleteMany(this.#selector(batch), this.#never);
       for (const { done } of batch) done();
     } catch (error) {
       for (const { failed } of batch) failed(error);

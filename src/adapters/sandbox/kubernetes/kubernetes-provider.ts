@@ -12,11 +12,12 @@ import { DialBackGates } from './dial-back/dial-back-gates.ts';
 import { authorityOf, DialBackLine } from './dial-back/dial-back-line.ts';
 import { podIsolation } from './isolation.ts';
 import { KubernetesSandbox } from './kubernetes-sandbox.ts';
+import { podOf } from './kubernetes-template.ts';
 import { NamespaceSite } from './namespace-site.ts';
 import { podName } from './pod-labels.ts';
 import type { PodLine } from './pod-line.ts';
 import { whileItRuns } from './pod-readiness.ts';
-import { podOf, preflight } from './preflight.ts';
+import { preflight } from './preflight.ts';
 import { checkPodTemplate } from './template-check.ts';
 
 export interface KubernetesOptions {
@@ -58,8 +59,8 @@ class KubernetesProvider implements SandboxProvider {
     const pod = podOf(template);
     const isolation = podIsolation(template, pod);
     if (pod.transport.kind === 'dial-back') await this.#assertReachable(pod.transport);
-    const { cluster, claims } = this.#site(pod);
-    await preflight(cluster, claims, template, pod, this.#creations.closing);
+    const { cluster, agentSandbox } = this.#site(pod);
+    await preflight(cluster, agentSandbox, template, pod, this.#creations.closing);
     return isolation;
   }
 

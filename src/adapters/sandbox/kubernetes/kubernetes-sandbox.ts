@@ -6,7 +6,7 @@ import type { PodFetching as PodFetchingSettings } from '../../../pool/pod-templ
 import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
 import type { Isolation } from '../../../pool/template.ts';
 import { INBOX_CONTAINER } from './container-names.ts';
-import type { FollowedPod } from './followed-pod.ts';
+import type { FollowedPod } from './pod-kind.ts';
 import { runsCommand, uploadToInbox, type InboxExec } from './inbox-upload.ts';
 import type { NodeCaches } from './node-caches.ts';
 import { PodFetching } from './pod-fetching.ts';

@@ -1,4 +1,4 @@
-import { InputError } from '../../../kernel/errors.ts';
+import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { FetchWay } from '../../../kernel/fetching.ts';
 import type { DialBackSettings, NodeCacheTemplate, PodFetching, PodTemplate, PodTransport } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
@@ -28,6 +28,12 @@ export function podTemplate(name: string, settings: PythonTemplateSettings, kube
   const fetching = fetchingOf(settings, kubernetes);
   const made = { ...pod, image, transport: transportOf(transport, dialBack, python), ...(fetching && { fetching }) };
   return { ...remoteTemplate(name, settings, python), pod: made };
+}
+
+/** @throws InfrastructureError when the template says nothing of pods: it was made for another provider. */
+export function podOf({ name, pod }: SandboxTemplate): PodTemplate {
+  if (pod) return pod;
+  throw new InfrastructureError('template.no-pod', `template "${name}" does not say what its pods are made of`);
 }
 
 function transportOf(kind: PodTransport['kind'], dialBack: PodSettings['dialBack'], python: string): PodTransport {

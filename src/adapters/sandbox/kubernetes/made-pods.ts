@@ -1,97 +1,56 @@
-import type { Clock } from '../../../kernel/clock.ts';
-import type { OwnerId } from '../../../kernel/ids.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
 import type { Obstacle, SandboxSpec } from '../../../pool/sandbox.ts';
-import type { Cluster } from './cluster.ts';
-import { followPod, type FollowedPod } from './followed-pod.ts';
-import { GatheredDeletions } from './gathered-deletions.ts';
-import { ObjectWatch } from './object-watch.ts';
-import { ownerSelector, podName } from './pod-labels.ts';
+import { podOf } from './kubernetes-template.ts';
+import { OwnedObjects, type Owning } from './owned-objects.ts';
+import { podKind, type FollowedPod } from './pod-kind.ts';
+import { podName } from './pod-labels.ts';
 import type { PodHold } from './pod-line.ts';
-import { GRACE_SECONDS, podManifest } from './pod-manifest.ts';
+import { podManifest } from './pod-manifest.ts';
 import { untilReady } from './pod-readiness.ts';
 import { gathered, type PodSupply, type WantedPod } from './pod-supply.ts';
-import { parsePod, type PodView } from './pod-view.ts';
-import { podOf } from './preflight.ts';
+import type { PodState, PodView } from './pod-view.ts';
 import { isGone, untilGone } from './removal.ts';
-
-export interface MadePodsOptions {
-  readonly cluster: Cluster;
-  readonly owner: OwnerId;
-  readonly clock: Clock;
-  readonly log: (message: string) => void;
-}
 
 /** Pods that Muster makes itself, and deletes. */
 export class MadePods implements PodSupply {
-  readonly #options: MadePodsOptions;
-  readonly #watch: ObjectWatch<PodView>;
-  readonly #deletions: GatheredDeletions;
-  readonly #followed = new Map<string, FollowedPod>();
+  readonly #options: Owning;
+  readonly #pods: OwnedObjects<PodView, PodState>;
 
-  constructor(options: MadePodsOptions) {
-    const { cluster, owner, clock, log } = options;
+  constructor(options: Owning) {
     this.#options = options;
-    this.#deletions = new GatheredDeletions(
-      {
-        what: 'pods',
-        one: (name, signal) => cluster.deletePod(name, GRACE_SECONDS, signal),
-        many: (selector, signal) => cluster.deletePods(selector, GRACE_SECONDS, signal),
-      },
-      owner,
-      clock,
-    );
-    this.#watch = new ObjectWatch({
-      config: cluster.config,
-      path: cluster.podsPath,
-      labelSelector: ownerSelector(owner),
-      parse: parsePod,
-      list: (selector, signal) => cluster.pods(selector, signal),
-      clock,
-      log,
-      onList: (pods) => this.#deletions.deleteStrays(pods, this.#followed, log),
-    });
+    this.#pods = new OwnedObjects(podKind(options.cluster), options);
   }
 
   get isHolding(): boolean {
-    return this.#followed.size > 0;
+    return this.#pods.isHolding;
   }
 
   want(spec: SandboxSpec, hold: PodHold): WantedPod {
-    const { cluster, owner, clock } = this.#options;
-    this.#watch.start();
-    const followed = followPod(podName(owner, spec.id), cluster, this.#watch, clock);
-    this.#followed.set(followed.name, followed);
-    return {
-      ready: async (signal) => {
-        const pod = podOf(spec.template);
-        await this.#make(spec, pod, hold, signal);
-        await untilReady(followed, pod, clock, signal);
-        return followed;
-      },
-      remove: () => this.#remove(followed, spec),
-    };
+    const pod = this.#pods.follow(podName(this.#options.owner, spec.id));
+    return { ready: (signal) => this.#make(pod, spec, hold, signal), remove: () => this.#remove(pod, spec) };
   }
 
   obstacles(): readonly Obstacle[] {
-    return gathered(Array.from(this.#followed.values(), ({ state }) => (state.kind === 'pending' ? state.obstacle : undefined)));
+    return gathered(Array.from(this.#pods.all, ({ state }) => (state.kind === 'pending' ? state.obstacle : undefined)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#watch[Symbol.asyncDispose]();
+    await this.#pods[Symbol.asyncDispose]();
   }
 
-  async #make(spec: SandboxSpec, pod: PodTemplate, hold: PodHold, signal: AbortSignal): Promise<void> {
-    await this.#options.cluster.createPod(podManifest(this.#options.owner, spec, pod, hold), signal);
+  async #make(pod: FollowedPod, spec: SandboxSpec, hold: PodHold, signal: AbortSignal): Promise<FollowedPod> {
+    const { cluster, owner, clock } = this.#options;
+    const template = podOf(spec.template);
+    await cluster.createPod(podManifest(owner, spec, template, hold), signal);
+    await untilReady(pod, template, clock, signal);
+    return pod;
   }
 
-  async #remove(followed: FollowedPod, { id }: SandboxSpec): Promise<void> {
+  async #remove(pod: FollowedPod, { id }: SandboxSpec): Promise<void> {
     const { cluster, clock } = this.#options;
-    if (!isGone(followed)) {
-      await this.#deletions.delete(followed.name, id);
-      await untilGone(followed, `the pod ${followed.name}`, (signal) => cluster.deletePod(followed.name, 0, signal), clock);
+    if (!isGone(pod)) {
+      await this.#pods.delete(pod, id);
+      await untilGone(pod, `the pod ${pod.name}`, (signal) => cluster.deletePod(pod.name, 0, signal), clock);
     }
-    followed[Symbol.dispose]();
-    this.#followed.delete(followed.name);
+    this.#pods.letGo(pod);
   }
 }

@@ -5,16 +5,17 @@ import { messageOf } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { PodPlace, PodTemplate } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
-import type { AgentSandbox } from './claims/agent-sandbox.ts';
+import { AgentSandbox } from './claims/agent-sandbox.ts';
+import { claimKind, type Claims } from './claims/claim-kind.ts';
 import { ownPoolName } from './claims/claim-manifest.ts';
 import { ClaimedPods } from './claims/claimed-pods.ts';
-import { Claims } from './claims/claims.ts';
 import { Cluster } from './cluster.ts';
 import { ExecLine } from './exec-line.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { MadePods } from './made-pods.ts';
 import { NodeCaches } from './node-caches.ts';
 import { orphansOf, sweepOrphans } from './orphan-sweep.ts';
+import { OwnedObjects } from './owned-objects.ts';
 import { OwnerLease } from './owner-lease.ts';
 import type { PodSupply } from './pod-supply.ts';
 
@@ -30,6 +31,7 @@ const SWEEP_MS = 120_000;
 /** Where pods are: one namespace of one cluster, with this owner's record in it. */
 export class NamespaceSite implements AsyncDisposable {
   readonly cluster: Cluster;
+  readonly agentSandbox: AgentSandbox;
   readonly caches: NodeCaches;
   readonly #options: SiteOptions;
   readonly #heartbeats: Heartbeats;
@@ -46,13 +48,10 @@ export class NamespaceSite implements AsyncDisposable {
     this.#options = options;
     this.cluster = new Cluster(pod, options.clock);
     this.#heartbeats = new Heartbeats(options.clock);
-    this.#claims = new Claims({ cluster: this.cluster, ...options });
+    this.agentSandbox = new AgentSandbox(this.cluster);
+    this.#claims = new OwnedObjects(claimKind(this.agentSandbox), { cluster: this.cluster, ...options });
     const exec = this.execLine();
     this.caches = new NodeCaches({ cluster: this.cluster, ...options, exec: (...where) => exec.execIn(...where) });
-  }
-
-  get claims(): AgentSandbox {
-    return this.#claims.api;
   }
 
   /** From now on, what is claimed is swept here, too. */
@@ -90,8 +89,7 @@ export class NamespaceSite implements AsyncDisposable {
   /** Deletes what owners have left that are gone. @returns whose sandboxes it was. */
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
     const { owner, clock } = this.#options;
-    const { api } = this.#claims;
-    const claims = this.#usesClaims && (await api.isInstalled(signal)) ? api : undefined;
+    const claims = this.#usesClaims && (await this.agentSandbox.isInstalled(signal)) ? this.agentSandbox : undefined;
     return sweepOrphans(this.cluster, orphansOf(this.cluster, claims), owner, clock, signal);
   }
 
@@ -114,7 +112,7 @@ export class NamespaceSite implements AsyncDisposable {
   #newSupply(template: SandboxTemplate, pod: PodTemplate): PodSupply {
     const options = { cluster: this.cluster, ...this.#options };
     if (pod.claims === undefined) return new MadePods(options);
-    return new ClaimedPods({ ...options, claims: this.#claims }, template, pod, pod.claims);
+    return new ClaimedPods({ ...options, api: this.agentSandbox, claims: this.#claims }, template, pod, pod.claims);
   }
 
   #scheduleSweep(): Disposable {

@@ -4,11 +4,7 @@ import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import { backoffMs } from '../../../pool/backoff.ts';
 import type { Listing } from './listing.ts';
-
-/** What is watched, as far as a watch has to know it. */
-export interface WatchedView {
-  readonly metadata: { readonly name: string; readonly resourceVersion: string };
-}
+import type { ObjectKind, WatchedView } from './object-kind.ts';
 
 /** How an object looks now; undefined when it is gone. */
 export type Listener<View> = (object: View | undefined) => void;
@@ -21,14 +17,9 @@ const statusSchema = z.object({ code: z.number().optional(), message: z.string()
 const markSchema = z.object({ metadata: z.object({ resourceVersion: z.string() }) });
 const failureSchema = z.object({ statusCode: z.number() });
 
-export interface WatchOptions<View> {
+export interface WatchOptions<View extends WatchedView> extends Pick<ObjectKind<View, unknown>, 'path' | 'parse' | 'list'> {
   readonly config: KubeConfig;
-  /** Of the collection, in the API. */
-  readonly path: string;
   readonly labelSelector: string;
-  /** @throws ZodError for what is no such object. */
-  readonly parse: (object: unknown) => View;
-  readonly list: (labelSelector: string, signal: AbortSignal) => Promise<Listing<View>>;
   readonly clock: Clock;
   /** Told what goes wrong. It mends itself. */
   readonly log: (message: string) => void;

@@ -3,7 +3,7 @@ import type { PodFetching as PodFetchingSettings } from '../../../pool/pod-templ
 import { HeldFiles } from '../held-files.ts';
 import { fetchError, pullOrder } from '../pull-order.ts';
 import { INBOX } from '../upload-path.ts';
-import type { FollowedPod } from './followed-pod.ts';
+import type { FollowedPod } from './pod-kind.ts';
 import type { InboxExec } from './inbox-upload.ts';
 import type { NodeCaches } from './node-caches.ts';
 import { runPuller } from './puller.ts';

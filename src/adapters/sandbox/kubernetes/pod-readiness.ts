@@ -2,7 +2,7 @@ import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, InputError, type MusterError } from '../../../kernel/errors.ts';
 import type { PodTemplate } from '../../../pool/pod-template.ts';
-import type { FollowedPod } from './followed-pod.ts';
+import type { FollowedPod } from './pod-kind.ts';
 import type { PodEnd, PodObstacle } from './pod-view.ts';
 
 /**

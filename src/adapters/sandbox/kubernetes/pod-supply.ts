@@ -1,5 +1,5 @@
 import type { Obstacle, SandboxSpec } from '../../../pool/sandbox.ts';
-import type { FollowedPod } from './followed-pod.ts';
+import type { FollowedPod } from './pod-kind.ts';
 import type { PodHold } from './pod-line.ts';
 
 /** Where the pods of sandboxes come from: Muster makes them, or claims them from a controller that does. */

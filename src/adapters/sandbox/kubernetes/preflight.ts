@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
+import { InputError } from '../../../kernel/errors.ts';
 import type { PodTemplate } from '../../../pool/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import { isNotFound, refusalOf } from './api-errors.ts';
@@ -126,10 +126,4 @@ async function assertRuntimeClass(cluster: Cluster, name: string, signal: AbortS
     'kubernetes.no-runtime-class',
     `the cluster has no runtime class "${name}"; set kubernetes.runtimeClassName to one that it has, or leave it away`,
   );
-}
-
-/** @throws InfrastructureError when the template says nothing of pods: it was made for another provider. */
-export function podOf({ name, pod }: SandboxTemplate): PodTemplate {
-  if (pod) return pod;
-  throw new InfrastructureError('template.no-pod', `template "${name}" does not say what its pods are made of`);
 }

@@ -11,7 +11,7 @@ import type { PoolState } from '../../../../src/pool/pool-state.ts';
 import { MACHINE, PROJECT } from '../../../support/e2b/e2b-ground.ts';
 import { E2bSimulator, type SimulatorOptions } from '../../../support/e2b/simulator.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { EvaluationScene, type SceneOptions, suiteWith } from '../../../support/evaluation-scene.ts';
+import { EvaluationScene, type SceneOptions, suiteWith, TEMPLATE } from '../../../support/evaluation-scene.ts';
 import { scriptedRunner } from '../../../support/in-memory-runner.ts';
 
 const EPISODES = 60;
@@ -80,11 +80,10 @@ async function evaluate(
     owner: parseOwnerId('scene'),
     clock,
     account: simulator.credentials,
-    machineOf: () => MACHINE,
     projectDirectory: PROJECT,
     log: () => {},
   });
-  await using scene = new EvaluationScene({ ...options, provider });
+  await using scene = new EvaluationScene({ ...options, provider, template: { ...TEMPLATE, e2b: MACHINE } });
   const { sandboxes = 0 } = options;
   try {
     if (whenReady) await eventually('all sandboxes are ready', () => scene.poolState().sandboxes.idle === sandboxes);

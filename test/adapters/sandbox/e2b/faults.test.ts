@@ -7,8 +7,8 @@ import { type E2bRun, evaluateAtE2b } from './e2b-evaluation.ts';
 
 useRealSockets();
 
-/** `E2B_FAULT_RUNS=200` is the full form. */
-const RUNS = Number(process.env['E2B_FAULT_RUNS'] ?? 8);
+/** `MUSTER_FAULT_RUNS=200` is the full form: npm run test:faults. */
+const RUNS = Number(process.env['MUSTER_FAULT_RUNS'] ?? 8);
 
 const STRUCK: readonly Route[] = ['create', 'list', 'kill', 'template', 'start', 'input', 'upload', 'move', 'extend'];
 /** Waits of seconds that the provider and the pool take after a failure pass sooner. */

@@ -30,7 +30,6 @@ class Scene implements AsyncDisposable {
       owner: parseOwnerId(`e2b-fetching-${process.pid}`),
       clock: systemClock,
       account: simulator.credentials,
-      machineOf: () => ({ ...MACHINE, python }),
       projectDirectory: PROJECT,
       origin: '127.0.0.1',
       log: () => undefined,
@@ -43,7 +42,7 @@ class Scene implements AsyncDisposable {
 
   sandbox(): Promise<Sandbox> {
     const command = ['sh', '-c', 'while read path; do sha256sum "$path" || echo gone; done'];
-    return this.#provider.create({ id: parseSandboxId('s1'), template: { ...TEMPLATE, command } }, NEVER);
+    return this.#provider.create({ id: parseSandboxId('s1'), template: { ...TEMPLATE, command, e2b: { ...MACHINE, python } } }, NEVER);
   }
 
   async checkpoint(): Promise<{ readonly file: CheckpointFile; readonly order: FetchOrder }> {
@@ -100,11 +99,10 @@ describe('an E2B sandbox that fetches', { timeout: 120_000 }, () => {
       owner: parseOwnerId(`e2b-sent-${process.pid}`),
       clock: systemClock,
       account: simulator.credentials,
-      machineOf: () => MACHINE,
       projectDirectory: PROJECT,
       log: () => undefined,
     });
-    const sandbox = await provider.create({ id: parseSandboxId('s1'), template: { ...TEMPLATE, command: ['cat'] } }, NEVER);
+    const sandbox = await provider.create({ id: parseSandboxId('s1'), template: { ...TEMPLATE, command: ['cat'], e2b: MACHINE } }, NEVER);
     expect(sandbox.fetching).toBeUndefined();
     expect(simulator.account.reached).toEqual([[]]);
   });

@@ -26,7 +26,7 @@ afterEach(async () => {
 });
 
 function create(command: readonly string[] = commands.echo()): Promise<Sandbox> {
-  return provider.create({ id: parseSandboxId('sleeper'), template: { ...TEMPLATE, command } }, NEVER);
+  return provider.create({ id: parseSandboxId('sleeper'), template: { ...TEMPLATE, command, ...ground.additions } }, NEVER);
 }
 
 const states = (): readonly string[] => ground.simulator.account.tenants.map(({ state }) => state);
@@ -90,7 +90,7 @@ test('a sandbox that was forgotten while it was paused is swept from wherever, o
   const sandbox = await create();
   await sandbox.rest?.();
   const later = new SkippableClock();
-  const stranger = ground.provider({}, ground.simulator.credentials, later);
+  const stranger = ground.provider(later);
   later.skip(TEMPLATE.limits.lifetimeSeconds * 1000);
   expect(await stranger.sweep(NEVER), 'clocks may differ by an hour').toEqual([]);
   later.skip(3_700_000);

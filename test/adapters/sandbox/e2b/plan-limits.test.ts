@@ -37,7 +37,7 @@ class FastClock implements Clock {
 
 const LARGE: Plan = { ...PRO, concurrentSandboxes: 300 };
 
-test('300 sandboxes within what the Pro plan allows: all are there, none too early, none is left', async () => {
+test('300 sandboxes within what the Pro plan allows: all are there, none too early, none is left', { timeout: 240_000 }, async () => {
   const clock = new FastClock(10);
   const pool = { min: 300, creationsPerSecond: PRO.creationsPerSecond, heartbeatSeconds: 3600, leaseSeconds: 3600, readySeconds: 600 };
   const run = await evaluateAtE2b({

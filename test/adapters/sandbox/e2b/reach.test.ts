@@ -12,7 +12,7 @@ test('a program is heard as long as a command runs beside it, and its connection
   await using ground = await E2bGround.open([], { faults: [{ route: 'start', nth: 3, kind: 'failing' }] });
   await using provider = ground.provider();
   const sandbox = await provider.create(
-    { id: parseSandboxId('far'), template: { ...TEMPLATE, command: ['cat'] } },
+    { id: parseSandboxId('far'), template: { ...TEMPLATE, command: ['cat'], ...ground.additions } },
     new AbortController().signal,
   );
   await exchange(sandbox, 'here\n');

@@ -1,17 +1,15 @@
 import nock from 'nock';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../aggregation/seeded-random.ts';
-import { evaluateOnPods, TINY_RUNNERS, type Ending } from '../../../support/kubernetes/faulty-evaluation.ts';
-import type { Asked, Fault } from '../../../support/kubernetes/faults.ts';
+import { SANDBOXES } from '../../../support/kubernetes/agent-sandbox-objects.ts';
+import { faultScenarios, type Alone } from '../../../support/kubernetes/fault-scenarios.ts';
+import { evaluateOnPods, TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
+import type { Asked } from '../../../support/kubernetes/faults.ts';
 import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
 import { randomFaults } from '../../../support/kubernetes/random-faults.ts';
-import { SANDBOXES } from '../../../support/kubernetes/agent-sandbox-objects.ts';
-import { failOnLeftoverProcesses } from '../../../support/no-leftovers.ts';
 
 nock.restore();
 
-/** `MUSTER_FAULT_RUNS=200` is the full form: npm run test:faults. */
-const RUNS = Number(process.env['MUSTER_FAULT_RUNS'] ?? 3);
 const SEED = 20_261_122;
 
 const isCreation = ({ method, path, kind }: Asked): boolean => kind === 'call' && method === 'POST' && path.endsWith('/sandboxclaims');
@@ -19,7 +17,7 @@ const isDeletion = ({ method, path }: Asked): boolean => method === 'DELETE' && 
 const isWatch = ({ kind, path }: Asked): boolean => kind === 'watch' && path.endsWith('/sandboxclaims');
 const isLook = ({ kind, method, path }: Asked): boolean => kind === 'call' && method === 'GET' && path.includes('/pods/');
 
-const ALONE: readonly (readonly [string, (asked: Asked) => boolean, Fault])[] = [
+const ALONE: readonly Alone[] = [
   ['a claim is answered with 429', isCreation, { kind: 'status', code: 429, retryAfterSeconds: 1 }],
   ['a claim is made, and its answer lost', isCreation, { kind: 'drop', afterwards: true }],
   ['a claim is made, and answered with 500', isCreation, { kind: 'status', code: 500, afterwards: true }],
@@ -33,30 +31,21 @@ const ALONE: readonly (readonly [string, (asked: Asked) => boolean, Fault])[] = 
 ];
 
 describe('an evaluation on claimed pods, whatever goes wrong', () => {
-  failOnLeftoverProcesses();
-  let ground: KubernetesGround;
-  let undisturbed: Ending;
-
-  beforeAll(async () => {
-    ground = await KubernetesGround.open(TINY_RUNNERS, {}, { replicas: 2 });
-    undisturbed = await evaluateOnPods(ground);
+  const shared = faultScenarios({
+    open: () => KubernetesGround.open(TINY_RUNNERS, {}, { replicas: 2 }),
+    alone: ALONE,
+    mixture: (run) => randomFaults(seededRandom(SEED + run), 0.1),
   });
-  afterAll(() => ground[Symbol.asyncDispose]());
 
   it('has the official result of pods that Muster makes', async () => {
     await using made = await KubernetesGround.open(TINY_RUNNERS);
+    const { undisturbed } = shared();
     expect(await evaluateOnPods(made)).toEqual(undisturbed);
     expect(undisturbed.kind).toBe('official');
   });
 
-  it.each(ALONE)('ends with the same official result when %s', async (_title, matches, fault) => {
-    ground.simulator.faults.plan(() => undefined);
-    ground.simulator.faults.once(matches, fault);
-    expect(await evaluateOnPods(ground)).toEqual(undisturbed);
-    expect(await ground.traces()).toEqual([]);
-  });
-
   it('ends with the same official result when a Sandbox is deleted in mid-evaluation', async () => {
+    const { ground, undisturbed } = shared();
     let execs = 0;
     ground.simulator.faults.plan(({ kind, path }) => {
       if (kind === 'exec' && (execs += 1) === 2) deleteSoon(ground, path);
@@ -65,25 +54,6 @@ describe('an evaluation on claimed pods, whatever goes wrong', () => {
     expect(await evaluateOnPods(ground)).toEqual(undisturbed);
     expect(await ground.traces()).toEqual([]);
   });
-
-  it(
-    `ends with the same official result, or with nothing scored, in ${RUNS} random mixtures`,
-    { timeout: 60_000 + RUNS * 20_000 },
-    async () => {
-      const endings: Ending[] = [];
-      for (let run = 0; run < RUNS; run += 1) {
-        ground.simulator.faults.plan(randomFaults(seededRandom(SEED + run), 0.1));
-        endings.push(await evaluateOnPods(ground));
-        ground.simulator.faults.plan(() => undefined);
-        await ground.sweep();
-        expect(await ground.traces(), `run ${run}`).toEqual([]);
-      }
-      const official = endings.filter(({ kind }) => kind === 'official');
-      // All others ended with a typed infrastructure error: anything else would have been thrown.
-      expect(official.length).toBeGreaterThan(RUNS / 2);
-      expect(new Set(official.map((ending) => JSON.stringify(ending)))).toEqual(new Set([JSON.stringify(undisturbed)]));
-    },
-  );
 });
 
 /** Once the command runs. */

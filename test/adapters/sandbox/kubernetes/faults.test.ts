@@ -1,17 +1,15 @@
 import nock from 'nock';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../aggregation/seeded-random.ts';
-import { evaluateOnPods, TINY_RUNNERS, type Ending } from '../../../support/kubernetes/faulty-evaluation.ts';
-import type { Asked, Fault } from '../../../support/kubernetes/faults.ts';
+import { faultScenarios, type Alone } from '../../../support/kubernetes/fault-scenarios.ts';
+import { evaluateOnPods, TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
+import type { Asked } from '../../../support/kubernetes/faults.ts';
 import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
 import { randomDisaster, randomFaults } from '../../../support/kubernetes/random-faults.ts';
 import type { Disaster } from '../../../support/kubernetes/simulated-pods.ts';
-import { failOnLeftoverProcesses } from '../../../support/no-leftovers.ts';
 
 nock.restore();
 
-/** `MUSTER_FAULT_RUNS=200` is the full form: npm run test:faults. */
-const RUNS = Number(process.env['MUSTER_FAULT_RUNS'] ?? 6);
 const SEED = 20_261_121;
 
 const isCreation = ({ method, path, kind }: Asked): boolean => kind === 'call' && method === 'POST' && path.endsWith('/pods');
@@ -19,7 +17,7 @@ const isDeletion = ({ method, path }: Asked): boolean => method === 'DELETE' && 
 const isWatch = ({ kind }: Asked): boolean => kind === 'watch';
 const isExec = ({ kind }: Asked): boolean => kind === 'exec';
 
-const ALONE: readonly (readonly [string, (asked: Asked) => boolean, Fault])[] = [
+const ALONE: readonly Alone[] = [
   ['a creation is answered with 429', isCreation, { kind: 'status', code: 429, retryAfterSeconds: 1 }],
   ['a creation is answered with 500', isCreation, { kind: 'status', code: 500 }],
   ['a creation is done, and its answer lost', isCreation, { kind: 'drop', afterwards: true }],
@@ -38,59 +36,29 @@ const ALONE: readonly (readonly [string, (asked: Asked) => boolean, Fault])[] = 
 ];
 
 describe('an evaluation on pods, whatever goes wrong', () => {
-  failOnLeftoverProcesses();
-  let ground: KubernetesGround;
-  let undisturbed: Ending;
-
-  beforeAll(async () => {
-    ground = await KubernetesGround.open(TINY_RUNNERS);
-    undisturbed = await evaluateOnPods(ground);
-  });
-  afterAll(() => ground[Symbol.asyncDispose]());
-
-  it.each(ALONE)('ends with the same official result when %s', async (_title, matches, fault) => {
-    ground.simulator.faults.plan(() => undefined);
-    ground.simulator.faults.once(matches, fault);
-    expect(await evaluateOnPods(ground)).toEqual(undisturbed);
-    expect(await ground.traces()).toEqual([]);
+  const shared = faultScenarios({
+    open: () => KubernetesGround.open(TINY_RUNNERS),
+    alone: ALONE,
+    mixture: (run, ground) => {
+      const random = seededRandom(SEED + run);
+      const plan = randomFaults(random, 0.1);
+      return (asked) => {
+        if (asked.kind === 'exec' && random() < 0.15) strikeSoon(ground, asked.path, randomDisaster(random));
+        return plan(asked);
+      };
+    },
   });
 
   it.each<Disaster>(['evicted', 'preempted', 'node-lost', 'container-killed', 'deleted'])(
     'ends with the same official result when a pod is %s in mid-evaluation',
     async (disaster) => {
-      ground.simulator.faults.plan(() => undefined);
+      const { ground, undisturbed } = shared();
       strikeAtExec(ground, 2, disaster);
       expect(await evaluateOnPods(ground)).toEqual(undisturbed);
       ground.simulator.faults.plan(() => undefined);
       // A node that comes back cleans up behind a record that was taken away.
       await ground.simulator.pods.settled();
       expect(await ground.traces()).toEqual([]);
-    },
-  );
-
-  it(
-    `ends with the same official result, or with nothing scored, in ${RUNS} random mixtures`,
-    { timeout: 60_000 + RUNS * 20_000 },
-    async () => {
-      const endings: Ending[] = [];
-      for (let run = 0; run < RUNS; run += 1) {
-        const random = seededRandom(SEED + run);
-        const plan = randomFaults(random, 0.1);
-        ground.simulator.faults.plan((asked) => {
-          if (asked.kind === 'exec' && random() < 0.15) strikeSoon(ground, asked.path, randomDisaster(random));
-          return plan(asked);
-        });
-        endings.push(await evaluateOnPods(ground));
-        ground.simulator.faults.plan(() => undefined);
-        await ground.sweep();
-        await ground.simulator.pods.settled();
-        expect(await ground.traces(), `run ${run}`).toEqual([]);
-      }
-
-      const official = endings.filter(({ kind }) => kind === 'official');
-      // All others ended with a typed infrastructure error: anything else would have been thrown.
-      expect(official.length).toBeGreaterThan(RUNS / 2);
-      expect(new Set(official.map((ending) => JSON.stringify(ending)))).toEqual(new Set([JSON.stringify(undisturbed)]));
     },
   );
 });

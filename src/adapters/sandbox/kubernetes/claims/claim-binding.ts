@@ -1,9 +1,9 @@
 import { abortError } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
-import type { FollowedObject } from '../followed-object.ts';
-import type { FollowedPod } from '../followed-pod.ts';
-import type { ClaimState, ClaimView, ClaimWait } from './claim-view.ts';
+import type { FollowedPod } from '../pod-kind.ts';
+import type { FollowedClaim } from './claim-kind.ts';
+import type { ClaimWait } from './claim-view.ts';
 
 export interface Patience {
   readonly seconds: number;
@@ -11,8 +11,6 @@ export interface Patience {
   readonly since: number;
   readonly clock: Clock;
 }
-
-export type FollowedClaim = FollowedObject<ClaimView, ClaimState>;
 
 /**
  * Resolves when a sandbox is the claim's.

@@ -1,29 +1,27 @@
 import { untilAborted } from '../../../../kernel/abort.ts';
-import type { Clock } from '../../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
-import type { OwnerId } from '../../../../kernel/ids.ts';
 import type { ClaimSettings, PodTemplate } from '../../../../pool/pod-template.ts';
 import type { Obstacle, SandboxSpec } from '../../../../pool/sandbox.ts';
 import type { SandboxTemplate } from '../../../../pool/template.ts';
-import type { Cluster } from '../cluster.ts';
-import { followPod, type FollowedPod } from '../followed-pod.ts';
+import { FollowedObject } from '../followed-object.ts';
+import type { ObjectKind } from '../object-kind.ts';
 import { ObjectWatch } from '../object-watch.ts';
+import type { Owning } from '../owned-objects.ts';
+import { podKind, type FollowedPod } from '../pod-kind.ts';
 import { podName } from '../pod-labels.ts';
 import { untilReady } from '../pod-readiness.ts';
 import { gathered, type PodSupply, type WantedPod } from '../pod-supply.ts';
-import { parsePod, type PodView } from '../pod-view.ts';
+import type { PodState, PodView } from '../pod-view.ts';
 import { isGone, untilGone } from '../removal.ts';
-import { untilBound, untilMade, type FollowedClaim } from './claim-binding.ts';
+import type { AgentSandbox } from './agent-sandbox.ts';
+import { untilBound, untilMade } from './claim-binding.ts';
+import type { Claims, FollowedClaim } from './claim-kind.ts';
 import { claimManifest } from './claim-manifest.ts';
-import type { Claims } from './claims.ts';
 import { findWarmPool, OwnWarmPool, type WarmPool } from './warm-pool.ts';
 
-export interface ClaimedPodsOptions {
-  readonly cluster: Cluster;
+export interface ClaimedPodsOptions extends Owning {
+  readonly api: AgentSandbox;
   readonly claims: Claims;
-  readonly owner: OwnerId;
-  readonly clock: Clock;
-  readonly log: (message: string) => void;
 }
 
 /** What there is once the first claim may be made. */
@@ -46,6 +44,7 @@ const COLLECTED_MS = 30_000;
  */
 export class ClaimedPods implements PodSupply {
   readonly #options: ClaimedPodsOptions;
+  readonly #kind: ObjectKind<PodView, PodState>;
   readonly #pod: PodTemplate;
   readonly #own: OwnWarmPool | undefined;
   readonly #warmPool: string;
@@ -54,10 +53,11 @@ export class ClaimedPods implements PodSupply {
   #ground: Promise<Ground> | undefined;
 
   constructor(options: ClaimedPodsOptions, template: SandboxTemplate, pod: PodTemplate, settings: ClaimSettings) {
-    const { claims, clock, owner } = options;
+    const { cluster, api, clock, owner } = options;
     this.#options = options;
+    this.#kind = podKind(cluster);
     this.#pod = pod;
-    this.#own = 'warmPool' in settings ? undefined : new OwnWarmPool(claims.api, clock, owner, template, pod, settings.replicas);
+    this.#own = 'warmPool' in settings ? undefined : new OwnWarmPool(api, clock, owner, template, pod, settings.replicas);
     this.#warmPool = 'warmPool' in settings ? settings.warmPool : (this.#own?.name ?? '');
   }
 
@@ -85,17 +85,17 @@ export class ClaimedPods implements PodSupply {
   }
 
   async #claim(held: Held, spec: SandboxSpec, signal: AbortSignal): Promise<FollowedPod> {
-    const { cluster, claims, clock, owner } = this.#options;
+    const { api, clock, owner } = this.#options;
     const { warmPool, watch } = await untilAborted(this.#open(), signal);
     const serverTime = clock.date().getTime() + warmPool.aheadMs;
     const manifest = claimManifest(spec, this.#pod, { owner, warmPool: warmPool.name, serverTime });
-    await claims.api.create('sandboxclaims', manifest, signal);
+    await api.create('sandboxclaims', manifest, signal);
     const patience = { seconds: this.#pod.unschedulableSeconds, since: clock.now(), clock };
     const name = await untilBound(held.claim, patience, signal);
-    const pod = followPod(name, cluster, watch, clock);
+    const pod: FollowedPod = new FollowedObject(name, { ...this.#kind, watch, clock });
     held.pod = pod;
     // A warm pod was there before anybody followed it; a cold one may not be there yet, and is told of when it is.
-    const found = await cluster.pod(name, signal);
+    const found = await this.#kind.get(name, signal);
     if (found) watch.learn(name, found);
     await untilMade(held.claim, pod, patience, signal);
     await untilReady(pod, this.#pod, clock, signal);
@@ -112,18 +112,10 @@ export class ClaimedPods implements PodSupply {
   }
 
   async #prepare(signal: AbortSignal): Promise<Ground> {
-    const { cluster, claims, clock, log } = this.#options;
+    const { cluster, api, clock, log } = this.#options;
     await this.#own?.make(signal);
-    const warmPool = await findWarmPool(claims.api, this.#warmPool, clock, signal);
-    const watch = new ObjectWatch({
-      config: cluster.config,
-      path: cluster.podsPath,
-      labelSelector: warmPool.podSelector,
-      parse: parsePod,
-      list: (selector, listing) => cluster.pods(selector, listing),
-      clock,
-      log,
-    });
+    const warmPool = await findWarmPool(api, this.#warmPool, clock, signal);
+    const watch = new ObjectWatch({ ...this.#kind, config: cluster.config, labelSelector: warmPool.podSelector, clock, log });
     watch.start();
     return { warmPool, watch };
   }

@@ -3,7 +3,7 @@ import { createE2bProvider } from '../../src/adapters/sandbox/e2b/e2b-provider.t
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
 import { CARTPOLE, LATE, REPOSITORY, Stage } from '../end-to-end/stage.ts';
-import { crashedOwner, MACHINE } from '../support/e2b/e2b-ground.ts';
+import { crashedOwner } from '../support/e2b/e2b-ground.ts';
 
 /** With the account of E2B_API_KEY, and all that the environment says to Muster and the SDK besides. It needs the template of deploy/e2b. */
 const given = Object.entries(process.env).flatMap(([name, value]) =>
@@ -12,7 +12,9 @@ const given = Object.entries(process.env).flatMap(([name, value]) =>
 const environment: Readonly<Record<string, string>> = { ...Object.fromEntries(given), MUSTER_POOL__MAX: '4' };
 const CONFIG = ['--config', `${REPOSITORY}/config/e2b.yaml`];
 
-describe.runIf(process.env['E2B_API_KEY'])('at E2B itself', () => {
+const isAskedFor = environment['MUSTER_TEST_CLUSTER'] === '1' && environment['E2B_API_KEY'] !== undefined;
+
+describe.runIf(isAskedFor)('at E2B itself', () => {
   it('the CartPole example has the official result of this machine, to the byte', async () => {
     await using stage = await Stage.open();
     const evaluation = ['eval', CARTPOLE, '-c', LATE, '--json', '-n', '4'];
@@ -29,7 +31,6 @@ describe.runIf(process.env['E2B_API_KEY'])('at E2B itself', () => {
       owner: parseOwnerId(`cluster-test-${process.pid}-next`),
       clock: systemClock,
       account,
-      machineOf: () => MACHINE,
       projectDirectory: REPOSITORY,
       log: () => {},
     });

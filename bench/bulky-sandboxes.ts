@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { parseSandboxId } from '../src/kernel/ids.ts';
-import type { PodTransport } from '../src/pool/pod-template.ts';
 import type { SandboxProvider } from '../src/pool/sandbox.ts';
 import type { SandboxTemplate } from '../src/pool/template.ts';
+import type { SandboxGround } from '../test/contract/sandbox-provider.ts';
+import { E2bGround } from '../test/support/e2b/e2b-ground.ts';
 import { dialBackImage } from '../test/support/kubernetes/dial-back-image.ts';
 import { KubernetesGround } from '../test/support/kubernetes/kubernetes-ground.ts';
 import type { Benchmark, Check, Cell } from './benchmark.ts';
@@ -15,20 +16,20 @@ const BOUND_BYTES = 100 * MIB;
 const NEVER = new AbortController().signal;
 const LIMITS = { memoryBytes: 2 ** 30, processes: 16, cpus: 2, diskBytes: 2 ** 24, lifetimeSeconds: 3600 };
 
-export const bulkyPods: Benchmark = {
-  name: 'bulky-pods',
-  summary: 'memory that a large file into a simulated pod, and a large output out of one, take on their way',
+export const bulkySandboxes: Benchmark = {
+  name: 'bulky-sandboxes',
+  summary: 'memory that a large file into a simulated pod or E2B sandbox, and a large output out of one, take on their way',
   async run({ quick, say }) {
     const bytes = (quick ? 32 : 1024) * MIB;
     const rows: (readonly Cell[])[] = [];
     const checks: Check[] = [];
-    for (const kind of ['exec', 'dial-back'] as const) {
-      await using ground = await groundOf(kind);
+    for (const [kind, open] of GROUNDS) {
+      await using ground = await open();
       await using provider = ground.provider();
-      say(`a file into a pod, ${kind}`);
-      const upload = await watched(() => uploaded(provider, ground.additions, bytes));
-      say(`output out of a pod, ${kind}`);
-      const output = await watched(() => printed(provider, ground.additions, bytes));
+      say(`a file into a sandbox, ${kind}`);
+      const upload = await watched(() => uploaded(provider, ground.additions ?? {}, bytes));
+      say(`output out of a sandbox, ${kind}`);
+      const output = await watched(() => printed(provider, ground.additions ?? {}, bytes));
       const row = (what: string, { seconds, mostBytes }: Watched): readonly Cell[] => [what, bytes / MIB, seconds, mostBytes / MIB];
       rows.push(row(`one file, uploaded (${kind})`, upload), row(`one output, read (${kind})`, output));
       checks.push(check(`upload (${kind})`, upload), check(`output (${kind})`, output));
@@ -36,7 +37,7 @@ export const bulkyPods: Benchmark = {
     return {
       tables: [
         {
-          title: 'With both ends in one process: Muster, and the simulated API server or the way out of a simulated pod',
+          title: 'With both ends in one process: Muster, and the simulated API server, the way out of a simulated pod, or E2B',
           columns: ['', 'MiB', 'seconds', 'MiB of memory above idle, at most'],
           rows,
         },
@@ -47,11 +48,18 @@ export const bulkyPods: Benchmark = {
   },
 };
 
-async function groundOf(kind: PodTransport['kind']): Promise<KubernetesGround> {
-  if (kind === 'exec') return await KubernetesGround.open({ mounts: [] });
-  const { image, transport } = await dialBackImage();
-  return await KubernetesGround.open(image, {}, undefined, transport);
-}
+/** Each way there is into sandboxes elsewhere. */
+const GROUNDS: readonly (readonly [string, () => Promise<SandboxGround>])[] = [
+  ['exec', () => KubernetesGround.open({ mounts: [] })],
+  [
+    'dial-back',
+    async () => {
+      const { image, transport } = await dialBackImage();
+      return await KubernetesGround.open(image, {}, undefined, transport);
+    },
+  ],
+  ['E2B', () => E2bGround.open([])],
+];
 
 interface Watched {
   readonly seconds: number;
@@ -94,7 +102,7 @@ async function uploaded(provider: SandboxProvider, additions: Partial<SandboxTem
   sandbox.stdin.end(`${inside}\n`);
   let said = '';
   for await (const chunk of sandbox.stdout) said += String(chunk);
-  if (!said.startsWith(hash.digest('hex'))) throw new Error(`the pod has something else than was sent: ${said}`);
+  if (!said.startsWith(hash.digest('hex'))) throw new Error(`the sandbox has something else than was sent: ${said}`);
   await sandbox.destroy();
 }
 

@@ -1,0 +1,26 @@
+import type { FollowedObject } from '../followed-object.ts';
+import type { ObjectKind } from '../object-kind.ts';
+import type { OwnedObjects } from '../owned-objects.ts';
+import type { AgentSandbox } from './agent-sandbox.ts';
+import { claimState, parseClaim, type ClaimState, type ClaimView } from './claim-view.ts';
+
+const CLAIMS = 'sandboxclaims';
+
+export type Claims = OwnedObjects<ClaimView, ClaimState>;
+export type FollowedClaim = FollowedObject<ClaimView, ClaimState>;
+
+export function claimKind(api: AgentSandbox): ObjectKind<ClaimView, ClaimState> {
+  return {
+    what: 'claims',
+    path: api.pathOf(CLAIMS),
+    parse: parseClaim,
+    stateOf: claimState,
+    list: (selector, signal) => api.list(CLAIMS, parseClaim, selector, signal),
+    get: async (name, signal) => {
+      const found = await api.get(CLAIMS, name, signal);
+      return found === undefined ? undefined : parseClaim(found);
+    },
+    deleteOne: (name, signal) => api.delete(CLAIMS, name, signal),
+    deleteMany: (selector, signal) => api.deleteAll(CLAIMS, selector, signal),
+  };
+}

@@ -1,0 +1,19 @@
+import type { Deleter } from './gathered-deletions.ts';
+import type { Listing } from './listing.ts';
+
+/** What is watched, as far as a watch has to know it. */
+export interface WatchedView {
+  readonly metadata: { readonly name: string; readonly resourceVersion: string };
+}
+
+/** How the objects of one kind in a namespace are read, understood and deleted. */
+export interface ObjectKind<View extends WatchedView, State> extends Deleter {
+  /** Of the collection, in the API. */
+  readonly path: string;
+  /** @throws ZodError for what is no such object. */
+  readonly parse: (object: unknown) => View;
+  readonly stateOf: (view: View) => State;
+  readonly list: (labelSelector: string, signal: AbortSignal) => Promise<Listing<View>>;
+  /** This one alone; undefined when there is none. */
+  readonly get: (name: string, signal: AbortSignal) => Promise<View | undefined>;
+}

@@ -1,0 +1,103 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { FaultKind } from './faults.ts';
+
+/** Directories of its own hide this machine's: what is written there is the sandbox's. Arguments: the daemon and its port. */
+const SECLUDED =
+  'mount --make-rprivate /; mkdir -p /muster; for each in /run /muster /tmp; do mount -t tmpfs none $each || exit; done; exec "$1" -isnotfc -no-cgroups -port "$2"';
+const HEALTHY_MS = 60_000;
+/** Output after which a connection is cut, so that some of it has passed. */
+const CHUNKS_BEFORE_CUT = 3;
+
+interface Daemon {
+  readonly port: number;
+  readonly child: ChildProcess;
+}
+
+/**
+ * E2B's own sandbox daemon (`envd`), one for each simulated sandbox. Outside of its virtual machine it needs root, and is walled in by
+ * namespaces of mounts and processes alone: for programs that are trusted.
+ */
+export class RealDaemons implements AsyncDisposable {
+  readonly #program: string;
+  readonly #daemons = new Map<string, Promise<Daemon>>();
+
+  constructor(program: string) {
+    this.#program = program;
+  }
+
+  /** Has the sandbox's daemon answer. */
+  async forward(id: string, request: IncomingMessage, response: ServerResponse, fault?: FaultKind): Promise<void> {
+    const starting = this.#daemons.get(id) ?? this.#start();
+    this.#daemons.set(id, starting);
+    const { port, child } = await starting;
+    const { method, url, headers } = request;
+    const forwarded = http.request({ host: '127.0.0.1', port, method, path: url, headers: { ...headers, host: 'localhost' } });
+    const giveUp = (): void => {
+      forwarded.destroy();
+      response.destroy();
+    };
+    child.once('exit', giveUp);
+    response.once('close', () => {
+      child.off('exit', giveUp);
+      forwarded.destroy();
+    });
+    forwarded.on('error', giveUp).on('response', (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      response.flushHeaders();
+      let chunks = 0;
+      if (fault === 'cut') answer.on('data', () => (chunks += 1) > CHUNKS_BEFORE_CUT && giveUp());
+      answer.on('error', giveUp).pipe(response);
+    });
+    request.pipe(forwarded);
+  }
+
+  /** Whatever ran in it is gone afterwards. */
+  async end(id: string): Promise<void> {
+    const starting = this.#daemons.get(id);
+    this.#daemons.delete(id);
+    const { child } = (await starting?.catch(() => undefined)) ?? {};
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#daemons.keys()].map((id) => this.end(id)));
+  }
+
+  async #start(): Promise<Daemon> {
+    const port = await freePort();
+    const walls = ['--mount', '--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc'];
+    const child = spawn('unshare', [...walls, '/bin/sh', '-c', SECLUDED, 'envd', this.#program, String(port)], { stdio: 'ignore' });
+    const url = `http://127.0.0.1:${port}`;
+    const deadline = performance.now() + HEALTHY_MS;
+    while (!(await isHealthy(url))) {
+      if (child.exitCode !== null || performance.now() > deadline) {
+        child.kill('SIGKILL');
+        throw new Error(`${this.#program} does not answer; it needs root`);
+      }
+      await pause(10);
+    }
+    const body = JSON.stringify({ defaultUser: 'root' });
+    await fetch(`${url}/init`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+    return { port, child };
+  }
+}
+
+async function isHealthy(url: string): Promise<boolean> {
+  const answer = await fetch(`${url}/health`).catch(() => undefined);
+  return answer?.ok === true;
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  return typeof address === 'object' && address ? address.port : 0;
+}

@@ -1,0 +1,69 @@
+/* oxlint-disable vitest/no-standalone-expect -- the tests are made of these scenarios by faultScenarios */
+import { afterAll, beforeAll, expect, it } from 'vitest';
+import { failOnLeftoverProcesses } from '../no-leftovers.ts';
+import { evaluateOnPods, type Ending } from './faulty-evaluation.ts';
+import type { Asked, Fault, FaultPlan } from './faults.ts';
+import type { KubernetesGround } from './kubernetes-ground.ts';
+
+/** `MUSTER_FAULT_RUNS=200` is the full form: npm run test:faults. */
+const RUNS = Number(process.env['MUSTER_FAULT_RUNS'] ?? 4);
+
+/** A fault by itself: what goes wrong, which request meets it, and how. */
+export type Alone = readonly [title: string, matches: (asked: Asked) => boolean, fault: Fault];
+
+export interface FaultSubject {
+  readonly open: () => Promise<KubernetesGround>;
+  readonly alone: readonly Alone[];
+  /** What one random mixture does to requests. */
+  readonly mixture: (run: number, ground: KubernetesGround) => FaultPlan;
+}
+
+/** What the tests of one group share. */
+export interface FaultyGround {
+  readonly ground: KubernetesGround;
+  /** How the evaluation ends when nothing goes wrong. */
+  readonly undisturbed: Ending;
+}
+
+/** Holds that faults alone change nothing in an evaluation's result, and that mixtures of them change nothing or leave none. */
+export function faultScenarios({ open, alone, mixture }: FaultSubject): () => FaultyGround {
+  failOnLeftoverProcesses();
+  let shared: FaultyGround;
+  beforeAll(async () => {
+    const ground = await open();
+    shared = { ground, undisturbed: await evaluateOnPods(ground) };
+  });
+  afterAll(() => shared.ground[Symbol.asyncDispose]());
+
+  it.each(alone)('ends with the same official result when %s', async (_title, matches, fault) => {
+    const { ground, undisturbed } = shared;
+    ground.simulator.faults.plan(() => undefined);
+    ground.simulator.faults.once(matches, fault);
+    expect(await evaluateOnPods(ground)).toEqual(undisturbed);
+    await ground.simulator.pods.settled();
+    expect(await ground.traces()).toEqual([]);
+  });
+
+  it(
+    `ends with the same official result, or with nothing scored, in ${RUNS} random mixtures`,
+    { timeout: 60_000 + RUNS * 20_000 },
+    async () => {
+      const { ground, undisturbed } = shared;
+      const endings: Ending[] = [];
+      for (let run = 0; run < RUNS; run += 1) {
+        ground.simulator.faults.plan(mixture(run, ground));
+        endings.push(await evaluateOnPods(ground));
+        ground.simulator.faults.plan(() => undefined);
+        await ground.sweep();
+        // A node cleans up behind a record that was taken away.
+        await ground.simulator.pods.settled();
+        expect(await ground.traces(), `run ${run}`).toEqual([]);
+      }
+      const official = endings.filter(({ kind }) => kind === 'official');
+      // All others ended with a typed infrastructure error: anything else would have been thrown.
+      expect(official.length).toBeGreaterThan(RUNS / 2);
+      expect(new Set(official.map((ending) => JSON.stringify(ending)))).toEqual(new Set([JSON.stringify(undisturbed)]));
+    },
+  );
+  return () => shared;
+}
