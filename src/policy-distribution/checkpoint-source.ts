@@ -50,6 +50,8 @@ export interface ListedFile {
   readonly revision: string;
   /** Whether any change from now on makes another revision, however soon it comes: only then need a file that was read not be read again. */
   readonly isSettled?: boolean;
+  /** Whether `address` and `revision` name an object of a bucket, to which others may be given a link. */
+  readonly isInBucket?: boolean;
 }
 
 /** The writer was not done, or another one came: whatever was read is no checkpoint. */

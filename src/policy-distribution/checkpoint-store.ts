@@ -1,20 +1,18 @@
-import PQueue from 'p-queue';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
 import { assertAcceptable, assertFileName, inspect, type CheckpointLimits } from './checkpoint-checks.ts';
+import { BroughtFiles } from './brought-files.ts';
 import { CheckpointRecords, type Hold, type RecordedCheckpoint } from './checkpoint-records.ts';
-import type { CheckpointListing, CheckpointSource, ListedFile, ListOptions } from './checkpoint-source.ts';
-import { checkpointDigest, sortedByPath, type Checkpoint, type CheckpointFile, type CheckpointLabels } from './checkpoint.ts';
+import type { CheckpointListing, CheckpointSource, ListOptions } from './checkpoint-source.ts';
+import { checkpointDigest, type Checkpoint, type CheckpointFile, type CheckpointLabels } from './checkpoint.ts';
 import { ContentStore, type StoredObject } from './content-store.ts';
+import { filesOfManifest, filesThatAreHere } from './files-here.ts';
 import { IncomingNames } from './incoming-names.ts';
-import { KnownFiles } from './known-files.ts';
-import { assertSameListing, wholeFile } from './listed-files.ts';
-import { incomplete, readManifest } from './manifest.ts';
-import { PackedFiles, undefinedWhenDamaged } from './packed-files.ts';
+import { assertSameListing } from './listed-files.ts';
+import { PackedFiles } from './packed-files.ts';
 import { keepTold } from './sent-delta.ts';
 import { RecentMarks } from './recent-marks.ts';
-import { isShardIndex } from './shard-index.ts';
 import { StoredContents } from './stored-contents.ts';
 import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
 import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
@@ -35,9 +33,6 @@ export interface CheckpointStoreOptions {
   readonly clock: Clock;
 }
 
-/** Files: some threads look for them, and take their time where the disk is far away. */
-const LOOKED_FOR_AT_A_TIME = 16;
-
 export interface HeldCheckpoint extends Hold {
   readonly checkpoint: StoredCheckpoint;
 }
@@ -53,12 +48,13 @@ export class CheckpointStore {
   readonly #parts: RetentionParts;
   readonly #retention: StoreRetention;
   readonly #limits: CheckpointLimits;
-  readonly #known = new KnownFiles();
+  readonly #brought: BroughtFiles;
   readonly #marks: RecentMarks;
 
   private constructor(parts: RetentionParts, limits: CheckpointLimits) {
     this.#parts = parts;
     this.#content = parts.plain;
+    this.#brought = new BroughtFiles(parts.plain);
     this.#contents = parts.contents;
     this.#records = parts.records;
     this.#retention = new StoreRetention(parts);
@@ -103,6 +99,8 @@ export class CheckpointStore {
    * @throws InfrastructureError `store.content-missing` when a file of it is no longer there, or not whole.
    */
   async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
+    const record = await this.#records.read(digest);
+    const cameFrom = new Map(record?.files.map((file) => [file.digest, file.bucketObject]));
     const stored: StoredFile[] = [];
     for (const file of files) {
       const object = await this.#contents.find(file.digest);
@@ -112,11 +110,11 @@ export class CheckpointStore {
           `${file.path} of the checkpoint ${digest} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Ask for the evaluation again`,
         );
       }
-      stored.push({ path: file.path, ...object });
+      stored.push({ path: file.path, ...object, bucketObject: cameFrom.get(file.digest) });
     }
     const restored = { digest, kind, files: stored, labels };
     // So that it can be held, also when its record was removed before its files were.
-    if (await this.#records.read(digest)) await this.#records.touch(digest);
+    if (record) await this.#records.touch(digest);
     else await this.#recorded(restored);
     return restored;
   }
@@ -131,10 +129,7 @@ export class CheckpointStore {
     assertAcceptable(uri, listing.files, this.#limits);
     const marked = await this.#marked(listing);
     if (marked) return { ...marked, labels };
-    const files: StoredFile[] = [];
-    const beside = pathsOf(listing.files);
-    for (const file of sortedByPath(listing.files))
-      files.push({ path: file.path, ...(await this.#addFile(source, file, beside, options.signal)) });
+    const files = await this.#brought.bring(source, listing, options.signal);
     if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
     return this.#recorded({ digest: checkpointDigest(listing.kind, files), kind: listing.kind, files, labels });
   }
@@ -175,20 +170,12 @@ export class CheckpointStore {
    * `adopt` does.
    */
   async assemble(manifest: string, expected: Digest): Promise<StoredCheckpoint> {
-    const entries = readManifest(manifest);
-    const files: StoredFile[] = [];
-    const missing: Digest[] = [];
-    for (const { path, digest } of entries) {
-      const object = await this.#contents.find(digest);
-      if (object) files.push({ path, ...object });
-      else missing.push(digest);
-    }
-    if (missing.length > 0) throw incomplete(expected, missing, entries.length);
+    const files = await filesOfManifest(manifest, expected, this.#contents);
     assertAcceptable(expected, files, this.#limits);
     const digest = checkpointDigest('directory', files);
     if (digest !== expected)
       throw new InputError('checkpoint.digest', `checkpoint: the manifest has the digest ${digest}; expected ${expected}`);
-    const beside = pathsOf(files);
+    const beside = new Set(files.map(({ path }) => path));
     for (const file of files) await this.#content.inspect(file, (readAt, size) => inspect(file.path, file.path, size, readAt, beside));
     return this.#recorded({ digest, kind: 'directory', files, labels: {} });
   }
@@ -256,43 +243,16 @@ export class CheckpointStore {
 
   /** One of which every file is as it was when this process kept it a moment ago, and is still here; undefined when it has to be looked at anew. */
   async #marked({ kind, files: listed }: CheckpointListing): Promise<StoredCheckpoint | undefined> {
-    const files: CheckpointFile[] = [];
-    for (const file of sortedByPath(listed)) {
-      const digest = this.#known.digestOf(file);
-      if (digest === undefined) return undefined;
-      files.push({ path: file.path, size: file.size, digest });
-    }
+    const files = this.#brought.recall(listed);
+    if (files === undefined) return undefined;
     const checkpoint = { digest: checkpointDigest(kind, files), kind, files };
     return this.#marks.has(checkpoint) ? this.#withObjects(checkpoint) : undefined;
   }
 
   async #withObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
-    const queue = new PQueue({ concurrency: LOOKED_FOR_AT_A_TIME });
-    const objects = await queue.addAll(files.map((file) => () => this.#contents.find(file.digest).catch(undefinedWhenDamaged)));
-    const found: StoredFile[] = [];
-    for (const [at, { path, size }] of files.entries()) {
-      const object = objects[at];
-      if (object?.size !== size) return undefined;
-      found.push({ path, ...object });
-    }
-    return { digest, kind, files: found, labels: {} };
+    const found = await filesThatAreHere(files, this.#contents);
+    return found && { digest, kind, files: found, labels: {} };
   }
-
-  async #addFile(source: CheckpointSource, file: ListedFile, beside: ReadonlySet<string>, signal: AbortSignal): Promise<StoredObject> {
-    // An index is whole or not by what else is there.
-    const known = isShardIndex(file.path) ? undefined : this.#known.digestOf(file);
-    const kept = known && (await this.#content.renew({ digest: known, size: file.size }));
-    if (kept) return kept;
-    const object = await this.#content.write(wholeFile(file, source.read(file, signal)), file.size, (readAt, size) =>
-      inspect(file.path, file.address, size, readAt, beside),
-    );
-    this.#known.remember(file, object.digest);
-    return object;
-  }
-}
-
-function pathsOf(files: readonly { readonly path: string }[]): ReadonlySet<string> {
-  return new Set(files.map(({ path }) => path));
 }
 
 function isPythonCache(path: string): boolean {

@@ -32,7 +32,7 @@ class Scene implements AsyncDisposable {
       account: simulator.credentials,
       machineOf: () => ({ ...MACHINE, python }),
       projectDirectory: PROJECT,
-      origin: '127.0.0.1',
+      origins: ['127.0.0.1'],
       log: () => undefined,
     });
   }
