@@ -2,6 +2,7 @@ import { pino, type Logger } from 'pino';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import { openCheckpoints } from './checkpoint-access.ts';
 import type { Config } from './config/config.ts';
+import { NOTHING_SERVED, type Served } from './adapters/delivery/origin-server.ts';
 import { openOrigin, type OpenOrigin } from './content-origin.ts';
 import { contentToShare, type Played } from './content-to-share.ts';
 import { FiguresThread } from './figures-thread.ts';
@@ -60,6 +61,11 @@ export class Ground implements AsyncDisposable {
   /** The one that is in force. */
   get config(): Config {
     return this.#config;
+  }
+
+  /** What sandboxes elsewhere have fetched from this process so far; it goes on counting. */
+  get delivered(): Readonly<Served> {
+    return this.#origin?.served ?? NOTHING_SERVED;
   }
 
   /** Puts another configuration in force. Pools have sizes of their own. */

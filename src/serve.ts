@@ -76,7 +76,7 @@ export async function serve(read: () => Config): Promise<RunningServer> {
     countEnded(state);
     webhooks.look();
   });
-  measure(registry, service, desk);
+  measure(registry, { service, desk, delivered: ground.delivered });
   collectDefaultMetrics({ register: registry });
   const checkpointDesk = new CheckpointDesk({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate });
   const app = await createApp({ store, ground, desk, service, registry, checkpointDesk, library });
