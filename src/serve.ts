@@ -59,7 +59,7 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   assertAccessFits(server.access, server.host);
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openEvaluationStore(config, systemClock));
-  const ground = opening.use(await Ground.open(config));
+  const ground = opening.use(await Ground.open(config, 'before'));
   ground.pools.sweep();
   const uploads = await openUploads(config, ground.checkpoints, systemClock);
   const quotas = liveQuotas(ground);

@@ -1,3 +1,4 @@
+import { BLOCK_BYTES } from './block-digest.ts';
 import { inspect } from './checkpoint-checks.ts';
 import type { CheckpointListing, CheckpointSource, ListedFile } from './checkpoint-source.ts';
 import type { StoredFile } from './checkpoint-store.ts';
@@ -44,7 +45,8 @@ export class BroughtFiles {
     const known = isShardIndex(file.path) ? undefined : this.#known.digestOf(file);
     const kept = known && (await this.#content.renew({ digest: known, size: file.size }));
     if (kept) return kept;
-    const object = await this.#content.write(wholeFile(file, source.read(file, signal)), file.size, (readAt, size) =>
+    const bytes = source.read(file, signal, new Uint8Array(Math.min(file.size, BLOCK_BYTES) + 1));
+    const object = await this.#content.write(wholeFile(file, bytes), file.size, (readAt, size) =>
       inspect(file.path, file.address, size, readAt, beside),
     );
     this.#known.remember(file, object.digest);

@@ -6,7 +6,7 @@ import { BroughtFiles } from './brought-files.ts';
 import { CheckpointRecords, type Hold, type RecordedCheckpoint } from './checkpoint-records.ts';
 import type { CheckpointListing, CheckpointSource, ListOptions } from './checkpoint-source.ts';
 import { checkpointDigest, type Checkpoint, type CheckpointFile, type CheckpointLabels } from './checkpoint.ts';
-import { ContentStore, type StoredObject } from './content-store.ts';
+import { ContentStore, type StoredObject, type Syncing } from './content-store.ts';
 import { filesOfManifest, filesThatAreHere } from './files-here.ts';
 import { IncomingNames } from './incoming-names.ts';
 import { assertSameListing } from './listed-files.ts';
@@ -31,6 +31,8 @@ export interface CheckpointStoreOptions {
   readonly directory: string;
   readonly limits: CheckpointLimits;
   readonly clock: Clock;
+  /** Of what `add` brings; `before` when left out. */
+  readonly syncing?: Syncing;
 }
 
 export interface HeldCheckpoint extends Hold {
@@ -63,9 +65,9 @@ export class CheckpointStore {
   }
 
   /** @throws InfrastructureError `store.unusable` */
-  static async open({ directory, limits, clock }: CheckpointStoreOptions): Promise<CheckpointStore> {
+  static async open({ directory, limits, clock, syncing }: CheckpointStoreOptions): Promise<CheckpointStore> {
     const names = await IncomingNames.forThisProcess(clock);
-    const plain = await ContentStore.open(directory, names, clock);
+    const plain = await ContentStore.open(directory, names, clock, syncing);
     const packed = await PackedFiles.open(directory, names);
     const records = await CheckpointRecords.open(directory, names, clock);
     return new CheckpointStore({ plain, packed, contents: new StoredContents(plain, packed), records, clock }, limits);
@@ -224,6 +226,11 @@ export class CheckpointStore {
    */
   retain(retention: Retention, signal: AbortSignal): Promise<Retained> {
     return this.#retention.retain(retention, signal);
+  }
+
+  /** When all that this process has brought is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
+  settled(): Promise<void> {
+    return this.#content.settled();
   }
 
   /** Reads all that is here. @throws InfrastructureError `store.unusable`; the signal's reason. */
