@@ -176,13 +176,15 @@ const FAKE_GCS = 'github.com/fsouza/fake-gcs-server@v1.56.1';
 
 /** Google's object store is tested against a server that speaks its protocol and holds to generations: one and a half minutes to build, once. */
 function installFakeGcs() {
-  if (!works('go', ['version'])) {
+  // Where Go's own instructions put it, which is not always on the path.
+  const go = ['go', '/usr/local/go/bin/go'].find((command) => works(command, ['version']));
+  if (go === undefined) {
     say('Go is missing (https://go.dev/dl): the tests against a server of Google Cloud Storage will say that they were skipped');
     return;
   }
   mkdirSync(join(root, '.tools'), { recursive: true });
   once('.tools/.fake-gcs-stamp', [FAKE_GCS], () => {
-    run('building fake-gcs-server', 'go', ['install', FAKE_GCS], { env: { ...process.env, GOBIN: join(root, '.tools') } });
+    run('building fake-gcs-server', go, ['install', FAKE_GCS], { env: { ...process.env, GOBIN: join(root, '.tools') } });
   });
 }
 

@@ -30,7 +30,10 @@ export function openOrigin(
   const objects = new ObjectLinks({ ...bucketStores(sources), hosts, seconds: settings.linkSeconds, clock, log });
   return {
     served: origin.served,
-    link: async (file, signal) => ({ url: await origin.link(file), bucketUrl: await objects.to(file.bucketObject, signal) }),
+    async link(file, checkpoint, signal) {
+      const object = hosts.length === 0 ? undefined : await checkpoints.bucketObject(checkpoint, file.digest);
+      return { url: await origin.link(file), bucketUrl: await objects.to(object, signal) };
+    },
     [Symbol.asyncDispose]: async () => {
       await origin[Symbol.asyncDispose]();
       await told[Symbol.asyncDispose]();

@@ -134,7 +134,7 @@ class OwnProgram:
     def prepare(self) -> None:
         """What is wrong with the program's file, the program itself will say."""
         if self._path is not None:
-            with contextlib.suppress(OSError, SyntaxError):
+            with contextlib.suppress(OSError, SyntaxError, ValueError):
                 main_of(self._path)
 
     def __call__(self) -> None:
@@ -155,7 +155,7 @@ class OwnProgram:
 def main_of(path: str) -> tuple[str, types.CodeType]:
     """The file that `python PATH` runs, and what it says. An image has it compiled before the first program is forked.
 
-    @raises OSError, SyntaxError
+    @raises OSError, SyntaxError; ValueError from an older Python that finds a null byte
     """
     file = os.path.join(path, "__main__.py") if os.path.isdir(path) else path  # noqa: PTH112, PTH118 -- pathlib costs memory in every sandbox
     with open(file, "rb") as source:  # noqa: PTH123

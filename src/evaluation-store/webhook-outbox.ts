@@ -11,8 +11,12 @@ export interface WebhookDelivery {
 
 /** Webhooks that have not arrived yet. They are put in with the end of their evaluation. */
 export interface WebhookOutbox {
-  /** Due deliveries, longest due first. Each is due again after `milliseconds`, should the taker not come back to it. */
-  take(limit: number, milliseconds: number): Promise<readonly WebhookDelivery[]>;
+  /**
+   * Due deliveries, longest due first. Each is due again after `milliseconds`, should the taker not come back to it.
+   *
+   * @param except URLs for which none is wanted now.
+   */
+  take(limit: number, milliseconds: number, except?: readonly string[]): Promise<readonly WebhookDelivery[]>;
 
   /** It has arrived. */
   settle(delivery: WebhookDelivery): Promise<void>;
@@ -22,6 +26,6 @@ export interface WebhookOutbox {
   /** Gives it up; it is kept with the reason, and never due again. */
   abandon(delivery: WebhookDelivery, reason: string): Promise<void>;
 
-  /** When the next one is due; undefined when none waits. */
-  nextDue(): Promise<Date | undefined>;
+  /** When the next one is due that is for none of these URLs; undefined when none waits. */
+  nextDue(except?: readonly string[]): Promise<Date | undefined>;
 }

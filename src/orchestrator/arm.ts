@@ -7,14 +7,14 @@ import type { Outcome } from '../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
 import type { PlannedEpisode } from '../runner/playlist.ts';
-import type { Block } from './block.ts';
 import { Dispatcher, type DispatchConfig, type DispatchView, type Settled } from './dispatcher.ts';
 import type { EpisodeSink } from './episode-record.ts';
 import type { Goal } from './goal.ts';
 import { HeldEpisodes } from './held-episodes.ts';
 import { blockSize } from './play.ts';
-import { Recall } from './recall.ts';
+import { ArmRecall, type RecalledEpisode } from './arm-recall.ts';
 import { RepeatedPlays } from './repeated-plays.ts';
+import { withoutDetail } from './without-detail.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 
 /** Least number of episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
@@ -65,10 +65,7 @@ export class Arm {
   readonly #dispatcher: Dispatcher;
   readonly #held: HeldEpisodes | undefined;
   readonly #journal: EpisodeJournal | undefined;
-  /** Undefined once nothing more is known that was not played here: until then, only what it does not know goes out. */
-  #recall: Recall | undefined;
-  #recalling: Promise<boolean> | undefined;
-  #recalled = 0;
+  readonly #recall: ArmRecall | undefined;
   readonly #repeated = new RepeatedPlays();
   readonly #remarks = new Set<string>();
   #sharedFailures = 0;
@@ -83,7 +80,7 @@ export class Arm {
     this.#dispatcher = new Dispatcher(plan, config, this.#blockSize);
     this.#held = sink && new HeldEpisodes(suite, checkpoint.digest, sink);
     this.#journal = journal;
-    this.#recall = journal && new Recall(journal);
+    this.#recall = journal && new ArmRecall(journal, this.#dispatcher, this.#repeated, (known) => this.#countKnown(known));
   }
 
   /** Whether it needs no more episodes. */
@@ -146,12 +143,12 @@ export class Arm {
 
   /** Whether all that the journal knows of the episodes that are needed has been taken in. */
   get isRecalled(): boolean {
-    return this.#recall === undefined;
+    return this.#recall?.isOver ?? true;
   }
 
   /** Episodes that were taken from the journal, undefined without one. */
   get recalled(): number | undefined {
-    return this.#journal && this.#recalled;
+    return this.#recall?.count;
   }
 
   /**
@@ -159,9 +156,11 @@ export class Arm {
    *
    * @returns whether anything was done.
    */
-  recall(sandboxes: number, signal: AbortSignal): Promise<boolean> {
-    this.#recalling ??= this.#recallNow(sandboxes, signal).finally(() => (this.#recalling = undefined));
-    return this.#recalling;
+  async recall(sandboxes: number, signal: AbortSignal): Promise<boolean> {
+    const isWanted = (): boolean => !this.isOver && !signal.aborted;
+    const isMore = (await this.#recall?.upTo(() => this.#needed(sandboxes), isWanted)) ?? false;
+    await this.#held?.emit(this.#goal.folded);
+    return isMore;
   }
 
   /**
@@ -184,7 +183,7 @@ export class Arm {
   }
 
   #horizon(sandboxes: number): number {
-    return this.#recall === undefined ? this.#needed(sandboxes) : this.#dispatcher.next;
+    return this.isRecalled ? this.#needed(sandboxes) : this.#dispatcher.next;
   }
 
   /** The first index that is not needed yet, or never, and begins a block: one that is needed in part is played whole. */
@@ -192,45 +191,6 @@ export class Arm {
     const { folded, limit } = this.#goal;
     const needed = Math.max(this.#goal.expectedRemaining(), LEAST_AHEAD, Math.ceil(sandboxes / 4));
     return this.#blockSize * Math.ceil(Math.min(folded + Math.min(needed, this.#window), limit) / this.#blockSize);
-  }
-
-  async #recallNow(sandboxes: number, signal: AbortSignal): Promise<boolean> {
-    const before = this.#dispatcher.next;
-    while (this.#recall && !this.isOver && !signal.aborted) {
-      const end = this.#needed(sandboxes);
-      if (this.#recall.isExhausted) this.#recall = undefined;
-      else if (end <= this.#dispatcher.next) break;
-      else this.#takeIn(await this.#recall.take(end), end);
-    }
-    await this.#held?.emit(this.#goal.folded);
-    return this.#dispatcher.next > before;
-  }
-
-  /** @param known of the indices from the dispatcher's next on and before `end`, by index. */
-  #takeIn(known: readonly StoredEpisode[], end: number): void {
-    let position = 0;
-    while (this.#dispatcher.next < end && !this.isOver) {
-      const block = this.#dispatcher.passNext();
-      const first = position;
-      for (let episode = known[position]; episode && episode.index < this.#dispatcher.next; episode = known[(position += 1)])
-        this.#recallOne(block, episode);
-      if (block.isSettled) continue;
-      for (const { index, outcome } of known.slice(first, position)) this.#repeated.keep(index, withoutDetail(outcome));
-      this.#dispatcher.return(block);
-    }
-  }
-
-  #recallOne(block: Block, stored: StoredEpisode): void {
-    const planned = block.settle(stored.index);
-    if (!planned) return;
-    if (planned.task !== stored.task) {
-      throw new InfrastructureError(
-        'store.episode-differs',
-        `episode ${stored.index} is stored as one of task ${stored.task}, and this suite plays task ${planned.task} there; evaluate again with the cache off`,
-      );
-    }
-    this.#recalled += 1;
-    this.#count({ played: { ...stored, checkpoint: this.checkpoint.digest, killed: false }, planned, outcome: stored.outcome });
   }
 
   async #recordIn(journal: EpisodeJournal, played: readonly PlayedEpisode[]): Promise<void> {
@@ -287,6 +247,10 @@ export class Arm {
     if (end % this.#blockSize === 0) this.#repeated.forget(end - this.#blockSize, end);
   }
 
+  #countKnown({ stored, planned }: RecalledEpisode): void {
+    this.#count({ played: { ...stored, checkpoint: this.checkpoint.digest, killed: false }, planned, outcome: stored.outcome });
+  }
+
   #count({ played, planned, outcome }: SettledEpisode): void {
     this.#held?.add(played, planned, outcome);
     this.#goal.offer(played.index, planned.task, withoutDetail(outcome));
@@ -296,9 +260,4 @@ export class Arm {
 function storedEpisode({ played, planned, outcome }: SettledEpisode): StoredEpisode {
   const { index, seconds, log, usage } = played;
   return { index, task: planned.task, outcome, seconds, ...(log === undefined ? {} : { log }), ...(usage && { usage }) };
-}
-
-/** The fold counts outcomes; their details, which can be long, need not wait with them. */
-export function withoutDetail(outcome: Outcome): Outcome {
-  return outcome.kind === 'completed' ? outcome : { ...outcome, detail: '' };
 }

@@ -56,7 +56,7 @@ export class Shift {
     this.#lease = lease;
     this.#session = lease.occupant;
     this.#context = context;
-    this.#meter = new UsageMeter(lease.sandbox, context.clock, context.log);
+    this.#meter = UsageMeter.of(lease.sandbox);
     this.#stop = AbortSignal.any([context.over, lease.signal]);
     this.#leave = context.place ? AbortSignal.any([this.#stop, context.place.recalled]) : this.#stop;
   }
@@ -172,7 +172,7 @@ export class Shift {
   /** Nobody is asked what it has used when nobody keeps it. */
   async #withUsage(played: readonly PlayedEpisode[], isOver: boolean): Promise<readonly PlayedEpisode[]> {
     if (played.length === 0 || !this.#context.arm.isKept) return played;
-    const usage = await this.#meter.read(this.#context.sandboxes(), isOver);
+    const usage = await this.#meter.read(this.#context.sandboxes(), isOver, this.#context);
     return usage ? played.map((episode) => ({ ...episode, usage })) : played;
   }
 

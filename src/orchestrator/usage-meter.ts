@@ -10,31 +10,46 @@ import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
  */
 const PAUSE_PER_SANDBOX = 10;
 
+type Metered = Pick<Sandbox, 'id' | 'usage'>;
+
+/** A sandbox plays many short evaluations within one such pause: each goes on with the meter of the one before. */
+const meters = new WeakMap<Metered, UsageMeter>();
+
 /** What one sandbox has used so far, as of the last look. */
 export class UsageMeter {
-  readonly #sandbox: Pick<Sandbox, 'id' | 'usage'>;
-  readonly #clock: Clock;
-  readonly #log: Pick<Log, 'warn'>;
+  readonly #sandbox: Metered;
   #latest: SandboxUsage | undefined;
   #lookedAt = -Infinity;
 
-  constructor(sandbox: Pick<Sandbox, 'id' | 'usage'>, clock: Clock, log: Pick<Log, 'warn'>) {
+  private constructor(sandbox: Metered) {
     this.#sandbox = sandbox;
-    this.#clock = clock;
-    this.#log = log;
+  }
+
+  /** There is one for each sandbox. */
+  static of(sandbox: Metered): UsageMeter {
+    const known = meters.get(sandbox);
+    if (known) return known;
+    const meter = new UsageMeter(sandbox);
+    meters.set(sandbox, meter);
+    return meter;
   }
 
   /** @param isOver the sandbox's program has ended, or is about to: what is known now is final. @returns undefined where nobody counts. */
-  async read(sandboxes: number, isOver: boolean): Promise<SandboxUsage | undefined> {
-    const now = this.#clock.now();
+  async read(sandboxes: number, isOver: boolean, { clock, log }: MeterContext): Promise<SandboxUsage | undefined> {
+    const now = clock.now();
     if (!isOver && now - this.#lookedAt < PAUSE_PER_SANDBOX * sandboxes) return this.#latest;
     this.#lookedAt = now;
     try {
       const usage = await this.#sandbox.usage?.();
       if (usage && Object.keys(usage).length > 0) this.#latest = usage;
     } catch (error) {
-      this.#log.warn({ sandbox: this.#sandbox.id, reason: messageOf(error) }, 'what a sandbox has used cannot be found out');
+      log.warn({ sandbox: this.#sandbox.id, reason: messageOf(error) }, 'what a sandbox has used cannot be found out');
     }
     return this.#latest;
   }
+}
+
+export interface MeterContext {
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'warn'>;
 }

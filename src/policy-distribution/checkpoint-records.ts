@@ -1,10 +1,11 @@
-import { mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, unlink, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../kernel/clock.ts';
 import { isDigest, parseDigest, type Digest } from '../kernel/ids.ts';
 import { digestHex, type Checkpoint } from './checkpoint.ts';
 import { IncomingNames } from './incoming-names.ts';
+import { RecentMarks } from './recent-marks.ts';
 import { factsOf, guarded, undefinedWhenMissing } from './store-files.ts';
 import { WithdrawnFiles } from './withdrawn-files.ts';
 
@@ -36,6 +37,7 @@ export class CheckpointRecords {
   readonly #names: IncomingNames;
   readonly #clock: Clock;
   readonly #withdrawn: WithdrawnFiles;
+  readonly #touched: RecentMarks;
 
   private constructor(directory: string, names: IncomingNames, clock: Clock, withdrawn: WithdrawnFiles) {
     this.#withdrawn = withdrawn;
@@ -44,6 +46,7 @@ export class CheckpointRecords {
     this.#incoming = join(directory, 'incoming');
     this.#names = names;
     this.#clock = clock;
+    this.#touched = new RecentMarks(clock);
   }
 
   /** @throws InfrastructureError `store.unusable` */
@@ -70,7 +73,7 @@ export class CheckpointRecords {
         // Not synced: what a power cut takes is brought anew.
         await writeFile(incoming, text, { flag: 'wx', mode: 0o600 });
         await rename(incoming, this.#pathOf(digest));
-        await this.touch(digest);
+        await this.#touchNow(digest);
       } finally {
         await rm(incoming, { force: true });
       }
@@ -85,10 +88,14 @@ export class CheckpointRecords {
     return record.success ? { digest, ...record.data } : undefined;
   }
 
-  /** It is used now. */
+  /** It is used now. Where this process has said so a moment ago, that is enough. */
   async touch(digest: Digest): Promise<void> {
-    const now = this.#clock.date();
-    await guarded(this.#pathOf(digest), () => utimes(this.#pathOf(digest), now, now).catch(undefinedWhenMissing));
+    if (!this.isFresh(digest)) await this.#touchNow(digest);
+  }
+
+  /** Whether this process has found and touched its record a moment ago. */
+  isFresh(digest: Digest): boolean {
+    return this.#touched.has(digest);
   }
 
   /** Until it is disposed, or this process ends, the checkpoint is not removed. */
@@ -98,7 +105,7 @@ export class CheckpointRecords {
     return {
       [Symbol.asyncDispose]: async () => {
         await this.touch(digest);
-        await guarded(path, () => rm(path, { force: true }));
+        await guarded(path, () => unlink(path).catch(undefinedWhenMissing));
       },
     };
   }
@@ -141,6 +148,13 @@ export class CheckpointRecords {
       await (isFree ? removed.remove() : removed.putBack());
       return isFree;
     });
+  }
+
+  async #touchNow(digest: Digest): Promise<void> {
+    const now = this.#clock.date();
+    const path = this.#pathOf(digest);
+    const touched = await guarded(path, () => utimes(path, now, now).then(() => true, undefinedWhenMissing));
+    if (touched) this.#touched.note(digest);
   }
 
   async #held(): Promise<ReadonlySet<Digest>> {

@@ -5,7 +5,7 @@ import { assertAcceptable, assertFileName, inspect, type CheckpointLimits } from
 import { BroughtFiles } from './brought-files.ts';
 import { CheckpointRecords, type Hold, type RecordedCheckpoint } from './checkpoint-records.ts';
 import type { CheckpointListing, CheckpointSource, ListOptions } from './checkpoint-source.ts';
-import { checkpointDigest, type Checkpoint, type CheckpointFile, type CheckpointLabels } from './checkpoint.ts';
+import { checkpointDigest, type BucketObject, type Checkpoint, type CheckpointFile, type CheckpointLabels } from './checkpoint.ts';
 import { ContentStore, type StoredObject, type Syncing } from './content-store.ts';
 import { filesOfManifest, filesThatAreHere } from './files-here.ts';
 import { IncomingNames } from './incoming-names.ts';
@@ -33,10 +33,6 @@ export interface CheckpointStoreOptions {
   readonly clock: Clock;
   /** Of what `add` brings; `before` when left out. */
   readonly syncing?: Syncing;
-}
-
-export interface HeldCheckpoint extends Hold {
-  readonly checkpoint: StoredCheckpoint;
 }
 
 /**
@@ -101,8 +97,6 @@ export class CheckpointStore {
    * @throws InfrastructureError `store.content-missing` when a file of it is no longer there, or not whole.
    */
   async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
-    const record = await this.#records.read(digest);
-    const cameFrom = new Map(record?.files.map((file) => [file.digest, file.bucketObject]));
     const stored: StoredFile[] = [];
     for (const file of files) {
       const object = await this.#contents.find(file.digest);
@@ -112,11 +106,12 @@ export class CheckpointStore {
           `${file.path} of the checkpoint ${digest} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Ask for the evaluation again`,
         );
       }
-      stored.push({ path: file.path, ...object, bucketObject: cameFrom.get(file.digest) });
+      stored.push({ path: file.path, ...object });
     }
     const restored = { digest, kind, files: stored, labels };
     // So that it can be held, also when its record was removed before its files were.
-    if (record) await this.#records.touch(digest);
+    if (this.#records.isFresh(digest)) return restored;
+    if (await this.#records.read(digest)) await this.#records.touch(digest);
     else await this.#recorded(restored);
     return restored;
   }
@@ -199,17 +194,21 @@ export class CheckpointStore {
     return { ...found, files: [{ ...first, path: name }] };
   }
 
+  /** The object of a bucket that a checkpoint's file was read from; undefined when it came otherwise. */
+  async bucketObject(checkpoint: Digest, file: Digest): Promise<BucketObject | undefined> {
+    return (await this.#records.read(checkpoint))?.files.find(({ digest }) => digest === file)?.bucketObject;
+  }
+
   /** A file of whatever checkpoint that is here, by its own digest. @throws InfrastructureError `store.damaged`, `store.unusable` */
   file(digest: Digest): Promise<StoredObject | undefined> {
     return this.#contents.find(digest);
   }
 
-  /** As `find`, and until it is disposed the checkpoint stays. */
-  async hold(digest: Digest, name?: string): Promise<HeldCheckpoint | undefined> {
+  /** Until it is disposed the checkpoint stays. @returns undefined when it is no longer recorded: what was found of it may be gone. */
+  async hold(digest: Digest): Promise<Hold | undefined> {
     const hold = await this.#records.hold(digest);
     try {
-      const checkpoint = await this.find(digest, name);
-      if (checkpoint) return { checkpoint, [Symbol.asyncDispose]: () => hold[Symbol.asyncDispose]() };
+      if ((await this.#records.usedMs(digest)) !== undefined) return hold;
     } catch (error) {
       await hold[Symbol.asyncDispose]();
       throw error;
@@ -242,7 +241,7 @@ export class CheckpointStore {
   async #recorded(stored: StoredCheckpoint): Promise<StoredCheckpoint> {
     await this.#records.write(stored);
     if (await this.#withObjects(stored)) {
-      this.#marks.note(stored);
+      this.#marks.note(markOf(stored));
       return stored;
     }
     throw new InfrastructureError('store.removed', `store: files of ${stored.digest} were removed while it was brought; bring it again`);
@@ -253,13 +252,18 @@ export class CheckpointStore {
     const files = this.#brought.recall(listed);
     if (files === undefined) return undefined;
     const checkpoint = { digest: checkpointDigest(kind, files), kind, files };
-    return this.#marks.has(checkpoint) ? this.#withObjects(checkpoint) : undefined;
+    return this.#marks.has(markOf(checkpoint)) ? this.#withObjects(checkpoint) : undefined;
   }
 
   async #withObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
     const found = await filesThatAreHere(files, this.#contents);
     return found && { digest, kind, files: found, labels: {} };
   }
+}
+
+/** With the names of its files, which its digest may not tell. */
+function markOf({ digest, files }: RecordedCheckpoint): string {
+  return JSON.stringify([digest, ...files.map(({ path }) => path)]);
 }
 
 function isPythonCache(path: string): boolean {

@@ -1,7 +1,7 @@
 import type { NewEvaluation } from '../evaluation-store/evaluation-record.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
 import type { StopOverride } from '../orchestrator/suite-definition.ts';
-import type { EvaluationOrder } from './evaluation-order.ts';
+import type { EvaluationOrder, OrderedContent } from './evaluation-order.ts';
 import type { CheckpointReference, Library, SuiteReference } from './library.ts';
 
 /** What a caller asks for, as it was asked. */
@@ -48,8 +48,12 @@ export async function ordered(
   signal: AbortSignal,
 ): Promise<OrderedEvaluation> {
   const { question, labels, priority } = submission;
-  const suite = await library.suite(submission.suite, submission.stop, signal);
-  const common = {
+  const [suite, asked] = await sideBySide(
+    () => library.suite(submission.suite, submission.stop, signal),
+    (either) => askedOf(question, library, either),
+    signal,
+  );
+  const request: EvaluationOrder = {
     schema: 'muster.order/1',
     suite: suite.written,
     suiteDigest: suite.digest,
@@ -57,20 +61,44 @@ export async function ordered(
     cache: submission.cache,
     ...(submission.deadline ? { deadline: submission.deadline } : {}),
     ...(submission.webhook ? { webhook: submission.webhook } : {}),
-  } as const;
-  const checkpoint = (reference: CheckpointReference): ReturnType<Library['checkpoint']> => library.checkpoint(reference, signal);
-  const request: EvaluationOrder = await (async () => {
-    switch (question.kind) {
-      case 'evaluation':
-        return { ...common, kind: 'evaluation', checkpoint: await checkpoint(question.checkpoint) };
-      case 'comparison': {
-        const baseline = await checkpoint(question.baseline);
-        const candidates = [];
-        for (const candidate of question.candidates) candidates.push(await checkpoint(candidate));
-        return { ...common, kind: 'comparison', baseline, candidates, terms: question.terms };
-      }
-    }
-  })();
+    ...asked,
+  };
   const named = question.kind === 'evaluation' ? question.checkpoint : question.candidates[0];
   return { id, principal, request, suite: suite.written.name, run: named?.run, version: named?.version, labels, priority };
+}
+
+type Asked =
+  | { readonly kind: 'evaluation'; readonly checkpoint: OrderedContent }
+  | { readonly kind: 'comparison'; readonly baseline: OrderedContent; readonly candidates: OrderedContent[]; readonly terms: Terms };
+
+async function askedOf(question: Submission['question'], library: Library, signal: AbortSignal): Promise<Asked> {
+  switch (question.kind) {
+    case 'evaluation':
+      return { kind: 'evaluation', checkpoint: await library.checkpoint(question.checkpoint, signal) };
+    case 'comparison': {
+      const baseline = await library.checkpoint(question.baseline, signal);
+      const candidates = [];
+      for (const candidate of question.candidates) candidates.push(await library.checkpoint(candidate, signal));
+      return { kind: 'comparison', baseline, candidates, terms: question.terms };
+    }
+  }
+}
+
+/** Both at a time; when the first fails, the second is given up: it may be bringing gigabytes that nobody has a use for. */
+async function sideBySide<First, Second>(
+  first: () => Promise<First>,
+  second: (signal: AbortSignal) => Promise<Second>,
+  signal: AbortSignal,
+): Promise<readonly [First, Second]> {
+  const givenUp = new AbortController();
+  const brought = second(AbortSignal.any([signal, givenUp.signal]));
+  try {
+    // Who is told of what is wrong with the first is not told of the second.
+    brought.catch(() => undefined);
+    return [await first(), await brought];
+  } catch (error) {
+    givenUp.abort();
+    await Promise.allSettled([brought]);
+    throw error;
+  }
 }

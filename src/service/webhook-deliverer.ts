@@ -20,7 +20,11 @@ export interface DelivererOptions {
   readonly log: Log;
 }
 
-const AT_A_TIME = 16;
+const TAKEN_AT_A_TIME = 16;
+/** Each is a connection. */
+const MOST_UNDER_WAY = 64;
+/** A receiver that has so many to answer gets no more: one that is slow does not hold up what is for others. */
+const MOST_TO_ONE_RECEIVER = 8;
 const ANSWER_MILLISECONDS = 15_000;
 /** Longer than it takes to send as many and write down what came of it: until then nobody else sends them. */
 const TAKEN_MILLISECONDS = 60_000;
@@ -44,6 +48,7 @@ export class WebhookDeliverer {
   #timer: Disposable | undefined;
   #looking: Promise<void> | undefined;
   #isToLookAgain = false;
+  readonly #underWay = new Map<WebhookDelivery, Promise<void>>();
   readonly #closing = new AbortController();
 
   constructor(options: DelivererOptions) {
@@ -79,28 +84,48 @@ export class WebhookDeliverer {
     this.#timer?.[Symbol.dispose]();
     this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
     await this.#looking;
+    await Promise.all(this.#underWay.values());
   }
 
   #later(milliseconds: number): void {
     if (this.#isOpen) this.#timer = this.#options.clock.after(milliseconds, () => this.look());
   }
 
-  /** @returns milliseconds until there will be something to do. */
+  /** Begins with what is due. @returns milliseconds until there may be more. */
   async #deliver(): Promise<number> {
     const { outbox, clock, log } = this.#options;
     try {
-      for (let taken = AT_A_TIME; this.#isOpen && taken === AT_A_TIME;) {
-        const deliveries = await outbox.take(AT_A_TIME, TAKEN_MILLISECONDS);
-        await Promise.all(deliveries.map((delivery) => this.#send(delivery)));
-        taken = deliveries.length;
+      while (this.#isOpen && this.#underWay.size < MOST_UNDER_WAY) {
+        const deliveries = await outbox.take(TAKEN_AT_A_TIME, TAKEN_MILLISECONDS, this.#slowReceivers());
+        for (const delivery of deliveries) this.#begin(delivery);
+        if (deliveries.length < TAKEN_AT_A_TIME) break;
       }
-      const due = await outbox.nextDue();
+      // Whichever ends first makes room, and has this looked at again.
+      const due = this.#underWay.size < MOST_UNDER_WAY ? await outbox.nextDue(this.#slowReceivers()) : undefined;
       const left = due === undefined ? Infinity : due.getTime() - clock.date().getTime();
       return Math.max(0, Math.min(left, LOOK_AGAIN_MILLISECONDS));
     } catch (error) {
       log.warn({ error: messageOf(error) }, 'webhooks could not be looked up');
       return LOOK_AGAIN_MILLISECONDS;
     }
+  }
+
+  /** URLs that get nothing more until they have answered. */
+  #slowReceivers(): readonly string[] {
+    const counts = new Map<string, number>();
+    for (const { url } of this.#underWay.keys()) counts.set(url, (counts.get(url) ?? 0) + 1);
+    return [...counts].filter(([, count]) => count >= MOST_TO_ONE_RECEIVER).map(([url]) => url);
+  }
+
+  #begin(delivery: WebhookDelivery): void {
+    const { log } = this.#options;
+    const sent = this.#send(delivery)
+      .catch((error: unknown) => log.warn({ webhook: delivery.id, error: messageOf(error) }, 'what came of a webhook could not be kept'))
+      .finally(() => {
+        this.#underWay.delete(delivery);
+        this.look();
+      });
+    this.#underWay.set(delivery, sent);
   }
 
   async #send(delivery: WebhookDelivery): Promise<void> {

@@ -6,32 +6,41 @@ import { ManualClock } from '../support/manual-clock.ts';
 
 describe('the meter of a sandbox', () => {
   it('looks no oftener than a hundred times a second over all sandboxes, and tells the latest in between', async () => {
-    const { meter, clock, looks } = scene((look) => ({ cpuSeconds: look }));
-    expect(await meter.read(50, false)).toEqual({ cpuSeconds: 1 });
+    const { read, clock, looks } = scene((look) => ({ cpuSeconds: look }));
+    expect(await read(50, false)).toEqual({ cpuSeconds: 1 });
     await clock.advance(499);
-    expect(await meter.read(50, false)).toEqual({ cpuSeconds: 1 });
+    expect(await read(50, false)).toEqual({ cpuSeconds: 1 });
     await clock.advance(1);
-    expect(await meter.read(50, false)).toEqual({ cpuSeconds: 2 });
+    expect(await read(50, false)).toEqual({ cpuSeconds: 2 });
+    expect(looks()).toBe(2);
+  });
+
+  it('looks no oftener when one evaluation follows on another', async () => {
+    const { read, clock, looks } = scene((look) => ({ cpuSeconds: look }));
+    for (let evaluation = 0; evaluation < 10; evaluation += 1) {
+      await read(4, false);
+      await clock.advance(5);
+    }
     expect(looks()).toBe(2);
   });
 
   it('looks once more when the program has ended', async () => {
-    const { meter } = scene((look) => ({ cpuSeconds: look }));
-    await meter.read(1000, false);
-    expect(await meter.read(1000, true)).toEqual({ cpuSeconds: 2 });
+    const { read } = scene((look) => ({ cpuSeconds: look }));
+    await read(1000, false);
+    expect(await read(1000, true)).toEqual({ cpuSeconds: 2 });
   });
 
   it('keeps what it knows when there is nothing more to learn', async () => {
-    const { meter } = scene((look) => (look === 1 ? { processes: 2 } : {}));
-    await meter.read(1, false);
-    expect(await meter.read(1, true)).toEqual({ processes: 2 });
+    const { read } = scene((look) => (look === 1 ? { processes: 2 } : {}));
+    await read(1, false);
+    expect(await read(1, true)).toEqual({ processes: 2 });
   });
 
   it('fails no episode when nothing can be found out, and says why', async () => {
-    const { meter, warnings } = scene(() => {
+    const { read, warnings } = scene(() => {
       throw new Error('the group is gone');
     });
-    expect(await meter.read(1, false)).toBeUndefined();
+    expect(await read(1, false)).toBeUndefined();
     expect(warnings).toEqual([{ sandbox: 's1', reason: 'the group is gone' }]);
   });
 });
@@ -42,5 +51,6 @@ function scene(answer: (look: number) => SandboxUsage) {
   let looks = 0;
   const sandbox = { id: parseSandboxId('s1'), usage: async () => answer((looks += 1)) };
   const log = { warn: (details: object) => void warnings.push(details) };
-  return { clock, warnings, looks: () => looks, meter: new UsageMeter(sandbox, clock, log) };
+  const read = (sandboxes: number, isOver: boolean) => UsageMeter.of(sandbox).read(sandboxes, isOver, { clock, log });
+  return { clock, warnings, looks: () => looks, read };
 }

@@ -35,9 +35,9 @@ class Receiver implements WebhookSender {
   }
 }
 
-async function ended(scene: ServiceScene): Promise<void> {
+async function ended(scene: ServiceScene, url = URL): Promise<void> {
   const ownership = await running(scene.store);
-  await scene.store.course.conclude(ownership, { state: 'finished', webhooks: [{ url: URL, body: { state: 'finished' } }] });
+  await scene.store.course.conclude(ownership, { state: 'finished', webhooks: [{ url, body: { state: 'finished' } }] });
 }
 
 function deliverer(scene: ServiceScene, sender: WebhookSender): WebhookDeliverer {
@@ -127,6 +127,33 @@ describe('a webhook', () => {
     await scene.clock.advance(200_000);
     expect(receiver.received).toHaveLength(1);
     await next.close();
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it('to a receiver that never answers holds up none for others, and has no more than some under way', async () => {
+    const scene = new ServiceScene();
+    for (let i = 0; i < 100; i += 1) await ended(scene);
+    for (let i = 0; i < 5; i += 1) await ended(scene, `https://example.org/quick/${i}`);
+    const silent = new Receiver(scene, undefined);
+    const quick: string[] = [];
+    const sender: WebhookSender = {
+      post: async (url, ...rest) => {
+        if (url === URL) return silent.post(url, ...rest);
+        quick.push(url);
+        return 200;
+      },
+    };
+    const webhooks = deliverer(scene, sender);
+    webhooks.open();
+    await scene.clock.advance(1000);
+    expect(quick).toHaveLength(5);
+    expect(silent.received.length).toBeGreaterThan(0);
+    expect(silent.received.length).toBeLessThanOrEqual(24);
+    await scene.clock.advance(3 * 86_400_000);
+    // Twenty attempts each, and none was forgotten.
+    expect(silent.received).toHaveLength(2000);
+    expect(scene.warnings).toHaveLength(100);
+    await webhooks.close();
     expect(scene.clock.pending).toBe(0);
   });
 

@@ -16,6 +16,8 @@ export class FaultyProxy implements AsyncDisposable {
   readonly #agent = new http.Agent({ keepAlive: false });
   #next: (request: IncomingMessage) => Fault = () => ({ kind: 'none' });
   readonly asked: string[] = [];
+  readonly #underWay = new Set<ServerResponse>();
+  #stalled = 0;
 
   private constructor(target: string) {
     this.#target = new URL(target);
@@ -31,6 +33,16 @@ export class FaultyProxy implements AsyncDisposable {
   get url(): string {
     const address = this.#server.address();
     return `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
+  }
+
+  /** Whether the server is at an answer, or one is on its way: not those that are stalled. */
+  get isBusy(): boolean {
+    return this.#underWay.size > 0;
+  }
+
+  /** Whether an answer is stalled that its client still waits for. */
+  get isStalling(): boolean {
+    return this.#stalled > 0;
   }
 
   /** Of each answer to come, by what was asked. */
@@ -50,6 +62,8 @@ export class FaultyProxy implements AsyncDisposable {
   #forward(request: IncomingMessage, response: ServerResponse): void {
     this.asked.push(`${request.method} ${request.url} ${request.headers.range ?? ''}`);
     const fault = this.#next(request);
+    this.#underWay.add(response);
+    response.on('close', () => this.#underWay.delete(response));
     if (fault.kind === 'status') return void response.writeHead(fault.status).end();
     const { hostname, port } = this.#target;
     const asked = http.request({ hostname, port, path: request.url, method: request.method, headers: request.headers, agent: this.#agent });
@@ -70,7 +84,7 @@ export class FaultyProxy implements AsyncDisposable {
       if (fault.kind === 'cut' || fault.kind === 'stall') {
         const fine = chunk.subarray(0, Math.max(0, fault.after - offset));
         if (fine.length > 0) await written(response, fine);
-        if (fine.length < chunk.length) return fault.kind === 'cut' ? void response.destroy() : undefined;
+        if (fine.length < chunk.length) return void (fault.kind === 'cut' ? response.destroy() : this.#stall(response));
       } else {
         if (fault.kind === 'flip') flip(chunk, fault.bit - offset * 8);
         await written(response, chunk);
@@ -79,6 +93,12 @@ export class FaultyProxy implements AsyncDisposable {
     }
     if (fault.kind === 'cut' && fault.after <= offset) response.destroy();
     else response.end();
+  }
+
+  #stall(response: ServerResponse): void {
+    this.#underWay.delete(response);
+    this.#stalled += 1;
+    response.on('close', () => (this.#stalled -= 1));
   }
 }
 

@@ -58,7 +58,10 @@ class Scene implements AsyncDisposable {
     return this.whileTimePasses(Array.fromAsync(this.source.read(file, signal)).then((chunks) => Buffer.concat(chunks)));
   }
 
-  /** Time passes whenever nothing else does: while it waits to try again, or for bytes that do not come. */
+  /**
+   * Time passes while nothing else does: while it waits to try again, a little at a time, so that a request which this machine is slow to send
+   * is not given up; and while it waits for bytes that do not come, all of it.
+   */
   async whileTimePasses<Value>(work: Promise<Value>): Promise<Value> {
     let isSettled = false;
     const settle = (): void => void (isSettled = true);
@@ -66,9 +69,9 @@ class Scene implements AsyncDisposable {
     let quiet = 0;
     let seen = 0;
     await eventually('it is settled', () => {
-      quiet = this.clock.pending > 0 && this.proxy.asked.length === seen ? quiet + 1 : 0;
+      quiet = this.clock.pending > 0 && !this.proxy.isBusy && this.proxy.asked.length === seen ? quiet + 1 : 0;
       seen = this.proxy.asked.length;
-      if (quiet > 20) this.clock.skip(61_000);
+      if (quiet > 10) this.clock.skip(this.proxy.isStalling ? 61_000 : 1_000);
       return isSettled;
     });
     return work;

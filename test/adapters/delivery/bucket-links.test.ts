@@ -45,7 +45,7 @@ async function fetched(scratch: ScratchDirectory, bucket: Bucket, sources: objec
   if (!origin) throw new RangeError('there is no origin');
   const into = join(scratch.path, 'fetched');
   const running = promisify(execFile)(join(PROJECT, '.venv/bin/python'), ['-I', join(PROJECT, 'runner/pull.py')]);
-  running.child.stdin?.end(pullOrder(into, [{ ...file, ...(await origin.link(file, signal)) }], []));
+  running.child.stdin?.end(pullOrder(into, [{ ...file, ...(await origin.link(file, digest, signal)) }], []));
   const { stdout, stderr } = await running;
   return { answer: readPullAnswer(stdout, stderr), served: { ...origin.served }, content: await readFile(join(into, file.path)) };
 }

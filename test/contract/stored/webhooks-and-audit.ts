@@ -18,6 +18,16 @@ export const webhooksAndAudit: Readonly<Record<string, Case>> = {
     expect((await store.webhooks.take(10, MINUTE)).map(({ attempt }) => attempt)).toEqual([2, 2, 2]);
   },
 
+  async 'what is for a receiver that is left out stays, and is due for whoever asks for all'({ open, clock }) {
+    await using store = await open();
+    await concluded(store, 3);
+    const except = ['https://example.com/0', 'https://example.com/2'];
+    expect((await store.webhooks.take(10, MINUTE, except)).map(({ url }) => url)).toEqual(['https://example.com/1']);
+    expect(await store.webhooks.nextDue(except)).toEqual(new Date(clock.date().getTime() + MINUTE));
+    expect(await store.webhooks.nextDue()).toEqual(clock.date());
+    expect((await store.webhooks.take(10, MINUTE)).map(({ url }) => url).sort()).toEqual(except);
+  },
+
   async 'what has arrived is not delivered again'({ open, clock }) {
     await using store = await open();
     const evaluation = await concluded(store, 1);

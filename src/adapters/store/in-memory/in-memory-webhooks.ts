@@ -8,9 +8,9 @@ export class InMemoryWebhooks implements WebhookOutbox {
     this.#memory = memory;
   }
 
-  async take(limit: number, milliseconds: number): Promise<readonly WebhookDelivery[]> {
+  async take(limit: number, milliseconds: number, except: readonly string[] = []): Promise<readonly WebhookDelivery[]> {
     const { now } = this.#memory;
-    return this.#due()
+    return this.#due(except)
       .filter(({ dueAt }) => dueAt <= now)
       .slice(0, limit)
       .map(({ held }) => {
@@ -34,13 +34,15 @@ export class InMemoryWebhooks implements WebhookOutbox {
     if (held) held.dueAt = undefined;
   }
 
-  async nextDue(): Promise<Date | undefined> {
-    const [first] = this.#due();
+  async nextDue(except: readonly string[] = []): Promise<Date | undefined> {
+    const [first] = this.#due(except);
     return first && new Date(first.dueAt);
   }
 
-  #due(): { readonly held: HeldWebhook; readonly dueAt: number }[] {
-    const due = [...this.#memory.webhooks.values()].flatMap((held) => (held.dueAt === undefined ? [] : [{ held, dueAt: held.dueAt }]));
+  #due(except: readonly string[]): { readonly held: HeldWebhook; readonly dueAt: number }[] {
+    const due = [...this.#memory.webhooks.values()].flatMap((held) =>
+      held.dueAt === undefined || except.includes(held.delivery.url) ? [] : [{ held, dueAt: held.dueAt }],
+    );
     return due.sort((a, b) => a.dueAt - b.dueAt || a.held.delivery.id - b.held.delivery.id);
   }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { parseEvaluationId } from '../../../kernel/ids.ts';
 import { dateOf, documentOf, numberOf, optional, textOf } from './columns.ts';
 import { statement, type Database, type Step } from './database.ts';
-import { plain, sql, type Sql } from './statement.ts';
+import { joined, plain, sql, type Sql } from './statement.ts';
 
 export class SqlWebhooks implements WebhookOutbox {
   readonly #database: Database;
@@ -15,11 +15,11 @@ export class SqlWebhooks implements WebhookOutbox {
     this.#clock = clock;
   }
 
-  async take(limit: number, milliseconds: number): Promise<readonly WebhookDelivery[]> {
+  async take(limit: number, milliseconds: number, except: readonly string[] = []): Promise<readonly WebhookDelivery[]> {
     const now = this.#clock.date().getTime();
     const taken = sql`
       UPDATE webhooks SET attempts = attempts + 1, due_at = ${now + milliseconds} WHERE id IN
-        (SELECT id FROM webhooks WHERE due_at <= ${now} ORDER BY due_at, id LIMIT ${limit}${plain(this.#database.dialect.skipTaken)})
+        (SELECT id FROM webhooks WHERE due_at <= ${now}${andNot(except)} ORDER BY due_at, id LIMIT ${limit}${plain(this.#database.dialect.skipTaken)})
       RETURNING id, url, body, attempts, (SELECT v.id FROM evaluations v WHERE v.key = webhooks.evaluation) AS evaluation`;
     const rows = (await this.#database.transact([statement(taken)]))?.[0] ?? [];
     return rows
@@ -46,8 +46,8 @@ export class SqlWebhooks implements WebhookOutbox {
     await this.#database.transact([statement(abandoned)]);
   }
 
-  async nextDue(): Promise<Date | undefined> {
-    const [row] = await this.#database.query(sql`SELECT min(due_at) AS due FROM webhooks WHERE due_at IS NOT NULL`);
+  async nextDue(except: readonly string[] = []): Promise<Date | undefined> {
+    const [row] = await this.#database.query(sql`SELECT min(due_at) AS due FROM webhooks WHERE due_at IS NOT NULL${andNot(except)}`);
     return row && optional(row, 'due', dateOf);
   }
 }
@@ -59,6 +59,15 @@ export function announced(key: number | Sql, webhooks: readonly NewWebhook[], no
       sql`INSERT INTO webhooks (evaluation, url, body, attempts, due_at) VALUES (${key}, ${url}, ${JSON.stringify(body)}, 0, ${now})`,
     ),
   );
+}
+
+function andNot(urls: readonly string[]): Sql {
+  if (urls.length === 0) return plain('');
+  const listed = joined(
+    urls.map((url) => sql`${url}`),
+    ', ',
+  );
+  return sql` AND url NOT IN (${listed})`;
 }
 
 function thisAttempt({ id, attempt }: WebhookDelivery): Sql {

@@ -26,11 +26,12 @@ export class SqliteConnection {
     );
   }
 
-  /** Queries see what is durable, so they come after the transactions. */
-  answer(requests: readonly Request[]): readonly Reply[] {
-    const transactions = requests.filter((request) => request.kind === 'transact');
+  /** Queries do not wait for the disk: they see what was durable before the transactions beside them, and are answered first. */
+  *answer(requests: readonly Request[]): Generator<readonly Reply[]> {
     const queries = requests.filter((request) => request.kind === 'query');
-    return [...this.#transactAll(transactions), ...queries.map((query) => this.#query(query))];
+    if (queries.length > 0) yield queries.map((query) => this.#query(query));
+    const transactions = requests.filter((request) => request.kind === 'transact');
+    if (transactions.length > 0) yield this.#transactAll(transactions);
   }
 
   close(): void {
@@ -46,7 +47,6 @@ export class SqliteConnection {
   }
 
   #transactAll(transactions: readonly Transaction[]): readonly Reply[] {
-    if (transactions.length === 0) return [];
     try {
       this.#database.exec('BEGIN IMMEDIATE');
       const replies = transactions.map((transaction) => this.#transact(transaction));

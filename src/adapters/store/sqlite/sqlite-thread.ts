@@ -24,7 +24,7 @@ try {
       else requests.push(next);
       if (requests.length === MOST_AT_ONCE) break;
     }
-    if (requests.length > 0) say({ kind: 'replies', replies: connection.answer(requests) });
+    for (const replies of connection.answer(requests)) say({ kind: 'replies', replies });
     if (!isLast) return;
     connection.close();
     port.close();

@@ -62,6 +62,8 @@ describe('an evaluation on pods, whatever goes wrong', () => {
       strikeAtExec(ground, 2, disaster);
       expect(await evaluateOnPods(ground)).toEqual(undisturbed);
       ground.simulator.faults.plan(() => undefined);
+      // A node that comes back cleans up behind a record that was taken away.
+      await ground.simulator.pods.settled();
       expect(await ground.traces()).toEqual([]);
     },
   );
@@ -81,6 +83,7 @@ describe('an evaluation on pods, whatever goes wrong', () => {
         endings.push(await evaluateOnPods(ground));
         ground.simulator.faults.plan(() => undefined);
         await ground.sweep();
+        await ground.simulator.pods.settled();
         expect(await ground.traces(), `run ${run}`).toEqual([]);
       }
 
