@@ -13,8 +13,8 @@ export class Roots {
 
   /** Before anything is looked up. @param path absolute, links and all. @throws InputError `checkpoint.outside` */
   async assertNamedInside(path: string): Promise<void> {
-    const roots = [...this.#roots, ...(await this.#real())];
-    if (!roots.some((root) => isInside(root, path))) throw outside(path);
+    if (this.#roots.some((root) => isInside(root, path))) return;
+    if (!(await this.#real()).some((root) => isInside(root, path))) throw outside(path);
   }
 
   /** @param real path without links. @param given as people know it. @throws InputError `checkpoint.outside` */
