@@ -112,7 +112,7 @@ class Scene implements AsyncDisposable {
 
   /** To all pods at once, as an evaluation does. */
   async delivered(checkpoint: StoredCheckpoint, pods: readonly Sandbox[], way: FetchWay): Promise<Delivered> {
-    const distributor = new Distributor({ origin: this.#origin, delivery: way });
+    const distributor = new Distributor({ origin: { link: async (file) => ({ url: await this.#origin.link(file) }) }, delivery: way });
     const [before, start] = [this.#origin.served.bytes, performance.now()];
     await Promise.all(pods.map((pod) => distributor.deliver(checkpoint, pod, signal)));
     return { bytes: this.#origin.served.bytes - before, seconds: (performance.now() - start) / 1000 };

@@ -2,6 +2,7 @@ import { pino, type Logger } from 'pino';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import { openCheckpoints } from './checkpoint-access.ts';
 import type { Config } from './config/config.ts';
+import { NOTHING_SERVED, type Served } from './adapters/delivery/origin-server.ts';
 import { openOrigin, type OpenOrigin } from './content-origin.ts';
 import { contentToShare, type Played } from './content-to-share.ts';
 import { FiguresThread } from './figures-thread.ts';
@@ -12,6 +13,7 @@ import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import { defineSuite, type SuiteDefinition } from './orchestrator/suite-definition.ts';
 import { checkpointUri, sourceForOwner } from './own-checkpoints.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
+import type { Syncing } from './policy-distribution/content-store.ts';
 import type { CheckpointLabels } from './policy-distribution/checkpoint.ts';
 import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
 import type { CheckpointStore, StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
@@ -51,15 +53,23 @@ export class Ground implements AsyncDisposable {
     this.pools = new Pools(config, systemClock, logger);
   }
 
-  /** @throws InfrastructureError when the state directory cannot be used. */
-  static async open(config: Config): Promise<Ground> {
+  /**
+   * @param syncing `before` for whoever promises others that what was brought outlives a power cut.
+   * @throws InfrastructureError when the state directory cannot be used.
+   */
+  static async open(config: Config, syncing: Syncing): Promise<Ground> {
     const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
-    return new Ground(config, log, await openCheckpoints(config));
+    return new Ground(config, log, await openCheckpoints(config, syncing));
   }
 
   /** The one that is in force. */
   get config(): Config {
     return this.#config;
+  }
+
+  /** What sandboxes elsewhere have fetched from this process so far; it goes on counting. */
+  get delivered(): Readonly<Served> {
+    return this.#origin?.served ?? NOTHING_SERVED;
   }
 
   /** Puts another configuration in force. Pools have sizes of their own. */
@@ -137,5 +147,6 @@ export class Ground implements AsyncDisposable {
     await this.pools[Symbol.asyncDispose]();
     await this.#origin?.[Symbol.asyncDispose]();
     await this.#figures[Symbol.asyncDispose]();
+    await this.checkpoints.settled();
   }
 }

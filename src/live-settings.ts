@@ -55,7 +55,7 @@ export function liveSource(ground: InForce, clock: Clock): CheckpointSource {
   );
   return {
     list: (uri, options) => current().list(uri, options),
-    read: (file, signal) => current().read(file, signal),
+    read: (file, signal, buffer) => current().read(file, signal, buffer),
   };
 }
 

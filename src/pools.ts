@@ -181,7 +181,7 @@ export class Pools implements AsyncDisposable {
     const log = (message: string): void => this.#log.warn({}, message);
     const settings = (template: string): TemplateConfig => this.settings(template);
     const { stateDir, delivery } = this.#config;
-    const origin = delivery.url === 'none' ? undefined : new URL(delivery.url).hostname;
-    return { stateDir, owner: this.#owner, clock: this.#clock, templates: this.templates, settings, origin, log };
+    const origins = delivery.url === 'none' ? [] : [new URL(delivery.url).hostname, ...delivery.bucketHosts];
+    return { stateDir, owner: this.#owner, clock: this.#clock, templates: this.templates, settings, origins, log };
   }
 }

@@ -25,8 +25,8 @@ export interface ProviderGround {
   readonly templates: readonly string[];
   /** As configured, by name. */
   readonly settings: (template: string) => TemplateConfig;
-  /** Host that sandboxes elsewhere fetch checkpoints from; undefined: they do not. */
-  readonly origin: string | undefined;
+  /** Hosts that sandboxes elsewhere fetch checkpoints from; none: they do not. */
+  readonly origins: readonly string[];
   /** Told what goes wrong without anything failing for it. */
   readonly log: (message: string) => void;
 }
@@ -47,14 +47,14 @@ export const PROVIDERS: Readonly<Record<TemplateConfig['provider'], ProviderKind
   bubblewrap: { open: async (ground) => createBubblewrapProvider(ground), template: pythonTemplate },
   gvisor: { open: async (ground) => createGvisorProvider(ground), template: pythonTemplate },
   e2b: {
-    open: async ({ owner, clock, origin, log }) => {
+    open: async ({ owner, clock, origins, log }) => {
       const { createE2bProvider } = await import('./adapters/sandbox/e2b/e2b-provider.ts');
       return createE2bProvider({
         owner,
         clock,
         account: { apiKey: process.env['E2B_API_KEY'] ?? '' },
         projectDirectory: PROJECT_DIRECTORY,
-        origin,
+        origins,
         log,
       });
     },

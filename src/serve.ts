@@ -59,7 +59,7 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   assertAccessFits(server.access, server.host);
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openEvaluationStore(config, systemClock));
-  const ground = opening.use(await Ground.open(config));
+  const ground = opening.use(await Ground.open(config, 'before'));
   ground.pools.sweep();
   const uploads = await openUploads(config, ground.checkpoints, systemClock);
   const quotas = liveQuotas(ground);
@@ -76,7 +76,7 @@ export async function serve(read: () => Config): Promise<RunningServer> {
     countEnded(state);
     webhooks.look();
   });
-  measure(registry, service, desk);
+  measure(registry, { service, desk, delivered: ground.delivered });
   collectDefaultMetrics({ register: registry });
   const checkpointDesk = new CheckpointDesk({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate });
   const app = await createApp({ store, ground, desk, service, registry, checkpointDesk, library });

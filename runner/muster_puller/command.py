@@ -33,7 +33,8 @@ def run(orders: BinaryIO, answers: TextIO, environment: Environment = os.environ
         return EXIT_USAGE
     try:
         fetched = carry_out()
-        answer: Mapping[str, Any] = {"kind": "done", "received": fetched.received, "deltas": fetched.deltas}
+        took = {"received": fetched.received, "deltas": fetched.deltas, "fromBuckets": fetched.from_buckets}
+        answer: Mapping[str, Any] = {"kind": "done", **took}
     except PullError as error:
         answer = {"kind": "failed", "code": error.code, "message": str(error)}
     print(json.dumps(answer), file=answers, flush=True)

@@ -18,6 +18,7 @@ class FetchedFiles:
 
     received: int
     deltas: int
+    from_buckets: int = 0
 
 
 def pull(order: PullOrder) -> FetchedFiles:
@@ -38,7 +39,11 @@ def fetch_files(files: Sequence[WantedFile], growing: Path, patience: Patience, 
     with disk(growing):
         growing.mkdir(parents=True)
     fetched = [_fetch(file, growing, patience, bases) for file in files]
-    return FetchedFiles(received=sum(each.received for each in fetched), deltas=sum(each.is_delta for each in fetched))
+    return FetchedFiles(
+        received=sum(each.received for each in fetched),
+        deltas=sum(each.came == "delta" for each in fetched),
+        from_buckets=sum(each.came == "bucket" for each in fetched),
+    )
 
 
 def place(growing: Path, into: Path) -> None:

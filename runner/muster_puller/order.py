@@ -22,12 +22,15 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class WantedFile:
-    """A file of a checkpoint, and where it is had. The URL is a secret: whoever has it may read the file."""
+    """A file of a checkpoint, and where it is had. The URLs are secrets: whoever has one may read the file."""
 
     path: PurePosixPath
     size: int
     sha256: str
+    # At Muster.
     url: str
+    # Where the file came from, and may be had without Muster sending it. What is there by now may be another file, or nothing.
+    bucket_url: str | None = None
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,13 @@ def parse_sha256(value: Any, where: str) -> str:
 
 def _file(value: Any, where: str) -> WantedFile:
     document = as_object(value, where)
-    only(document, ("path", "size", "sha256", "url"), where)
+    only(document, ("path", "size", "sha256", "url", "bucketUrl"), where)
     return WantedFile(
         path=_relative(required(document, "path", where), f"{where}.path"),
         size=as_count(required(document, "size", where), f"{where}.size"),
         sha256=parse_sha256(required(document, "sha256", where), f"{where}.sha256"),
         url=as_text(required(document, "url", where), f"{where}.url"),
+        bucket_url=as_text(document["bucketUrl"], f"{where}.bucketUrl") if "bucketUrl" in document else None,
     )
 
 

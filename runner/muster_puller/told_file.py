@@ -20,8 +20,10 @@ _MOST_BASES = 8
 class DeltaOffer:
     """What a server is told of the files that are here, and what it makes of it."""
 
-    def __init__(self, bases: Mapping[str, Path]) -> None:
+    def __init__(self, bases: Mapping[str, Path], is_only: bool) -> None:
+        """@param is_only: whether the whole file is had elsewhere, so that the server is to send a delta or nothing."""
         self._bases = bases
+        self._manipulations = f"{_MANIPULATION}, identity;q=0" if is_only else _MANIPULATION
 
     @classmethod
     def of(cls, bases: Mapping[str, Path], wanted: WantedFile) -> "DeltaOffer | None":
@@ -31,11 +33,11 @@ class DeltaOffer:
         alike = [(sha256, path) for sha256, path in bases.items() if _size(path) == wanted.size]
         # Of files of one size, those of the same name: shards of a model, say. What is left is in the order that it was given in.
         alike.sort(key=lambda base: base[1].name != wanted.path.name)
-        return cls(dict(alike[:_MOST_BASES])) if alike else None
+        return cls(dict(alike[:_MOST_BASES]), wanted.bucket_url is not None) if alike else None
 
     @property
     def headers(self) -> dict[str, str]:
-        return {"A-IM": _MANIPULATION, "If-None-Match": ", ".join(f'"{sha256}"' for sha256 in self._bases)}
+        return {"A-IM": self._manipulations, "If-None-Match": ", ".join(f'"{sha256}"' for sha256 in self._bases)}
 
     def take(self, answer: Answer, file: GrowingFile, buffer: memoryview) -> int:
         """Fills the file. @returns bytes that came. @raises Broken when the whole file is to be asked for; PullError `disk-full`, `disk`"""

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from muster_puller.answer import Answer, Broken, asked
 from muster_puller.failure import PullError
@@ -14,6 +15,8 @@ from muster_puller.told_file import DeltaOffer
 # In a row, without a byte in between.
 _MOST_FAILURES = 8
 _PIECE_BYTES = 256 * 1024
+# While there is a bucket to ask, what one of the two does not give is asked of the other.
+_GIVEN_ELSEWHERE = ("refused", "size", "url")
 
 
 @dataclass(frozen=True)
@@ -22,18 +25,22 @@ class Fetched:
 
     # Bytes of bodies that came over the network.
     received: int
-    # Whether it came as what differs from a file that was here.
-    is_delta: bool
+    # Whole from Muster, as what differs from a file that was here, or whole from the bucket that it came from.
+    came: Literal["whole", "delta", "bucket"]
 
 
 class Transfer:
-    """Fetches a file, and goes on by range where a connection broke. What does not have the right digest is fetched once more, whole."""
+    """Fetches a file, and goes on by range where a connection broke. What does not have the right digest is fetched once more, whole.
+
+    As a delta, where there is one; else from its bucket; and from Muster, which has it for certain, what the bucket does not give.
+    """
 
     def __init__(self, wanted: WantedFile, target: Path, patience: Patience, bases: Mapping[str, Path]) -> None:
         self._wanted = wanted
         self._target = target
         self._patience = patience
         self._offer = DeltaOffer.of(bases, wanted)
+        self._bucket = wanted.bucket_url
         self._received = 0
         self._buffer = memoryview(bytearray(_PIECE_BYTES))
 
@@ -44,29 +51,45 @@ class Transfer:
         except PullError as error:
             if error.code != "digest":
                 raise
-        self._offer = None
+        self._offer = self._bucket = None
         return self._once()
 
     def _once(self) -> Fetched:
         with GrowingFile(self._target, self._wanted) as file:
             is_delta = self._fill(file)
             file.finish()
-        return Fetched(self._received, is_delta)
+        return Fetched(self._received, "delta" if is_delta else "bucket" if self._bucket else "whole")
 
     def _fill(self, file: GrowingFile) -> bool:
         failures = 0
         is_delta = False
         while not file.is_whole:
             before = file.count
+            asked_bucket = self._asks_bucket
             try:
                 is_delta = self._ask(file)
+            except PullError as error:
+                if self._bucket is None or error.code not in _GIVEN_ELSEWHERE:
+                    raise
+                if asked_bucket:
+                    self._bucket = None
+                else:
+                    # Muster has no delta to give.
+                    self._offer = None
             except Broken as broken:
+                if asked_bucket and file.count == before:
+                    self._bucket = None
+                    continue
                 # A server that asks for patience has not failed.
                 failures = 1 if file.count > before or broken.asked_seconds else failures + 1
                 # A delta that broke off is not gone on with: it is small, or not worth its while.
                 self._offer = None
                 self._pause(failures, broken)
         return is_delta
+
+    @property
+    def _asks_bucket(self) -> bool:
+        return self._bucket is not None and self._offer is None
 
     def _pause(self, failures: int, broken: Broken) -> None:
         if failures >= _MOST_FAILURES or self._patience.is_over:
@@ -75,7 +98,8 @@ class Transfer:
 
     def _ask(self, file: GrowingFile) -> bool:
         """@returns whether the file came as a delta. @raises Broken"""
-        with asked(self._wanted.url, self._headers(file.count), self._patience.left) as answer:
+        url = self._bucket if self._asks_bucket and self._bucket else self._wanted.url
+        with asked(url, self._headers(file.count), self._patience.left) as answer:
             if answer.status == 226 and self._offer:
                 self._received += self._offer.take(answer, file, self._buffer)
                 return True
@@ -91,7 +115,7 @@ class Transfer:
 
     def _headers(self, offset: int) -> dict[str, str]:
         if offset > 0:
-            # The server's file may be another one by now: then it sends all of it. Whether it is, the digest says in the end.
+            # What is there may be another file by now, or the other server's. Whether it is the right one the digest says in the end.
             return {"Range": f"bytes={offset}-"}
         return self._offer.headers if self._offer else {}
 

@@ -30,13 +30,13 @@ function contentLines(contents: FileContents): readonly string[] {
     }
     case 'onnx':
       return onnxLines(contents);
-    case 'torch.save': {
-      const { tensors, unknown, entries } = contents;
-      if (!tensors) return [`torch.save: ${number(entries.length)} entries; its tensors are not told: ${printableLine(unknown ?? '')}`];
+    case 'torch.save':
+    case 'torchscript': {
+      const { format, tensors, unknown, entries } = contents;
+      if (!tensors) return [`${format}: ${number(entries.length)} entries; its tensors are not told: ${printableLine(unknown ?? '')}`];
       const rows = tensors.map(({ name, dtype, shape }) => [printableLine(name), dtype, shapeText(shape)]);
-      return [`torch.save: ${number(tensors.length)} tensors, told by its pickle, which was not run`, ...table(rows)];
+      return [`${format}: ${number(tensors.length)} tensors, told by its pickle, which was not run`, ...table(rows)];
     }
-    case 'torchscript':
     case 'keras':
     case 'zip':
       return [

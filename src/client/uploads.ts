@@ -38,7 +38,9 @@ const TAKES_NO_DELTA: ReadonlySet<RefusalReason> = new Set(['bad-request', 'not-
 /** Something that is sent under its digest. */
 interface Content {
   readonly digest: Digest;
-  readonly query: string;
+  readonly kind: 'file' | 'delta' | 'manifest';
+  /** Of a file, or the file that a delta tells. */
+  readonly name?: string;
   readonly size: number;
   readonly from: (offset: number) => Promise<Uint8Array>;
 }
@@ -84,8 +86,8 @@ export class Uploader {
   async #file(file: LocalFile, signal: AbortSignal, onSent: (bytes: number) => void): Promise<void> {
     if (await this.#asDelta(file, signal)) return onSent(file.size);
     await using parts = new FileParts(this.#source, file, this.#partBytes, signal);
-    const query = new URLSearchParams({ name: nameOf(file) }).toString();
-    await this.#send({ digest: file.digest, query, size: file.size, from: (offset) => parts.from(offset) }, signal, onSent);
+    const from = (offset: number): Promise<Uint8Array> => parts.from(offset);
+    await this.#send({ digest: file.digest, kind: 'file', name: nameOf(file), size: file.size, from }, signal, onSent);
   }
 
   /** @returns whether the server has the file by it. */
@@ -102,10 +104,9 @@ export class Uploader {
   }
 
   async #sendDelta(file: LocalFile, delta: Uint8Array, signal: AbortSignal): Promise<boolean> {
-    const query = new URLSearchParams({ kind: 'delta', name: nameOf(file) }).toString();
     const from = async (offset: number): Promise<Uint8Array> => delta.subarray(offset, offset + this.#partBytes);
     try {
-      await this.#send({ digest: file.digest, query, size: delta.length, from }, signal);
+      await this.#send({ digest: file.digest, kind: 'delta', name: nameOf(file), size: delta.length, from }, signal);
       return true;
     } catch (error) {
       if (error instanceof RefusedError && TAKES_NO_DELTA.has(error.reason)) return false;
@@ -117,12 +118,12 @@ export class Uploader {
   async #manifest({ digest, manifest }: LocalCheckpoint, signal: AbortSignal): Promise<void> {
     if (!manifest) return;
     const from = async (offset: number): Promise<Uint8Array> => manifest.subarray(offset, offset + this.#partBytes);
-    await this.#send({ digest, query: 'kind=manifest', size: manifest.length, from }, signal);
+    await this.#send({ digest, kind: 'manifest', size: manifest.length, from }, signal);
   }
 
   async #send(content: Content, signal: AbortSignal, onSent?: (bytes: number) => void): Promise<void> {
     const patience = new Patience(this.#calls.options);
-    let offset = await this.#received(content.digest, signal);
+    let offset = await this.#received(content.digest, signal, content.kind);
     while (offset !== undefined) {
       const begin: number = offset <= content.size ? offset : 0;
       onSent?.(begin);
@@ -133,7 +134,7 @@ export class Uploader {
         offset = nextOffset(answer, begin + part.length, content.size);
       } catch (error) {
         await this.#calls.pause(patience, passing(error), signal);
-        offset = await this.#received(content.digest, signal);
+        offset = await this.#received(content.digest, signal, content.kind);
         if (offset !== undefined && offset > begin) patience.succeeded();
       }
     }
@@ -141,18 +142,18 @@ export class Uploader {
   }
 
   /** Bytes that the server has of an upload; undefined when it has all of it. */
-  async #received(digest: Digest, signal: AbortSignal): Promise<number | undefined> {
-    const answer = await this.#calls.send({ method: 'HEAD', path: pathOf(digest), signal, also: [404] });
+  async #received(digest: Digest, signal: AbortSignal, kind: Content['kind'] = 'file'): Promise<number | undefined> {
+    const answer = await this.#calls.send({ method: 'HEAD', path: pathOf(digest, { kind }), signal, also: [404] });
     return answer.status === 404 ? offsetIn(answer, 0) : undefined;
   }
 }
 
-function partCall({ digest, query, size }: Content, begin: number, part: Uint8Array, signal: AbortSignal): Call {
+function partCall({ digest, kind, name, size }: Content, begin: number, part: Uint8Array, signal: AbortSignal): Call {
   if (part.length === 0 && begin < size)
     throw new InputError('checkpoint.changed', `checkpoint: a file of ${size} bytes has become shorter while it was sent; send it again`);
   return {
     method: 'PUT',
-    path: `${pathOf(digest)}?${query}`,
+    path: pathOf(digest, { kind, ...(name === undefined ? {} : { name }) }),
     body: part,
     headers: rangeOf(begin, part.length, size),
     signal,
@@ -187,6 +188,6 @@ function nameOf({ path }: LocalFile): string {
   return path.slice(path.lastIndexOf('/') + 1);
 }
 
-function pathOf(digest: Digest): string {
-  return `/v1/checkpoints/${digestHex(digest)}`;
+function pathOf(digest: Digest, query: Readonly<Record<string, string>>): string {
+  return `/v1/checkpoints/${digestHex(digest)}?${new URLSearchParams(query).toString()}`;
 }

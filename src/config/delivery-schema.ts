@@ -18,6 +18,14 @@ export const deliverySchema = z
     host: z.string().min(1).max(255).describe('address that it listens on for them'),
     port: z.int().min(0).max(65_535).describe('0: any that is free, which is then put behind the URL'),
     linkSeconds: z.number().min(10).max(86_400).describe('a link to a file is good this long'),
+    bucketHosts: z
+      .array(
+        z.string().regex(/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/, {
+          error: 'expected the name of a host, such as storage.googleapis.com, without a port',
+        }),
+      )
+      .max(16)
+      .describe('hosts of object stores that sandboxes reach: what came from a bucket there they fetch from there, by a signed link'),
     transfers: z.int().min(1).max(10_000).describe('files that are sent at the same time'),
   })
   .describe('where sandboxes of E2B and Kubernetes fetch checkpoints from');

@@ -6,7 +6,8 @@ import { checkpointDigest, sortedByPath, type CheckpointFile, type CheckpointKin
 import { assertSameListing, wholeFile } from './listed-files.ts';
 import { readSafetensorsHeader, type ReadAt } from './safetensors.ts';
 import { readOnnxModel, type OnnxModel } from './onnx-model.ts';
-import { pickledTensors, UnknownPickle, type PickledTensor } from './pickled-tensors.ts';
+import { UnknownPickle } from './pickle-opcodes.ts';
+import { pickledTensors, type PickledTensor } from './pickled-tensors.ts';
 import { readZipDirectory, readZipEntry, type LocatedEntry, type ZipEntry } from './zip-directory.ts';
 
 /** What a checkpoint holds, without loading any of it. */
@@ -28,9 +29,9 @@ export type FileContents =
   | { readonly format: 'safetensors'; readonly tensors: readonly InspectedTensor[]; readonly metadata: Readonly<Record<string, string>> }
   | ({ readonly format: 'onnx' } & OnnxModel)
   /** What its entries say that it is. */
-  | { readonly format: 'torchscript' | 'keras' | 'zip'; readonly entries: readonly ZipEntry[] }
+  | { readonly format: 'keras' | 'zip'; readonly entries: readonly ZipEntry[] }
   | {
-      readonly format: 'torch.save';
+      readonly format: 'torch.save' | 'torchscript';
       readonly entries: readonly ZipEntry[];
       /** As its pickle tells them, which is not run; undefined, and why, when that holds more than tensors and plain values. */
       readonly tensors?: readonly PickledTensor[] | undefined;
@@ -105,7 +106,9 @@ async function contentsOf({ path, address, size }: ListedFile, readAt: ReadAt): 
   const located = await readZipDirectory(address, size, readAt);
   const format = zipFormat(new Set(located.map(({ name }) => name)));
   const entries = located.map(({ name, size: unpacked, packed }) => ({ name, size: unpacked, packed }));
-  return format === 'torch.save' ? { format, entries, ...(await stateOf(address, located, readAt)) } : { format, entries };
+  return format === 'torch.save' || format === 'torchscript'
+    ? { format, entries, ...(await stateOf(address, located, readAt)) }
+    : { format, entries };
 }
 
 async function stateOf(

@@ -16,7 +16,14 @@ export type Hold = AsyncDisposable;
 
 const recordSchema = z.object({
   kind: z.enum(['file', 'directory']),
-  files: z.array(z.object({ path: z.string(), size: z.int().min(0), digest: z.string().refine(isDigest) })),
+  files: z.array(
+    z.object({
+      path: z.string(),
+      size: z.int().min(0),
+      digest: z.string().refine(isDigest),
+      bucketObject: z.object({ uri: z.string(), revision: z.string() }).optional(),
+    }),
+  ),
 });
 
 /**
@@ -57,7 +64,10 @@ export class CheckpointRecords {
   /** Also when there is one: a file's name may have changed. It counts as used. */
   async write({ digest, kind, files }: RecordedCheckpoint): Promise<void> {
     const incoming = join(this.#incoming, this.#names.next());
-    const text = JSON.stringify({ kind, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })) });
+    const text = JSON.stringify({
+      kind,
+      files: files.map(({ path, size, digest: ofFile, bucketObject }) => ({ path, size, digest: ofFile, bucketObject })),
+    });
     await guarded(incoming, async () => {
       try {
         // Not synced: what a power cut takes is brought anew.

@@ -16,9 +16,10 @@ export interface CheckpointSource {
    * The bytes of a listed file, from the first to the last, read as they are asked for. Leaving the iteration early releases
    * what it holds.
    *
+   * @param buffer that the bytes may be read into, again and again: each piece is then good until the next is asked for.
    * @throws CheckpointChangedError when the file is no longer the one that was listed, also when it changes under the read.
    */
-  read(file: ListedFile, signal: AbortSignal): AsyncIterable<Uint8Array>;
+  read(file: ListedFile, signal: AbortSignal, buffer?: Uint8Array<ArrayBuffer>): AsyncIterable<Uint8Array>;
   /**
    * As `read`, from a byte on, for a look at a part of a large file: digests that are announced are not held against it, nor is it seen at the end
    * whether the file has changed. Left out where all bytes have to be read to get to one.
@@ -50,6 +51,8 @@ export interface ListedFile {
   readonly revision: string;
   /** Whether any change from now on makes another revision, however soon it comes: only then need a file that was read not be read again. */
   readonly isSettled?: boolean;
+  /** Whether `address` and `revision` name an object of a bucket, to which others may be given a link. */
+  readonly isInBucket?: boolean;
 }
 
 /** The writer was not done, or another one came: whatever was read is no checkpoint. */

@@ -1,20 +1,18 @@
-import PQueue from 'p-queue';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
 import { assertAcceptable, assertFileName, inspect, type CheckpointLimits } from './checkpoint-checks.ts';
+import { BroughtFiles } from './brought-files.ts';
 import { CheckpointRecords, type Hold, type RecordedCheckpoint } from './checkpoint-records.ts';
-import type { CheckpointListing, CheckpointSource, ListedFile, ListOptions } from './checkpoint-source.ts';
-import { checkpointDigest, sortedByPath, type Checkpoint, type CheckpointFile, type CheckpointLabels } from './checkpoint.ts';
-import { ContentStore, type StoredObject } from './content-store.ts';
+import type { CheckpointListing, CheckpointSource, ListOptions } from './checkpoint-source.ts';
+import { checkpointDigest, type BucketObject, type Checkpoint, type CheckpointFile, type CheckpointLabels } from './checkpoint.ts';
+import { ContentStore, type StoredObject, type Syncing } from './content-store.ts';
+import { filesOfManifest, filesThatAreHere } from './files-here.ts';
 import { IncomingNames } from './incoming-names.ts';
-import { KnownFiles } from './known-files.ts';
-import { assertSameListing, wholeFile } from './listed-files.ts';
-import { incomplete, readManifest } from './manifest.ts';
-import { PackedFiles, undefinedWhenDamaged } from './packed-files.ts';
+import { assertSameListing } from './listed-files.ts';
+import { PackedFiles } from './packed-files.ts';
 import { keepTold } from './sent-delta.ts';
 import { RecentMarks } from './recent-marks.ts';
-import { isShardIndex } from './shard-index.ts';
 import { StoredContents } from './stored-contents.ts';
 import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
 import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
@@ -33,10 +31,9 @@ export interface CheckpointStoreOptions {
   readonly directory: string;
   readonly limits: CheckpointLimits;
   readonly clock: Clock;
+  /** Of what `add` brings; `before` when left out. */
+  readonly syncing?: Syncing;
 }
-
-/** Files: some threads look for them, and take their time where the disk is far away. */
-const LOOKED_FOR_AT_A_TIME = 16;
 
 /**
  * Brings checkpoints onto this machine, each byte once, and names them. Nothing that is incomplete, changing or malformed gets a
@@ -49,12 +46,13 @@ export class CheckpointStore {
   readonly #parts: RetentionParts;
   readonly #retention: StoreRetention;
   readonly #limits: CheckpointLimits;
-  readonly #known = new KnownFiles();
+  readonly #brought: BroughtFiles;
   readonly #marks: RecentMarks;
 
   private constructor(parts: RetentionParts, limits: CheckpointLimits) {
     this.#parts = parts;
     this.#content = parts.plain;
+    this.#brought = new BroughtFiles(parts.plain);
     this.#contents = parts.contents;
     this.#records = parts.records;
     this.#retention = new StoreRetention(parts);
@@ -63,9 +61,9 @@ export class CheckpointStore {
   }
 
   /** @throws InfrastructureError `store.unusable` */
-  static async open({ directory, limits, clock }: CheckpointStoreOptions): Promise<CheckpointStore> {
+  static async open({ directory, limits, clock, syncing }: CheckpointStoreOptions): Promise<CheckpointStore> {
     const names = await IncomingNames.forThisProcess(clock);
-    const plain = await ContentStore.open(directory, names, clock);
+    const plain = await ContentStore.open(directory, names, clock, syncing);
     const packed = await PackedFiles.open(directory, names);
     const records = await CheckpointRecords.open(directory, names, clock);
     return new CheckpointStore({ plain, packed, contents: new StoredContents(plain, packed), records, clock }, limits);
@@ -128,10 +126,7 @@ export class CheckpointStore {
     assertAcceptable(uri, listing.files, this.#limits);
     const marked = await this.#marked(listing);
     if (marked) return { ...marked, labels };
-    const files: StoredFile[] = [];
-    const beside = pathsOf(listing.files);
-    for (const file of sortedByPath(listing.files))
-      files.push({ path: file.path, ...(await this.#addFile(source, file, beside, options.signal)) });
+    const files = await this.#brought.bring(source, listing, options.signal);
     if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
     return this.#recorded({ digest: checkpointDigest(listing.kind, files), kind: listing.kind, files, labels });
   }
@@ -172,20 +167,12 @@ export class CheckpointStore {
    * `adopt` does.
    */
   async assemble(manifest: string, expected: Digest): Promise<StoredCheckpoint> {
-    const entries = readManifest(manifest);
-    const files: StoredFile[] = [];
-    const missing: Digest[] = [];
-    for (const { path, digest } of entries) {
-      const object = await this.#contents.find(digest);
-      if (object) files.push({ path, ...object });
-      else missing.push(digest);
-    }
-    if (missing.length > 0) throw incomplete(expected, missing, entries.length);
+    const files = await filesOfManifest(manifest, expected, this.#contents);
     assertAcceptable(expected, files, this.#limits);
     const digest = checkpointDigest('directory', files);
     if (digest !== expected)
       throw new InputError('checkpoint.digest', `checkpoint: the manifest has the digest ${digest}; expected ${expected}`);
-    const beside = pathsOf(files);
+    const beside = new Set(files.map(({ path }) => path));
     for (const file of files) await this.#content.inspect(file, (readAt, size) => inspect(file.path, file.path, size, readAt, beside));
     return this.#recorded({ digest, kind: 'directory', files, labels: {} });
   }
@@ -205,6 +192,11 @@ export class CheckpointStore {
     if (name === undefined || found.kind !== 'file' || first === undefined) return found;
     assertFileName(name);
     return { ...found, files: [{ ...first, path: name }] };
+  }
+
+  /** The object of a bucket that a checkpoint's file was read from; undefined when it came otherwise. */
+  async bucketObject(checkpoint: Digest, file: Digest): Promise<BucketObject | undefined> {
+    return (await this.#records.read(checkpoint))?.files.find(({ digest }) => digest === file)?.bucketObject;
   }
 
   /** A file of whatever checkpoint that is here, by its own digest. @throws InfrastructureError `store.damaged`, `store.unusable` */
@@ -235,6 +227,11 @@ export class CheckpointStore {
     return this.#retention.retain(retention, signal);
   }
 
+  /** When all that this process has brought is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
+  settled(): Promise<void> {
+    return this.#content.settled();
+  }
+
   /** Reads all that is here. @throws InfrastructureError `store.unusable`; the signal's reason. */
   verify(options: VerificationOptions): Promise<VerifiedStore> {
     return new StoreVerification(this.#parts, options).run();
@@ -252,48 +249,21 @@ export class CheckpointStore {
 
   /** One of which every file is as it was when this process kept it a moment ago, and is still here; undefined when it has to be looked at anew. */
   async #marked({ kind, files: listed }: CheckpointListing): Promise<StoredCheckpoint | undefined> {
-    const files: CheckpointFile[] = [];
-    for (const file of sortedByPath(listed)) {
-      const digest = this.#known.digestOf(file);
-      if (digest === undefined) return undefined;
-      files.push({ path: file.path, size: file.size, digest });
-    }
+    const files = this.#brought.recall(listed);
+    if (files === undefined) return undefined;
     const checkpoint = { digest: checkpointDigest(kind, files), kind, files };
     return this.#marks.has(markOf(checkpoint)) ? this.#withObjects(checkpoint) : undefined;
   }
 
   async #withObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
-    const queue = new PQueue({ concurrency: LOOKED_FOR_AT_A_TIME });
-    const objects = await queue.addAll(files.map((file) => () => this.#contents.find(file.digest).catch(undefinedWhenDamaged)));
-    const found: StoredFile[] = [];
-    for (const [at, { path, size }] of files.entries()) {
-      const object = objects[at];
-      if (object?.size !== size) return undefined;
-      found.push({ path, ...object });
-    }
-    return { digest, kind, files: found, labels: {} };
-  }
-
-  async #addFile(source: CheckpointSource, file: ListedFile, beside: ReadonlySet<string>, signal: AbortSignal): Promise<StoredObject> {
-    // An index is whole or not by what else is there.
-    const known = isShardIndex(file.path) ? undefined : this.#known.digestOf(file);
-    const kept = known && (await this.#content.renew({ digest: known, size: file.size }));
-    if (kept) return kept;
-    const object = await this.#content.write(wholeFile(file, source.read(file, signal)), file.size, (readAt, size) =>
-      inspect(file.path, file.address, size, readAt, beside),
-    );
-    this.#known.remember(file, object.digest);
-    return object;
+    const found = await filesThatAreHere(files, this.#contents);
+    return found && { digest, kind, files: found, labels: {} };
   }
 }
 
 /** With the names of its files, which its digest may not tell. */
 function markOf({ digest, files }: RecordedCheckpoint): string {
   return JSON.stringify([digest, ...files.map(({ path }) => path)]);
-}
-
-function pathsOf(files: readonly { readonly path: string }[]): ReadonlySet<string> {
-  return new Set(files.map(({ path }) => path));
 }
 
 function isPythonCache(path: string): boolean {

@@ -20,6 +20,16 @@ export interface CheckpointFile {
   readonly size: number;
   /** sha256 of the file's bytes. */
   readonly digest: Digest;
+  /** Where it was read from, when that was a bucket. */
+  readonly bucketObject?: BucketObject | undefined;
+}
+
+/** What had a file's bytes when they were read; by now it may be another version, or gone. */
+export interface BucketObject {
+  /** `gs://bucket/name` or `s3://bucket/name`. */
+  readonly uri: string;
+  /** Which version: a generation, an entity tag. */
+  readonly revision: string;
 }
 
 /** Where a checkpoint comes from, for people and for comparisons. Not part of its name: the bytes alone are. */

@@ -8,18 +8,30 @@ import { copyInto, digestOfFile, type Digested } from './digested-copy.ts';
 import { IncomingNames } from './incoming-names.ts';
 import type { ReadAt } from './safetensors.ts';
 import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from './store-files.ts';
+import { UnsyncedObjects } from './unsynced-objects.ts';
 import { WithdrawnFiles } from './withdrawn-files.ts';
 
 /** Sees a whole file of `size` bytes and what it is called, and may refuse it. */
 export type Inspect = (readAt: ReadAt, size: number, digest: Digest) => Promise<void>;
 
+const NEVER = new AbortController().signal;
 /** How many bytes are hashed before the file is touched, so that whoever looks sees that somebody is at it: some seconds' work. */
 const BYTES_BETWEEN_TOUCHES = 2 ** 30;
 
 /**
+ * When what is written is synced to the disk: before it has its name, or behind the backs of those who use it. Its digest is known by then either
+ * way; what is left is to outlive a power cut, and waiting for that takes a disk some seconds for each gigabyte.
+ */
+export type Syncing = 'before' | 'behind';
+
+/** Less is on the disk as soon as a note that it is not would be. In bytes. */
+const WORTH_NOTING_BYTES = 2 ** 24;
+
+/**
  * Files kept under the sha256 of their content, each once: `objects/<hex>`, read-only. A file grows under a name of its own in
- * `incoming/`, is synced to disk, and only then takes its final name in one step: whatever stands under `objects/` is whole,
- * also after a crash, and any number of processes may share the directory without locks.
+ * `incoming/` and takes its final name in one step: whatever stands under `objects/` is whole, also after a crash, and any number of processes may
+ * share the directory without locks. What has its name before it is synced is noted in `unsynced/`, and read again by the next process that opens
+ * the store should the writer be gone by then.
  *
  * The time of an object's last write is that of the last time that somebody brought it, whether it was there or not.
  */
@@ -29,9 +41,20 @@ export class ContentStore {
   readonly #names: IncomingNames;
   readonly #clock: Clock;
   readonly #withdrawn: WithdrawnFiles;
+  readonly #unsynced: UnsyncedObjects;
+  readonly #syncing: Syncing;
 
-  private constructor(directory: string, names: IncomingNames, clock: Clock, withdrawn: WithdrawnFiles) {
+  private constructor(
+    directory: string,
+    names: IncomingNames,
+    clock: Clock,
+    withdrawn: WithdrawnFiles,
+    unsynced: UnsyncedObjects,
+    syncing: Syncing,
+  ) {
     this.#withdrawn = withdrawn;
+    this.#unsynced = unsynced;
+    this.#syncing = syncing;
     this.#objects = join(directory, 'objects');
     this.#incoming = join(directory, 'incoming');
     this.#names = names;
@@ -43,14 +66,18 @@ export class ContentStore {
    *
    * @throws InfrastructureError `store.unusable`
    */
-  static async open(directory: string, names: IncomingNames, clock: Clock): Promise<ContentStore> {
+  static async open(directory: string, names: IncomingNames, clock: Clock, syncing: Syncing = 'before'): Promise<ContentStore> {
     const objects = join(directory, 'objects');
     await guarded(directory, () => mkdir(objects, { recursive: true }));
     const withdrawn = await WithdrawnFiles.open(objects, join(directory, 'withdrawn/objects'), names);
-    const store = new ContentStore(directory, names, clock, withdrawn);
+    const store = new ContentStore(directory, names, clock, withdrawn, await UnsyncedObjects.open(directory, names), syncing);
     await guarded(directory, async () => {
       await mkdir(store.#incoming, { recursive: true });
       await store.#sweep();
+      await store.#unsynced.recover(
+        (digest) => store.#pathOf(digest),
+        (digest) => store.#isIntact(digest),
+      );
     });
     return store;
   }
@@ -66,9 +93,10 @@ export class ContentStore {
     const incoming = this.#incomingPath();
     try {
       await using handle = await guarded(incoming, () => open(incoming, 'wx+', 0o600));
-      const { digest, size } = await copyInto(handle, incoming, bytes, expectedSize);
+      const isBehind = this.#syncing === 'behind' && expectedSize >= WORTH_NOTING_BYTES;
+      const { digest, size } = await copyInto(handle, incoming, bytes, expectedSize, !isBehind);
       await inspect((position, length) => guarded(incoming, () => readAt(handle, position, length)), size, digest);
-      return await guarded(incoming, () => this.#keep(handle, incoming, digest, size));
+      return await guarded(incoming, () => this.#keep(handle, incoming, digest, size, isBehind));
     } finally {
       await rm(incoming, { force: true });
     }
@@ -94,6 +122,11 @@ export class ContentStore {
     const kept = await guarded(path, () => this.#keep(handle, path, digest, size));
     await rm(path, { force: true });
     return kept;
+  }
+
+  /** When all that this process has written is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
+  settled(): Promise<void> {
+    return this.#unsynced.settled();
   }
 
   /** Undefined when it is not there. */
@@ -164,16 +197,26 @@ export class ContentStore {
   }
 
   /** A file of another size under the final name is damaged: the verified one takes its place. */
-  async #keep(handle: FileHandle, incoming: string, digest: Digest, size: number): Promise<StoredObject> {
+  async #keep(handle: FileHandle, incoming: string, digest: Digest, size: number, isBehind = false): Promise<StoredObject> {
     const hostPath = this.#pathOf(digest);
-    if ((await factsOf(hostPath))?.size !== size || !(await this.#touch(hostPath))) {
-      await chmod(incoming, 0o444);
-      await handle.sync();
-      await rename(incoming, hostPath);
-      await syncDirectory(this.#objects);
-      await this.#touch(hostPath);
-    }
+    if ((await factsOf(hostPath))?.size === size && (await this.#touch(hostPath))) return { digest, size, hostPath };
+    await chmod(incoming, 0o444);
+    const note = isBehind ? await this.#unsynced.note(digest) : undefined;
+    if (note === undefined) await handle.sync();
+    await rename(incoming, hostPath);
+    if (note === undefined) await syncDirectory(this.#objects);
+    await this.#touch(hostPath);
+    if (note !== undefined) this.#unsynced.syncBehind(note, hostPath);
     return { digest, size, hostPath };
+  }
+
+  /** Whether it is there and what it is called; what is anything else is taken out. */
+  async #isIntact(digest: Digest): Promise<boolean> {
+    const object = await this.find(digest);
+    if (!object) return false;
+    const isIntact = (await this.digestOf(object, NEVER)) === digest;
+    if (!isIntact) await this.discard(digest);
+    return isIntact;
   }
 
   /** @returns whether it is there. */

@@ -17,11 +17,18 @@ const SYNCED_BYTES = 64 * 2 ** 20;
  * Reading, writing and hashing go on side by side.
  *
  * @param size that is expected, in bytes.
+ * @param isSynced whether the file is to be synced right afterwards.
  * @throws InfrastructureError `store.full`, `store.unusable`; errors of `bytes` as they are.
  */
-export async function copyInto(handle: FileHandle, path: string, bytes: AsyncIterable<Uint8Array>, size: number): Promise<Digested> {
+export async function copyInto(
+  handle: FileHandle,
+  path: string,
+  bytes: AsyncIterable<Uint8Array>,
+  size: number,
+  isSynced = true,
+): Promise<Digested> {
   await using hash = blockDigest(size);
-  const writer = new BlockWriter(handle, path, hash);
+  const writer = new BlockWriter(handle, path, hash, isSynced ? SYNCED_BYTES : Infinity);
   let block = await hash.block();
   let filled = 0;
   for await (const chunk of bytes) {
@@ -79,12 +86,15 @@ class BlockWriter {
   readonly #handle: FileHandle;
   readonly #path: string;
   readonly #hash: BlockDigest;
+  /** After so many bytes. */
+  readonly #syncs: number;
   #written = 0;
   #synced = 0;
   #writing: Promise<void> = Promise.resolve();
   #syncing: Promise<void> = Promise.resolve();
 
-  constructor(handle: FileHandle, path: string, hash: BlockDigest) {
+  constructor(handle: FileHandle, path: string, hash: BlockDigest, syncs: number) {
+    this.#syncs = syncs;
     this.#handle = handle;
     this.#path = path;
     this.#hash = hash;
@@ -108,7 +118,7 @@ class BlockWriter {
     await guarded(this.#path, () => writeAll(this.#handle, block.subarray(0, length), this.#written));
     this.#written += length;
     this.#hash.hash(block, length);
-    if (this.#written - this.#synced < SYNCED_BYTES) return;
+    if (this.#written - this.#synced < this.#syncs) return;
     this.#synced = this.#written;
     await this.#syncing;
     this.#syncing = guarded(this.#path, () => this.#handle.datasync());

@@ -103,7 +103,7 @@ export class Distributor {
       throw new InfrastructureError(FETCH, `${stored.digest} cannot be fetched (${way}): there is nothing to do it with`);
     const files: LinkedFile[] = [];
     for (const { path, size, digest } of stored.files)
-      files.push({ path, size, digest, url: await origin.link({ path, size, digest }, signal) });
+      files.push({ path, size, digest, ...(await origin.link({ path, size, digest }, stored.digest, signal)) });
     const directory = await fetching.fetch(way, { digest: stored.digest, files }, signal);
     return stored.kind === 'file' ? `${directory}/${stored.files[0]?.path ?? ''}` : directory;
   }

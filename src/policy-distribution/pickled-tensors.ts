@@ -1,6 +1,8 @@
+import { Called, isModule, Named, pickledValue, Stored, UnknownPickle } from './pickle-opcodes.ts';
+
 /**
- * The tensors that a pickle of `torch.save` speaks of. It is read as a list of opcodes (CPython's pickletools.py); what it would call is only noted by
- * name, and nothing of it is imported, called or made. What is not understood ends the reading: a list that lacks something would be a lie.
+ * The tensors that a pickle of PyTorch's speaks of: of `torch.save`, or of the modules in a TorchScript archive. A list that lacks something would be
+ * a lie, so there is none of a pickle that speaks of anything else than tensors, modules and plain values.
  */
 
 export interface PickledTensor {
@@ -9,11 +11,6 @@ export interface PickledTensor {
   /** As safetensors would call it. */
   readonly dtype: string;
   readonly shape: readonly number[];
-}
-
-/** The pickle does, or may do, something that is not understood here. */
-export class UnknownPickle extends Error {
-  override readonly name = 'UnknownPickle';
 }
 
 const STORAGES: ReadonlyMap<string, string> = new Map([
@@ -28,221 +25,13 @@ const STORAGES: ReadonlyMap<string, string> = new Map([
   ['ByteStorage', 'U8'],
   ['BoolStorage', 'BOOL'],
 ]);
+/** Of TorchScript, with nothing but numbers in them. */
+const PLAIN_LISTS: ReadonlySet<string> = new Set(['int', 'double', 'bool'].map((kind) => `torch.jit._pickle.build_${kind}list`));
 const MOST_DEPTH = 64;
-
-class Named {
-  readonly name: string;
-
-  constructor(name: string) {
-    this.name = name;
-  }
-}
-
-/** Something that would be called. A mapping that was made by a call has entries. */
-class Called {
-  readonly callee: unknown;
-  readonly with: readonly unknown[];
-  readonly entries = new Map<unknown, unknown>();
-
-  constructor(callee: unknown, given: unknown) {
-    this.callee = callee;
-    this.with = Array.isArray(given) ? given : [];
-  }
-}
-
-class Stored {
-  readonly place: readonly unknown[];
-
-  constructor(place: unknown) {
-    this.place = Array.isArray(place) ? place : [];
-  }
-}
-
-const MARK = Symbol('mark');
 
 /** @throws UnknownPickle */
 export function pickledTensors(pickle: Uint8Array): readonly PickledTensor[] {
-  return [...tensorsIn(new Opcodes(pickle).result(), '', 0)];
-}
-
-class Opcodes {
-  readonly #bytes: Uint8Array;
-  readonly #view: DataView;
-  #at = 0;
-  readonly #stack: unknown[] = [];
-  readonly #memo = new Map<number, unknown>();
-
-  constructor(bytes: Uint8Array) {
-    this.#bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
-  }
-
-  /** What the pickle comes to. */
-  result(): unknown {
-    try {
-      for (;;) {
-        const code = this.#view.getUint8(this.#at++);
-        if (code === 0x2e) return this.#stack.pop();
-        this.#obey(code);
-      }
-    } catch (error) {
-      if (error instanceof RangeError) throw new UnknownPickle('it ends in the middle', { cause: error });
-      throw error;
-    }
-  }
-
-  #obey(code: number): void {
-    if (this.#isValue(code) || this.#isStructure(code)) return;
-    throw new UnknownPickle(`the opcode 0x${code.toString(16)} at byte ${this.#at - 1} is not looked at`);
-  }
-
-  /** Numbers, texts, and what was remembered. */
-  #isValue(code: number): boolean {
-    switch (code) {
-      case 0x80: // PROTO
-        this.#at += 1;
-        return true;
-      case 0x95: // FRAME
-        this.#at += 8;
-        return true;
-      case 0x4e: // NONE
-        return this.#push(null);
-      case 0x88: // NEWTRUE
-        return this.#push(true);
-      case 0x89: // NEWFALSE
-        return this.#push(false);
-      case 0x4a: // BININT
-        return this.#push(this.#view.getInt32(this.#skip(4), true));
-      case 0x4b: // BININT1
-        return this.#push(this.#view.getUint8(this.#skip(1)));
-      case 0x4d: // BININT2
-        return this.#push(this.#view.getUint16(this.#skip(2), true));
-      case 0x47: // BINFLOAT
-        return this.#push(this.#view.getFloat64(this.#skip(8)));
-      case 0x8a: // LONG1
-        return this.#push(this.#long(this.#view.getUint8(this.#skip(1))));
-      case 0x58: // BINUNICODE
-      case 0x54: // BINSTRING
-      case 0x42: // BINBYTES
-        return this.#push(this.#text(this.#view.getUint32(this.#skip(4), true)));
-      case 0x8c: // SHORT_BINUNICODE
-      case 0x55: // SHORT_BINSTRING
-      case 0x43: // SHORT_BINBYTES
-        return this.#push(this.#text(this.#view.getUint8(this.#skip(1))));
-      case 0x71: // BINPUT
-        return this.#remember(this.#view.getUint8(this.#skip(1)));
-      case 0x72: // LONG_BINPUT
-        return this.#remember(this.#view.getUint32(this.#skip(4), true));
-      case 0x94: // MEMOIZE
-        return this.#remember(this.#memo.size);
-      case 0x68: // BINGET
-        return this.#push(this.#memo.get(this.#view.getUint8(this.#skip(1))));
-      case 0x6a: // LONG_BINGET
-        return this.#push(this.#memo.get(this.#view.getUint32(this.#skip(4), true)));
-      default:
-        return false;
-    }
-  }
-
-  /** What is made of them. */
-  #isStructure(code: number): boolean {
-    switch (code) {
-      case 0x28: // MARK
-        return this.#push(MARK);
-      case 0x7d: // EMPTY_DICT
-        return this.#push(new Map());
-      case 0x5d: // EMPTY_LIST
-      case 0x29: // EMPTY_TUPLE
-        return this.#push([]);
-      case 0x74: // TUPLE
-        return this.#push(this.#toMark());
-      case 0x85: // TUPLE1
-      case 0x86: // TUPLE2
-      case 0x87: // TUPLE3
-        return this.#push(this.#stack.splice(-(code - 0x84)));
-      case 0x61: // APPEND
-        return this.#append([this.#stack.pop()]);
-      case 0x65: // APPENDS
-        return this.#append(this.#toMark());
-      case 0x73: // SETITEM
-        return this.#set(this.#stack.splice(-2));
-      case 0x75: // SETITEMS
-        return this.#set(this.#toMark());
-      case 0x63: // GLOBAL
-        return this.#push(new Named(`${this.#line()}.${this.#line()}`));
-      case 0x93: // STACK_GLOBAL
-        return this.#push(new Named(this.#stack.splice(-2).join('.')));
-      case 0x51: // BINPERSID
-        return this.#push(new Stored(this.#stack.pop()));
-      case 0x52: // REDUCE
-      case 0x81: {
-        // NEWOBJ
-        const [callee, given] = this.#stack.splice(-2);
-        return this.#push(new Called(callee, given));
-      }
-      case 0x62: // BUILD: what it would set on an object is no tensor's shape.
-        this.#stack.pop();
-        return true;
-      default:
-        return false;
-    }
-  }
-
-  #push(value: unknown): true {
-    this.#stack.push(value);
-    return true;
-  }
-
-  #remember(key: number): true {
-    this.#memo.set(key, this.#stack.at(-1));
-    return true;
-  }
-
-  #append(values: readonly unknown[]): true {
-    const list = this.#stack.at(-1);
-    if (Array.isArray(list)) list.push(...values);
-    return true;
-  }
-
-  #set(pairs: readonly unknown[]): true {
-    const target = this.#stack.at(-1);
-    const entries = target instanceof Called ? target.entries : target;
-    if (entries instanceof Map) for (let i = 0; i + 1 < pairs.length; i += 2) entries.set(pairs[i], pairs[i + 1]);
-    return true;
-  }
-
-  #toMark(): unknown[] {
-    const at = this.#stack.lastIndexOf(MARK);
-    if (at < 0) throw new UnknownPickle(`nothing was begun that ends at byte ${this.#at}`);
-    return this.#stack.splice(at).slice(1);
-  }
-
-  /** @returns where it was before. */
-  #skip(bytes: number): number {
-    this.#at += bytes;
-    return this.#at - bytes;
-  }
-
-  #text(length: number): string {
-    const begin = this.#skip(length);
-    if (this.#at > this.#bytes.length) throw new UnknownPickle('it ends in the middle of a text');
-    return new TextDecoder().decode(this.#bytes.subarray(begin, this.#at));
-  }
-
-  #line(): string {
-    const end = this.#bytes.indexOf(0x0a, this.#at);
-    if (end < 0) throw new UnknownPickle('it ends in the middle of a name');
-    const text = this.#text(end - this.#at);
-    this.#at += 1;
-    return text;
-  }
-
-  #long(length: number): number {
-    let value = 0n;
-    const begin = this.#skip(length);
-    for (let i = 0; i < length; i += 1) value |= BigInt(this.#view.getUint8(begin + i)) << BigInt(8 * i);
-    return Number(BigInt.asIntN(8 * length, value));
-  }
+  return [...tensorsIn(pickledValue(pickle), '', 0)];
 }
 
 function* tensorsIn(value: unknown, name: string, depth: number): Generator<PickledTensor> {
@@ -254,7 +43,10 @@ function* tensorsIn(value: unknown, name: string, depth: number): Generator<Pick
     if (callee === 'torch._utils._rebuild_tensor_v2') yield tensor(name, value.with);
     else if (callee === 'torch._utils._rebuild_parameter') yield* tensorsIn(value.with[0], name, depth + 1);
     else if (callee === 'collections.OrderedDict') yield* tensorsAmong(value.entries, name, depth);
-    else throw new UnknownPickle(`it calls ${callee === '' ? 'something without a name' : callee}`);
+    else if (callee === 'torch.jit._pickle.restore_type_tag' || callee === 'torch.jit._pickle.build_tensorlist')
+      yield* tensorsIn(value.with[0], name, depth + 1);
+    else if (isModule(value)) yield* tensorsAmong(value.entries, name, depth);
+    else if (!PLAIN_LISTS.has(callee)) throw new UnknownPickle(`it calls ${callee === '' ? 'something without a name' : callee}`);
   }
 }
 

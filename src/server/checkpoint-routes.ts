@@ -14,6 +14,7 @@ import {
   checkpointParamsSchema,
   checkpointSchema,
   partialUploadSchema,
+  receivedQuerySchema,
   uploadBodySchema,
   uploadHeadersSchema,
   uploadQuerySchema,
@@ -51,16 +52,18 @@ function headRoute(scope: FastifyInstance, desk: CheckpointDesk): void {
     {
       schema: {
         summary: 'Whether a checkpoint is here, and how much of its upload has come',
-        description: 'Without it, the header Upload-Offset of the 404 says how many bytes of your own upload have come.',
+        description:
+          'Without it, the header Upload-Offset of the 404 says how many bytes of your own upload have come: of the file, or of what is sent in its place.',
         tags: ['checkpoints'],
         params: checkpointParamsSchema,
+        querystring: receivedQuerySchema,
         response: { 200: z.undefined().describe('it is here, whole'), ...PROBLEMS },
       },
     },
     async (request, reply) => {
       const digest = parseDigest(`sha256:${request.params.sha256}`);
       if (await desk.find(digest)) return reply.code(200).send(undefined);
-      const received = await desk.received(digest, identified(request.caller).principal);
+      const received = await desk.received(digest, identified(request.caller).principal, request.query.kind);
       reply.header(UPLOAD_OFFSET, String(received));
       throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}, and ${received} bytes of it have come`);
     },

@@ -8,6 +8,16 @@ export const checkpointParamsSchema = z.strictObject({
     .describe('of the file, or of the manifest of a directory'),
 });
 
+const uploadKindSchema = z
+  .enum(['file', 'delta', 'manifest'])
+  .default('file')
+  .describe(
+    'delta: what differs from a file that is here (muster-delta/1); manifest: the lines `<sha256 hex>  <path>` of a directory whose files are here',
+  );
+
+/** Of which upload it is asked how much has come. */
+export const receivedQuerySchema = z.strictObject({ kind: uploadKindSchema });
+
 export const uploadQuerySchema = z
   .strictObject({
     name: z
@@ -18,12 +28,7 @@ export const uploadQuerySchema = z
       .describe(
         'of the file: its suffix says what it is, as in policy.safetensors. Left out for the files of a directory and for its manifest',
       ),
-    kind: z
-      .enum(['file', 'delta', 'manifest'])
-      .default('file')
-      .describe(
-        'delta: what differs from a file that is here (muster-delta/1); manifest: the lines `<sha256 hex>  <path>` of a directory whose files are here',
-      ),
+    kind: uploadKindSchema,
   })
   .refine(({ name, kind }) => kind !== 'manifest' || name === undefined, {
     error: 'expected no name for a manifest: its paths name the files',

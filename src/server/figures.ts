@@ -19,8 +19,22 @@ export function endedCounter(registry: Registry): (state: FinalState) => void {
   return (state) => ended.inc({ state });
 }
 
+export interface Measured {
+  readonly service: Pick<EvaluationService, 'playing'>;
+  readonly desk: PoolDesk;
+  /** What sandboxes have fetched from this process so far. */
+  readonly delivered: Delivered;
+}
+
+export interface Delivered {
+  /** Of all that they were sent. */
+  readonly bytes: number;
+  /** Of these, of files that were told by what differs from another. */
+  readonly deltaBytes: number;
+}
+
 /** Figures that are looked up when somebody asks. */
-export function measure(registry: Registry, service: Pick<EvaluationService, 'playing'>, desk: PoolDesk): void {
+export function measure(registry: Registry, { service, desk, delivered }: Measured): void {
   gauge(registry, 'muster_evaluations_playing', 'Evaluations and comparisons that this process plays', [], (set) => {
     set({}, service.playing.length);
   });
@@ -46,6 +60,18 @@ export function measure(registry: Registry, service: Pick<EvaluationService, 'pl
     },
   });
   totals.reset();
+  const bytes = new Counter({
+    name: 'muster_delivery_bytes_total',
+    help: 'Bytes of checkpoints that sandboxes and the caches of nodes have fetched from this process by links, as whole files or as deltas',
+    labelNames: ['as'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc({ as: 'file' }, delivered.bytes - delivered.deltaBytes);
+      this.inc({ as: 'delta' }, delivered.deltaBytes);
+    },
+  });
+  bytes.reset();
 }
 
 /** The figures in Prometheus' text format, those of requests among them. */

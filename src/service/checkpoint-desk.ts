@@ -1,7 +1,7 @@
 import type { UsageLedger } from '../evaluation-store/usage-ledger.ts';
 import type { Digest } from '../kernel/ids.ts';
 import type { CheckpointStore, StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
-import type { Uploaded, UploadPart, Uploads } from '../policy-distribution/uploads.ts';
+import type { Uploaded, UploadContent, UploadPart, Uploads } from '../policy-distribution/uploads.ts';
 import type { QuotaGate } from './quota-gate.ts';
 
 export interface CheckpointDeskOptions {
@@ -25,8 +25,8 @@ export class CheckpointDesk {
   }
 
   /** Bytes that have come of a principal's upload. */
-  received(digest: Digest, principal: string): Promise<number> {
-    return this.#options.uploads.received(digest, principal);
+  received(digest: Digest, principal: string, kind: UploadContent['kind']): Promise<number> {
+    return this.#options.uploads.received(digest, principal, kind);
   }
 
   /**

@@ -58,14 +58,18 @@ describe('bringing the next checkpoint of a run', () => {
     expect(await scene.files.checkpoints.find(second.digest)).toBeDefined();
   });
 
-  it('begins the delta anew when the connection breaks', async () => {
+  it('goes on with the delta where the connection broke', async () => {
     await using scene = await ClientScene.open();
     const [first, second] = [await file('step-1.safetensors', before), await file('step-2.safetensors', trained(before, 0.05, 2))];
     await new Uploader(scene.calls(), filesystemSource).bring(first.path, { signal });
-    await using proxy = await CuttingProxy.open(scene.url, [20_000, 40_000, 60_000]);
+    await using proxy = await CuttingProxy.open(scene.url, [100_000, 20_000, 100_000, 40_000]);
     const uploader = new Uploader(scene.calls(proxy.url), filesystemSource, 50_000);
+    const parts = vi.spyOn(scene.files.uploads, 'append');
     expect(await scene.during(uploader.bring(second.path, { signal, base: first.path }))).toBe(second.digest);
-    expect(proxy.sentBytes).toBeLessThan(0.5 * second.size);
+    const begun = parts.mock.calls.map(([{ content, offset }]) => [content.kind, offset]);
+    expect(begun.length).toBeGreaterThan(3);
+    expect(begun.filter(([, offset]) => offset === 0)).toHaveLength(1);
+    expect(new Set(begun.map(([kind]) => kind))).toEqual(new Set(['delta']));
   });
 
   it.each([

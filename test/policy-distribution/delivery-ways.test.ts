@@ -26,7 +26,7 @@ describe('the ways that are tried', () => {
 });
 
 const NEVER = new AbortController().signal;
-const ORIGIN = { link: async ({ path }: { readonly path: string }) => `http://origin/${path}` };
+const ORIGIN = { link: async ({ path }: { readonly path: string }) => ({ url: `http://origin/${path}` }) };
 const HEX = 'ab'.repeat(32);
 
 function checkpoint(size: number, kind: 'file' | 'directory' = 'file'): StoredCheckpoint {

@@ -1,20 +1,32 @@
 import { expect } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
+import type { Digest } from '../../src/kernel/ids.ts';
 import type { Stretches } from '../../src/policy-distribution/delta-block.ts';
 import { encodeDelta, type DeltaSide } from '../../src/policy-distribution/delta-encoder.ts';
 import { layoutOf } from '../../src/policy-distribution/delta-layout.ts';
 
-/** @param path whose ending says what both are. @throws RangeError when it would take more than `maxBytes`. */
-export async function encoded(path: string, file: Buffer, base: Buffer, maxBytes: number = Infinity): Promise<Buffer> {
+/**
+ * @param path whose ending says what both are.
+ * @param called what the delta says that the file is.
+ * @throws RangeError when it would take more than `maxBytes`.
+ */
+export async function encoded(
+  path: string,
+  file: Buffer,
+  base: Buffer,
+  maxBytes: number = Infinity,
+  called: Digest = digestOf(file),
+): Promise<Buffer> {
   const parts: Uint8Array[] = [];
-  const side = async (bytes: Buffer): Promise<DeltaSide> => ({
-    digest: digestOf(bytes),
+  const side = async (bytes: Buffer, digest: Digest): Promise<DeltaSide> => ({
+    digest,
     layout: await layoutOf(path, bytes.length, async (position, length) => bytes.subarray(position, position + length)),
     bytes: inMemory(bytes),
   });
   const write = async (bytes: Uint8Array): Promise<void> => void parts.push(bytes);
   const { signal } = new AbortController();
-  if (await encodeDelta(await side(file), await side(base), { maxBytes, write, signal })) return Buffer.concat(parts);
+  if (await encodeDelta(await side(file, called), await side(base, digestOf(base)), { maxBytes, write, signal }))
+    return Buffer.concat(parts);
   throw new RangeError('the delta would be longer');
 }
 

@@ -9,6 +9,7 @@ import { digestHex } from '../../src/policy-distribution/checkpoint.ts';
 import { CheckpointStore, type StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
 import { MOST_DELTAS } from '../../src/policy-distribution/packing.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
+import { encoded } from './encoded-delta.ts';
 import { safetensorsFile, trained, weights } from './safetensors-file.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
@@ -208,6 +209,19 @@ describe('a store that was harmed', () => {
     }
     expect([await scene.files('incoming'), await scene.files('objects')]).toMatchObject([[], { length: 1 }]);
     expect(await scene.store.find(first.digest)).toEqual(first);
+  });
+
+  it('never gives out another file than a delta is called by, however sound the delta is in itself', async () => {
+    await using scene = await Scene.open();
+    const [first, second] = [await scene.step(), await scene.step()];
+    await scene.store.retain(keepAll, signal);
+    const path = join(scene.scratch.path, 'store/packed', (await scene.files('packed'))[0] ?? '');
+    const base = await readFile(second.files[0]?.hostPath ?? '');
+    await chmod(path, 0o600);
+    await writeFile(path, await encoded('step.safetensors', base, base, Infinity, first.digest));
+    expect(await scene.store.find(first.digest)).toBeUndefined();
+    await expect(scene.store.restore(first)).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.damaged' });
+    expect(await scene.files('objects')).toHaveLength(1);
   });
 
   it('does not give up a file for a delta that has been damaged', async () => {

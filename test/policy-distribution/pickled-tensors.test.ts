@@ -2,11 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pickledTensors, UnknownPickle } from '../../src/policy-distribution/pickled-tensors.ts';
+import { UnknownPickle } from '../../src/policy-distribution/pickle-opcodes.ts';
+import { pickledTensors } from '../../src/policy-distribution/pickled-tensors.ts';
 import { readZipDirectory, readZipEntry } from '../../src/policy-distribution/zip-directory.ts';
-
-const file = readFileSync(join(import.meta.dirname, 'samples/state.pth'));
-const readAt = async (position: number, length: number): Promise<Uint8Array> => file.subarray(position, position + length);
 
 function isReadOrRefused(bytes: Uint8Array): boolean {
   try {
@@ -16,10 +14,12 @@ function isReadOrRefused(bytes: Uint8Array): boolean {
   }
 }
 
-async function pickle(): Promise<Uint8Array> {
-  const entry = (await readZipDirectory('state.pth', file.length, readAt)).find(({ name }) => name.endsWith('/data.pkl'));
+async function pickle(sample: string): Promise<Uint8Array> {
+  const file = readFileSync(join(import.meta.dirname, 'samples', sample));
+  const readAt = async (position: number, length: number): Promise<Uint8Array> => file.subarray(position, position + length);
+  const entry = (await readZipDirectory(sample, file.length, readAt)).find(({ name }) => name.endsWith('/data.pkl'));
   if (!entry) throw new Error('the sample has a pickle');
-  return readZipEntry('state.pth', entry, readAt, 1_000_000);
+  return readZipEntry(sample, entry, readAt, 1_000_000);
 }
 
 describe('the pickle of a state dict', () => {
@@ -33,13 +33,30 @@ describe('the pickle of a state dict', () => {
     expect(() => pickledTensors(endless)).toThrow('nested too deeply');
   });
 
-  it('is read as it is, or refused, whatever stands in it', async () => {
-    const bytes = await pickle();
+  it.each(['state.pth', 'module.pt'])('is read as it is, or refused, whatever stands in it: %s', async (sample) => {
+    const bytes = await pickle(sample);
     const anything = fc.property(fc.nat(bytes.length - 1), fc.nat(255), fc.nat(bytes.length), (at, value, end) => {
       const changed = Uint8Array.from(bytes.subarray(0, end));
       if (at < end) changed[at] = value;
       return isReadOrRefused(changed);
     });
     expect(fc.check(anything, { numRuns: 3000, seed: 1 })).toMatchObject({ failed: false });
+  });
+});
+
+describe('the pickle of a TorchScript model', () => {
+  it('tells parameters and buffers by the modules that have them', async () => {
+    expect(pickledTensors(await pickle('module.pt'))).toEqual([
+      { name: 'mean', dtype: 'F64', shape: [4] },
+      { name: 'net.0.weight', dtype: 'F32', shape: [8, 4] },
+      { name: 'net.0.bias', dtype: 'F32', shape: [8] },
+      { name: 'net.2.weight', dtype: 'F32', shape: [2, 8] },
+      { name: 'net.2.bias', dtype: 'F32', shape: [2] },
+    ]);
+  });
+
+  it('of a class that is not in the archive is not told of', () => {
+    const foreign = Buffer.from('\x80\x02cmodels\nPolicy\n)\x81}b.', 'latin1');
+    expect(() => pickledTensors(foreign)).toThrow(new UnknownPickle('it calls models.Policy'));
   });
 });

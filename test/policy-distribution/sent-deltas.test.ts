@@ -98,6 +98,11 @@ describe('a checkpoint that is sent as what differs from one that is here', () =
 
   it.each([
     ['tells another file', async () => encoded(NAME, BASE, BASE), 'checkpoint.delta'],
+    [
+      'says that it tells this file, and gives another',
+      async () => encoded(NAME, BASE, BASE, Infinity, digestOf(FILE)),
+      'checkpoint.digest',
+    ],
     ['is none', async () => Buffer.alloc(300, 7), 'checkpoint.delta'],
     ['has a flipped bit in it', async () => flipped(await encoded(NAME, FILE, BASE), 500), 'checkpoint.delta'],
     ['lacks its end', async () => (await encoded(NAME, FILE, BASE)).subarray(0, -20), 'checkpoint.delta'],

@@ -77,6 +77,7 @@ describe('bringing a checkpoint', () => {
     const gap = await server.send('PUT', TARGET, part(3000, 4999));
     expect(gap).toMatchObject({ status: 409, json: { code: 'upload.offset' }, headers: { 'upload-offset': '2000' } });
     expect((await server.send('HEAD', `/v1/checkpoints/${DIGEST}`)).headers['upload-offset']).toBe('2000');
+    expect((await server.send('HEAD', `/v1/checkpoints/${DIGEST}?kind=delta`)).headers['upload-offset']).toBe('0');
     expect((await server.send('PUT', TARGET, part(2000, 4999))).status).toBe(201);
   });
 

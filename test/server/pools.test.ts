@@ -32,7 +32,7 @@ async function opened(): Promise<{ server: ServerScene; desk: PoolDesk; fleet: P
   const desk = new PoolDesk(fleet, store.audit, clock);
   const registry = new Registry();
   const server = await ServerScene.open({}, { more: [(app) => poolRoutes(app, desk), (app) => figureRoutes(app, registry)] });
-  measure(registry, server.service, desk);
+  measure(registry, { service: server.service, desk, delivered: { bytes: 1040, deltaBytes: 40 } });
   return { server, desk, fleet, store };
 }
 
@@ -118,6 +118,8 @@ describe('the figures of a server', () => {
     expect(text).toContain('muster_http_request_seconds_count{call="GET /v1/evaluations/:id",status="404"} 2');
     expect(text).toContain('muster_sandboxes_max{pool="local"} 4');
     expect(text).toContain('muster_evaluations_playing 0');
+    expect(text).toContain('muster_delivery_bytes_total{as="file"} 1000');
+    expect(text).toContain('muster_delivery_bytes_total{as="delta"} 40');
     expect(text).not.toContain('nothing');
   });
 });

@@ -113,3 +113,12 @@ def test_a_header_that_lies_is_no_reason_to_fail(muster: Client, fake: FakeMuste
 def test_a_base_stands_beside_a_path() -> None:
     with pytest.raises(InvalidArgument, match="beside path"):
         Checkpoint(sha256="0" * 64, base="step-1.safetensors")
+
+
+def test_a_delta_goes_on_with_what_of_it_has_come(muster: Client, fake: FakeMuster, run: tuple[Path, Path]) -> None:
+    first, second = run
+    muster.upload(first)
+    fake.break_down("PUT", CHECKPOINTS, Answer(201, {"sha256": digest_of(second), "kind": "file", "bytes": 1, "files": []}))
+    muster.upload(second)
+    heads = [asked.query for asked in fake.requests("HEAD", CHECKPOINTS) if asked.path.endswith(digest_of(second))]
+    assert heads[-1] == {"kind": "delta"}

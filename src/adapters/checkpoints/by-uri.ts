@@ -26,7 +26,7 @@ export function sourceByUri(sources: SourcesByUri): CheckpointSource {
       for (const file of listing.files) listedBy.set(file, source);
       return listing;
     },
-    read: (file, signal) => of(file).read(file, signal),
+    read: (file, signal, buffer) => of(file).read(file, signal, buffer),
     readFrom(file, from, signal) {
       const source = of(file);
       return source.readFrom?.(file, from, signal) ?? after(from, source.read(file, signal));

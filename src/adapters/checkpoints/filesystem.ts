@@ -57,7 +57,7 @@ function sourceOf(roots: Roots | undefined): CheckpointSource {
       return listSingleFile(given, root, stats);
     },
 
-    async *read(file, signal) {
+    async *read(file, signal, given) {
       signal.throwIfAborted();
       await using handle = await openListed(file);
       // Where the file really lies, as the kernel has it: a link on the way may have been turned round since it was listed.
@@ -65,7 +65,7 @@ function sourceOf(roots: Roots | undefined): CheckpointSource {
       await assertUnchanged(handle, file);
       for (;;) {
         signal.throwIfAborted();
-        const { bytesRead, buffer } = await guarded(file.address, () => handle.read(Buffer.allocUnsafe(CHUNK_BYTES)));
+        const { bytesRead, buffer } = await guarded(file.address, () => handle.read(given ?? Buffer.allocUnsafe(CHUNK_BYTES)));
         if (bytesRead === 0) break;
         yield buffer.subarray(0, bytesRead);
       }

@@ -4,10 +4,8 @@ import { pipeline } from 'node:stream/promises';
 import { digestHex } from '../../policy-distribution/checkpoint.ts';
 import type { StoredObject } from '../../policy-distribution/content-store.ts';
 import type { ToldContent } from '../../policy-distribution/told-contents.ts';
+import { MANIPULATION, tagsIn } from './asked-delta.ts';
 import { askedRange } from './asked-range.ts';
-
-/** How a file may be told by another in an answer (RFC 3229): as docs/delta-format.md has it. */
-export const MANIPULATION = 'muster-delta';
 
 /** Answers with a file, or the part of it that was asked for. @param count told of the bytes as they go out. */
 export async function answerFile(
@@ -51,11 +49,6 @@ export async function answerDelta(
     'delta-base': entityTag(digestHex(base)),
   });
   await send(request, response, path, {}, count);
-}
-
-/** The tags of a header, without their quotes: digests, in hexadecimal digits. */
-export function tagsIn(header: string | undefined): readonly string[] {
-  return (header ?? '').split(',').flatMap((tag) => /^\s*"([0-9a-f]{64})"\s*$/.exec(tag)?.[1] ?? []);
 }
 
 function entityTag(hex: string): string {

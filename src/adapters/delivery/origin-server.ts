@@ -2,13 +2,13 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
-import { isDigest, type Digest } from '../../kernel/ids.ts';
+import type { Digest } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CheckpointFile } from '../../policy-distribution/checkpoint.ts';
-import type { ContentOrigin } from '../../policy-distribution/content-origin.ts';
 import type { StoredObject } from '../../policy-distribution/content-store.ts';
 import type { ToldContent } from '../../policy-distribution/told-contents.ts';
-import { answerDelta, answerFile, MANIPULATION, tagsIn } from './origin-answer.ts';
+import { answerDelta, answerFile } from './origin-answer.ts';
+import { askedDelta } from './asked-delta.ts';
 import { SignedLinks, type Linked } from './signed-links.ts';
 
 export interface OriginOptions {
@@ -31,11 +31,15 @@ export interface OriginOptions {
 /** What has gone out so far. */
 export interface Served {
   requests: number;
-  /** Of bodies. */
+  /** Of bodies, also of those that broke off. */
   bytes: number;
+  /** Of these, of deltas. */
+  deltaBytes: number;
   /** Answers that were deltas. */
   deltas: number;
 }
+
+export const NOTHING_SERVED: Readonly<Served> = { requests: 0, bytes: 0, deltaBytes: 0, deltas: 0 };
 
 /** Whoever takes nothing for so long is given up. */
 const STALL_MS = 60_000;
@@ -46,8 +50,8 @@ const MAX_HEADER_BYTES = 16 * 1024;
 /**
  * Serves stored files to whoever has a link to one, by ranges, and nothing to anybody else. It listens from the first link on.
  */
-export class OriginServer implements ContentOrigin, AsyncDisposable {
-  readonly served: Served = { requests: 0, bytes: 0, deltas: 0 };
+export class OriginServer implements AsyncDisposable {
+  readonly served: Served = { ...NOTHING_SERVED };
   readonly #options: OriginOptions;
   readonly #links: SignedLinks;
   #sending = 0;
@@ -59,7 +63,7 @@ export class OriginServer implements ContentOrigin, AsyncDisposable {
   }
 
   /** @throws InputError `delivery.port` when it is taken; InfrastructureError `delivery.listen`. */
-  async link({ digest, path }: CheckpointFile): Promise<string> {
+  async link({ digest, path }: Pick<CheckpointFile, 'digest' | 'path'>): Promise<string> {
     const base = await this.#base();
     return `${base}${this.#links.sign({ digest, name: path.slice(path.lastIndexOf('/') + 1) })}`;
   }
@@ -131,22 +135,21 @@ export class OriginServer implements ContentOrigin, AsyncDisposable {
 
   async #send(request: IncomingMessage, response: ServerResponse, linked: Linked): Promise<void> {
     const count = (bytes: number): void => void (this.served.bytes += bytes);
-    const told = await this.#told(request, linked);
+    const asked = askedDelta(request.headers);
+    const told = asked && (await this.#options.tell?.(linked, asked.bases));
     if (told) {
       this.served.deltas += 1;
-      await answerDelta(request, response, told, count);
+      await answerDelta(request, response, told, (bytes) => {
+        count(bytes);
+        this.served.deltaBytes += bytes;
+      });
       return this.#options.log.debug({ ...linked, base: told.base, bytes: told.bytes }, 'a sandbox has fetched what differs');
     }
+    if (asked?.isOnly === true) return refuse(response, 406, 'there is no delta of the file by any of those');
     const found = await this.#options.find(linked.digest);
     if (!found) return refuse(response, 404, 'the file is no longer here');
     await answerFile(request, response, found, count);
     this.#options.log.debug({ ...linked, range: request.headers.range }, 'a sandbox has fetched a file');
-  }
-
-  async #told({ headers }: IncomingMessage, linked: Linked): Promise<ToldContent | undefined> {
-    if (headers['a-im'] !== MANIPULATION) return undefined;
-    const bases = tagsIn(headers['if-none-match']).map((hex) => `sha256:${hex}`);
-    return await this.#options.tell?.(linked, bases.filter(isDigest));
   }
 }
 

@@ -16,10 +16,10 @@ export interface HeldFile {
 }
 
 const answerSchema = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('done'), received: z.int().min(0), deltas: z.int().min(0) }),
+  z.object({ kind: z.literal('done'), received: z.int().min(0), deltas: z.int().min(0), fromBuckets: z.int().min(0).default(0) }),
   z.object({ kind: z.literal('failed'), code: z.string().max(64), message: z.string() }),
 ]);
-/** What an order took: bytes over the network, and how many files came as deltas. */
+/** What an order took: bytes over the network, how many files came as deltas, and how many from buckets. */
 export type Pulled = Omit<Extract<z.infer<typeof answerSchema>, { kind: 'done' }>, 'kind'>;
 
 /** The program that fetches, as it lies beside the runner. It takes one order on its input and gives one answer. */
@@ -48,7 +48,13 @@ export function holdOrder({ digest, files, holder, until, releases }: HoldOrder)
 }
 
 function orderedFiles(files: readonly LinkedFile[]): object[] {
-  return files.map(({ path, size, digest, url }) => ({ path, size, sha256: hex(digest), url }));
+  return files.map(({ path, size, digest, url, bucketUrl }) => ({
+    path,
+    size,
+    sha256: hex(digest),
+    url,
+    ...(bucketUrl === undefined ? {} : { bucketUrl }),
+  }));
 }
 
 function heldFile({ digest, path }: HeldFile): object {
@@ -70,7 +76,7 @@ export function readPullAnswer(stdout: string, stderr: string): Pulled {
   const { data } = parsed;
   switch (data.kind) {
     case 'done':
-      return { received: data.received, deltas: data.deltas };
+      return { received: data.received, deltas: data.deltas, fromBuckets: data.fromBuckets };
     case 'failed':
       throw fetchError(`${data.message.slice(0, 1000)} (${data.code})`);
   }

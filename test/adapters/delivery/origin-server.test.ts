@@ -25,7 +25,7 @@ describe('a link to a file', () => {
     const { status, text, headers } = await asked(url);
     expect([status, text]).toEqual([200, WEIGHTS]);
     expect(headers.get('etag')).toBe(`"${file.digest.slice('sha256:'.length)}"`);
-    expect(scene.origin.served).toEqual({ requests: 1, bytes: WEIGHTS.length, deltas: 0 });
+    expect(scene.origin.served).toEqual({ requests: 1, bytes: WEIGHTS.length, deltaBytes: 0, deltas: 0 });
   });
 
   it.each([
@@ -84,6 +84,15 @@ describe('a link to a file', () => {
     ];
     for (const each of forged) expect(await asked(each)).toMatchObject({ status: 403 });
     expect(scene.origin.served.bytes).toBe(0);
+  });
+
+  it('gives nothing but a delta to whoever has the whole file from elsewhere', async () => {
+    await using scene = await OriginScene.open();
+    const url = await scene.origin.link(await scene.put('weights', WEIGHTS));
+    const bases = { 'if-none-match': `"${'ab'.repeat(32)}"` };
+    expect((await asked(url, { ...bases, 'a-im': 'muster-delta' })).status).toBe(200);
+    expect((await asked(url, { ...bases, 'a-im': 'muster-delta, identity;q=0' })).status).toBe(406);
+    expect(scene.origin.served.bytes).toBe(WEIGHTS.length);
   });
 
   it('to a file that is no longer there is 404, and other methods than GET and HEAD are refused', async () => {

@@ -215,3 +215,74 @@ def test_an_order_that_makes_no_sense_is_refused_with_its_field(
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://host/x", "http:///x", "http://[::1"])
 def test_only_the_web_is_fetched_from(tmp_path: Path, url: str) -> None:
     assert refusal(tmp_path / "checkpoint", url).code == "url"
+
+
+@pytest.fixture
+def bucket() -> Iterator[WeightsServer]:
+    with WeightsServer(WEIGHTS).running() as running:
+        yield running
+
+
+def test_what_came_from_a_bucket_is_fetched_from_there(tmp_path: Path, server: WeightsServer, bucket: WeightsServer) -> None:
+    fetched = pull(order(tmp_path / "checkpoint", server.url, bucketUrl=bucket.url))
+    assert fetched == FetchedFiles(received=len(WEIGHTS), deltas=0, from_buckets=1)
+    assert (tmp_path / "checkpoint" / "policy.safetensors").read_bytes() == WEIGHTS
+    assert server.asked == []
+
+
+def test_a_connection_to_a_bucket_that_breaks_is_gone_on_with_there(
+    tmp_path: Path, server: WeightsServer, bucket: WeightsServer
+) -> None:
+    bucket.script = lambda number, _range: Answered(cut_after=1000) if number == 0 else Answered()
+    assert pull(order(tmp_path / "checkpoint", server.url, bucketUrl=bucket.url)).from_buckets == 1
+    assert bucket.asked[1]["range"] == "bytes=1000-"
+    assert server.asked == []
+
+
+@pytest.mark.parametrize(
+    ("what", "answered"),
+    [
+        ("the link is not good there", Answered(status=403, body=b"expired")),
+        ("the object is gone", Answered(status=404, body=b"NoSuchKey")),
+        ("another object is there, of another size", Answered(body=WEIGHTS[1:])),
+        ("another object is there, of the same size", Answered(flip=12)),
+        ("it answers with errors", Answered(status=503, body=b"SlowDown")),
+        ("it breaks off before the first byte", Answered(cut_after=0)),
+    ],
+)
+def test_what_a_bucket_does_not_give_muster_does(
+    tmp_path: Path, server: WeightsServer, bucket: WeightsServer, what: str, answered: Answered
+) -> None:
+    bucket.script = lambda _number, _range: answered
+    fetched = pull(order(tmp_path / "checkpoint", server.url, bucketUrl=bucket.url))
+    assert fetched.from_buckets == 0, what
+    assert (tmp_path / "checkpoint" / "policy.safetensors").read_bytes() == WEIGHTS
+    assert len(bucket.asked) == 1
+
+
+def test_a_bucket_out_of_reach_is_left_at_once(tmp_path: Path, server: WeightsServer) -> None:
+    pull(order(tmp_path / "checkpoint", server.url, bucketUrl="http://127.0.0.1:1/nobody"))
+    assert (tmp_path / "checkpoint" / "policy.safetensors").read_bytes() == WEIGHTS
+
+
+def test_what_muster_does_not_give_either_leaves_nothing_and_says_so(tmp_path: Path, server: WeightsServer, bucket: WeightsServer) -> None:
+    bucket.script = server.script = lambda _number, _range: Answered(status=403, body=b"expired")
+    assert refusal(tmp_path / "checkpoint", server.url, bucketUrl=bucket.url).code == "refused"
+    assert [len(server.asked), len(bucket.asked)] == [1, 1]
+
+
+def test_where_a_file_is_alike_muster_is_asked_for_a_delta_or_nothing_and_then_the_bucket(
+    tmp_path: Path, server: WeightsServer, bucket: WeightsServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    large = WEIGHTS * 2
+    server.content = bucket.content = large
+    server.script = lambda _number, _range: Answered(status=406, body=b"no delta")
+    base = tmp_path / "held.safetensors"
+    base.write_bytes(bytes(len(large)))
+    file = {"path": "policy.safetensors", "size": len(large), "sha256": hashlib.sha256(large).hexdigest(), "url": server.url}
+    held = {"sha256": hashlib.sha256(base.read_bytes()).hexdigest(), "path": str(base)}
+    wanted = {**file, "bucketUrl": bucket.url}
+    document = {"kind": "pull", "into": str(tmp_path / "into"), "files": [wanted], "seconds": 60, "bases": [held]}
+    monkeypatch.setattr("muster_puller.told_file.can_unpack", lambda: True)
+    assert pull(parse_pull(document)) == FetchedFiles(received=len(large), deltas=0, from_buckets=1)
+    assert [each.get("a-im") for each in server.asked] == ["muster-delta, identity;q=0"]

@@ -196,17 +196,18 @@ export class SimulatedPods {
       return this.#status(name, { phase: 'Pending', conditions: [condition] });
     }
     this.#scheduled.add(name);
-    this.#bind(name);
+    const nodeName = this.#bind(name);
     const missing = pod.spec.containers.find(({ image }) => !this.#images.has(image));
     if (missing) return this.#backOff(name, missing.name, missing.image);
-    void this.#start(name, pod);
+    void this.#start(name, { ...pod, spec: { ...pod.spec, nodeName } });
   }
 
-  /** To the nodes in turn. */
-  #bind(name: string): void {
+  /** To the nodes in turn. @returns the node's name. */
+  #bind(name: string): string | undefined {
     const nodeName = this.#nodeNames[this.#bound % this.#nodeNames.length];
     this.#bound += 1;
     this.#store.change(PODS, name, (object) => ({ ...object, spec: { ...podSchema.parse(object).spec, nodeName } }));
+    return nodeName;
   }
 
   #noRoom(pod: Pod): string | undefined {

@@ -85,7 +85,8 @@ def _send_delta(settings: Settings, file: LocalFile, query: dict[str, str], told
 
 def _send(settings: Settings, sha256: str, query: dict[str, str], size: int, read: Callable[[int], bytes]) -> Steps[None]:
     patience = Patience(settings)
-    offset = yield from _received(settings, sha256)
+    kind = query.get("kind", "file")
+    offset = yield from _received(settings, sha256, kind)
     while offset is not None:
         begin = offset if offset <= size else 0
         part = yield from perform(Work(partial(read, begin)))
@@ -99,14 +100,14 @@ def _send(settings: Settings, sha256: str, query: dict[str, str], size: int, rea
             offset = _next_offset(response, begin + len(part), size)
             continue
         yield from perform(Pause(patience.pause_after(_passing(error))))
-        offset = yield from _received(settings, sha256)
+        offset = yield from _received(settings, sha256, kind)
         if offset is not None and offset > begin:
             patience.succeeded()
 
 
-def _received(settings: Settings, sha256: str) -> Steps[int | None]:
+def _received(settings: Settings, sha256: str, kind: str = "file") -> Steps[int | None]:
     """Bytes that the server has of an upload; None when it has all of it."""
-    response = yield from call(settings, Request("HEAD", f"/v1/checkpoints/{sha256}"), also=frozenset({404}))
+    response = yield from call(settings, Request("HEAD", f"/v1/checkpoints/{sha256}?{urlencode({'kind': kind})}"), also=frozenset({404}))
     return _offset(response, 0) if response.status == 404 else None
 
 

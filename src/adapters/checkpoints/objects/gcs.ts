@@ -1,5 +1,6 @@
 import type { Bucket, Storage } from '@google-cloud/storage';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { systemClock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import { announcedDigest, type AnnouncedDigest } from '../announced-digest.ts';
 import type { OpenedFile } from '../resumed-reading.ts';
@@ -62,8 +63,7 @@ export class GcsStore implements ObjectStore {
 
   async open({ bucket, name }: ObjectPlace, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile> {
     const client = await this.#connect();
-    const url = new URL(`${client.baseUrl}/b/${bucket}/o/${encodeURIComponent(name)}`);
-    url.search = new URLSearchParams({ alt: 'media', generation: revision.replace(/^generation /, '') }).toString();
+    const url = contentUrl(client, { bucket, name }, revision);
     const range: Record<string, string> = from === 0 ? {} : { range: `bytes=${from}-` };
     let answer: IncomingMessage;
     try {
@@ -84,6 +84,21 @@ export class GcsStore implements ObjectStore {
     }
     answer.destroy();
     throw clientError(new Error(answer.statusMessage), status, false);
+  }
+
+  async link({ bucket, name }: ObjectPlace, revision: string, seconds: number): Promise<string> {
+    const client = await this.#connect();
+    if (!this.#isSigned) return contentUrl(client, { bucket, name }, revision).href;
+    const terms = { version: 'v4', action: 'read', expires: new Date(systemClock.date().getTime() + seconds * 1000) } as const;
+    try {
+      const [url] = await client
+        .bucket(bucket)
+        .file(name)
+        .getSignedUrl({ ...terms, queryParams: { generation: generationOf(revision) } });
+      return url;
+    } catch (error) {
+      throw gcsError(error);
+    }
   }
 
   async put({ bucket, name }: ObjectPlace, text: string): Promise<void> {
@@ -119,6 +134,16 @@ export class GcsStore implements ObjectStore {
       retryOptions: { autoRetry: false, maxRetries: 0 },
     });
   }
+}
+
+function contentUrl({ baseUrl }: Storage, { bucket, name }: ObjectPlace, revision: string): URL {
+  const url = new URL(`${baseUrl}/b/${bucket}/o/${encodeURIComponent(name)}`);
+  url.search = new URLSearchParams({ alt: 'media', generation: generationOf(revision) }).toString();
+  return url;
+}
+
+function generationOf(revision: string): string {
+  return revision.replace(/^generation /, '');
 }
 
 /** Of objects that were put together of parts, which have no other. */

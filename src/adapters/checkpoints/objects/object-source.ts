@@ -14,6 +14,8 @@ import { ResumedReading, type ReopenableFile } from '../resumed-reading.ts';
 import { broken, retried } from '../retries.ts';
 import { objectPlace, ObjectStoreError, type FoundObject, type ObjectPlace, type ObjectStore } from './object-store.ts';
 
+/** Another version has another revision, and whoever may read it can be given a link. */
+const IN_BUCKET = { isSettled: true, isInBucket: true } as const;
 /** For an answer, or the next page of a listing. */
 const ANSWER_MS = 30_000;
 
@@ -96,7 +98,7 @@ export class ObjectSource implements CheckpointSource {
       if (isDirectoryName(path) || isIgnored(path, ignores)) continue;
       assertCheckpointPath(path);
       if (files.length >= maxFiles) throw tooMany(uri, maxFiles);
-      files.push({ path, size, address: `${rootOf(uri)}/${name}`, revision, isSettled: true });
+      files.push({ path, size, address: `${rootOf(uri)}/${name}`, revision, ...IN_BUCKET });
     }
     if (!isThere) throw missing(uri);
     return files;
@@ -159,7 +161,7 @@ function isIgnored(path: string, ignores: ListOptions['ignores']): boolean {
 function fileOf(uri: string, { name, size, revision }: FoundObject): ListedFile {
   const path = name.slice(name.lastIndexOf('/') + 1);
   assertFileName(path);
-  return { path, size, address: uri, revision, isSettled: true };
+  return { path, size, address: uri, revision, ...IN_BUCKET };
 }
 
 function isBelow(prefix: string, uri: string): boolean {

@@ -21,6 +21,12 @@ export interface ObjectStore {
    * @throws ObjectStoreError with status 404 or 412 when there is another version by now.
    */
   open(place: ObjectPlace, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile>;
+  /**
+   * A URL at which whoever has it can read the object for so long: the very version where the store tells versions apart by it.
+   *
+   * @throws ObjectStoreError, also when nobody is signed in who can sign.
+   */
+  link(place: ObjectPlace, revision: string, seconds: number): Promise<string>;
   /** Writes a whole small object, over whatever is there. */
   put(place: ObjectPlace, text: string, signal: AbortSignal): Promise<void>;
 }

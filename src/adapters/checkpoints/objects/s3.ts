@@ -73,6 +73,16 @@ export class S3Store implements ObjectStore {
     }
   }
 
+  async link({ bucket, name }: ObjectPlace, _revision: string, seconds: number): Promise<string> {
+    const { client, commands } = await this.#connect();
+    const { getSignedUrl } = await import('@aws-sdk/s3-request-presigner');
+    try {
+      return await getSignedUrl(client, new commands.GetObjectCommand({ Bucket: bucket, Key: name }), { expiresIn: seconds });
+    } catch (error) {
+      throw s3Error(error);
+    }
+  }
+
   async put({ bucket, name }: ObjectPlace, text: string, signal: AbortSignal): Promise<void> {
     const { client, commands } = await this.#connect();
     try {

@@ -24,7 +24,7 @@ export interface E2bOptions {
   /** Holds `runner/`. */
   readonly projectDirectory: string;
   /** Host that sandboxes fetch checkpoints from; left out: they reach nothing. */
-  readonly origin?: string | undefined;
+  readonly origins?: readonly string[];
   /** Told what goes wrong without anything failing for it. */
   readonly log: (message: string) => void;
 }
@@ -128,8 +128,8 @@ class E2bProvider implements SandboxProvider {
   async #rent({ id, template }: SandboxSpec, machine: E2bMachine): Promise<RemoteSandbox> {
     this.#hasCreated = true;
     const metadata = await labels(this.owner, id, template);
-    const { origin } = this.#options;
-    const creation = { template: machine.template, metadata, timeoutMs: machine.tenancySeconds * 1000, reaches: origin };
+    const { origins = [] } = this.#options;
+    const creation = { template: machine.template, metadata, timeoutMs: machine.tenancySeconds * 1000, reaches: origins };
     return this.#service.create(creation, () => this.#endAll(labelsOf(this.owner, id)));
   }
 
@@ -140,7 +140,7 @@ class E2bProvider implements SandboxProvider {
     remote: RemoteSandbox,
     signal: AbortSignal,
   ): Promise<Sandbox> {
-    const { clock, projectDirectory, origin } = this.#options;
+    const { clock, projectDirectory, origins = [] } = this.#options;
     if (machine.runner === 'uploaded') await uploadRunner(remote, projectDirectory, clock, signal);
     const program = await RemoteProgram.start(remote, { command: template.command, environment: template.environment, clock });
     if (signal.aborted) program.abandon();
@@ -154,7 +154,7 @@ class E2bProvider implements SandboxProvider {
       clock,
       lifetimeSeconds: template.limits.lifetimeSeconds,
       tenancySeconds: machine.tenancySeconds,
-      fetchesWith: origin === undefined ? undefined : machine.python,
+      fetchesWith: origins.length === 0 ? undefined : machine.python,
       onGone: () => this.#sandboxes.delete(id),
     });
     this.#sandboxes.set(id, sandbox);

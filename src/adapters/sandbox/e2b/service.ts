@@ -15,8 +15,8 @@ export interface Creation {
   readonly metadata: Readonly<Record<string, string>>;
   /** E2B ends the sandbox after this, unless it is extended. */
   readonly timeoutMs: number;
-  /** The one host that it may connect to; undefined for none. */
-  readonly reaches: string | undefined;
+  /** The hosts that it may connect to. */
+  readonly reaches: readonly string[];
 }
 
 /** E2B's control plane. Everything but a creation is safe to repeat, and is repeated for as long as trouble may pass. */
@@ -42,7 +42,7 @@ export class E2bService {
         ...this.#options,
         metadata: { ...metadata },
         timeoutMs,
-        ...(reaches === undefined ? { allowInternetAccess: false } : { network: { allowOut: [reaches], denyOut: [ALL_TRAFFIC] } }),
+        ...(reaches.length === 0 ? { allowInternetAccess: false } : { network: { allowOut: [...reaches], denyOut: [ALL_TRAFFIC] } }),
       });
     } catch (error) {
       if (statusOf(error) === 404) throw unknownTemplate(template, error);

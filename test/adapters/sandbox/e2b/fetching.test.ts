@@ -31,7 +31,7 @@ class Scene implements AsyncDisposable {
       clock: systemClock,
       account: simulator.credentials,
       projectDirectory: PROJECT,
-      origin: '127.0.0.1',
+      origins: ['127.0.0.1'],
       log: () => undefined,
     });
   }

@@ -1,89 +1,19 @@
-import { randomBytes } from 'node:crypto';
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
-import { pullCommand } from '../../../../src/adapters/sandbox/pull-order.ts';
 import { InfrastructureError } from '../../../../src/kernel/errors.ts';
-import type { FetchOrder, FetchWay } from '../../../../src/kernel/fetching.ts';
-import { parseSandboxId } from '../../../../src/kernel/ids.ts';
-import type { CheckpointFile } from '../../../../src/policy-distribution/checkpoint.ts';
-import type { PodTemplate } from '../../../../src/pool/pod-template.ts';
-import type { Sandbox, SandboxProvider } from '../../../../src/pool/sandbox.ts';
-import { NEVER } from '../../../contract/sandbox-scene.ts';
-import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import type { FetchWay } from '../../../../src/kernel/fetching.ts';
 import { eventually } from '../../../support/eventually.ts';
-import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
-import { CACHE_NAMESPACE } from '../../../support/kubernetes/simulated-node-caches.ts';
 import { runnerImage } from '../../../support/kubernetes/runner-image.ts';
 import { safetensorsFile, trained, weights } from '../../../policy-distribution/safetensors-file.ts';
-import { OriginScene } from '../../delivery/origin-scene.ts';
+import { BYTES, digestInside, fetched, FetchingScene } from './fetching-scene.ts';
 
 nock.restore();
-const { image, python } = await runnerImage();
-const BYTES = 300_000;
-
-/** A cluster whose pods say what the files are that they are given. */
-class Scene implements AsyncDisposable {
-  readonly ground: KubernetesGround;
-  readonly origins: OriginScene;
-  readonly #providers: SandboxProvider[] = [];
-  #made = 0;
-
-  private constructor(ground: KubernetesGround, origins: OriginScene) {
-    this.ground = ground;
-    this.origins = origins;
-  }
-
-  static async open(nodes: readonly string[] = ['a', 'b']): Promise<Scene> {
-    const ground = await KubernetesGround.open(image, { nodes });
-    ground.allowOrigin();
-    return new Scene(ground, await OriginScene.open({ transfers: 64 }));
-  }
-
-  provider(): SandboxProvider {
-    const provider = this.ground.provider();
-    this.#providers.push(provider);
-    return provider;
-  }
-
-  pod(provider: SandboxProvider, ...ways: readonly FetchWay[]): Promise<Sandbox> {
-    const caches = ways.includes('node-cache') ? { nodeCache: { namespace: CACHE_NAMESPACE, claim: CACHE_NAMESPACE } } : {};
-    const pod: PodTemplate = { ...this.ground.pod, network: 'origin', fetching: { ways, command: pullCommand(python), ...caches } };
-    const command = ['sh', '-c', 'while read path; do sha256sum "$path" || echo gone; done'];
-    const limits = { ...TEMPLATE.limits, memoryBytes: 2 ** 28 };
-    return provider.create({ id: parseSandboxId(`s${(this.#made += 1)}`), template: { ...TEMPLATE, limits, command, pod } }, NEVER);
-  }
-
-  async checkpoint(
-    path = 'policy.safetensors',
-    content: number | Uint8Array = BYTES,
-  ): Promise<{ readonly file: CheckpointFile; readonly order: FetchOrder }> {
-    const file = await this.origins.put(path, typeof content === 'number' ? randomBytes(content) : content);
-    return { file, order: { digest: file.digest, files: [{ ...file, url: await this.origins.origin.link(file) }] } };
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const provider of this.#providers) await provider[Symbol.asyncDispose]();
-    expect(await this.ground.traces()).toEqual([]);
-    await this.ground[Symbol.asyncDispose]();
-    await this.origins[Symbol.asyncDispose]();
-  }
-}
-
-/** What the sandbox's program finds there. */
-async function digestInside({ stdin, stdout }: Sandbox, path: string): Promise<string> {
-  stdin.write(`${path}\n`);
-  for await (const chunk of stdout.iterator({ destroyOnReturn: false })) return `sha256:${String(chunk).slice(0, 64)}`;
-  throw new Error('it says nothing');
-}
-
-async function fetched({ fetching }: Sandbox, way: FetchWay, order: FetchOrder, signal = NEVER): Promise<string> {
-  if (!fetching) throw new Error('the sandbox fetches nothing');
-  return await fetching.fetch(way, order, signal);
-}
+const runner = await runnerImage();
+const { image } = runner;
 
 describe('a pod that fetches', () => {
   it('has the very bytes, which its program cannot change, and does not fetch them twice', async () => {
-    await using scene = await Scene.open();
+    await using scene = await FetchingScene.open(runner);
     const { file, order } = await scene.checkpoint('actor/policy.safetensors');
     const sandbox = await scene.pod(scene.provider(), 'pull');
     const both = await Promise.all([fetched(sandbox, 'pull', order), fetched(sandbox, 'pull', order)]);
@@ -93,7 +23,7 @@ describe('a pod that fetches', () => {
   });
 
   it('whose link has expired has nothing, and says which file and why; a new link does', async () => {
-    await using scene = await Scene.open();
+    await using scene = await FetchingScene.open(runner);
     const { file, order } = await scene.checkpoint();
     const sandbox = await scene.pod(scene.provider(), 'pull');
     await scene.origins.clock.advance(3_600_000);
@@ -105,7 +35,7 @@ describe('a pod that fetches', () => {
   });
 
   it('and is destroyed meanwhile leaves nothing that goes on', async () => {
-    await using scene = await Scene.open();
+    await using scene = await FetchingScene.open(runner);
     const { order } = await scene.checkpoint('large', 50_000_000);
     const sandbox = await scene.pod(scene.provider(), 'pull');
     const under = fetched(sandbox, 'pull', order);
@@ -115,7 +45,7 @@ describe('a pod that fetches', () => {
   });
 
   it('whose connection is dropped says so, and the next attempt does it', async () => {
-    await using scene = await Scene.open();
+    await using scene = await FetchingScene.open(runner);
     const { file, order } = await scene.checkpoint();
     const sandbox = await scene.pod(scene.provider(), 'pull');
     scene.ground.simulator.faults.once(({ kind }) => kind === 'exec', { kind: 'drop', after: 0 });
@@ -124,7 +54,7 @@ describe('a pod that fetches', () => {
   });
 
   it('tells no command line and no log of the API server where the file is had', async () => {
-    await using scene = await Scene.open();
+    await using scene = await FetchingScene.open(runner);
     const { order } = await scene.checkpoint();
     const sandbox = await scene.pod(scene.provider(), 'pull');
     const asked: string[] = [];
@@ -143,7 +73,7 @@ describe('a checkpoint that is much like the one before', () => {
   const [first, second] = [safetensorsFile({ w: before }), safetensorsFile({ w: trained(before, 0.01, 2) })];
 
   it.each<FetchWay>(['pull', 'node-cache'])('comes as what differs from it: %s', async (way) => {
-    await using scene = await Scene.open(['a']);
+    await using scene = await FetchingScene.open(runner, ['a']);
     scene.ground.simulator.nodeCaches.deploy(image);
     const sandbox = await scene.pod(scene.provider(), way);
     const [one, next] = [await scene.checkpoint('step-1.safetensors', first), await scene.checkpoint('step-2.safetensors', second)];
@@ -156,7 +86,7 @@ describe('a checkpoint that is much like the one before', () => {
   });
 
   it('comes whole where the node has removed that one meanwhile', async () => {
-    await using scene = await Scene.open(['a']);
+    await using scene = await FetchingScene.open(runner, ['a']);
     scene.ground.simulator.nodeCaches.deploy(image, 2_100_000);
     const provider = scene.provider();
     const [one, next] = [await scene.checkpoint('policy.safetensors', first), await scene.checkpoint('policy.safetensors', second)];
@@ -172,7 +102,7 @@ describe('a checkpoint that is much like the one before', () => {
 
 describe('a node with a cache', () => {
   it('fetches once for all of its pods, and each of them has the very bytes', async () => {
-    await using scene = await Scene.open();
+    await using scene = await FetchingScene.open(runner);
     scene.ground.simulator.nodeCaches.deploy(image);
     const { file, order } = await scene.checkpoint();
     const provider = scene.provider();
@@ -183,7 +113,7 @@ describe('a node with a cache', () => {
   });
 
   it('has what another Muster brought, too', async () => {
-    await using scene = await Scene.open(['a']);
+    await using scene = await FetchingScene.open(runner, ['a']);
     scene.ground.simulator.nodeCaches.deploy(image);
     const { order } = await scene.checkpoint();
     for (let i = 0; i < 2; i += 1) await fetched(await scene.pod(scene.provider(), 'node-cache'), 'node-cache', order);
@@ -191,7 +121,7 @@ describe('a node with a cache', () => {
   });
 
   it('keeps what a pod uses, says that it is full, and makes room once the pod is gone', async () => {
-    await using scene = await Scene.open(['a']);
+    await using scene = await FetchingScene.open(runner, ['a']);
     scene.ground.simulator.nodeCaches.deploy(image, 2 * BYTES);
     const [first, second, third] = [await scene.checkpoint(), await scene.checkpoint(), await scene.checkpoint()];
     const provider = scene.provider();
@@ -205,7 +135,7 @@ describe('a node with a cache', () => {
   });
 
   it('that is gone is told of by its node’s name, so that the files come in another way', async () => {
-    await using scene = await Scene.open(['a']);
+    await using scene = await FetchingScene.open(runner, ['a']);
     scene.ground.simulator.nodeCaches.deploy(image);
     scene.ground.simulator.nodeCaches.remove('a');
     const { order } = await scene.checkpoint();
@@ -215,7 +145,7 @@ describe('a node with a cache', () => {
   });
 
   it('is asked again by Muster for as long as pods use what it has', async () => {
-    await using scene = await Scene.open(['a']);
+    await using scene = await FetchingScene.open(runner, ['a']);
     scene.ground.simulator.nodeCaches.deploy(image);
     const { order } = await scene.checkpoint();
     await fetched(await scene.pod(scene.provider(), 'node-cache'), 'node-cache', order);

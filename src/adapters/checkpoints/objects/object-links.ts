@@ -1,0 +1,76 @@
+import { untilAborted } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { within } from '../../../kernel/deadline.ts';
+import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import type { Log } from '../../../kernel/log.ts';
+import type { BucketObject } from '../../../policy-distribution/checkpoint.ts';
+import { objectPlace, type ObjectStore } from './object-store.ts';
+
+export interface ObjectLinksOptions {
+  readonly gcs: ObjectStore;
+  readonly s3: ObjectStore;
+  /** Names of hosts that sandboxes reach; names below them count, too. */
+  readonly hosts: readonly string[];
+  /** A link is good this long. */
+  readonly seconds: number;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+interface Made {
+  /** Undefined when there is none to be had. */
+  readonly url: Promise<string | undefined>;
+  /** As the clock's `now`: it is given to others until then. */
+  readonly until: number;
+}
+
+/** Without a key of its own Muster has links signed by the store's service. */
+const SIGNING_MS = 10_000;
+/** Those that were asked for last. */
+const MOST_KEPT = 10_000;
+
+/** Links to objects of buckets, for sandboxes that read from there what Muster has read from there. */
+export class ObjectLinks {
+  readonly #options: ObjectLinksOptions;
+  readonly #made = new Map<string, Made>();
+
+  constructor(options: ObjectLinksOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined for what came from no bucket, or from one that sandboxes do not reach, or when nobody is signed in who can sign: the log says so. */
+  async to(object: BucketObject | undefined, signal: AbortSignal): Promise<string | undefined> {
+    const { hosts, clock, seconds } = this.#options;
+    if (object === undefined || hosts.length === 0) return undefined;
+    const key = `${object.revision} ${object.uri}`;
+    const known = this.#made.get(key);
+    if (known && known.until > clock.now()) return await untilAborted(known.url, signal);
+    // Whoever is given one has half of its time left at least.
+    const made = { url: this.#make(object), until: clock.now() + (seconds * 1000) / 2 };
+    this.#made.delete(key);
+    this.#made.set(key, made);
+    const [oldest] = this.#made.keys();
+    if (this.#made.size > MOST_KEPT && oldest !== undefined) this.#made.delete(oldest);
+    return await untilAborted(made.url, signal);
+  }
+
+  /** Never rejects. */
+  async #make({ uri, revision }: BucketObject): Promise<string | undefined> {
+    const { gcs, s3, clock, seconds, hosts, log } = this.#options;
+    const store = uri.startsWith('gs:') ? gcs : s3;
+    const late = (): Error => new InfrastructureError('delivery.sign', `${store.name} did not sign a link within ${SIGNING_MS / 1000} s`);
+    try {
+      const url = await within(clock, SIGNING_MS, store.link(objectPlace(uri), revision, seconds), late);
+      if (isAt(hosts, url)) return url;
+      log.debug({ object: uri, host: new URL(url).hostname }, 'sandboxes fetch it from Muster: its host is none of delivery.bucketHosts');
+    } catch (error) {
+      log.warn({ object: uri, error: messageOf(error) }, 'sandboxes fetch it from Muster: no link to it can be signed');
+    }
+    return undefined;
+  }
+}
+
+function isAt(hosts: readonly string[], url: string): boolean {
+  const { hostname } = new URL(url);
+  return hosts.some((host) => hostname === host || hostname.endsWith(`.${host}`));
+}

@@ -1,0 +1,238 @@
+/**
+ * A pickle, read as a list of opcodes (CPython's pickletools.py): what it would call is only noted by name, and nothing of it is imported, called or
+ * made. What is not understood ends the reading.
+ */
+
+/** The pickle does, or may do, something that is not understood here. */
+export class UnknownPickle extends Error {
+  override readonly name = 'UnknownPickle';
+}
+
+/** What is known by its name alone. */
+export class Named {
+  readonly name: string;
+
+  constructor(name: string) {
+    this.name = name;
+  }
+}
+
+/** Something that would be called. A mapping that was made by a call has entries, and so has a module of TorchScript: what is set on it. */
+export class Called {
+  readonly callee: unknown;
+  readonly with: readonly unknown[];
+  readonly entries = new Map<unknown, unknown>();
+
+  constructor(callee: unknown, given: unknown) {
+    this.callee = callee;
+    this.with = Array.isArray(given) ? given : [];
+  }
+}
+
+/** What lies beside the pickle. */
+export class Stored {
+  readonly place: readonly unknown[];
+
+  constructor(place: unknown) {
+    this.place = Array.isArray(place) ? place : [];
+  }
+}
+
+const MARK = Symbol('mark');
+
+/** What a pickle comes to: plain values, lists, maps, and what it would have made. @throws UnknownPickle */
+export function pickledValue(pickle: Uint8Array): unknown {
+  return new Opcodes(pickle).result();
+}
+
+/** Of a class that lies as code in the same TorchScript archive, and is what was set on it. */
+export function isModule({ callee }: Called): boolean {
+  return callee instanceof Named && callee.name.startsWith('__torch__.');
+}
+
+class Opcodes {
+  readonly #bytes: Uint8Array;
+  readonly #view: DataView;
+  #at = 0;
+  readonly #stack: unknown[] = [];
+  readonly #memo = new Map<number, unknown>();
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = bytes;
+    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  }
+
+  /** What the pickle comes to. */
+  result(): unknown {
+    try {
+      for (;;) {
+        const code = this.#view.getUint8(this.#at++);
+        if (code === 0x2e) return this.#stack.pop();
+        this.#obey(code);
+      }
+    } catch (error) {
+      if (error instanceof RangeError) throw new UnknownPickle('it ends in the middle', { cause: error });
+      throw error;
+    }
+  }
+
+  #obey(code: number): void {
+    if (this.#isValue(code) || this.#isStructure(code)) return;
+    throw new UnknownPickle(`the opcode 0x${code.toString(16)} at byte ${this.#at - 1} is not looked at`);
+  }
+
+  /** Numbers, texts, and what was remembered. */
+  #isValue(code: number): boolean {
+    switch (code) {
+      case 0x80: // PROTO
+        this.#at += 1;
+        return true;
+      case 0x95: // FRAME
+        this.#at += 8;
+        return true;
+      case 0x4e: // NONE
+        return this.#push(null);
+      case 0x88: // NEWTRUE
+        return this.#push(true);
+      case 0x89: // NEWFALSE
+        return this.#push(false);
+      case 0x4a: // BININT
+        return this.#push(this.#view.getInt32(this.#skip(4), true));
+      case 0x4b: // BININT1
+        return this.#push(this.#view.getUint8(this.#skip(1)));
+      case 0x4d: // BININT2
+        return this.#push(this.#view.getUint16(this.#skip(2), true));
+      case 0x47: // BINFLOAT
+        return this.#push(this.#view.getFloat64(this.#skip(8)));
+      case 0x8a: // LONG1
+        return this.#push(this.#long(this.#view.getUint8(this.#skip(1))));
+      case 0x58: // BINUNICODE
+      case 0x54: // BINSTRING
+      case 0x42: // BINBYTES
+        return this.#push(this.#text(this.#view.getUint32(this.#skip(4), true)));
+      case 0x8c: // SHORT_BINUNICODE
+      case 0x55: // SHORT_BINSTRING
+      case 0x43: // SHORT_BINBYTES
+        return this.#push(this.#text(this.#view.getUint8(this.#skip(1))));
+      case 0x71: // BINPUT
+        return this.#remember(this.#view.getUint8(this.#skip(1)));
+      case 0x72: // LONG_BINPUT
+        return this.#remember(this.#view.getUint32(this.#skip(4), true));
+      case 0x94: // MEMOIZE
+        return this.#remember(this.#memo.size);
+      case 0x68: // BINGET
+        return this.#push(this.#memo.get(this.#view.getUint8(this.#skip(1))));
+      case 0x6a: // LONG_BINGET
+        return this.#push(this.#memo.get(this.#view.getUint32(this.#skip(4), true)));
+      default:
+        return false;
+    }
+  }
+
+  /** What is made of them. */
+  #isStructure(code: number): boolean {
+    switch (code) {
+      case 0x28: // MARK
+        return this.#push(MARK);
+      case 0x7d: // EMPTY_DICT
+        return this.#push(new Map());
+      case 0x5d: // EMPTY_LIST
+      case 0x29: // EMPTY_TUPLE
+        return this.#push([]);
+      case 0x74: // TUPLE
+        return this.#push(this.#toMark());
+      case 0x85: // TUPLE1
+      case 0x86: // TUPLE2
+      case 0x87: // TUPLE3
+        return this.#push(this.#stack.splice(-(code - 0x84)));
+      case 0x61: // APPEND
+        return this.#append([this.#stack.pop()]);
+      case 0x65: // APPENDS
+        return this.#append(this.#toMark());
+      case 0x73: // SETITEM
+        return this.#set(this.#stack.splice(-2));
+      case 0x75: // SETITEMS
+        return this.#set(this.#toMark());
+      case 0x63: // GLOBAL
+        return this.#push(new Named(`${this.#line()}.${this.#line()}`));
+      case 0x93: // STACK_GLOBAL
+        return this.#push(new Named(this.#stack.splice(-2).join('.')));
+      case 0x51: // BINPERSID
+        return this.#push(new Stored(this.#stack.pop()));
+      case 0x52: // REDUCE
+      case 0x81: {
+        // NEWOBJ
+        const [callee, given] = this.#stack.splice(-2);
+        return this.#push(new Called(callee, given));
+      }
+      case 0x62: // BUILD
+        return this.#build(this.#stack.pop());
+      default:
+        return false;
+    }
+  }
+
+  #push(value: unknown): true {
+    this.#stack.push(value);
+    return true;
+  }
+
+  #remember(key: number): true {
+    this.#memo.set(key, this.#stack.at(-1));
+    return true;
+  }
+
+  #append(values: readonly unknown[]): true {
+    const list = this.#stack.at(-1);
+    if (Array.isArray(list)) list.push(...values);
+    return true;
+  }
+
+  #set(pairs: readonly unknown[]): true {
+    const target = this.#stack.at(-1);
+    const entries = target instanceof Called ? target.entries : target;
+    if (entries instanceof Map) for (let i = 0; i + 1 < pairs.length; i += 2) entries.set(pairs[i], pairs[i + 1]);
+    return true;
+  }
+
+  /** What would be set on any other object is no tensor's shape. */
+  #build(state: unknown): true {
+    const target = this.#stack.at(-1);
+    if (target instanceof Called && isModule(target) && state instanceof Map)
+      for (const [key, value] of state) target.entries.set(key, value);
+    return true;
+  }
+
+  #toMark(): unknown[] {
+    const at = this.#stack.lastIndexOf(MARK);
+    if (at < 0) throw new UnknownPickle(`nothing was begun that ends at byte ${this.#at}`);
+    return this.#stack.splice(at).slice(1);
+  }
+
+  /** @returns where it was before. */
+  #skip(bytes: number): number {
+    this.#at += bytes;
+    return this.#at - bytes;
+  }
+
+  #text(length: number): string {
+    const begin = this.#skip(length);
+    if (this.#at > this.#bytes.length) throw new UnknownPickle('it ends in the middle of a text');
+    return new TextDecoder().decode(this.#bytes.subarray(begin, this.#at));
+  }
+
+  #line(): string {
+    const end = this.#bytes.indexOf(0x0a, this.#at);
+    if (end < 0) throw new UnknownPickle('it ends in the middle of a name');
+    const text = this.#text(end - this.#at);
+    this.#at += 1;
+    return text;
+  }
+
+  #long(length: number): number {
+    let value = 0n;
+    const begin = this.#skip(length);
+    for (let i = 0; i < length; i += 1) value |= BigInt(this.#view.getUint8(begin + i)) << BigInt(8 * i);
+    return Number(BigInt.asIntN(8 * length, value));
+  }
+}

@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from 'vitest';
+import { pullCommand } from '../../../../src/adapters/sandbox/pull-order.ts';
+import type { FetchOrder, FetchWay } from '../../../../src/kernel/fetching.ts';
+import { parseSandboxId } from '../../../../src/kernel/ids.ts';
+import type { CheckpointFile } from '../../../../src/policy-distribution/checkpoint.ts';
+import type { PodTemplate, PodTransport } from '../../../../src/pool/pod-template.ts';
+import type { Sandbox, SandboxProvider } from '../../../../src/pool/sandbox.ts';
+import { NEVER } from '../../../contract/sandbox-scene.ts';
+import { TEMPLATE } from '../../../support/evaluation-scene.ts';
+import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
+import { CACHE_NAMESPACE } from '../../../support/kubernetes/simulated-node-caches.ts';
+import type { SimulatedImage } from '../../../support/kubernetes/simulated-node.ts';
+import { OriginScene } from '../../delivery/origin-scene.ts';
+
+/** Bytes of a checkpoint. */
+export const BYTES = 300_000;
+
+/** An image with the program that fetches, and how Muster speaks to its pods. */
+export interface FetchingImage {
+  readonly image: SimulatedImage;
+  readonly python: string;
+  readonly transport?: PodTransport;
+}
+
+/** A cluster whose pods say what the files are that they are given. */
+export class FetchingScene implements AsyncDisposable {
+  readonly ground: KubernetesGround;
+  readonly origins: OriginScene;
+  readonly #python: string;
+  readonly #providers: SandboxProvider[] = [];
+  #made = 0;
+
+  private constructor(ground: KubernetesGround, origins: OriginScene, python: string) {
+    this.ground = ground;
+    this.origins = origins;
+    this.#python = python;
+  }
+
+  static async open({ image, python, transport }: FetchingImage, nodes: readonly string[] = ['a', 'b']): Promise<FetchingScene> {
+    const ground = await KubernetesGround.open(image, { nodes }, undefined, transport);
+    ground.allowOrigin();
+    return new FetchingScene(ground, await OriginScene.open({ transfers: 64 }), python);
+  }
+
+  provider(): SandboxProvider {
+    const provider = this.ground.provider();
+    this.#providers.push(provider);
+    return provider;
+  }
+
+  pod(provider: SandboxProvider, ...ways: readonly FetchWay[]): Promise<Sandbox> {
+    const caches = ways.includes('node-cache') ? { nodeCache: { namespace: CACHE_NAMESPACE, claim: CACHE_NAMESPACE } } : {};
+    const pod: PodTemplate = { ...this.ground.pod, network: 'origin', fetching: { ways, command: pullCommand(this.#python), ...caches } };
+    const command = ['sh', '-c', 'while read path; do sha256sum "$path" || echo gone; done'];
+    const limits = { ...TEMPLATE.limits, memoryBytes: 2 ** 28 };
+    return provider.create({ id: parseSandboxId(`s${(this.#made += 1)}`), template: { ...TEMPLATE, limits, command, pod } }, NEVER);
+  }
+
+  async checkpoint(
+    path = 'policy.safetensors',
+    content: number | Uint8Array = BYTES,
+  ): Promise<{ readonly file: CheckpointFile; readonly order: FetchOrder }> {
+    const file = await this.origins.put(path, typeof content === 'number' ? randomBytes(content) : content);
+    return { file, order: { digest: file.digest, files: [{ ...file, url: await this.origins.origin.link(file) }] } };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const provider of this.#providers) await provider[Symbol.asyncDispose]();
+    expect(await this.ground.traces()).toEqual([]);
+    await this.ground[Symbol.asyncDispose]();
+    await this.origins[Symbol.asyncDispose]();
+  }
+}
+
+/** What the sandbox's program finds there. */
+export async function digestInside({ stdin, stdout }: Sandbox, path: string): Promise<string> {
+  stdin.write(`${path}\n`);
+  for await (const chunk of stdout.iterator({ destroyOnReturn: false })) return `sha256:${String(chunk).slice(0, 64)}`;
+  throw new Error('it says nothing');
+}
+
+export async function fetched({ fetching }: Sandbox, way: FetchWay, order: FetchOrder, signal = NEVER): Promise<string> {
+  if (!fetching) throw new Error('the sandbox fetches nothing');
+  return await fetching.fetch(way, order, signal);
+}
