@@ -83,7 +83,7 @@ def weights(number: int, size: int = MEBIBYTE) -> bytes:
 
 def test_a_checkpoint_is_fetched_once_whoever_asks_for_it(node: Node) -> None:
     assert node.hold(weights(1)) == {"kind": "done", "received": MEBIBYTE, "deltas": 0, "fromBuckets": 0}
-    assert node.hold(weights(1), "muster-2") == {"kind": "done", "received": 0, "deltas": 0}
+    assert node.hold(weights(1), "muster-2") == {"kind": "done", "received": 0, "deltas": 0, "fromBuckets": 0}
     assert node.has(weights(1))
     assert len(node.server.asked) == 1
     assert node.holds() == {"muster-1", "muster-2"}
