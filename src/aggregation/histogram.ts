@@ -47,7 +47,9 @@ function evenBins(distinct: readonly number[]): number[] | undefined {
   const places = distinct.map((value) => (value - lowest) / step);
   if (!places.every((place) => place < MOST_BINS - 0.5 && Math.abs(place - Math.round(place)) < ROUNDING)) return undefined;
   const bins = Math.round(places.at(-1) ?? 0) + 1;
-  return Array.from({ length: bins + 1 }, (_, bin) => lowest + (bin - 0.5) * step);
+  const edges = Array.from({ length: bins + 1 }, (_, bin) => lowest + (bin - 0.5) * step);
+  // Next to each other in floating point, values have nothing between them.
+  return edges.length === ascending(edges).length ? edges : undefined;
 }
 
 /** Edges halfway between neighbours, the outermost as far from their values as the next ones. */
@@ -57,8 +59,9 @@ function ownBins(distinct: readonly number[]): number[] {
     const middle = below / 2 + value / 2;
     return middle > below ? middle : value;
   });
-  const [lowest = 0, highest = 0] = [distinct[0], distinct.at(-1)];
-  return [2 * lowest - (between[0] ?? 0), ...between, 2 * highest - (between.at(-1) ?? 0)];
+  const [lowest = 0, second = 0, highest = 0] = [distinct[0], distinct.at(-2), distinct.at(-1)];
+  const last = between.at(-1) ?? 0;
+  return [2 * lowest - (between[0] ?? 0), ...between, 2 * highest - (last < highest ? last : second)];
 }
 
 /**
@@ -72,9 +75,14 @@ function sharedBins(sorted: readonly number[]): number[] {
   const wanted = Math.max(Math.log2(sorted.length) + 1, spread > 0 ? range / spread : 0);
   const bins = Math.min(MOST_BINS, Math.ceil(wanted));
   if (!sorted.every((value) => Number.isSafeInteger(2 * value)))
-    return Array.from({ length: bins + 1 }, (_, bin) => (bin === bins ? highest : lowest + (range * bin) / bins));
+    return ascending(Array.from({ length: bins + 1 }, (_, bin) => (bin === bins ? highest : lowest + (range * bin) / bins)));
   const width = Math.ceil((range + 1) / bins);
   return Array.from({ length: Math.ceil((range + 1) / width) + 1 }, (_, bin) => lowest - 0.5 + bin * width);
+}
+
+/** Without those that floating point cannot tell from the one before. */
+function ascending(edges: readonly number[]): number[] {
+  return edges.filter((edge, position) => position === 0 || edge > (edges[position - 1] ?? edge));
 }
 
 function gaps(distinct: readonly number[]): number[] {

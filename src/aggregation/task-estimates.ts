@@ -92,7 +92,10 @@ function shrink(means: readonly TaskMean[], centre: number): number[] {
   const between = sum(means, ({ weight, mean, error }) => (mean === undefined ? 0 : weight * ((mean - centre) ** 2 - error)));
   const seen = sum(means, ({ weight, mean }) => (mean === undefined ? 0 : weight));
   const spread = seen > 0 ? Math.max(0, between / seen) : 0;
-  return means.map(({ mean = centre, error }) => (spread > 0 ? centre + (spread / (spread + error)) * (mean - centre) : centre));
+  // What nothing is known of has an error without bound, or, where nothing varies, one that is not to be told.
+  return means.map(({ mean, error }) =>
+    mean === undefined || spread === 0 ? centre : centre + (spread / (spread + error)) * (mean - centre),
+  );
 }
 
 function sum<Item>(items: readonly Item[], of: (item: Item) => number): number {

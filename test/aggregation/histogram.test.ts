@@ -9,6 +9,10 @@ const values = fc.oneof(
   fc.array(fc.integer({ min: -3, max: 3 }), { minLength: 1 }),
   fc.array(fc.integer({ min: -1000, max: 1000 }), { minLength: 1, maxLength: 300 }),
   fc.array(fc.double({ noNaN: true, noDefaultInfinity: true, min: -1e9, max: 1e9 }), { minLength: 1, maxLength: 300 }),
+  // Next to each other in floating point.
+  fc
+    .tuple(fc.double({ noNaN: true, min: 0.5, max: 1e9 }), fc.array(fc.integer({ min: 0, max: 60 }), { minLength: 1, maxLength: 100 }))
+    .map(([value, steps]) => steps.map((step) => value + step * Number.EPSILON * 2 ** Math.floor(Math.log2(value)))),
 );
 
 test('every value is in one of at most 40 bins, from its lower edge to below its upper one', () => {

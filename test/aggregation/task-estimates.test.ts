@@ -76,6 +76,14 @@ test('constant returns have some variance within bounds and none without', () =>
   ]);
 });
 
+test('a task without returns has the mean of others that differ, also where nothing is known to vary', () => {
+  expect(estimatesOf([[1], [], [0]], undefined).map(({ mean, variance }) => [mean, variance])).toEqual([
+    [1, 0],
+    [0.5, 0],
+    [0, 0],
+  ]);
+});
+
 const returns = fc.array(fc.array(fc.double({ min: 0, max: 1, noNaN: true }).map(Math.fround), { maxLength: 12 }), {
   minLength: 1,
   maxLength: 6,

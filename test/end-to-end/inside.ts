@@ -11,7 +11,7 @@ export class RunnerInside {
     this.pid = pid;
   }
 
-  /** Whether an environment in it has come to the closed gate (suites/environments/gates.py). */
+  /** Whether an environment in it stands at the closed gate (suites/environments/gates.py). */
   async isAt(gate: string): Promise<boolean> {
     return exists(`/proc/${this.pid}/root/tmp/at-${gate}`);
   }

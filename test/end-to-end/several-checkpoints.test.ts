@@ -60,7 +60,6 @@ describe('several checkpoints', () => {
     await command.until('the first plays', async () => (await stage.countAt('playing')) === 1);
     await stage.closeGates('loading');
     await stage.openGates('playing');
-    // A sandbox that has run a checkpoint's code is replaced for the next one.
     await command.until('the second loads', async () => (await stage.countAt('loading')) === 1);
     // It may do so before its turn has come; it plays only then.
     await stage.closeGates('playing');

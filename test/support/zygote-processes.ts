@@ -1,4 +1,5 @@
 import { childrenOf, listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
+import { eventually } from './eventually.ts';
 
 /** The processes behind the forked sandboxes of one template, as the host sees them. */
 export interface ZygoteProcesses {
@@ -10,12 +11,19 @@ export interface ZygoteProcesses {
 }
 
 /**
- * Those of the only template in use.
+ * Those of the only template in use. While processes end, the kernel may leave out some of their siblings when it lists them (proc(5)).
  *
  * @param stateDir of the owner that has it.
- * @throws Error while there are none, or not all of them.
  */
 export async function zygoteProcesses(stateDir: string): Promise<ZygoteProcesses> {
+  let found: ZygoteProcesses | undefined;
+  await eventually(`there is a zygote under ${stateDir}`, async () => (found = await listed(stateDir)) !== undefined);
+  if (!found) throw new Error('it was found and is not there');
+  return found;
+}
+
+/** Undefined when there are none, or not all of them. */
+async function listed(stateDir: string): Promise<ZygoteProcesses | undefined> {
   const processes = await listProcesses();
   const holders = processes.filter(({ argv }) => argv.includes('--die-with-parent') && argv.some((word) => word.startsWith(stateDir)));
   const ids = holders.filter(({ argv }) => argv.some((word) => word.endsWith('/zygote.py'))).map(({ pid }) => pid);
@@ -26,5 +34,5 @@ export async function zygoteProcesses(stateDir: string): Promise<ZygoteProcesses
       if (!ids.includes(warden) && image !== undefined && bubblewrap !== undefined) return { bubblewrap, warden, image };
     }
   }
-  throw new Error(`there is no zygote under ${stateDir}`);
+  return undefined;
 }

@@ -70,8 +70,8 @@ describe('an object store that answers', () => {
       .query((query) => query['pageToken'] === 'more')
       .reply(200, { items: [item('run/b'), item('run/')] });
     expect((await list(gcs(), 'gs://bucket/run/')).files).toEqual([
-      { path: 'a', size: 1, address: 'gs://bucket/run/a', revision: 'generation 7', isSettled: true },
-      { path: 'b', size: 1, address: 'gs://bucket/run/b', revision: 'generation 7', isSettled: true },
+      { path: 'a', size: 1, address: 'gs://bucket/run/a', revision: 'generation 7', isSettled: true, isInBucket: true },
+      { path: 'b', size: 1, address: 'gs://bucket/run/b', revision: 'generation 7', isSettled: true, isInBucket: true },
     ]);
   });
 

@@ -1,6 +1,6 @@
 """Stops where a test wants it to. A test closes a gate by a file in the directory that is mounted at /gates.
 
-What has been reached is told by a file in the sandbox's own /tmp, which the test looks at from outside.
+Who stands at a gate has a file in the sandbox's own /tmp, which the test looks at from outside.
 """
 
 import time
@@ -13,6 +13,8 @@ def pass_gate(name: str) -> None:
     """Waits while the gate is closed."""
     if not (GATES / name).exists():
         return
-    (Path("/tmp") / f"at-{name}").touch()
+    here = Path("/tmp") / f"at-{name}"
+    here.touch()
     while (GATES / name).exists():
         time.sleep(0.01)
+    here.unlink()
