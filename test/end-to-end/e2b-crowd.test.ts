@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { it } from 'vitest';
 import { PRO, type Plan } from '../support/e2b/account.ts';
 import { useRealSockets } from '../support/e2b/real-sockets.ts';
 import { E2bSimulator } from '../support/e2b/simulator.ts';
@@ -34,8 +34,8 @@ it(
       ready: () => account.tenants.filter(({ id }) => (account.machine(id)?.processes.size ?? 0) > 0).length,
       names: () => account.tenants.map(({ id }) => id),
       creations: account.createdAt,
+      mostAtOnce: () => account.mostAtOnce,
     };
     await killedCrowd(stage, place, { sandboxes: SANDBOXES, creationsPerSecond: PLAN.creationsPerSecond });
-    expect(account.mostAtOnce).toBeLessThanOrEqual(SANDBOXES);
   },
 );

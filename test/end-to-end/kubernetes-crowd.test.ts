@@ -27,6 +27,7 @@ it(`a Muster that is killed with ${PODS} pods leaves none once the next one has 
     ready: () => Math.min(simulator.openExecs, simulator.podNames().length),
     names: () => simulator.podNames(),
     creations: simulator.creations,
+    mostAtOnce: () => simulator.mostPodsAtOnce,
   };
   await killedCrowd(stage, place, { sandboxes: PODS, creationsPerSecond: PER_SECOND });
   expect(await ground.traces()).toEqual([]);

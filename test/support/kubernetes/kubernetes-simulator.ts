@@ -85,6 +85,8 @@ export class KubernetesSimulator implements AsyncDisposable {
   readonly requests = new Map<string, number>();
   /** When each pod was created, in milliseconds of this machine. */
   readonly creations: number[] = [];
+  /** Pods that there have been at a time, those on their way out among them. */
+  mostPodsAtOnce = 0;
   /** Connections so far. */
   connections = 0;
   readonly #exec = new ExecEndpoint();
@@ -239,6 +241,7 @@ export class KubernetesSimulator implements AsyncDisposable {
     if (resource !== PODS) return this.store.create(resource, object);
     const pod = this.pods.create(object);
     this.creations.push(performance.now());
+    this.mostPodsAtOnce = Math.max(this.mostPodsAtOnce, this.podNames().length);
     return pod;
   }
 
