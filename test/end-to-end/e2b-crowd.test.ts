@@ -1,4 +1,4 @@
-import { it } from 'vitest';
+import { expect, it } from 'vitest';
 import { PRO, type Plan } from '../support/e2b/account.ts';
 import { useRealSockets } from '../support/e2b/real-sockets.ts';
 import { E2bSimulator } from '../support/e2b/simulator.ts';
@@ -37,5 +37,6 @@ it(
       mostAtOnce: () => account.mostAtOnce,
     };
     await killedCrowd(stage, place, { sandboxes: SANDBOXES, creationsPerSecond: PLAN.creationsPerSecond });
+    expect(account.tenants).toEqual([]);
   },
 );
