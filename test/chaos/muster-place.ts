@@ -1,9 +1,8 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import type { MusterClient } from '../../src/client/muster-client.ts';
 import { connect } from '../../src/server-client.ts';
 import type { MusterCommand } from '../end-to-end/muster-command.ts';
 import type { Stage } from '../end-to-end/stage.ts';
+import { freePort } from '../support/free-port.ts';
 
 /** The whole of a run on a slow machine; whatever hangs is ended, so that nothing outlives it. */
 const DEADLINE_MS = 3_600_000;
@@ -59,14 +58,4 @@ export class MusterPlace {
     const ended = await this.#command?.ended;
     if (ended?.exitCode !== 0) throw new Error(`it ended with ${ended?.exitCode ?? ended?.signal}: ${ended?.stderr}`);
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
 }

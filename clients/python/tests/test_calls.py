@@ -22,7 +22,8 @@ from muster_client import (
     ServerUnavailable,
     Unauthorized,
 )
-from tests.fake_server import Answer, CutStream, Drop, FakeMuster
+from tests.fake_server import FakeMuster
+from tests.faults import Answer, CutStream, Drop
 from tests.samples import BASELINE, SUBJECT, episode, evaluation, figures, problem
 
 EPISODES = r"/v1/evaluations/ev-1/episodes"

@@ -9,7 +9,8 @@ import pytest
 
 from muster_client import Checkpoint, Client, InvalidArgument, delta, uploads
 from muster_client.checkpoint import LocalFile
-from tests.fake_server import Answer, FakeMuster
+from tests.fake_server import FakeMuster
+from tests.faults import Answer
 from tests.samples import problem
 
 CHECKPOINTS = r"/v1/checkpoints/.*"

@@ -20,7 +20,8 @@ from muster_client import (
     Summary,
     Timeout,
 )
-from tests.fake_server import Answer, CutStream, Drop, DropAfterWork, EndStream, FakeMuster
+from tests.fake_server import FakeMuster
+from tests.faults import Answer, CutStream, Drop, DropAfterWork, EndStream
 from tests.samples import BASELINE, SUBJECT, comparison, evaluation, events_of, problem, summary
 
 EVENTS = r"/v1/evaluations/ev-1/events"

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.fake_server import Answer, FakeMuster
+from tests.fake_server import FakeMuster
+from tests.faults import Answer
 from tests.samples import comparison, evaluation, events_of, problem, summary
 
 REPOSITORY = Path(__file__).parents[3]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from muster_client import BadRequest, Checkpoint, Client, InvalidArgument, QuotaExceeded, ServerUnavailable, checkpoint, uploads
-from tests.fake_server import Answer, Drop, FakeMuster, Upload
+from tests.fake_server import FakeMuster, Upload
+from tests.faults import Answer, Drop
 from tests.samples import problem
 
 PART = 1000

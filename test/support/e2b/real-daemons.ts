@@ -1,8 +1,8 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from '../free-port.ts';
 import type { FaultKind } from './faults.ts';
 
 /** Directories of its own hide this machine's: what is written there is the sandbox's. Arguments: the daemon and its port. */
@@ -91,13 +91,4 @@ export class RealDaemons implements AsyncDisposable {
 async function isHealthy(url: string): Promise<boolean> {
   const answer = await fetch(`${url}/health`).catch(() => undefined);
   return answer?.ok === true;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address ? address.port : 0;
 }
