@@ -1,3 +1,4 @@
+import type { Config } from './config/config.ts';
 import type { TemplateConfig } from './config/schema.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import { mayBringCode } from './policy-distribution/checkpoint.ts';
@@ -11,6 +12,9 @@ import type { SharedCode, SharedContent, SharedPolicy } from './pool/shared-cont
  */
 const WORTH_SHARING_BYTES = 4 * 2 ** 20;
 
+/** What decides it: the template's word, and how long a sandbox is to last. */
+export type SharingSettings = Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'> & Pick<Config['pool'], 'episodesPerSandbox'>;
+
 export interface Played {
   readonly suite: SuiteDefinition;
   readonly suiteFiles: StoredCheckpoint | undefined;
@@ -18,11 +22,7 @@ export interface Played {
 }
 
 /** What the sandboxes of an evaluation are to have in memory from their beginning, by the template's word. Part of the composition root. */
-export function contentToShare(
-  played: Played,
-  settings: Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'>,
-  distributor: Distributor,
-): readonly SharedContent[] {
+export function contentToShare(played: Played, settings: SharingSettings, distributor: Distributor): readonly SharedContent[] {
   const { suite, suiteFiles, checkpoints } = played;
   const policies = checkpoints
     .filter((checkpoint) => isWorthSharing(checkpoint, settings))
@@ -31,12 +31,11 @@ export function contentToShare(
 }
 
 /** What of a directory is data, the process that is to load it finds out. */
-function isWorthSharing(
-  checkpoint: StoredCheckpoint,
-  { sharedPolicies, sharedCode }: Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'>,
-): boolean {
+function isWorthSharing(checkpoint: StoredCheckpoint, { sharedPolicies, sharedCode, episodesPerSandbox }: SharingSettings): boolean {
   if (sharedCode.includes(checkpoint.digest)) return true;
   if (sharedPolicies === 'never' || (mayBringCode(checkpoint) && checkpoint.kind === 'file')) return false;
+  // Sandboxes that last for one episode would load it for each.
+  if (episodesPerSandbox === 1) return true;
   return checkpoint.files.reduce((sum, { size }) => sum + size, 0) >= WORTH_SHARING_BYTES;
 }
 

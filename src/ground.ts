@@ -126,7 +126,8 @@ export class Ground implements AsyncDisposable {
     const { template } = played.suite;
     const settings = this.pools.settings(template);
     const delivery = templateDelivery(template, settings, this.#config);
-    const content = contentToShare(played, settings, this.#distributor);
+    const { episodesPerSandbox } = this.#config.pool;
+    const content = contentToShare(played, { ...settings, episodesPerSandbox }, this.#distributor);
     return {
       sharing: await this.pools.share(template, content, signal),
       pool: await this.pools.of(template, signal),

@@ -8,7 +8,7 @@ import { Distributor } from '../src/policy-distribution/distributor.ts';
 const LARGE = 4 * 2 ** 20;
 const NEVER = new AbortController().signal;
 type Settings = Parameters<typeof contentToShare>[1];
-const SETTINGS: Settings = { sharedPolicies: 'auto', sharedCode: [] };
+const SETTINGS: Settings = { sharedPolicies: 'auto', sharedCode: [], episodesPerSandbox: 1000 };
 
 function stored(name: string, size: number, kind: StoredCheckpoint['kind'] = 'file', ...others: readonly string[]): StoredCheckpoint {
   const files = [name, ...others].map((path, i) => ({
@@ -40,6 +40,15 @@ describe('what the sandboxes of an evaluation share', () => {
     expect(shared).toEqual(isShared ? [['policy', checkpoint.digest]] : []);
   });
 
+  it.each([
+    ['a small one that is data alone', stored('p.safetensors', 10), true],
+    ['not one that may be code', stored('p.pt', 10), false],
+  ])('is, where each episode has a sandbox of its own, %s', (_, checkpoint, isShared) => {
+    const settings: Settings = { ...SETTINGS, episodesPerSandbox: 1 };
+    const content = contentToShare({ suite: suite(), suiteFiles: undefined, checkpoints: [checkpoint] }, settings, new Distributor());
+    expect(content.map(({ digest }) => digest)).toEqual(isShared ? [checkpoint.digest] : []);
+  });
+
   it('is every checkpoint of a comparison that is worth it', () => {
     const checkpoints = [stored('a.onnx', LARGE), stored('b.onnx', 10), stored('c.onnx', LARGE + 1)];
     const content = contentToShare({ suite: suite(), suiteFiles: undefined, checkpoints }, SETTINGS, new Distributor());
@@ -54,7 +63,7 @@ describe('what the sandboxes of an evaluation share', () => {
 
   it('is a checkpoint that brings code only when it is named by its digest, whatever its size', () => {
     const checkpoint = stored('p.pt', 10);
-    const named: Settings = { sharedPolicies: 'never', sharedCode: [checkpoint.digest] };
+    const named: Settings = { ...SETTINGS, sharedPolicies: 'never', sharedCode: [checkpoint.digest] };
     const played = { suite: suite(), suiteFiles: undefined, checkpoints: [checkpoint, stored('q.pt', LARGE)] };
     expect(contentToShare(played, named, new Distributor())).toEqual([
       { kind: 'policy', digest: checkpoint.digest, trusted: true, deliver: expect.any(Function) },

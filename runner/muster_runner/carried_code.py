@@ -15,7 +15,9 @@ class CodeError(Exception):
 def visit(directory: Path) -> None:
     """Makes the modules of `directory` importable, ahead of all others."""
     sys.path.insert(0, str(directory))
-    importlib.invalidate_caches()
+    # What was found in it before, if anything, may have changed. Emptying all caches would have all that is installed looked through again.
+    for known in [path for path in sys.path_importer_cache if path.startswith(str(directory))]:
+        del sys.path_importer_cache[known]
 
 
 def forget(directories: list[Path]) -> None:

@@ -80,7 +80,9 @@ const templateSchema = z
       ),
     sharedPolicies: z
       .enum(['auto', 'never'])
-      .describe('auto: forked sandboxes share one copy in memory of a large checkpoint that is data alone; never: each loads its own'),
+      .describe(
+        'auto: forked sandboxes share one copy in memory of a checkpoint that is data alone, when it is large or each episode has a sandbox of its own; never: each loads its own',
+      ),
     sharedCode: z
       .array(z.string().min(1).max(200))
       .max(256)

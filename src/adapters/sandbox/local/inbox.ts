@@ -1,5 +1,5 @@
 import { createReadStream, createWriteStream } from 'node:fs';
-import { link, mkdir, realpath, rename, rm, stat } from 'node:fs/promises';
+import { link, lstat, mkdir, realpath, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -12,14 +12,21 @@ import { hasErrno } from './errno.ts';
 /** A link would do but this file system, or the file's owner, does not let us: the content is copied instead. */
 const NO_LINK = ['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'EOPNOTSUPP', 'ENOTSUP'];
 
-/** The host's side of a sandbox's inbox. Only the host writes there, so no link in it can lead anywhere else. */
+/**
+ * The host's side of a sandbox's inbox. Only the host writes there, so no link in it can lead anywhere else.
+ *
+ * It knows what it has put where: looking for it would be most of what a sandbox that plays one episode costs on the file system.
+ */
 export class Inbox {
   readonly #directory: string;
   readonly #staging: string;
   readonly #closed = new AbortController();
   readonly #underWay = new Set<Promise<unknown>>();
-  /** Made with the first upload: a sandbox that is never sent anything does without. */
+  /** Made with the first upload that is no link: most sandboxes do without. */
   #staged: Promise<unknown> | undefined;
+  /** Directories that files were put into. */
+  readonly #made = new Map<string, Promise<unknown>>();
+  readonly #files = new Set<string>();
   #count = 0;
 
   /** @param directory has to be there; the inbox is made in it, and a place for incomplete files beside that. */
@@ -51,7 +58,11 @@ export class Inbox {
   /** Takes what was received under a path away again: whoever has it open keeps it. */
   async remove(target: string): Promise<void> {
     checkUploadPath(target);
-    await rm(path.join(this.#directory, target), { recursive: true, force: true });
+    const place = path.join(this.#directory, target);
+    const isBelow = (known: string): boolean => known === place || known.startsWith(`${place}/`);
+    for (const known of this.#made.keys()) if (isBelow(known)) this.#made.delete(known);
+    for (const known of this.#files) if (isBelow(known)) this.#files.delete(known);
+    await rm(place, { recursive: true, force: true });
   }
 
   /** Ends the uploads that are under way and takes no more. Resolves when none of them touches a file any longer. */
@@ -60,32 +71,75 @@ export class Inbox {
     await Promise.allSettled(this.#underWay);
   }
 
+  /** To be called once it is closed. @throws as soon as anything is there that it has not put there. */
+  async discard(): Promise<void> {
+    await Promise.all(Array.from(this.#files, (file) => unlink(file)));
+    const directories = new Set([...this.#made.keys()].flatMap((directory) => this.#upTo(directory)));
+    for (const directory of [...directories].toSorted((a, b) => b.length - a.length)) await rmdir(directory);
+    if (this.#staged) await rmdir(this.#staging);
+    await rmdir(this.#directory);
+  }
+
   async #receive(target: string, content: UploadContent, signal: AbortSignal): Promise<string> {
     const either = AbortSignal.any([signal, this.#closed.signal]);
-    const incomplete = path.join(this.#staging, String((this.#count += 1)));
     const complete = path.join(this.#directory, target);
     try {
       if (either.aborted) throw abortError(either);
-      this.#staged ??= mkdir(this.#staging, { recursive: true });
-      await this.#staged;
-      if (content.kind === 'file') await shareFile(content.hostPath, incomplete, either);
-      else await writeFile(content.stream, incomplete, either);
-      await mkdir(path.dirname(complete), { recursive: true });
-      await rename(incomplete, complete);
+      await this.#make(path.dirname(complete));
+      if (content.kind === 'stream' || !(await isLinked(content.hostPath, complete))) await this.#bring(content, complete, either);
+      this.#files.add(complete);
       return path.posix.join(INBOX, target);
     } catch (error) {
       if (content.kind === 'stream') content.stream.destroy();
       if (either.aborted) throw abortError(either);
       throw new InfrastructureError('sandbox.upload', `upload of "${target}" to ${complete} failed: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  /** Under its name it is there as a whole or not at all. */
+  async #bring(content: UploadContent, complete: string, signal: AbortSignal): Promise<void> {
+    const incomplete = path.join(this.#staging, String((this.#count += 1)));
+    this.#staged ??= mkdir(this.#staging, { recursive: true });
+    await this.#staged;
+    try {
+      if (content.kind === 'file') await shareFile(content.hostPath, incomplete, signal);
+      else await writeFile(content.stream, incomplete, signal);
+      await rename(incomplete, complete);
     } finally {
       // Also after success: renaming one link of a file onto another link of the same file leaves both.
       await rm(incomplete, { force: true });
     }
   }
+
+  async #make(directory: string): Promise<void> {
+    const known = this.#made.get(directory);
+    if (known) return void (await known);
+    const making = mkdir(directory, { recursive: true });
+    this.#made.set(directory, making);
+    // Who wants it next tries again.
+    making.catch(() => this.#made.delete(directory));
+    await making;
+  }
+
+  /** A directory in the inbox, and those that it is in. */
+  #upTo(directory: string): readonly string[] {
+    return directory === this.#directory ? [] : [directory, ...this.#upTo(path.dirname(directory))];
+  }
+}
+
+/** The short way, which most files can go: a link appears as a whole. Whatever stands against it, the long way finds and tells. */
+async function isLinked(hostPath: string, complete: string): Promise<boolean> {
+  try {
+    // A link to a symbolic link would show the program a path that does not exist inside.
+    if (!(await lstat(hostPath)).isFile()) return false;
+    await link(hostPath, complete);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function shareFile(hostPath: string, incomplete: string, signal: AbortSignal): Promise<void> {
-  // A link to a symbolic link would show the program a path that does not exist inside.
   const source = await realpath(hostPath);
   if (!(await stat(source)).isFile()) throw new Error(`${hostPath} is no regular file`);
   try {

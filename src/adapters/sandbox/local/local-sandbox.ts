@@ -1,4 +1,4 @@
-import { rm } from 'node:fs/promises';
+import { rm, rmdir } from 'node:fs/promises';
 import { type Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
@@ -132,8 +132,18 @@ export class LocalSandbox implements Sandbox {
     // A control group cannot be removed before the last process in it is gone, and kills what is left.
     if (!cgroup) await program.gone();
     await Promise.all([inbox.close(), cgroup?.remove(clock)]);
-    await rm(directory, { recursive: true, force: true });
+    await removeSite(directory, inbox);
     onGone();
+  }
+}
+
+/** By what is known to be in it; and by looking, where there is something else. */
+async function removeSite(directory: string, inbox: Inbox): Promise<void> {
+  try {
+    await inbox.discard();
+    await rmdir(directory);
+  } catch {
+    await rm(directory, { recursive: true, force: true });
   }
 }
 
