@@ -15,14 +15,27 @@ const LONG_SECONDS = 0.3;
 const LEAST_OUTCOMES = 50_000;
 const SANDBOXES = [10, 100, 2_000];
 const EPISODES = [1_000, 10_000, 100_000, 1_000_000];
+interface Form {
+  readonly play: PlayDeclaration;
+  readonly seconds: number;
+}
+
 /** CartPole's time of an episode, and roughly what batching makes of it. */
-const FORMS: readonly { readonly play: PlayDeclaration; readonly seconds: number }[] = [
+const FORMS: readonly [Form, ...Form[]] = [
   { play: { mode: 'single' }, seconds: SHORT_SECONDS },
   { play: { mode: 'lockstep', width: 32, block: 128 }, seconds: SHORT_SECONDS / 1.5 },
   { play: { mode: 'vector', width: 256 }, seconds: SHORT_SECONDS / 15 },
 ];
 
-interface Cost {
+/** One line of a table. */
+interface Setting {
+  readonly sandboxes: number;
+  readonly episodes: number;
+  readonly seconds: number;
+  readonly play?: PlayDeclaration;
+}
+
+interface Cost extends Setting {
   /**
    * Processor time of the main thread for an episode, from the moment every sandbox has its policy until the last lease has been given back;
    * without that of the scripted runners.
@@ -36,40 +49,43 @@ interface Cost {
   readonly allocatedBytes: number;
   /** Growth over one evaluation of what garbage collection leaves. */
   readonly keptBytes: number;
-  readonly peakRssBytes: number;
 }
 
 export const episodeCost: Benchmark = {
   name: 'episode-cost',
   summary: "what an episode costs in Muster's main thread, by the number of sandboxes and of episodes",
   async run({ quick, say }) {
-    const rows: Cell[][] = [];
-    const measure = async (sandboxes: number, episodes: number, seconds: number): Promise<number> => {
-      say(`${sandboxes} sandboxes, ${episodes} episodes of ${seconds} s`);
-      const cost = await costOf(sandboxes, episodes, seconds, quick ? 1 : 5);
-      const { scriptedMicroseconds, summaryMilliseconds, episodesPerRange, allocatedBytes, keptBytes, peakRssBytes } = cost;
-      const times = [showSpread(cost.microseconds, 1), scriptedMicroseconds.toFixed(1), summaryMilliseconds.toFixed(0)];
-      const memory = [Math.round(allocatedBytes), Math.round(keptBytes / 1000), Math.round(peakRssBytes / 2 ** 20)];
-      rows.push([sandboxes, episodes, episodesPerRange.toFixed(0), ...times, ...memory]);
-      return cost.microseconds.median;
-    };
-    const medians = { alone: new Array<number>(), ranges: new Array<number>(), episodes: new Array<number>() };
+    const rounds = quick ? 1 : 7;
     const episodes = quick ? 20_000 : 200_000;
     // As many for each sandbox, so that the start and the tail, where ranges are short, count alike.
     const forEach = quick ? 100 : 1_000;
-    await costOf(100, 50_000, SHORT_SECONDS, 1);
-    for (const count of SANDBOXES) medians.alone.push(await measure(count, episodes, LONG_SECONDS));
-    for (const count of SANDBOXES) medians.ranges.push(await measure(count, forEach * count, SHORT_SECONDS));
-    for (const count of quick ? EPISODES.slice(0, 2) : EPISODES) medians.episodes.push(await measure(10, count, SHORT_SECONDS));
-    const forms: Cell[][] = [];
-    for (const { play, seconds } of FORMS) {
-      say(`10 sandboxes, ${play.mode}`);
-      const cost = await costOf(10, episodes, seconds, quick ? 1 : 5, play);
-      forms.push([play.mode, blockSize(play), cost.episodesPerRange.toFixed(0), showSpread(cost.microseconds, 1)]);
-    }
+    const sideBySide = (what: string, settings: readonly Setting[]): Promise<readonly Cost[]> => {
+      say(what);
+      return costsOf(settings, rounds, say);
+    };
+    const alone = SANDBOXES.map((sandboxes) => ({ sandboxes, episodes, seconds: LONG_SECONDS }));
+    const ranges = SANDBOXES.map((sandboxes) => ({ sandboxes, episodes: forEach * sandboxes, seconds: SHORT_SECONDS }));
+    const counts = quick ? EPISODES.slice(0, 2) : EPISODES;
+    const many = counts.map((count) => ({ sandboxes: 10, episodes: count, seconds: SHORT_SECONDS }));
+    const forms = FORMS.map(({ play, seconds }) => ({ sandboxes: 10, episodes, seconds, play }));
+    const costs = {
+      alone: await sideBySide('each alone', alone),
+      ranges: await sideBySide('in ranges, by sandboxes', ranges),
+      episodes: await sideBySide('in ranges, by episodes', many),
+      forms: await sideBySide('by how they are played', forms),
+    };
     return {
       tables: [
-        { title: 'By how episodes are played, on 10 sandboxes', columns: ['', 'a block', 'a range', 'µs'], rows: forms },
+        {
+          title: 'By how episodes are played, on 10 sandboxes',
+          columns: ['', 'a block', 'a range', 'µs'],
+          rows: costs.forms.map(({ play = FORMS[0].play, episodesPerRange, microseconds }) => [
+            play.mode,
+            blockSize(play),
+            episodesPerRange.toFixed(0),
+            showSpread(microseconds, 1),
+          ]),
+        },
         {
           title: "Of Muster's main thread, for an episode",
           columns: [
@@ -81,26 +97,34 @@ export const episodeCost: Benchmark = {
             'ms of the summary',
             'bytes allocated',
             'KB kept',
-            'peak MiB',
           ],
-          rows,
+          rows: [...costs.alone, ...costs.ranges, ...costs.episodes].map(rowOf),
         },
       ],
       checks: [
-        flat('in ranges, from 10 to 2,000 sandboxes', medians.ranges),
-        flat('in ranges, from 1,000 to 1,000,000 episodes', medians.episodes),
-        flat('each alone, from 10 to 2,000 sandboxes', medians.alone),
+        flat('in ranges, from 10 to 2,000 sandboxes', costs.ranges),
+        flat('in ranges, from 1,000 to 1,000,000 episodes', costs.episodes),
+        flat('each alone, from 10 to 2,000 sandboxes', costs.alone),
       ],
       notes: [
-        'µs: processor time, median and range, without that of the scripted runners and their pipes, which is measured for ranges of the same length.',
+        'Lines that are compared are measured in turn, round after round: a machine that grows slower does so for all of them.',
+        'µs: processor time, median and range of the rounds, without that of the scripted runners and their pipes, which is measured in the same round for ranges of the same length.',
         'A range of 1 is an episode of 0.3 s, which travels alone: the cost of a message each way, which grows with the sandboxes as the processor\u2019s cache has to hold more of them.',
         'The time to lease sandboxes and to load the policy is not part of it, and the summary, which an evaluation has one of, stands apart. Bytes allocated are for an episode, all of it included. Kept: growth of the heap over one whole evaluation.',
+        `Memory of the process in all of it: ${(process.resourceUsage().maxRSS / 1024).toFixed(0)} MiB at the most.`,
       ],
     };
   },
 };
 
-function flat(what: string, medians: readonly number[]): Check {
+function rowOf(cost: Cost): Cell[] {
+  const { sandboxes, episodes, episodesPerRange, microseconds, scriptedMicroseconds, summaryMilliseconds } = cost;
+  const times = [showSpread(microseconds, 1), scriptedMicroseconds.toFixed(1), summaryMilliseconds.toFixed(0)];
+  return [sandboxes, episodes, episodesPerRange.toFixed(0), ...times, Math.round(cost.allocatedBytes), Math.round(cost.keptBytes / 1000)];
+}
+
+function flat(what: string, costs: readonly Cost[]): Check {
+  const medians = costs.map(({ microseconds }) => microseconds.median);
   const spread = Math.max(...medians) / Math.min(...medians);
   return {
     what: `cost of an episode ${what}`,
@@ -110,38 +134,79 @@ function flat(what: string, medians: readonly number[]): Check {
   };
 }
 
-async function costOf(count: number, episodes: number, seconds: number, repeats: number, play?: PlayDeclaration): Promise<Cost> {
-  const size = play ? blockSize(play) : 1;
-  const runners = scriptedRunners(seconds, size);
-  await using sandboxes = await InMemorySandboxes.warm(count, runners.program);
-  await sandboxes.evaluate(Math.max(5_000, 4 * count), undefined, play);
-  const played: Timed[] = [];
-  let peakRssBytes = 0;
-  const watch = setInterval(() => (peakRssBytes = Math.max(peakRssBytes, process.memoryUsage.rss())), 20);
-  const { ranges, outcomes } = runners.counts;
-  for (let i = 0; i < repeats; i += 1) played.push(await timed(sandboxes, runners, episodes, play));
-  const episodesPerRange = (runners.counts.outcomes - outcomes) / (runners.counts.ranges - ranges);
-  const scripted: number[] = [];
-  for (let i = 0; i < 3; i += 1) scripted.push(await scriptedCost(count, Math.round(episodesPerRange), seconds, size));
-  const scriptedMicroseconds = spreadOf(scripted).median;
-  const before = ownMemory();
-  const profiler = new GCProfiler();
-  const usedAtStart = process.memoryUsage().heapUsed;
-  profiler.start();
-  const summary = await sandboxes.evaluate(episodes, undefined, play);
-  const allocated = allocatedBytes(profiler.stop()?.statistics ?? [], usedAtStart, process.memoryUsage().heapUsed);
-  const after = ownMemory();
-  clearInterval(watch);
-  const keptBytes = after.heapBytes + after.externalBytes - before.heapBytes - before.externalBytes;
-  return {
-    microseconds: spreadOf(played.map(({ microseconds }) => microseconds - scriptedMicroseconds)),
-    summaryMilliseconds: spreadOf(played.map((one) => one.summaryMilliseconds)).median,
-    scriptedMicroseconds,
-    episodesPerRange,
-    allocatedBytes: allocated / summary.official.episodes,
-    keptBytes,
-    peakRssBytes,
-  };
+async function costsOf(settings: readonly Setting[], rounds: number, say: (text: string) => void): Promise<readonly Cost[]> {
+  await using stack = new AsyncDisposableStack();
+  const subjects: Subject[] = [];
+  for (const setting of settings) subjects.push(stack.use(await Subject.open(setting)));
+  // The compiler has not seen the first round's paths yet.
+  for (let round = 0; round <= rounds; round += 1) {
+    say(`round ${round} of ${rounds}`);
+    for (const subject of subjects) await subject.play(round > 0);
+  }
+  const costs: Cost[] = [];
+  for (const subject of subjects) costs.push(await subject.cost());
+  return costs;
+}
+
+interface Round extends Timed {
+  readonly scripted: number;
+  readonly episodesPerRange: number;
+}
+
+/** Sandboxes of one setting, and what was measured on them. */
+class Subject implements AsyncDisposable {
+  readonly #setting: Setting;
+  readonly #runners: ScriptedRunners;
+  readonly #sandboxes: InMemorySandboxes;
+  readonly #played: Round[] = [];
+
+  private constructor(setting: Setting, runners: ScriptedRunners, sandboxes: InMemorySandboxes) {
+    this.#setting = setting;
+    this.#runners = runners;
+    this.#sandboxes = sandboxes;
+  }
+
+  static async open(setting: Setting): Promise<Subject> {
+    const { sandboxes: count, seconds, play } = setting;
+    const runners = scriptedRunners(seconds, play ? blockSize(play) : 1);
+    const sandboxes = await InMemorySandboxes.warm(count, runners.program);
+    await sandboxes.evaluate(Math.max(5_000, 4 * count), undefined, play);
+    return new Subject(setting, runners, sandboxes);
+  }
+
+  async play(isCounted: boolean): Promise<void> {
+    const { sandboxes: count, episodes, seconds, play } = this.#setting;
+    const { ranges, outcomes } = this.#runners.counts;
+    const played = await timed(this.#sandboxes, this.#runners, episodes, play);
+    const episodesPerRange = (this.#runners.counts.outcomes - outcomes) / (this.#runners.counts.ranges - ranges);
+    const scripted = await scriptedCost(count, Math.round(episodesPerRange), seconds, play ? blockSize(play) : 1);
+    if (isCounted) this.#played.push({ ...played, scripted, episodesPerRange });
+  }
+
+  async cost(): Promise<Cost> {
+    const { episodes, play } = this.#setting;
+    const before = ownMemory();
+    const profiler = new GCProfiler();
+    const usedAtStart = process.memoryUsage().heapUsed;
+    profiler.start();
+    const summary = await this.#sandboxes.evaluate(episodes, undefined, play);
+    const allocated = allocatedBytes(profiler.stop()?.statistics ?? [], usedAtStart, process.memoryUsage().heapUsed);
+    const after = ownMemory();
+    const of = (figure: (one: Round) => number): Spread => spreadOf(this.#played.map(figure));
+    return {
+      ...this.#setting,
+      microseconds: of((one) => one.microseconds - one.scripted),
+      summaryMilliseconds: of((one) => one.summaryMilliseconds).median,
+      scriptedMicroseconds: of((one) => one.scripted).median,
+      episodesPerRange: of((one) => one.episodesPerRange).median,
+      allocatedBytes: allocated / summary.official.episodes,
+      keptBytes: after.heapBytes + after.externalBytes - before.heapBytes - before.externalBytes,
+    };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.#sandboxes[Symbol.asyncDispose]();
+  }
 }
 
 interface Timed {
