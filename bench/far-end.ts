@@ -21,6 +21,7 @@ const accessSchema = z.discriminatedUnion('kind', [
 ]);
 export type FarEndAccess = z.infer<typeof accessSchema>;
 export type FarEndKind = FarEndAccess['kind'];
+export const KINDS = ['exec', 'dial-back', 'E2B'] as const satisfies readonly FarEndKind[];
 
 /** What Muster has sandboxes from, simulated in a process of its own, so that this process holds Muster's memory only. */
 export class FarEnd implements AsyncDisposable {
