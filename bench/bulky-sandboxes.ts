@@ -1,121 +1,94 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { Readable } from 'node:stream';
-import { parseSandboxId } from '../src/kernel/ids.ts';
-import type { SandboxProvider } from '../src/pool/sandbox.ts';
-import type { SandboxTemplate } from '../src/pool/template.ts';
-import type { SandboxGround } from '../test/contract/sandbox-provider.ts';
-import { E2bGround } from '../test/support/e2b/e2b-ground.ts';
-import { dialBackImage } from '../test/support/kubernetes/dial-back-image.ts';
-import { KubernetesGround } from '../test/support/kubernetes/kubernetes-ground.ts';
-import type { Benchmark, Check, Cell } from './benchmark.ts';
-import { ownMemory } from './memory-of.ts';
+import { fork } from 'node:child_process';
+import { createHash, randomFillSync } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtemp, open, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { z } from 'zod';
+import type { Benchmark, Cell, Check } from './benchmark.ts';
+import { KINDS, type FarEndKind } from './far-end.ts';
 
 const MIB = 2 ** 20;
-const PIECE = 256 * 1024;
 const BOUND_BYTES = 100 * MIB;
-const NEVER = new AbortController().signal;
-const LIMITS = { memoryBytes: 2 ** 30, processes: 16, cpus: 2, diskBytes: 2 ** 24, lifetimeSeconds: 3600 };
+const FIRST_BYTES = 4 * MIB;
+const passageSchema = z.object({ seconds: z.number(), cpuSeconds: z.number(), mostBytes: z.number(), mostRssBytes: z.number() });
+
+/** What something bulky took on its way: the bytes are above what there was before. */
+export type Passage = z.infer<typeof passageSchema>;
+
+export interface BulkyFile {
+  readonly hostPath: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface Order {
+  readonly kind: FarEndKind;
+  /** The file into a sandbox, or as much output out of one. */
+  readonly way: 'upload' | 'output';
+  /** What passes before anything is measured. */
+  readonly first: BulkyFile;
+  readonly bulky: BulkyFile;
+}
+
+const WORDS = { upload: 'a file, uploaded', output: 'output, read' } as const;
+const NOTES = [
+  'Each way is taken once, by a Muster in a process of its own; the API server with its pods, or E2B with its sandboxes, is simulated in another one, which is not counted.',
+  `Heap and external memory are what JavaScript and its buffers hold, garbage that nobody has collected yet included, looked at every 20 ms while the bytes pass. Idle is just before, after a collection and ${FIRST_BYTES / MIB} MiB that went the same way.`,
+];
 
 export const bulkySandboxes: Benchmark = {
   name: 'bulky-sandboxes',
-  summary: 'memory that a large file into a simulated pod or E2B sandbox, and a large output out of one, take on their way',
+  summary: 'memory that a large file into a simulated pod or E2B sandbox, and a large output out of one, take in Muster',
   async run({ quick, say }) {
     const bytes = (quick ? 32 : 1024) * MIB;
-    const rows: (readonly Cell[])[] = [];
-    const checks: Check[] = [];
-    for (const [kind, open] of GROUNDS) {
-      await using ground = await open();
-      await using provider = ground.provider();
-      say(`a file into a sandbox, ${kind}`);
-      const upload = await watched(() => uploaded(provider, ground.additions ?? {}, bytes));
-      say(`output out of a sandbox, ${kind}`);
-      const output = await watched(() => printed(provider, ground.additions ?? {}, bytes));
-      const row = (what: string, { seconds, mostBytes }: Watched): readonly Cell[] => [what, bytes / MIB, seconds, mostBytes / MIB];
-      rows.push(row(`one file, uploaded (${kind})`, upload), row(`one output, read (${kind})`, output));
-      checks.push(check(`upload (${kind})`, upload), check(`output (${kind})`, output));
+    const directory = await mkdtemp(path.join(tmpdir(), 'muster-bench-'));
+    try {
+      const first = await fileOf(path.join(directory, 'first'), FIRST_BYTES);
+      const bulky = await fileOf(path.join(directory, 'bulky'), bytes);
+      const rows: (readonly Cell[])[] = [];
+      const checks: Check[] = [];
+      for (const kind of KINDS) {
+        for (const way of ['upload', 'output'] as const) {
+          const what = `${WORDS[way]} (${kind})`;
+          say(what);
+          const { seconds, cpuSeconds, mostBytes, mostRssBytes } = await passed({ kind, way, first, bulky });
+          rows.push([what, bytes / MIB, seconds, cpuSeconds, mostBytes / MIB, mostRssBytes / MIB]);
+          checks.push(checkOf(what, mostBytes));
+        }
+      }
+      const columns = ['', 'MiB', 'seconds', 'of a processor', 'heap and external above idle, at most', 'resident above idle, at most'];
+      return { tables: [{ title: 'Memory of Muster’s process (MiB)', columns, rows }], checks, notes: NOTES };
+    } finally {
+      await rm(directory, { recursive: true });
     }
-    return {
-      tables: [
-        {
-          title: 'With both ends in one process: Muster, and the simulated API server, the way out of a simulated pod, or E2B',
-          columns: ['', 'MiB', 'seconds', 'MiB of memory above idle, at most'],
-          rows,
-        },
-      ],
-      checks,
-      notes: ['Memory is what JavaScript and its buffers hold, sampled while the bytes pass, without collecting garbage first.'],
-    };
   },
 };
 
-/** Each way there is into sandboxes elsewhere. */
-const GROUNDS: readonly (readonly [string, () => Promise<SandboxGround>])[] = [
-  ['exec', () => KubernetesGround.open({ mounts: [] })],
-  [
-    'dial-back',
-    async () => {
-      const { image, transport } = await dialBackImage();
-      return await KubernetesGround.open(image, {}, undefined, transport);
-    },
-  ],
-  ['E2B', () => E2bGround.open([])],
-];
-
-interface Watched {
-  readonly seconds: number;
-  readonly mostBytes: number;
-}
-
-async function watched(act: () => Promise<void>): Promise<Watched> {
-  const { heapBytes, externalBytes } = ownMemory();
-  let mostBytes = 0;
-  const look = (): void => {
-    const { heapUsed, external } = process.memoryUsage();
-    mostBytes = Math.max(mostBytes, heapUsed + external - heapBytes - externalBytes);
-  };
-  const timer = setInterval(look, 20);
-  const start = performance.now();
-  try {
-    await act();
-  } finally {
-    clearInterval(timer);
-  }
-  return { seconds: (performance.now() - start) / 1000, mostBytes };
-}
-
-function templateOf(additions: Partial<SandboxTemplate>, ...command: readonly string[]): SandboxTemplate {
-  return { name: 'bulky', command, environment: {}, mounts: [], network: 'none', limits: LIMITS, demands: [], ...additions };
-}
-
-async function uploaded(provider: SandboxProvider, additions: Partial<SandboxTemplate>, bytes: number): Promise<void> {
-  const template = templateOf(additions, 'sh', '-c', 'read path; sha256sum "$path"');
-  const sandbox = await provider.create({ id: parseSandboxId('upload'), template }, NEVER);
+/** Written with what no mix-up of its parts leaves as it is. */
+async function fileOf(hostPath: string, bytes: number): Promise<BulkyFile> {
   const hash = createHash('sha256');
-  const pieces = function* (): Generator<Buffer> {
-    for (let sent = 0; sent < bytes; sent += PIECE) {
-      const piece = randomBytes(PIECE);
-      hash.update(piece);
-      yield piece;
-    }
-  };
-  const inside = await sandbox.upload('bulky', { kind: 'stream', stream: Readable.from(pieces()) }, NEVER);
-  sandbox.stdin.end(`${inside}\n`);
-  let said = '';
-  for await (const chunk of sandbox.stdout) said += String(chunk);
-  if (!said.startsWith(hash.digest('hex'))) throw new Error(`the sandbox has something else than was sent: ${said}`);
-  await sandbox.destroy();
+  const piece = Buffer.allocUnsafe(MIB);
+  await using file = await open(hostPath, 'w');
+  for (let written = 0; written < bytes; written += piece.length) {
+    randomFillSync(piece);
+    hash.update(piece);
+    await file.writeFile(piece);
+  }
+  return { hostPath, bytes, sha256: hash.digest('hex') };
 }
 
-async function printed(provider: SandboxProvider, additions: Partial<SandboxTemplate>, bytes: number): Promise<void> {
-  const template = templateOf(additions, 'head', '-c', String(bytes), '/dev/zero');
-  const sandbox = await provider.create({ id: parseSandboxId('output'), template }, NEVER);
-  let received = 0;
-  for await (const chunk of sandbox.stdout) received += Buffer.from(chunk).length;
-  if (received !== bytes) throw new Error(`${received} of ${bytes} bytes came`);
-  await sandbox.destroy();
+/** @throws Error when its process ends without an answer. */
+async function passed(order: Order): Promise<Passage> {
+  const child = fork(path.join(import.meta.dirname, 'bulky-way.ts'), [JSON.stringify(order)]);
+  const answers: unknown[] = [];
+  child.on('message', (answer) => answers.push(answer));
+  const [code] = await once(child, 'exit');
+  if (code !== 0) throw new Error(`bulky-way.ts ended with ${code ?? 'a signal'}`);
+  return passageSchema.parse(answers[0]);
 }
 
-function check(what: string, { mostBytes }: Watched): Check {
+function checkOf(what: string, mostBytes: number): Check {
   return {
     what: `memory above idle, ${what}`,
     target: '≤ 100 MiB',

@@ -159,7 +159,7 @@ export class SimulatedMachine {
     this.#isOver = true;
     await this.#ground.daemons?.end(this.id);
     await Promise.all([...this.processes.values()].map(({ sandbox }) => sandbox.destroy()));
-    await rm(this.#files, { recursive: true, force: true });
+    await rm(this.#files, { recursive: true, force: true, maxRetries: 5 });
   }
 
   /** Directories such as /muster/runner that were written before the program began. */

@@ -8,6 +8,8 @@ const PROTOCOL = 'v5.channel.k8s.io';
 const [STDIN, STDOUT, STDERR, STATUS, CLOSE] = [0, 1, 2, 3, 255];
 /** What a server sends before its peer has taken what was sent. */
 const WINDOW_BYTES = 65_536;
+/** A message's payload is never larger. */
+const PIECE_BYTES = 32_768;
 
 /** The server's half of exec over WebSockets (v5.channel.k8s.io). */
 export class ExecEndpoint {
@@ -95,7 +97,7 @@ async function pump(
   const { promise, resolve } = Promise.withResolvers<void>();
   source.once('end', resolve).once('close', resolve).once('error', resolve);
   source.on('data', (chunk: Buffer) => {
-    send(stream, chunk, () => source.resume());
+    for (let at = 0; at < chunk.length; at += PIECE_BYTES) send(stream, chunk.subarray(at, at + PIECE_BYTES), () => source.resume());
     if (client.bufferedAmount > WINDOW_BYTES) source.pause();
   });
   await promise;

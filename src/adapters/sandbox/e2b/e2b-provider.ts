@@ -141,7 +141,7 @@ class E2bProvider implements SandboxProvider {
     signal: AbortSignal,
   ): Promise<Sandbox> {
     const { clock, projectDirectory, origins = [] } = this.#options;
-    if (machine.runner === 'uploaded') await uploadRunner(remote, projectDirectory, clock, signal);
+    if (machine.runner === 'uploaded') await uploadRunner(remote, { projectDirectory, python: machine.python }, clock, signal);
     const program = await RemoteProgram.start(remote, { command: template.command, environment: template.environment, clock });
     if (signal.aborted) program.abandon();
     signal.throwIfAborted();

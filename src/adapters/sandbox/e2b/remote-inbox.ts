@@ -1,16 +1,16 @@
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import { PassThrough, Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import type { Readable } from 'node:stream';
 import type { Sandbox } from '@e2b/code-interpreter';
 import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { UploadContent } from '../../../pool/sandbox.ts';
 import { checkUploadPath, INBOX } from '../upload-path.ts';
 import { failureOf } from './failure.ts';
 import { patiently } from './patience.ts';
+import { UploadBody } from './upload-body.ts';
 
 /** Where files grow until they are whole. */
 const INCOMPLETE = '/muster/incomplete';
@@ -64,25 +64,14 @@ export class RemoteInbox {
   /** Each attempt has a name of its own: one that broke off may still be written to. */
   async #send(source: Readable, signal: AbortSignal): Promise<string> {
     const incomplete = `${INCOMPLETE}/${(this.#count += 1)}`;
-    const body = new PassThrough();
-    const reading = pipeline(source, body, { signal });
-    // What went wrong with the source says more than what the request made of it.
-    const read = reading.then(
-      () => undefined,
-      (error: unknown) => ({ error }),
-    );
+    const body = new UploadBody(source);
     try {
-      await this.#remote.files.write(incomplete, Readable.toWeb(body), { user: FILES_USER, signal, requestTimeoutMs: 0 });
+      await this.#remote.files.write(incomplete, body.stream, { user: FILES_USER, signal, requestTimeoutMs: 0 });
     } catch (error) {
-      body.destroy();
-      const failed = await read;
-      throw failed !== undefined && !isConsequence(failed.error) ? failed.error : error;
+      source.destroy();
+      // What went wrong with the source says more than what the request made of it.
+      throw body.failure ?? error;
     }
     return incomplete;
   }
-}
-
-/** Whether the source was only broken off because the request was. */
-function isConsequence(error: unknown): boolean {
-  return messageOf(error) === 'Premature close';
 }

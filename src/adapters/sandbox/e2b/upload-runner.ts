@@ -1,29 +1,81 @@
-import { readFile, readdir } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { Sandbox as RemoteSandbox } from '@e2b/code-interpreter';
+import { CommandExitError, type Sandbox as RemoteSandbox } from '@e2b/code-interpreter';
+import { create } from 'tar';
 import type { Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
 import { RUNNER_INSIDE } from '../local/python-template.ts';
 import { failureOf } from './failure.ts';
 import { patiently } from './patience.ts';
+import { shellLine } from './shell-words.ts';
 
-/** Brings this Muster's own runner into a sandbox: a few dozen small files in one request. */
-export async function uploadRunner(remote: RemoteSandbox, projectDirectory: string, clock: Clock, signal: AbortSignal): Promise<void> {
-  const directory = path.join(projectDirectory, 'runner');
-  const files = await Promise.all(
-    (await pythonFiles(directory)).map(async (file) => ({
-      path: path.posix.join(RUNNER_INSIDE, file),
-      data: await readFile(path.join(directory, file), 'utf8'),
-    })),
-  );
+/** Where files grow until they are whole. */
+const INCOMPLETE = '/muster/incomplete';
+/** For each of the two requests. */
+const REQUEST_MS = 30_000;
+
+export interface RunnerPlace {
+  /** Holds `runner/`. */
+  readonly projectDirectory: string;
+  /** The interpreter inside. */
+  readonly python: string;
+}
+
+/**
+ * Brings this Muster's own runner into a sandbox: as one file, which is unpacked there. A form with a part for each file would do with one
+ * request; but fetch goes on making a form's body when its request has been called off, and that is an error which nobody can catch.
+ */
+export async function uploadRunner(
+  remote: RemoteSandbox,
+  { projectDirectory, python }: RunnerPlace,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<void> {
+  const archive = await archiveOf(path.join(projectDirectory, 'runner'));
+  const options = { user: 'root', requestTimeoutMs: REQUEST_MS, signal } as const;
   try {
-    await patiently(clock, signal, () => remote.files.writeFiles(files, { user: 'root', signal }));
+    await patiently(clock, signal, async () => {
+      const place = `${INCOMPLETE}/runner-${randomUUID()}`;
+      await remote.files.write(`${place}.tar.gz`, archive, { ...options, useOctetStream: true });
+      await run(remote, unpacking(place, python), { ...options, timeoutMs: REQUEST_MS });
+    });
   } catch (error) {
     signal.throwIfAborted();
     throw failureOf(error, 'take in the runner');
   }
 }
 
-async function pythonFiles(directory: string): Promise<readonly string[]> {
+/**
+ * Each attempt has a place of its own, and puts each file where it belongs at once and whole: one whose connection broke may still be at work
+ * when the next one is done.
+ */
+function unpacking(place: string, python: string): string {
+  const extract = shellLine([python, '-I', '-m', 'tarfile', '-e', `${place}.tar.gz`, place]);
+  return `mkdir ${place} && ${extract} && cp -rlfT ${place} ${RUNNER_INSIDE} && rm -r ${place} ${place}.tar.gz`;
+}
+
+/** @throws InfrastructureError when the command fails: trying again would not help. */
+async function run(
+  remote: RemoteSandbox,
+  command: string,
+  options: NonNullable<Parameters<RemoteSandbox['commands']['run']>[1]>,
+): Promise<void> {
+  try {
+    await remote.commands.run(command, { ...options, background: false });
+  } catch (error) {
+    if (!(error instanceof CommandExitError)) throw error;
+    const said = error.stderr.trim().slice(-500) || `exit code ${error.exitCode}`;
+    throw new InfrastructureError('e2b.runner', `the runner could not be unpacked in the sandbox: ${said}`, { cause: error });
+  }
+}
+
+async function archiveOf(directory: string): Promise<Blob> {
   const entries = await readdir(directory, { recursive: true });
-  return entries.filter((entry) => entry.endsWith('.py')).map((entry) => entry.split(path.sep).join('/'));
+  const files = entries.filter((entry) => entry.endsWith('.py'));
+  const pieces: Uint8Array<ArrayBuffer>[] = [];
+  // Whose the files are here, and when they were changed, is nobody's business there.
+  for await (const piece of create({ cwd: directory, gzip: true, portable: true, noMtime: true }, files))
+    pieces.push(new Uint8Array(piece));
+  return new Blob(pieces);
 }

@@ -1,15 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
+import type { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { abortError, untilAborted } from '../../../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import type { UploadContent } from '../../../pool/sandbox.ts';
 import { checkUploadPath, INBOX } from '../upload-path.ts';
 import type { ProgramChannel } from './program-channel.ts';
+import { piecesOf } from './upload-pieces.ts';
 
 /** Runs a command in the container that may write the inbox. */
 export type InboxExec = (command: readonly string[], signal: AbortSignal) => Promise<ProgramChannel>;
@@ -32,8 +31,7 @@ export async function uploadToInbox(exec: InboxExec, target: string, content: Up
   try {
     if (signal.aborted) throw abortError(signal);
     const size = content.kind === 'file' ? await sizeOf(content.hostPath) : undefined;
-    const source = content.kind === 'file' ? createReadStream(content.hostPath) : content.stream;
-    const sent = await send(exec, files, source, size, signal);
+    const sent = await send(exec, files, content, size, signal);
     // How much a stream has is known at its end only: then it is asked whether all of it has come, and put in its place.
     if (size === undefined) await run(exec, [`test "$(wc -c <"$1")" -eq "$4"; ${PLACE}`, ...files, String(sent)], signal);
     return complete;
@@ -59,27 +57,31 @@ export async function runsCommand(exec: InboxExec, signal: AbortSignal): Promise
 async function send(
   exec: InboxExec,
   files: readonly string[],
-  source: Readable,
+  content: UploadContent,
   size: number | undefined,
   signal: AbortSignal,
 ): Promise<number> {
-  let sent = 0;
-  const counted = async function* (chunks: AsyncIterable<unknown>): AsyncGenerator<Buffer> {
-    for await (const chunk of chunks) {
-      const bytes = Buffer.isBuffer(chunk) ? chunk : Buffer.from(String(chunk));
-      sent += bytes.length;
-      yield bytes;
-    }
-  };
   const channel = await exec(shell(`${RECEIVE}${PLACE}`, [...files, size === undefined ? '' : String(size)]), signal);
+  let sent = 0;
   try {
-    await pipeline(source, counted, channel.stdin, { signal });
+    for await (const piece of piecesOf(content, signal)) {
+      await untilAborted(written(channel.stdin, piece), signal);
+      sent += piece.length;
+    }
+    channel.stdin.end();
     await succeed(channel, signal);
   } catch (error) {
     channel.terminate();
     throw error;
   }
   return sent;
+}
+
+/** Resolves when the piece has left this process, and its memory is free again. */
+async function written(input: Writable, piece: Buffer): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  input.write(piece, (error) => (error ? reject(error) : resolve()));
+  await promise;
 }
 
 async function run(exec: InboxExec, [script = '', ...words]: readonly string[], signal: AbortSignal): Promise<void> {

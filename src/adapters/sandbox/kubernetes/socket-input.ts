@@ -6,6 +6,8 @@ const STDIN = 0;
 const CLOSE = 255;
 /** So much of what is written is on its way out of this process at a time; the rest waits with whoever writes it. */
 const PIECE_BYTES = 32_768;
+/** Messages up to this size share memory with others anyway. */
+const SMALL_BYTES = 4_096;
 
 /**
  * A program's input over a connection, and no more of it than the other side has asked for. When nobody listens any more, what is written goes
@@ -16,6 +18,7 @@ export class SocketInput extends Writable {
   readonly #closing: Buffer;
   #credit: number;
   #goOn: (() => void) | undefined;
+  #large: Buffer | undefined;
 
   private constructor(socket: WebSocket, credit: number, closing: Buffer) {
     super({ decodeStrings: true });
@@ -69,8 +72,20 @@ export class SocketInput extends Writable {
     }
     const length = Math.min(PIECE_BYTES, this.#credit, bytes.length - from);
     this.#credit -= length;
-    const piece = Buffer.concat([Buffer.of(STDIN), bytes.subarray(from, from + length)]);
-    this.#socket.send(piece, (error) => (error ? callback() : this.#send(bytes, from + length, callback)));
+    const message = this.#memory(1 + length);
+    message[0] = STDIN;
+    bytes.copy(message, 1, from, from + length);
+    this.#socket.send(message, (error) => (error ? callback() : this.#send(bytes, from + length, callback)));
+  }
+
+  /** Large pieces follow each other in the same memory, so that a large input is no large garbage. Who sends small ones keeps none. */
+  #memory(length: number): Buffer {
+    if (length <= SMALL_BYTES) {
+      this.#large = undefined;
+      return Buffer.allocUnsafe(length);
+    }
+    this.#large ??= Buffer.allocUnsafeSlow(1 + PIECE_BYTES);
+    return this.#large.subarray(0, length);
   }
 
   #wake(): void {

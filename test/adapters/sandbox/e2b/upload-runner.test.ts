@@ -1,0 +1,83 @@
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Sandbox } from '@e2b/code-interpreter';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { uploadRunner } from '../../../../src/adapters/sandbox/e2b/upload-runner.ts';
+import { messageOf } from '../../../../src/kernel/errors.ts';
+import { E2bGround, PROJECT } from '../../../support/e2b/e2b-ground.ts';
+import type { Fault } from '../../../support/e2b/faults.ts';
+import { useRealSockets } from '../../../support/e2b/real-sockets.ts';
+import { SIMULATED_TEMPLATE } from '../../../support/e2b/simulator.ts';
+import { HurriedClock } from '../../../support/hurried-clock.ts';
+
+useRealSockets();
+const NEVER = new AbortController().signal;
+const PLACE = { projectDirectory: PROJECT, python: 'python3' };
+/** Of the event loop, from the first request on: more than it takes to make a form of all files. */
+const TURNS = 150;
+
+/** What went wrong where nobody could catch it; a server would end by it. */
+const uncaught: unknown[] = [];
+const note = (error: unknown): void => void uncaught.push(error);
+beforeEach(() => void process.on('unhandledRejection', note));
+afterEach(() => void process.off('unhandledRejection', note));
+
+async function withSandbox(faults: readonly Fault[], act: (remote: Sandbox, ground: E2bGround) => Promise<void>): Promise<void> {
+  await using ground = await E2bGround.open([], { faults });
+  const remote = await Sandbox.create(SIMULATED_TEMPLATE, ground.simulator.credentials);
+  await act(remote, ground);
+  expect(uncaught).toEqual([]);
+}
+
+test('every file of the runner is in the sandbox, as it is here', async () => {
+  const directory = path.join(PROJECT, 'runner');
+  const files = (await readdir(directory, { recursive: true })).filter((file) => file.endsWith('.py'));
+  await withSandbox([], async (remote, ground) => {
+    await uploadRunner(remote, PLACE, ground.clock, NEVER);
+    const listed = await remote.commands.run('cd /muster/runner && find . -type f | sort | xargs cat', { user: 'root' });
+    const contents = await Promise.all(
+      files
+        .map((file) => `./${file}`)
+        .sort()
+        .map((file) => readFile(path.join(directory, file), 'utf8')),
+    );
+    expect(listed.stdout).toBe(contents.join(''));
+    const left = await remote.commands.run('ls /muster/incomplete', { user: 'root' });
+    expect(left.stdout).toBe('');
+  });
+});
+
+test('an upload that is called off in its first moments ends with the reason, and nothing else goes wrong', async () => {
+  await withSandbox([], async (remote, ground) => {
+    const requests = vi.spyOn(remote.files, 'write');
+    for (let turns = 0; turns < TURNS; turns += 3) {
+      const calling = new AbortController();
+      requests.mockClear();
+      const upload = uploadRunner(remote, PLACE, ground.clock, calling.signal).then(() => 'done', messageOf);
+      while (requests.mock.calls.length === 0) await turn();
+      for (let i = 0; i < turns; i += 1) await turn();
+      calling.abort(new Error('called off'));
+      expect(await upload).toMatch(/^(called off|done)$/);
+    }
+  });
+});
+
+test('a connection that breaks before or after the file has come is made again', async () => {
+  const faults: readonly Fault[] = [
+    { route: 'upload', nth: 1, kind: 'dropped' },
+    { route: 'upload', nth: 2, kind: 'answer-dropped' },
+  ];
+  await withSandbox(faults, async (remote, ground) => {
+    await uploadRunner(remote, PLACE, new HurriedClock(100), NEVER);
+    expect(ground.simulator.faults.requests.upload).toBe(3);
+  });
+});
+
+test('a template without the interpreter is told of at once', async () => {
+  await withSandbox([], async (remote, ground) => {
+    const upload = uploadRunner(remote, { ...PLACE, python: '/no/such/python' }, ground.clock, NEVER);
+    await expect(upload).rejects.toMatchObject({ code: 'e2b.runner', message: expect.stringContaining('/no/such/python') });
+    expect(ground.simulator.faults.requests.upload).toBe(1);
+  });
+});
