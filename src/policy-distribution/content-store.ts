@@ -130,14 +130,14 @@ export class ContentStore {
   async find(digest: Digest): Promise<StoredObject | undefined> {
     const hostPath = this.#pathOf(digest);
     const facts = await guarded(hostPath, () => factsOf(hostPath));
-    return facts && { digest, size: facts.size, hostPath };
+    return facts && (await this.#there({ digest, size: facts.size, hostPath }));
   }
 
   /** As if it had been brought again. Undefined when it is not there, or not all of it. */
   async renew({ digest, size }: Digested): Promise<StoredObject | undefined> {
     const hostPath = this.#pathOf(digest);
     const isThere = await guarded(hostPath, async () => (await factsOf(hostPath))?.size === size && (await this.#touch(hostPath)));
-    return isThere ? { digest, size, hostPath } : undefined;
+    return isThere ? this.#there({ digest, size, hostPath }) : undefined;
   }
 
   /** Takes an object out that is not what it is called. Whoever has it open or linked keeps what he has. */
@@ -183,7 +183,7 @@ export class ContentStore {
   /** A file of another size under the final name is damaged: the verified one takes its place. */
   async #keep(handle: FileHandle, incoming: string, digest: Digest, size: number, isBehind = false): Promise<StoredObject> {
     const hostPath = this.#pathOf(digest);
-    if ((await factsOf(hostPath))?.size === size && (await this.#touch(hostPath))) return { digest, size, hostPath };
+    if ((await factsOf(hostPath))?.size === size && (await this.#touch(hostPath))) return this.#there({ digest, size, hostPath });
     await chmod(incoming, 0o444);
     const note = isBehind ? await this.#unsynced.note(digest) : undefined;
     if (note === undefined) await handle.sync();
@@ -192,6 +192,13 @@ export class ContentStore {
     await this.#touch(hostPath);
     if (note !== undefined) this.#unsynced.syncBehind(note, hostPath);
     return { digest, size, hostPath };
+  }
+
+  /** What another process has brought may wait for the disk yet: who syncs first has it there before anybody is told of it. */
+  async #there(object: StoredObject): Promise<StoredObject> {
+    const { digest, hostPath } = object;
+    if (this.#syncing === 'before') await guarded(hostPath, () => this.#unsynced.syncNoted(digest, hostPath));
+    return object;
   }
 
   /** Whether it is there and what it is called; what is anything else is taken out. */
