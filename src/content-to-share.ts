@@ -2,7 +2,7 @@ import type { Config } from './config/config.ts';
 import type { TemplateConfig } from './config/schema.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import { mayBringCode } from './policy-distribution/checkpoint.ts';
-import type { StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from './policy-distribution/stored-checkpoint.ts';
 import type { Distributor } from './policy-distribution/distributor.ts';
 import type { SharedCode, SharedContent, SharedPolicy } from './pool/shared-content.ts';
 

@@ -16,7 +16,8 @@ import type { CheckpointSource } from './policy-distribution/checkpoint-source.t
 import type { Syncing } from './policy-distribution/content-store.ts';
 import type { CheckpointLabels } from './policy-distribution/checkpoint.ts';
 import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
-import type { CheckpointStore, StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
+import type { CheckpointStore } from './policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from './policy-distribution/stored-checkpoint.ts';
 import { Distributor } from './policy-distribution/distributor.ts';
 import { Pools } from './pools.ts';
 import { readSuite, type ReadSuite, type SuiteInput } from './suite-input.ts';

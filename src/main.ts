@@ -20,7 +20,7 @@ import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import type { Summary } from './orchestrator/summary.ts';
 import { tune, type TuningProgress } from './orchestrator/tune.ts';
 import type { Tuning } from './orchestrator/tuning.ts';
-import type { StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from './policy-distribution/stored-checkpoint.ts';
 import { Places, type HeldShare } from './service/places.ts';
 import type { SuiteInput } from './suite-input.ts';
 

@@ -14,7 +14,7 @@ import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
-import type { StoredCheckpoint } from './policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from './policy-distribution/stored-checkpoint.ts';
 import type { EvaluationOrder, OrderedContent } from './service/evaluation-order.ts';
 import { orderedSuite } from './service/ordered-suite.ts';
 import type { Answer, PlayCourse, Player } from './service/player.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { contentToShare } from '../src/content-to-share.ts';
 import { digestOf } from '../src/kernel/canonical-json.ts';
 import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../src/orchestrator/suite-definition.ts';
-import type { StoredCheckpoint } from '../src/policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../src/policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../src/policy-distribution/distributor.ts';
 
 const LARGE = 4 * 2 ** 20;

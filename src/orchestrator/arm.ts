@@ -4,7 +4,7 @@ import type { StoredEpisode } from '../evaluation-store/episode-log.ts';
 import { InfrastructureError } from '../kernel/errors.ts';
 import type { EpisodeIndex } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
-import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
 import type { PlannedEpisode } from '../runner/playlist.ts';
 import { Dispatcher, type DispatchConfig, type DispatchView, type Settled } from './dispatcher.ts';

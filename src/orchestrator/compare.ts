@@ -2,7 +2,7 @@ import type { OfficialComparison } from '../aggregation/comparison-statistics.ts
 import type { RunningComparison } from '../aggregation/paired-fold.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
-import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Comparison, type Baseline } from './comparison.ts';
 import { bestVerdict, type ComparisonSummary } from './comparison-summary.ts';
 import type { EpisodeSink } from './episode-record.ts';

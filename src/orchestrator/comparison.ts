@@ -3,7 +3,7 @@ import { PairedFold, type RunningComparison } from '../aggregation/paired-fold.t
 import type { WorkOutImprovement } from '../aggregation/probability-of-improvement.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { Outcome } from '../kernel/outcome.ts';
-import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Arm, type ArmConfig } from './arm.ts';
 import type { EpisodeSink } from './episode-record.ts';
 import type { Goal } from './goal.ts';

@@ -1,5 +1,5 @@
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
-import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { RunningStatistics } from '../aggregation/prefix-fold.ts';
 import type { EpisodeSink } from './episode-record.ts';

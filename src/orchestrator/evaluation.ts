@@ -6,7 +6,7 @@ import type { StoppingRule } from '../aggregation/stopping-rule.ts';
 import { stoppingRule } from '../aggregation/stopping.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { Outcome } from '../kernel/outcome.ts';
-import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Arm, type ArmConfig } from './arm.ts';
 import type { EpisodeSink } from './episode-record.ts';
 import type { Goal } from './goal.ts';

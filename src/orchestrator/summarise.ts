@@ -1,5 +1,5 @@
 import type { OfficialStatistics } from '../aggregation/statistics.ts';
-import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import type { Checkpoint } from '../policy-distribution/checkpoint.ts';
 import { runWarnings, type RunFacts } from './run-facts.ts';
 import type { SuiteDefinition } from './suite-definition.ts';

@@ -1,7 +1,7 @@
 import { Deadline } from '../kernel/deadline.ts';
 import { abortError } from '../kernel/abort.ts';
 import { InputError } from '../kernel/errors.ts';
-import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { EpisodeRun } from './episode-run.ts';
 import { windowOf, type EvaluateContext } from './evaluate-context.ts';
 import { playedAs, type SuiteDefinition } from './suite-definition.ts';

@@ -1,7 +1,7 @@
 import { ReorderBuffer } from '../aggregation/reorder-buffer.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Outcome } from '../kernel/outcome.ts';
-import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Arm, type ArmConfig } from './arm.ts';
 import type { Goal } from './goal.ts';
 import { blockSize } from './play.ts';

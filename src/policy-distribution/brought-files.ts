@@ -1,9 +1,10 @@
 import { BLOCK_BYTES } from './block-digest.ts';
 import { inspect } from './checkpoint-checks.ts';
 import type { CheckpointListing, CheckpointSource, ListedFile } from './checkpoint-source.ts';
-import type { StoredFile } from './checkpoint-store.ts';
+import type { StoredFile } from './stored-checkpoint.ts';
 import { sortedByPath, type CheckpointFile } from './checkpoint.ts';
-import type { ContentStore, StoredObject } from './content-store.ts';
+import type { ContentStore } from './content-store.ts';
+import type { StoredObject } from './stored-object.ts';
 import { KnownFiles } from './known-files.ts';
 import { wholeFile } from './listed-files.ts';
 import { isShardIndex } from './shard-index.ts';

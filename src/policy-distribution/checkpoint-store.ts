@@ -5,9 +5,11 @@ import { assertAcceptable, assertFileName, inspect, type CheckpointLimits } from
 import { BroughtFiles } from './brought-files.ts';
 import { CheckpointRecords, type Hold, type RecordedCheckpoint } from './checkpoint-records.ts';
 import type { CheckpointListing, CheckpointSource, ListOptions } from './checkpoint-source.ts';
-import { checkpointDigest, type BucketObject, type Checkpoint, type CheckpointFile, type CheckpointLabels } from './checkpoint.ts';
-import { ContentStore, type StoredObject, type Syncing } from './content-store.ts';
-import { filesOfManifest, filesThatAreHere } from './files-here.ts';
+import { checkpointDigest, type BucketObject, type Checkpoint, type CheckpointLabels } from './checkpoint.ts';
+import { ContentStore, type Syncing } from './content-store.ts';
+import type { StoredCheckpoint } from './stored-checkpoint.ts';
+import { inspectObject, type StoredObject } from './stored-object.ts';
+import { filesOfManifest, filesOfRestored, filesThatAreHere } from './files-here.ts';
 import { IncomingNames } from './incoming-names.ts';
 import { assertSameListing } from './listed-files.ts';
 import { PackedFiles } from './packed-files.ts';
@@ -16,16 +18,6 @@ import { RecentMarks } from './recent-marks.ts';
 import { StoredContents } from './stored-contents.ts';
 import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
 import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
-
-/** A checkpoint of which every file lies on this machine, verified. */
-export interface StoredCheckpoint extends Checkpoint {
-  readonly files: readonly StoredFile[];
-}
-
-export interface StoredFile extends CheckpointFile {
-  /** Absolute path of the one read-only copy; sandboxes link or mount it. */
-  readonly hostPath: string;
-}
 
 export interface CheckpointStoreOptions {
   readonly directory: string;
@@ -97,17 +89,7 @@ export class CheckpointStore {
    * @throws InfrastructureError `store.content-missing` when a file of it is no longer there, or not whole.
    */
   async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
-    const stored: StoredFile[] = [];
-    for (const file of files) {
-      const object = await this.#contents.find(file.digest);
-      if (object?.size !== file.size) {
-        throw new InfrastructureError(
-          'store.content-missing',
-          `${file.path} of the checkpoint ${digest} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Ask for the evaluation again`,
-        );
-      }
-      stored.push({ path: file.path, ...object });
-    }
+    const stored = await filesOfRestored(digest, files, this.#contents);
     const restored = { digest, kind, files: stored, labels };
     // So that it can be held, also when its record was removed before its files were.
     if (this.#records.isFresh(digest)) return restored;
@@ -169,12 +151,9 @@ export class CheckpointStore {
   async assemble(manifest: string, expected: Digest): Promise<StoredCheckpoint> {
     const files = await filesOfManifest(manifest, expected, this.#contents);
     assertAcceptable(expected, files, this.#limits);
-    const digest = checkpointDigest('directory', files);
-    if (digest !== expected)
-      throw new InputError('checkpoint.digest', `checkpoint: the manifest has the digest ${digest}; expected ${expected}`);
     const beside = new Set(files.map(({ path }) => path));
-    for (const file of files) await this.#content.inspect(file, (readAt, size) => inspect(file.path, file.path, size, readAt, beside));
-    return this.#recorded({ digest, kind: 'directory', files, labels: {} });
+    for (const file of files) await inspectObject(file, (readAt, size) => inspect(file.path, file.path, size, readAt, beside));
+    return this.#recorded({ digest: expected, kind: 'directory', files, labels: {} });
   }
 
   /**

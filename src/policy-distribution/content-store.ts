@@ -6,13 +6,10 @@ import { isDigest, type Digest } from '../kernel/ids.ts';
 import { digestHex } from './checkpoint.ts';
 import { copyInto, digestOfFile, type Digested } from './digested-copy.ts';
 import { IncomingNames } from './incoming-names.ts';
-import type { ReadAt } from './safetensors.ts';
 import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from './store-files.ts';
+import { digestOfObject, type Inspect, type StoredObject } from './stored-object.ts';
 import { UnsyncedObjects } from './unsynced-objects.ts';
 import { WithdrawnFiles } from './withdrawn-files.ts';
-
-/** Sees a whole file of `size` bytes and what it is called, and may refuse it. */
-export type Inspect = (readAt: ReadAt, size: number, digest: Digest) => Promise<void>;
 
 const NEVER = new AbortController().signal;
 /** How many bytes are hashed before the file is touched, so that whoever looks sees that somebody is at it: some seconds' work. */
@@ -129,31 +126,18 @@ export class ContentStore {
     return this.#unsynced.settled();
   }
 
-  /** Undefined when it is not there. */
+  /** Undefined when it is not there. @throws InfrastructureError `store.full`, `store.unusable` */
   async find(digest: Digest): Promise<StoredObject | undefined> {
     const hostPath = this.#pathOf(digest);
     const facts = await guarded(hostPath, () => factsOf(hostPath));
-    return facts && { digest, size: facts.size, hostPath };
+    return facts && (await this.#there({ digest, size: facts.size, hostPath }));
   }
 
   /** As if it had been brought again. Undefined when it is not there, or not all of it. */
   async renew({ digest, size }: Digested): Promise<StoredObject | undefined> {
     const hostPath = this.#pathOf(digest);
     const isThere = await guarded(hostPath, async () => (await factsOf(hostPath))?.size === size && (await this.#touch(hostPath)));
-    return isThere ? { digest, size, hostPath } : undefined;
-  }
-
-  /** Errors of `inspect` pass through. */
-  async inspect({ hostPath, size, digest }: StoredObject, inspect: Inspect): Promise<void> {
-    await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
-    await inspect((position, length) => guarded(hostPath, () => readAt(handle, position, length)), size, digest);
-  }
-
-  /** What an object really is. @throws the signal's reason. */
-  async digestOf({ hostPath }: StoredObject, signal: AbortSignal): Promise<Digest> {
-    await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
-    const { size } = await guarded(hostPath, () => handle.stat());
-    return (await digestOfFile(handle, hostPath, size, async () => signal.throwIfAborted())).digest;
+    return isThere ? this.#there({ digest, size, hostPath }) : undefined;
   }
 
   /** Takes an object out that is not what it is called. Whoever has it open or linked keeps what he has. */
@@ -199,7 +183,7 @@ export class ContentStore {
   /** A file of another size under the final name is damaged: the verified one takes its place. */
   async #keep(handle: FileHandle, incoming: string, digest: Digest, size: number, isBehind = false): Promise<StoredObject> {
     const hostPath = this.#pathOf(digest);
-    if ((await factsOf(hostPath))?.size === size && (await this.#touch(hostPath))) return { digest, size, hostPath };
+    if ((await factsOf(hostPath))?.size === size && (await this.#touch(hostPath))) return this.#there({ digest, size, hostPath });
     await chmod(incoming, 0o444);
     const note = isBehind ? await this.#unsynced.note(digest) : undefined;
     if (note === undefined) await handle.sync();
@@ -210,11 +194,18 @@ export class ContentStore {
     return { digest, size, hostPath };
   }
 
+  /** What another process has brought may wait for the disk yet: who syncs first has it there before anybody is told of it. */
+  async #there(object: StoredObject): Promise<StoredObject> {
+    const { digest, hostPath } = object;
+    if (this.#syncing === 'before') await guarded(hostPath, () => this.#unsynced.syncNoted(digest, hostPath));
+    return object;
+  }
+
   /** Whether it is there and what it is called; what is anything else is taken out. */
   async #isIntact(digest: Digest): Promise<boolean> {
     const object = await this.find(digest);
     if (!object) return false;
-    const isIntact = (await this.digestOf(object, NEVER)) === digest;
+    const isIntact = (await digestOfObject(object, NEVER)) === digest;
     if (!isIntact) await this.discard(digest);
     return isIntact;
   }
@@ -249,12 +240,4 @@ export class ContentStore {
   #incomingPath(): string {
     return join(this.#incoming, this.#names.next());
   }
-}
-
-export interface StoredObject {
-  readonly digest: Digest;
-  /** Bytes. */
-  readonly size: number;
-  /** Absolute; read-only and never changed, so it may be linked or mounted anywhere. It stays for as long as its checkpoint is held. */
-  readonly hostPath: string;
 }

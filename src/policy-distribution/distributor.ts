@@ -2,7 +2,7 @@ import { InfrastructureError, messageOf } from '../kernel/errors.ts';
 import type { Fetching, FetchWay, LinkedFile } from '../kernel/fetching.ts';
 import { silentLog, type Log } from '../kernel/log.ts';
 import { digestHex } from './checkpoint.ts';
-import type { StoredCheckpoint } from './checkpoint-store.ts';
+import type { StoredCheckpoint } from './stored-checkpoint.ts';
 import type { ContentOrigin } from './content-origin.ts';
 import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from './delivery-ways.ts';
 

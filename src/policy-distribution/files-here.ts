@@ -1,7 +1,8 @@
 import PQueue from 'p-queue';
+import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
-import type { StoredFile } from './checkpoint-store.ts';
-import type { CheckpointFile } from './checkpoint.ts';
+import type { StoredFile } from './stored-checkpoint.ts';
+import { checkpointDigest, type CheckpointFile } from './checkpoint.ts';
 import { incomplete, readManifest } from './manifest.ts';
 import { undefinedWhenDamaged } from './packed-files.ts';
 import type { StoredContents } from './stored-contents.ts';
@@ -25,7 +26,31 @@ export async function filesThatAreHere(
   return found;
 }
 
-/** @throws InputError `checkpoint.manifest`, and `checkpoint.incomplete` with the first digests that are not here. */
+/**
+ * The files of a checkpoint that was here once.
+ *
+ * @throws InfrastructureError `store.content-missing` when one of them is no longer there, or not whole; and as `StoredContents.find` does.
+ */
+export async function filesOfRestored(
+  checkpoint: Digest,
+  files: readonly CheckpointFile[],
+  contents: StoredContents,
+): Promise<readonly StoredFile[]> {
+  const stored: StoredFile[] = [];
+  for (const file of files) {
+    const object = await contents.find(file.digest);
+    if (object?.size !== file.size) {
+      throw new InfrastructureError(
+        'store.content-missing',
+        `${file.path} of the checkpoint ${checkpoint} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Ask for the evaluation again`,
+      );
+    }
+    stored.push({ path: file.path, ...object });
+  }
+  return stored;
+}
+
+/** @throws InputError `checkpoint.manifest`, `checkpoint.digest`, and `checkpoint.incomplete` with the first digests that are not here. */
 export async function filesOfManifest(manifest: string, expected: Digest, contents: StoredContents): Promise<readonly StoredFile[]> {
   const entries = readManifest(manifest);
   const files: StoredFile[] = [];
@@ -36,5 +61,8 @@ export async function filesOfManifest(manifest: string, expected: Digest, conten
     else missing.push(digest);
   }
   if (missing.length > 0) throw incomplete(expected, missing, entries.length);
+  const digest = checkpointDigest('directory', files);
+  if (digest !== expected)
+    throw new InputError('checkpoint.digest', `checkpoint: the manifest has the digest ${digest}; expected ${expected}`);
   return files;
 }

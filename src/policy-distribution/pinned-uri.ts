@@ -1,7 +1,8 @@
 import { InputError } from '../kernel/errors.ts';
 import { parseDigest, type Digest } from '../kernel/ids.ts';
 import type { CheckpointSource } from './checkpoint-source.ts';
-import type { CheckpointStore, StoredCheckpoint } from './checkpoint-store.ts';
+import type { CheckpointStore } from './checkpoint-store.ts';
+import type { StoredCheckpoint } from './stored-checkpoint.ts';
 import type { CheckpointLabels } from './checkpoint.ts';
 
 /** A URI that says which content is meant: `#sha256=<hex>` after it, the digest that Muster gives a file or directory. */

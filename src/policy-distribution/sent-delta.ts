@@ -1,7 +1,8 @@
 import { InputError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
 import { assertSize, inspect } from './checkpoint-checks.ts';
-import type { ContentStore, StoredObject } from './content-store.ts';
+import type { ContentStore } from './content-store.ts';
+import type { StoredObject } from './stored-object.ts';
 import { MalformedDelta, type DeltaIndex } from './delta-format.ts';
 import { DeltaFile, readIndex } from './delta-reader.ts';
 import { FileStretches } from './file-stretches.ts';

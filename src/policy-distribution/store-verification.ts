@@ -1,7 +1,7 @@
 import { MusterError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
-import type { ContentStore } from './content-store.ts';
 import { digestOfPieces } from './digested-copy.ts';
+import { digestOfObject, type StoredObject } from './stored-object.ts';
 import type { PackedFile } from './packed-files.ts';
 import type { RetentionParts } from './store-retention.ts';
 
@@ -56,9 +56,9 @@ export class StoreVerification {
     return { intact: this.#files, bytes: this.#bytes, damaged: this.#damaged, incomplete: await this.#incomplete() };
   }
 
-  async #look(digest: Digest, object: Awaited<ReturnType<ContentStore['find']>>): Promise<void> {
+  async #look(digest: Digest, object: StoredObject | undefined): Promise<void> {
     if (!object) return;
-    const found = await this.#parts.plain.digestOf(object, this.#options.signal);
+    const found = await digestOfObject(object, this.#options.signal);
     const problem = found === digest ? undefined : `it is ${found}`;
     await this.#note({ path: object.hostPath, digest, bytes: object.size }, problem, () => this.#parts.plain.discard(digest));
   }

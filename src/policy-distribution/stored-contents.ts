@@ -1,6 +1,7 @@
 import { InfrastructureError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
-import type { ContentStore, StoredObject } from './content-store.ts';
+import type { ContentStore } from './content-store.ts';
+import type { StoredObject } from './stored-object.ts';
 import { asDamage, type PackedFiles } from './packed-files.ts';
 
 /** What the store has of one content: as it is, as a delta, or both. */

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Clock } from '../kernel/clock.ts';
 import type { Digest } from '../kernel/ids.ts';
 import { digestHex } from './checkpoint.ts';
-import type { StoredObject } from './content-store.ts';
+import type { StoredObject } from './stored-object.ts';
 import { encodeDelta, type DeltaSide } from './delta-encoder.ts';
 import { layoutOf } from './delta-layout.ts';
 import { FileStretches } from './file-stretches.ts';

@@ -47,6 +47,15 @@ export class UnsyncedObjects {
     );
   }
 
+  /**
+   * Puts an object on the disk that somebody has noted. The note stays: it is theirs. Asked once the object was found: if there is no note then, its
+   * writer is done with it.
+   */
+  async syncNoted(digest: Digest, hostPath: string): Promise<void> {
+    const noted = (await readdir(this.#directory)).some((name) => digestOfNote(name) === digest);
+    if (noted) await syncedObject(hostPath);
+  }
+
   /** When all that this process has noted is on the disk. @throws InfrastructureError `store.full`, `store.unusable` for what could not be put there. */
   async settled(): Promise<void> {
     await Promise.all(this.#syncing);
@@ -60,7 +69,7 @@ export class UnsyncedObjects {
   async recover(pathOf: (digest: Digest) => string, isIntact: (digest: Digest) => Promise<boolean>): Promise<void> {
     for (const name of await readdir(this.#directory)) {
       const note = join(this.#directory, name);
-      const [digest, facts] = [`sha256:${name.slice(name.lastIndexOf('.') + 1)}`, await factsOf(note)];
+      const [digest, facts] = [digestOfNote(name), await factsOf(note)];
       // Of another boot, or another machine, nobody can say whether it lives: reading the object anew harms nobody.
       if (!facts || !(await this.#names.isAbandoned(name, facts.touchedMs, Number.NEGATIVE_INFINITY))) continue;
       if (isDigest(digest) && (await isIntact(digest))) await synced(note, pathOf(digest));
@@ -70,11 +79,18 @@ export class UnsyncedObjects {
 }
 
 async function synced(note: string, hostPath: string): Promise<void> {
-  await using handle = await open(hostPath, 'r').catch(undefinedWhenMissing);
+  await syncedObject(hostPath);
   // One that was removed meanwhile needs no note.
-  if (handle) {
-    await handle.sync();
-    await syncDirectory(join(hostPath, '..'));
-  }
   await rm(note, { force: true });
+}
+
+async function syncedObject(hostPath: string): Promise<void> {
+  await using handle = await open(hostPath, 'r').catch(undefinedWhenMissing);
+  if (!handle) return;
+  await handle.sync();
+  await syncDirectory(join(hostPath, '..'));
+}
+
+function digestOfNote(name: string): string {
+  return `sha256:${name.slice(name.lastIndexOf('.') + 1)}`;
 }

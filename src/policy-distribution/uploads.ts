@@ -5,7 +5,8 @@ import { InputError, MusterError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
 import { abortable, type AbortableIteration } from './abortable.ts';
 import { assertFileName, assertSize } from './checkpoint-checks.ts';
-import type { CheckpointStore, StoredCheckpoint } from './checkpoint-store.ts';
+import type { CheckpointStore } from './checkpoint-store.ts';
+import type { StoredCheckpoint } from './stored-checkpoint.ts';
 import { guarded, writeAll } from './store-files.ts';
 import { isOf, UploadFiles, uploadKey, type UploadKey } from './upload-files.ts';
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { InfrastructureError, InputError, MusterError } from '../kernel/errors.ts';
 import { parseDigest } from '../kernel/ids.ts';
 import { digestHex } from '../policy-distribution/checkpoint.ts';
-import type { StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { carriedBytes } from '../policy-distribution/content-range.ts';
 import type { UploadContent } from '../policy-distribution/uploads.ts';
 import type { CheckpointDesk } from '../service/checkpoint-desk.ts';

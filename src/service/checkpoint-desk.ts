@@ -1,6 +1,7 @@
 import type { UsageLedger } from '../evaluation-store/usage-ledger.ts';
 import type { Digest } from '../kernel/ids.ts';
-import type { CheckpointStore, StoredCheckpoint } from '../policy-distribution/checkpoint-store.ts';
+import type { CheckpointStore } from '../policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import type { Uploaded, UploadContent, UploadPart, Uploads } from '../policy-distribution/uploads.ts';
 import type { QuotaGate } from './quota-gate.ts';
 

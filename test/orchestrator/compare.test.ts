@@ -6,7 +6,7 @@ import { compare, type CompareOptions, type ComparisonRequest, type ComparisonTe
 import { comparisonSummarySchema, type ComparisonSummary } from '../../src/orchestrator/comparison-summary.ts';
 import { recordedBaseline } from '../../src/orchestrator/recorded-baseline.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
-import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { EvaluationScene, suiteWith, type SceneOptions } from '../support/evaluation-scene.ts';
 import { MapJournal } from '../support/map-journal.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedEpisode } from '../support/in-memory-runner.ts';

@@ -6,7 +6,7 @@ import type { EpisodeRecord, EpisodeSink } from '../../src/orchestrator/episode-
 import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
 import { summarySchema } from '../../src/orchestrator/summary.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedEpisode } from '../support/in-memory-runner.ts';
 import { ManualClock } from '../support/manual-clock.ts';

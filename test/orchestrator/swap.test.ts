@@ -5,7 +5,7 @@ import { evaluate, type EvaluateOptions } from '../../src/orchestrator/evaluate.
 import type { EpisodeRecord } from '../../src/orchestrator/episode-record.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/summary.ts';
-import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { Places } from '../../src/service/places.ts';
 import { EvaluationScene, suiteWith } from '../support/evaluation-scene.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedRunnerOptions } from '../support/in-memory-runner.ts';

@@ -3,7 +3,7 @@ import { InfrastructureError } from '../../src/kernel/errors.ts';
 import type { FetchOrder, FetchWay } from '../../src/kernel/fetching.ts';
 import { parseDigest } from '../../src/kernel/ids.ts';
 import { silentLog } from '../../src/kernel/log.ts';
-import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from '../../src/policy-distribution/delivery-ways.ts';
 import { Distributor, type Inbox } from '../../src/policy-distribution/distributor.ts';
 

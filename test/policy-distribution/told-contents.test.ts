@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseDigest, type Digest } from '../../src/kernel/ids.ts';
-import type { StoredObject } from '../../src/policy-distribution/content-store.ts';
+import type { StoredObject } from '../../src/policy-distribution/stored-object.ts';
 import { DeltaFile, readIndex } from '../../src/policy-distribution/delta-reader.ts';
 import { FileStretches } from '../../src/policy-distribution/file-stretches.ts';
 import { ToldContents } from '../../src/policy-distribution/told-contents.ts';

@@ -5,7 +5,9 @@ import { afterEach, describe, expect, it, vi, type MockInstance } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import type { Syncing } from '../../src/policy-distribution/content-store.ts';
 import { IncomingNames } from '../../src/policy-distribution/incoming-names.ts';
+import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
 const { signal } = new AbortController();
@@ -15,9 +17,9 @@ const HEX = createHash('sha256').update(WEIGHTS).digest('hex');
 
 afterEach(() => vi.restoreAllMocks());
 
-function opened({ path }: ScratchDirectory): Promise<CheckpointStore> {
+function opened({ path }: ScratchDirectory, syncing: Syncing = 'behind'): Promise<CheckpointStore> {
   const limits = { maxBytes: 2 ** 30, maxFiles: 10 };
-  return CheckpointStore.open({ directory: join(path, 'store'), limits, clock: systemClock, syncing: 'behind' });
+  return CheckpointStore.open({ directory: join(path, 'store'), limits, clock: systemClock, syncing });
 }
 
 function listed({ path }: ScratchDirectory, kind: 'objects' | 'unsynced'): Promise<string[]> {
@@ -98,5 +100,42 @@ describe('a large checkpoint that is synced behind its users’ backs', () => {
     await writeFile(join(scratch.path, 'store/unsynced', note), '');
     await opened(scratch);
     expect([await listed(scratch, 'unsynced'), await listed(scratch, 'objects')]).toEqual([[note], [HEX]]);
+  });
+});
+
+describe('a server whose store a command line has brought a checkpoint into', () => {
+  const WAYS: readonly [string, (server: CheckpointStore, brought: StoredCheckpoint, path: string) => Promise<unknown>][] = [
+    ['finds it', (server, { digest }) => server.find(digest)],
+    ['restores it', (server, brought) => server.restore(brought)],
+    ['brings it, too', (server, _brought, path) => server.add(filesystemSource, path, signal)],
+  ];
+
+  it.each(WAYS)('%s once it has put it on the disk itself', async (_way, ask) => {
+    await using scratch = await ScratchDirectory.make();
+    const [commandLine, server] = [await opened(scratch), await opened(scratch, 'before')];
+    const path = await scratch.put('policy.bin', WEIGHTS);
+    const { promise: disk, resolve } = Promise.withResolvers<void>();
+    const synced = (await syncs(scratch)).mockResolvedValueOnce().mockReturnValueOnce(disk);
+    const brought = await commandLine.add(filesystemSource, path, signal);
+    await expect.poll(() => synced.mock.calls.length).toBe(2);
+    synced.mockRejectedValueOnce(Object.assign(new Error('no space left'), { code: 'ENOSPC' }));
+    await expect(ask(server, brought, path)).rejects.toMatchObject({ code: 'store.full' });
+    const before = synced.mock.calls.length;
+    expect(await ask(server, brought, path)).toMatchObject({ digest: brought.digest });
+    // The object, and the directory with its name.
+    expect(synced.mock.calls.length).toBeGreaterThanOrEqual(before + 2);
+    expect(await listed(scratch, 'unsynced')).toHaveLength(1);
+    resolve();
+    await commandLine.settled();
+  });
+
+  it('does not wait for the disk again when that is done', async () => {
+    await using scratch = await ScratchDirectory.make();
+    const [commandLine, server] = [await opened(scratch), await opened(scratch, 'before')];
+    const { digest } = await commandLine.add(filesystemSource, await scratch.put('policy.bin', WEIGHTS), signal);
+    await commandLine.settled();
+    const synced = await syncs(scratch);
+    expect(await server.find(digest)).toMatchObject({ digest });
+    expect(synced).not.toHaveBeenCalled();
   });
 });

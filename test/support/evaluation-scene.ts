@@ -8,7 +8,7 @@ import type { EvaluateContext, EvaluationRunConfig } from '../../src/orchestrato
 import { evaluate, type EvaluateOptions } from '../../src/orchestrator/evaluate.ts';
 import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
 import type { Summary } from '../../src/orchestrator/summary.ts';
-import type { StoredCheckpoint } from '../../src/policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../../src/policy-distribution/distributor.ts';
 import type { PoolConfig } from '../../src/pool/pool-config.ts';
 import { createPool, type Pool } from '../../src/pool/pool.ts';

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { digestHex } from '../../policy-distribution/checkpoint.ts';
-import type { StoredObject } from '../../policy-distribution/content-store.ts';
+import type { StoredObject } from '../../policy-distribution/stored-object.ts';
 import type { ToldContent } from '../../policy-distribution/told-contents.ts';
 import { MANIPULATION, tagsIn } from './asked-delta.ts';
 import { askedRange } from './asked-range.ts';

@@ -5,7 +5,7 @@ import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.
 import type { Digest } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CheckpointFile } from '../../policy-distribution/checkpoint.ts';
-import type { StoredObject } from '../../policy-distribution/content-store.ts';
+import type { StoredObject } from '../../policy-distribution/stored-object.ts';
 import type { ToldContent } from '../../policy-distribution/told-contents.ts';
 import { answerDelta, answerFile } from './origin-answer.ts';
 import { askedDelta } from './asked-delta.ts';

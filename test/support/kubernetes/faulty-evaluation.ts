@@ -6,7 +6,7 @@ import { digestOf } from '../../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
 import type { SuiteDefinition } from '../../../src/orchestrator/suite-definition.ts';
 import type { Summary } from '../../../src/orchestrator/summary.ts';
-import type { StoredCheckpoint } from '../../../src/policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../../../src/policy-distribution/stored-checkpoint.ts';
 import type { PoolConfig } from '../../../src/pool/pool-config.ts';
 import { EvaluationScene, suiteWith, TEMPLATE } from '../evaluation-scene.ts';
 import { HurriedClock } from '../hurried-clock.ts';

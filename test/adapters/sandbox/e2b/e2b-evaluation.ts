@@ -5,7 +5,7 @@ import { digestOf } from '../../../../src/kernel/canonical-json.ts';
 import { type Clock, systemClock } from '../../../../src/kernel/clock.ts';
 import { MusterError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId } from '../../../../src/kernel/ids.ts';
-import type { StoredCheckpoint } from '../../../../src/policy-distribution/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../../../../src/policy-distribution/stored-checkpoint.ts';
 import type { PoolConfig } from '../../../../src/pool/pool-config.ts';
 import type { PoolState } from '../../../../src/pool/pool-state.ts';
 import { MACHINE, PROJECT } from '../../../support/e2b/e2b-ground.ts';

@@ -1,0 +1,43 @@
+import type { BigIntStats } from 'node:fs';
+import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
+
+/** What failures of reading this machine's files are called. */
+
+export async function guarded<Value>(address: string, operation: () => Promise<Value>): Promise<Value> {
+  try {
+    return await operation();
+  } catch (error) {
+    throw readError(address, error);
+  }
+}
+
+export function readError(address: string, error: unknown): MusterError {
+  if (error instanceof MusterError) return error;
+  switch (errorCode(error)) {
+    case 'ENOENT':
+    case 'ENOTDIR':
+      return new InputError('checkpoint.missing', `checkpoint: ${address} does not exist; check the path`, { cause: error });
+    case 'EACCES':
+    case 'EPERM':
+      return new InputError('checkpoint.unreadable', `checkpoint: ${address} may not be read by this user; grant read permission`, {
+        cause: error,
+      });
+    case 'ELOOP':
+      return linkError(address, 'is a symbolic link that leads to itself');
+    default:
+      return new InfrastructureError('checkpoint.read', `checkpoint: reading ${address} failed: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+export function linkError(address: string, found: string): InputError {
+  return new InputError('checkpoint.link', `checkpoint: ${address} ${found}; put the file itself in its place (cp -L)`);
+}
+
+export function specialFileError(address: string, stats: BigIntStats): InputError {
+  const found = stats.isFIFO() ? 'a named pipe' : stats.isSocket() ? 'a socket' : 'a device';
+  return new InputError('checkpoint.special', `checkpoint: ${address} is ${found}; expected regular files and directories`);
+}
+
+export function errorCode(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
