@@ -6,7 +6,8 @@ import { CARTPOLE, LATE, SOURCES, Stage } from './stage.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
-const EPISODES = 400;
+/** They take longer than a second Muster takes to start. */
+const EPISODES = 1200;
 
 it('of two Musters on one PostgreSQL one takes over what the other was playing when it was killed', async () => {
   await using postgres = await PostgresServer.start();
