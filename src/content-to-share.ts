@@ -34,8 +34,8 @@ export function contentToShare(played: Played, settings: SharingSettings, distri
 function isWorthSharing(checkpoint: StoredCheckpoint, { sharedPolicies, sharedCode, episodesPerSandbox }: SharingSettings): boolean {
   if (sharedCode.includes(checkpoint.digest)) return true;
   if (sharedPolicies === 'never' || (mayBringCode(checkpoint) && checkpoint.kind === 'file')) return false;
-  // Sandboxes that last for one episode would load it for each.
-  if (episodesPerSandbox === 1) return true;
+  // Sandboxes that last for one episode would load it for each. Only one that is surely data is worth the attempt.
+  if (episodesPerSandbox === 1 && !mayBringCode(checkpoint)) return true;
   return checkpoint.files.reduce((sum, { size }) => sum + size, 0) >= WORTH_SHARING_BYTES;
 }
 

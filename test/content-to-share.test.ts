@@ -43,6 +43,8 @@ describe('what the sandboxes of an evaluation share', () => {
   it.each([
     ['a small one that is data alone', stored('p.safetensors', 10), true],
     ['not one that may be code', stored('p.pt', 10), false],
+    ['not a small directory, which may have code in it', stored('p.safetensors', 10, 'directory', 'muster.json'), false],
+    ['a large directory as ever', stored('p.safetensors', LARGE, 'directory', 'muster.json'), true],
   ])('is, where each episode has a sandbox of its own, %s', (_, checkpoint, isShared) => {
     const settings: Settings = { ...SETTINGS, episodesPerSandbox: 1 };
     const content = contentToShare({ suite: suite(), suiteFiles: undefined, checkpoints: [checkpoint] }, settings, new Distributor());

@@ -89,7 +89,7 @@ describe.runIf(dialBackUnavailable === undefined)(
       let died = 0;
       const onProgress: Listener = (progress) => {
         if (restartApiServer !== undefined && allAtWork(progress)) strike ??= shell(restartApiServer);
-        died = progress.pool.totals.died;
+        died = Math.max(died, progress.pool.totals.died);
       };
       const rounds = await evaluateOnPods(stage, onProgress, { kubernetes: settings, isEnough: () => strike !== undefined });
       await strike;
