@@ -26,7 +26,7 @@ export interface GateParts {
   readonly log: (message: string) => void;
 }
 
-/** A container that may come, and who is told when its token was presented twice: then somebody else knows it. */
+/** A container that may come, and who is told when its token was presented twice: then somebody else may know it. */
 interface Expected {
   readonly container: DialledContainer;
   readonly onTheft: () => void;

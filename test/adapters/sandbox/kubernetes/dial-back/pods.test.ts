@@ -88,6 +88,8 @@ describe('pods that dial back', () => {
   it('are gone from Muster’s point of view as soon as their connections are', async () => {
     const sandbox = await create(['sh', '-c', 'echo ready; cat']);
     expect(await firstLine(sandbox)).toBe('ready\n');
+    // Has used the inbox's connection: one that breaks within its first handshake is taken for a theft.
+    await sandbox.upload('file', { kind: 'file', hostPath: import.meta.filename }, NEVER);
     ground.exitFaults.dropAll();
     expect(await sandbox.exit).toMatchObject({ kind: 'lost', detail: expect.stringContaining('connection') });
   });
