@@ -42,7 +42,8 @@ export class DialBackLine implements PodLine {
       [PROGRAM_CONTAINER, new DialledContainer(PROGRAM_CONTAINER, true)],
       [INBOX_CONTAINER, new DialledContainer(INBOX_CONTAINER, false)],
     ]);
-    const onTheft = (): void => resolve('its token was presented twice: by somebody else, or anew after its connection broke within the handshake');
+    const onTheft = (): void =>
+      resolve('its token was presented twice: by somebody else, or anew after its connection broke within the handshake');
     this.#places = [...this.#containers].map(([name, container]) => gate.expect(pod, name, container, onTheft));
     this.hold = {
       hostAliases: directions.hostAliases,
