@@ -1,4 +1,5 @@
 import type { Sandbox as RemoteSandbox } from '@e2b/code-interpreter';
+import { untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
@@ -86,8 +87,9 @@ export class E2bSandbox implements Sandbox {
     const { remote, program } = this.#parts;
     if (program.signal.aborted) return false;
     try {
-      await remote.commands.run('true', { timeoutMs: HEARD_MS, requestTimeoutMs: HEARD_MS, signal: program.signal });
-      return !program.signal.aborted;
+      const { signal } = program;
+      await untilAborted(remote.commands.run('true', { timeoutMs: HEARD_MS, requestTimeoutMs: HEARD_MS, signal }), signal);
+      return !signal.aborted;
     } catch {
       return false;
     }

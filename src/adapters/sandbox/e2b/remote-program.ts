@@ -1,4 +1,5 @@
 import { CommandExitError, NotFoundError, RateLimitError, type CommandHandle, type Sandbox } from '@e2b/code-interpreter';
+import { untilAborted } from '../../../kernel/abort.ts';
 import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import { backoffMs } from '../../../pool/backoff.ts';
@@ -141,7 +142,7 @@ export class RemoteProgram {
     await this.wake();
     for (let attempt = 1; this.#handle && !this.#over.signal.aborted; attempt++) {
       try {
-        return await act(this.#handle);
+        return await untilAborted(act(this.#handle), this.#over.signal);
       } catch (error) {
         // A program that is gone, or reads no more, tells the reason by its exit.
         if (this.#over.signal.aborted || error instanceof NotFoundError || isClosedPipe(error)) return;

@@ -6,6 +6,7 @@ import { patiently } from './patience.ts';
 
 /** For the control plane and for short requests to a sandbox. Creating one from a cached template takes well below a second. */
 const REQUEST_MS = 30_000;
+const NEVER = new AbortController().signal;
 /** What the service sends at most. */
 const PAGE = 100;
 
@@ -53,7 +54,7 @@ export class E2bService {
 
   /** Resolves when there is no such sandbox any more. */
   kill(sandboxId: string): Promise<unknown> {
-    return this.#repeat('end a sandbox', undefined, () => Sandbox.kill(sandboxId, this.#options));
+    return this.#repeat('end a sandbox', NEVER, () => Sandbox.kill(sandboxId, this.#options));
   }
 
   /** The sandbox ends this long from now. @returns whether it is there. */
@@ -94,11 +95,11 @@ export class E2bService {
     if (!exists) throw unknownTemplate(template);
   }
 
-  async #repeat<T>(doing: string, signal: AbortSignal | undefined, act: () => Promise<T>): Promise<T> {
+  async #repeat<T>(doing: string, signal: AbortSignal, act: () => Promise<T>): Promise<T> {
     try {
       return await patiently(this.#clock, signal, act);
     } catch (error) {
-      if (signal?.aborted) throw error;
+      if (signal.aborted) throw error;
       throw failureOf(error, doing);
     }
   }
