@@ -1,10 +1,11 @@
 import { fork } from 'node:child_process';
 import { createHash, randomFillSync } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtemp, open, rm } from 'node:fs/promises';
+import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
+import { PROJECT_DIRECTORY } from '../src/providers.ts';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
 import { KINDS, type FarEndKind } from './far-end.ts';
 
@@ -33,7 +34,7 @@ export interface Order {
 
 const WORDS = { upload: 'a file, uploaded', output: 'output, read' } as const;
 const NOTES = [
-  'Each way is taken once, by a Muster in a process of its own; the API server with its pods, or E2B with its sandboxes, is simulated in another one, which is not counted.',
+  'Each way is taken once, by a Muster in a process of its own, which is started with the options of the `muster` command; the API server with its pods, or E2B with its sandboxes, is simulated in another one, which is not counted.',
   `Heap and external memory are what JavaScript and its buffers hold, garbage that nobody has collected yet included, looked at every 20 ms while the bytes pass. Idle is just before, after a collection and ${FIRST_BYTES / MIB} MiB that went the same way.`,
 ];
 
@@ -46,13 +47,14 @@ export const bulkySandboxes: Benchmark = {
     try {
       const first = await fileOf(path.join(directory, 'first'), FIRST_BYTES);
       const bulky = await fileOf(path.join(directory, 'bulky'), bytes);
+      const options = await optionsOfCommand();
       const rows: (readonly Cell[])[] = [];
       const checks: Check[] = [];
       for (const kind of KINDS) {
         for (const way of ['upload', 'output'] as const) {
           const what = `${WORDS[way]} (${kind})`;
           say(what);
-          const { seconds, cpuSeconds, mostBytes, mostRssBytes } = await passed({ kind, way, first, bulky });
+          const { seconds, cpuSeconds, mostBytes, mostRssBytes } = await passed({ kind, way, first, bulky }, options);
           rows.push([what, bytes / MIB, seconds, cpuSeconds, mostBytes / MIB, mostRssBytes / MIB]);
           checks.push(checkOf(what, mostBytes));
         }
@@ -64,6 +66,15 @@ export const bulkySandboxes: Benchmark = {
     }
   },
 };
+
+/** What the `muster` command starts Node with. */
+async function optionsOfCommand(): Promise<readonly string[]> {
+  const options = /^exec "\$node" (.*)"\$here\/src\/cli\/muster\.ts"/m.exec(
+    await readFile(path.join(PROJECT_DIRECTORY, 'muster'), 'utf8'),
+  )?.[1];
+  if (options === undefined) throw new Error('the muster command starts Node in a way that is not known here');
+  return options.split(' ').filter((option) => option !== '');
+}
 
 /** Written with what no mix-up of its parts leaves as it is. */
 async function fileOf(hostPath: string, bytes: number): Promise<BulkyFile> {
@@ -79,8 +90,8 @@ async function fileOf(hostPath: string, bytes: number): Promise<BulkyFile> {
 }
 
 /** @throws Error when its process ends without an answer. */
-async function passed(order: Order): Promise<Passage> {
-  const child = fork(path.join(import.meta.dirname, 'bulky-way.ts'), [JSON.stringify(order)]);
+async function passed(order: Order, execArgv: readonly string[]): Promise<Passage> {
+  const child = fork(path.join(import.meta.dirname, 'bulky-way.ts'), [JSON.stringify(order)], { execArgv: [...execArgv] });
   const answers: unknown[] = [];
   child.on('message', (answer) => answers.push(answer));
   const [code] = await once(child, 'exit');

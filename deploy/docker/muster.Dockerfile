@@ -13,5 +13,5 @@ RUN install -d -o 1000 -g 1000 /var/lib/muster && node src/cli/muster.ts serve -
 USER 1000:1000
 EXPOSE 7677
 # "muster" takes the Node of the development tools; here there is one only.
-ENTRYPOINT ["node", "src/cli/muster.ts"]
+ENTRYPOINT ["node", "--max-semi-space-size=16", "src/cli/muster.ts"]
 CMD ["serve"]
