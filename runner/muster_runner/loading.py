@@ -85,7 +85,7 @@ def load(request: Load) -> Loaded:
     loaded = Loaded(digest="", metrics=request.metrics)
     try:
         preloaded = find_preloaded(request.digest)
-        loaded.digest = request.digest if preloaded else verified(path, request.digest)
+        loaded.digest = request.digest if preloaded or request.verified else verified(path, request.digest)
         _visit_code(request, path, loaded)
         checkpoint = preloaded or read_checkpoint(path)
         if request.batching is None:
