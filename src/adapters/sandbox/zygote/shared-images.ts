@@ -58,8 +58,8 @@ export class SharedImages {
   /** To take the place of the present one when it is ready. */
   #coming: Image | undefined;
   #changed = Promise.withResolvers<void>();
-  /** What each policy took that was loaded into an image, as long as one has it or somebody wants it. */
-  readonly #taken = new Map<string, PreloadedPolicy>();
+  /** Whether what has been loaded into an image is light, by digest, as long as one has it or somebody wants it. */
+  readonly #light = new Map<string, boolean>();
   #made = 0;
 
   /** @param onProblem is told why something cannot be shared. */
@@ -98,9 +98,8 @@ export class SharedImages {
    * or when no image is being made that has it.
    */
   async isLight(digest: string): Promise<boolean> {
-    while (!this.#taken.has(digest) && this.#isBeingLoaded(digest)) await this.#changed.promise;
-    const taken = this.#taken.get(digest);
-    return taken !== undefined && taken.bytes <= LIGHT.bytes && taken.seconds <= LIGHT.seconds;
+    while (!this.#light.has(digest) && this.#isBeingLoaded(digest)) await this.#changed.promise;
+    return this.#light.get(digest) === true;
   }
 
   #isBeingLoaded(digest: string): boolean {
@@ -167,10 +166,13 @@ export class SharedImages {
     return { image, made };
   }
 
-  /** Whether one that may bring code is light is not asked: a sandbox that has run that is not used for another. */
+  /** What may bring code is none: a sandbox that has run that is not used for another. */
   #loaded(content: readonly PlacedContent[], policies: readonly PreloadedPolicy[]): void {
-    const data = content.flatMap(({ content: each }) => (each.kind === 'policy' && !each.trusted ? [each.digest] : []));
-    for (const policy of policies) if (data.includes(policy.digest)) this.#taken.set(policy.digest, policy);
+    for (const { content: each } of content) {
+      const taken = policies.find(({ digest }) => digest === each.digest);
+      const isLight = taken !== undefined && taken.bytes <= LIGHT.bytes && taken.seconds <= LIGHT.seconds;
+      this.#light.set(each.digest, isLight && each.kind === 'policy' && !each.trusted);
+    }
     this.#tellChange();
   }
 
@@ -178,7 +180,7 @@ export class SharedImages {
     const former = this.#present;
     this.#present = image;
     this.#coming = undefined;
-    for (const digest of this.#taken.keys()) if (!image.shares.has(digest) && !this.#wanted.has(digest)) this.#taken.delete(digest);
+    for (const digest of this.#light.keys()) if (!image.shares.has(digest) && !this.#wanted.has(digest)) this.#light.delete(digest);
     if (former?.warden === warden) warden.retireImage(former.image);
     this.#tellChange();
     return image;
