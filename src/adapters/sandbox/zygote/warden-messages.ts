@@ -31,7 +31,6 @@ export interface WardenSettings {
   }[];
 }
 
-
 /** What an image loads, by paths as the warden sees them. */
 export interface ImageContent {
   readonly policies: readonly { readonly path: string; readonly digest: string; readonly trusted: boolean }[];
