@@ -5,8 +5,9 @@ Playing touches little of it, so what many sandboxes need is that it is there, n
   table_policy.py make PATH BYTES   writes it as an ONNX file of about so many bytes, which is not in the page cache afterwards
   table_policy.py read PATH         tells how many seconds it takes to read a file once that is not in the page cache
   table_policy.py digest PATH       the same for reading and hashing it
-  table_policy.py load PATH WARM TIMES   tells the median of the processor's seconds that the runner's code takes to load it and act once, so often
-                                    one after the other in a process that has loaded another one, WARM, before; the file is in the page cache
+  table_policy.py load PATH WARM TIMES
+      tells the median of the processor's seconds that the runner's code takes to load it and act once, so often one after the other
+      in a process that has loaded another one, WARM, before; the file is in the page cache
 """
 
 import hashlib
@@ -56,7 +57,7 @@ def make(path: str, size: int) -> None:
     forget(path)
 
 
-def read(path: str, use: Callable[[bytes], None] = lambda chunk: None) -> None:
+def read(path: str, use: Callable[[bytes], None] = lambda _chunk: None) -> None:
     forget(path)
     start = time.perf_counter()
     with Path(path).open("rb", buffering=0) as file:
@@ -69,6 +70,7 @@ def read(path: str, use: Callable[[bytes], None] = lambda chunk: None) -> None:
 def load(path: str, warm: str, times: int) -> None:
     # Only here: the other commands need nothing of the runner.
     from gymnasium import spaces
+
     from muster_runner.policies.checkpoint import Fit
     from muster_runner.policies.read_checkpoint import read_checkpoint
 
