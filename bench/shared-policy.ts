@@ -1,14 +1,11 @@
-import { execFile } from 'node:child_process';
-import { readFile, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { z } from 'zod';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
 import type { Benchmark, BenchmarkContext, Check } from './benchmark.ts';
-import { PYTHON } from './machine.ts';
 import { availableBytes, sandboxMemory } from './memory-of.ts';
 import { OwnMuster } from './own-muster.ts';
 import type { Start } from './real-sandboxes.ts';
+import { tablePolicy } from './table-policy.ts';
+import { timedEpisodes, timedSuite } from './timed-episodes.ts';
 
 const MB = 1e6;
 const SIZES = {
@@ -19,7 +16,6 @@ const SIZES = {
 const IMPORTS = ['gymnasium', 'numpy', 'onnxruntime'];
 const SMALL_BYTES = 1e5;
 const SAMPLE_MILLISECONDS = 20;
-const run = promisify(execFile);
 
 /** What came of one evaluation in which every sandbox plays one episode. */
 interface Shared {
@@ -78,19 +74,19 @@ interface Row {
 async function shared(start: Start, count: number, first: string, policy: string, holdSeconds: number): Promise<Shared> {
   await using own = await OwnMuster.open({ 'pool.max': count, 'templates.local.start': start, 'templates.local.imports': IMPORTS });
   // Opens pool and zygote; two sandboxes stay.
-  await own.muster.evaluate({ suite: suiteOf(2, 0), checkpoint: first });
+  await own.muster.evaluate({ suite: timedSuite(2, 0), checkpoint: first });
   const before = availableBytes();
   let lowest = before;
   const watch = setInterval(() => (lowest = Math.min(lowest, availableBytes())), SAMPLE_MILLISECONDS);
   const out = join(own.directory, 'results');
   const began = Date.now();
   try {
-    await own.muster.evaluate({ suite: suiteOf(count, holdSeconds), checkpoint: policy }, { out });
+    await own.muster.evaluate({ suite: timedSuite(count, holdSeconds), checkpoint: policy }, { out });
   } finally {
     clearInterval(watch);
   }
   const { sandboxes, zygote } = sandboxMemory(start);
-  const episodes = await timedEpisodes(join(out, 'episodes.ndjson'));
+  const episodes = await timedEpisodes(out);
   return {
     seconds: Math.max(...episodes.map(({ first_ended }) => first_ended)) - began / 1000,
     pssBytes: sandboxes.pssBytes + zygote.pssBytes,
@@ -98,31 +94,6 @@ async function shared(start: Start, count: number, first: string, policy: string
     peakBytes: before - lowest,
     played: new Set(episodes.map(({ sandbox }) => sandbox)).size,
   };
-}
-
-function suiteOf(episodes: number, holdSeconds: number): object {
-  return {
-    name: 'bench',
-    environment: { entry: 'timed:make', kwargs: { hold_seconds: holdSeconds } },
-    files: join(PROJECT_DIRECTORY, 'bench/environments'),
-    reward: { bounds: [0, 1] },
-    metrics: ['sandbox', 'first_ended'],
-    stop: { rule: 'fixed', episodes },
-  };
-}
-
-const timedSchema = z.object({ sandbox: z.number(), first_ended: z.number() });
-const lineSchema = z.object({ outcome: z.object({ kind: z.literal('completed'), metrics: timedSchema }) });
-
-/** @throws ZodError when an episode was not completed. */
-async function timedEpisodes(path: string): Promise<readonly z.infer<typeof timedSchema>[]> {
-  const lines = (await readFile(path, 'utf8')).trimEnd().split('\n');
-  return lines.map((line) => lineSchema.parse(JSON.parse(line)).outcome.metrics);
-}
-
-async function tablePolicy(...words: readonly string[]): Promise<string> {
-  const { stdout } = await run(PYTHON, [join(PROJECT_DIRECTORY, 'bench/policies/table_policy.py'), ...words]);
-  return stdout;
 }
 
 function timeTable(size: number, readSeconds: number, rows: readonly Row[]) {

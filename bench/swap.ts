@@ -1,15 +1,13 @@
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { z } from 'zod';
 import type { Muster } from '../src/main.ts';
 import type { Summary } from '../src/orchestrator/summary.ts';
 import { PROJECT_DIRECTORY } from '../src/providers.ts';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
-import { PYTHON } from './machine.ts';
 import { OwnMuster } from './own-muster.ts';
 import { showSpread, spreadOf, type Spread } from './spread.ts';
+import { tablePolicy } from './table-policy.ts';
 
 const MB = 1e6;
 const SIZES = {
@@ -19,7 +17,6 @@ const SIZES = {
 /** Episodes for each sandbox. */
 const EPISODES = 6;
 const ENVIRONMENT = { seconds: 0.05, long_seconds: 0.5, long_every: 32 };
-const run = promisify(execFile);
 
 /** How checkpoints follow one another. */
 type Way = 'made ready meanwhile' | 'on the same sandboxes' | 'on sandboxes of their own';
@@ -130,6 +127,6 @@ async function timesOf(path: string): Promise<z.infer<typeof metricsSchema>> {
 }
 
 async function policy(path: string, bytes: number): Promise<string> {
-  await run(PYTHON, [join(PROJECT_DIRECTORY, 'bench/policies/table_policy.py'), 'make', path, `${bytes}`]);
+  await tablePolicy('make', path, `${bytes}`);
   return path;
 }

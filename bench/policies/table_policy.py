@@ -4,9 +4,15 @@ Playing touches little of it, so what many sandboxes need is that it is there, n
 
   table_policy.py make PATH BYTES   writes it as an ONNX file of about so many bytes, which is not in the page cache afterwards
   table_policy.py read PATH         tells how many seconds it takes to read a file once that is not in the page cache
+  table_policy.py digest PATH       the same for reading and hashing it
+  table_policy.py load PATH WARM TIMES
+      tells the median of the processor's seconds that the runner's code takes to load it and act once, so often one after the other
+      in a process that has loaded another one, WARM, before; the file is in the page cache
 """
 
+import hashlib
 import os
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -51,13 +57,40 @@ def make(path: str, size: int) -> None:
     forget(path)
 
 
-def read(path: str) -> None:
+def read(path: str, use: Callable[[bytes], None] = lambda _chunk: None) -> None:
     forget(path)
     start = time.perf_counter()
     with Path(path).open("rb", buffering=0) as file:
+        while chunk := file.read(CHUNK_BYTES):
+            use(chunk)
+    print(time.perf_counter() - start)
+    forget(path)
+
+
+def load(path: str, warm: str, times: int) -> None:
+    # Only here: the other commands need nothing of the runner.
+    from gymnasium import spaces
+
+    from muster_runner.policies.checkpoint import Fit
+    from muster_runner.policies.read_checkpoint import read_checkpoint
+
+    with Path(path).open("rb", buffering=0) as file:
         while file.read(CHUNK_BYTES):
             pass
-    print(time.perf_counter() - start)
+    fit = Fit(spaces.Box(-np.inf, np.inf, (4,), np.float32), spaces.Discrete(2), deterministic=True)
+
+    def act(path: str) -> None:
+        policy = read_checkpoint(Path(path)).fit(fit)
+        policy.reset(0)
+        policy.act(np.ones(4, np.float32))
+
+    act(warm)
+    seconds: list[float] = []
+    for _ in range(times):
+        before = time.process_time()
+        act(path)
+        seconds.append(time.process_time() - before)
+    print(statistics.median(seconds))
     forget(path)
 
 
@@ -70,5 +103,10 @@ def forget(path: str) -> None:
 
 if __name__ == "__main__":
     _program, command, path, *rest = sys.argv
-    commands: dict[str, Callable[[], None]] = {"make": lambda: make(path, int(rest[0])), "read": lambda: read(path)}
+    commands: dict[str, Callable[[], None]] = {
+        "make": lambda: make(path, int(rest[0])),
+        "read": lambda: read(path),
+        "digest": lambda: read(path, hashlib.sha256().update),
+        "load": lambda: load(path, rest[0], int(rest[1])),
+    }
     commands[command]()

@@ -3,6 +3,8 @@
 import importlib
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -12,22 +14,37 @@ class CodeError(Exception):
     """`module:name` does not lead to something callable. The message says why."""
 
 
-def visit(directory: Path) -> None:
+@dataclass(frozen=True)
+class Visit:
+    """A directory whose modules can be imported."""
+
+    directory: Path
+    """The module that was imported last before: none of those up to it lies in the directory."""
+    before: str
+
+
+def visit(directory: Path) -> Visit:
     """Makes the modules of `directory` importable, ahead of all others."""
+    before = next(reversed(sys.modules))
     sys.path.insert(0, str(directory))
     # What was found in it before, if anything, may have changed. Emptying all caches would have all that is installed looked through again.
     for known in [path for path in sys.path_importer_cache if path.startswith(str(directory))]:
         del sys.path_importer_cache[known]
+    return Visit(directory, before)
 
 
-def forget(directories: list[Path]) -> None:
+def forget(visited: Visit) -> None:
     """Undoes `visit`: another suite's or checkpoint's module of the same name must not be taken for the former's."""
-    for directory in directories:
-        while str(directory) in sys.path:
-            sys.path.remove(str(directory))
-    for name, module in list(sys.modules.items()):
-        if any(_lies_in(module, directory) for directory in directories):
+    while str(visited.directory) in sys.path:
+        sys.path.remove(str(visited.directory))
+    for name in _imported_since(visited.before):
+        if _lies_in(sys.modules[name], visited.directory):
             del sys.modules[name]
+
+
+def _imported_since(before: str) -> list[str]:
+    """The latest first. To look at the others, hundreds, would be to copy the memory that a forked process shares: see shared_memory.py."""
+    return list(takewhile(lambda name: name != before, reversed(sys.modules)))
 
 
 def find(entry: str, directory: Path | None) -> Callable[..., Any]:

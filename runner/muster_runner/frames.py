@@ -9,6 +9,7 @@ from muster_runner.json_fields import (
     Object,
     as_choice,
     as_count,
+    as_flag,
     as_list,
     as_object,
     as_positive_number,
@@ -68,6 +69,8 @@ class Load:
     load: int
     path: str
     digest: str
+    """Whether Muster knows that the content has this digest, so that it need not be read for that."""
+    verified: bool
     code: str | None
     tasks: tuple[Task, ...]
     actions: Literal["deterministic", "stochastic"]
@@ -121,6 +124,7 @@ def _load(frame: Object) -> Load:
         load=as_count(required(frame, "load", "load"), "load"),
         path=as_text(required(policy, "path", "policy"), "policy.path"),
         digest=as_text(required(policy, "digest", "policy"), "policy.digest"),
+        verified=as_flag(policy.get("verified", False), "policy.verified"),
         code=None if code is None else as_text(code, "code"),
         tasks=tuple(_task(as_object(task, f"tasks[{i}]"), f"tasks[{i}]") for i, task in enumerate(tasks)),
         actions="deterministic" if actions == "deterministic" else "stochastic",

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from muster_runner.blocks.block_player import BlockPlayer
-from muster_runner.carried_code import forget, visit
+from muster_runner.carried_code import Visit, forget, visit
 from muster_runner.digest import verified
 from muster_runner.environments import Environment, EnvironmentMaker, close_environment
 from muster_runner.failure import describe
@@ -56,7 +56,7 @@ class Loaded:
     tasks: list[LoadedTask] = field(default_factory=list)
     blocks: BlockPlayer | None = None
     block_episodes: int = 1
-    directories: list[Path] = field(default_factory=list)
+    visits: list[Visit] = field(default_factory=list)
 
     @property
     def task_count(self) -> int:
@@ -71,7 +71,8 @@ class Loaded:
             task.discard()
         if self.blocks is not None:
             self.blocks.close()
-        forget(self.directories)
+        for visited in reversed(self.visits):
+            forget(visited)
 
 
 def load(request: Load) -> Loaded:
@@ -85,7 +86,7 @@ def load(request: Load) -> Loaded:
     loaded = Loaded(digest="", metrics=request.metrics)
     try:
         preloaded = find_preloaded(request.digest)
-        loaded.digest = request.digest if preloaded else verified(path, request.digest)
+        loaded.digest = request.digest if preloaded or request.verified else verified(path, request.digest)
         _visit_code(request, path, loaded)
         checkpoint = preloaded or read_checkpoint(path)
         if request.batching is None:
@@ -107,8 +108,7 @@ def _visit_code(request: Load, checkpoint: Path, loaded: Loaded) -> None:
     if request.code is not None:
         directories.append(Path(request.code))
     for directory in directories:
-        visit(directory)
-        loaded.directories.append(directory)
+        loaded.visits.append(visit(directory))
 
 
 def _fit_tasks(request: Load, checkpoint: Checkpoint, loaded: Loaded) -> None:

@@ -4,6 +4,8 @@ In a process that was not forked nothing ever was.
 """
 
 import importlib
+import time
+from dataclasses import dataclass
 from pathlib import Path
 
 from muster_runner.carried_code import visit
@@ -19,15 +21,31 @@ DATA_SUFFIXES = (".safetensors", ".onnx")
 _preloaded: dict[str, Checkpoint] = {}
 
 
+@dataclass(frozen=True)
+class LoadCost:
+    """What loading a policy took here, and would take of each process that loads it for itself."""
+
+    """Memory that no file holds."""
+    own_bytes: int
+    """Of a processor, without the verification."""
+    seconds: float
+
+
 def find_preloaded(digest: str) -> Checkpoint | None:
     return _preloaded.get(digest)
 
 
-def preload_policy(path: Path, digest: str, trusted: bool) -> None:
+def preload_policy(path: Path, digest: str, trusted: bool) -> LoadCost:
     """@param trusted: whether code that came with it may run here, in the memory of every sandbox to come.
 
     @raises PolicyRefusal when it is not what it is called, cannot be read, or is no data and not trusted.
     """
+    bytes_before, seconds_before = _own_bytes(), time.thread_time()
+    _preload(path, digest, trusted)
+    return LoadCost(max(0, _own_bytes() - bytes_before), time.thread_time() - seconds_before)
+
+
+def _preload(path: Path, digest: str, trusted: bool) -> None:
     if trusted:
         verified(path, digest)
         if path.is_dir():
@@ -47,6 +65,12 @@ def preload_code(directory: Path, modules: list[str]) -> None:
     visit(directory)
     for module in modules:
         importlib.import_module(module)
+
+
+def _own_bytes() -> int:
+    status = Path("/proc/self/status").read_text()
+    (line,) = (line for line in status.splitlines() if line.startswith("RssAnon:"))
+    return 1024 * int(line.split()[1])
 
 
 def _is_data(path: Path) -> bool:

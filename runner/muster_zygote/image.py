@@ -29,18 +29,21 @@ class Image:
     channel: socket.socket
     settings: Settings
 
-    def prepare(self, work: Callable[[], None]) -> NoReturn:
-        """Does what its programs shall find done, then serves; what cannot be done is told to the warden."""
+    def prepare(self, work: Callable[[], list[Message]]) -> NoReturn:
+        """Does what its programs shall find done, then serves; what cannot be done is told to the warden.
+
+        @param work: answers with what is to be told of the policies that it has loaded.
+        """
         keep_only(self.channel.fileno())
         try:
-            work()
+            policies = work()
             flush_prints()
         except BaseException as error:
             send(self.channel, {"type": "unfit", "message": f"{type(error).__name__}: {error}"[:4096]})
             os._exit(1)
-        self._serve()
+        self._serve(policies)
 
-    def _serve(self) -> NoReturn:
+    def _serve(self, policies: list[Message]) -> NoReturn:
         """Forks programs until the warden is gone, and with it everything of its pid namespace."""
         self._confinement = Confinement(self.settings)
         self._home = enter(os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC), Namespace.PID)
@@ -51,7 +54,7 @@ class Image:
         selector = selectors.DefaultSelector()
         selector.register(self.channel, selectors.EVENT_READ)
         selector.register(woken, selectors.EVENT_READ)
-        send(self.channel, {"type": "ready"})
+        send(self.channel, {"type": "ready", "policies": policies})
         while True:
             for key, _events in selector.select():
                 if key.fileobj is woken:
@@ -135,25 +138,29 @@ class Image:
                 send(self.channel, {**ended, "code": os.WEXITSTATUS(status)})
 
 
-def import_and_rehearse(modules: tuple[str, ...]) -> None:
-    """@raises whatever a module raises that cannot be imported."""
+def import_and_rehearse(modules: tuple[str, ...]) -> list[Message]:
+    """@returns nothing, as no policy is loaded. @raises whatever a module raises that cannot be imported."""
     import_all(modules)
     # The rehearsal's policy is a file of safetensors, which an interpreter need not have that plays other policies.
     if "muster_runner.session" in modules and find_spec("safetensors") is not None:
         from muster_runner.rehearsal import rehearse
 
         rehearse()
+    return []
 
 
-def preload(policies: list[Message], code: list[Message]) -> None:
-    """@raises Refusal when one of them cannot be loaded."""
+def preload(policies: list[Message], code: list[Message]) -> list[Message]:
+    """@returns what each policy took. @raises Refusal when one of them cannot be loaded."""
     from muster_runner.preloaded import preload_code, preload_policy
 
     for suite in code:
         preload_code(Path(suite["path"]), suite["modules"])
+    taken: list[Message] = []
     with huge_pages():
         for policy in policies:
-            preload_policy(Path(policy["path"]), policy["digest"], policy["trusted"])
+            cost = preload_policy(Path(policy["path"]), policy["digest"], policy["trusted"])
+            taken.append({"digest": policy["digest"], "bytes": cost.own_bytes, "seconds": cost.seconds})
+    return taken
 
 
 def flush_prints() -> None:

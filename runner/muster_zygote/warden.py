@@ -158,7 +158,7 @@ class Warden:
         message, _descriptors = received
         match message["type"]:
             case "ready":
-                self._image_ready(key, image)
+                self._image_ready(key, image, message["policies"])
             case "unfit":
                 self._lose_image(key, message["message"])
             case "started":
@@ -171,9 +171,9 @@ class Warden:
                 self._end(sandbox, message if sandbox.killed or not is_exiting(sandbox.pid) else {**message, **TAKEN_AWAY})
                 self._forget_if_gone(sandbox)
 
-    def _image_ready(self, key: str, image: ImageLink) -> None:
+    def _image_ready(self, key: str, image: ImageLink, policies: list[Message]) -> None:
         image.ready = True
-        self._orders.tell({"type": "image-ready", "image": key})
+        self._orders.tell({"type": "image-ready", "image": key, "policies": policies})
         waiting, image.waiting = image.waiting, []
         for name in waiting:
             sandbox = self._sandboxes.get(name)

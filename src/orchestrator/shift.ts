@@ -71,8 +71,8 @@ export class Shift {
   async work(): Promise<void> {
     const code = this.#code();
     if (this.#session.isTaintedFor(code)) return this.#lease.discard('it has run code that came with another checkpoint or suite');
-    if (this.#isToShare()) return this.#lease.discard('one that shares what is to be loaded takes its place');
     try {
+      if (await this.#isToMakeRoom()) return this.#lease.discard('one that shares what is to be loaded takes its place');
       await this.#load(code);
     } catch (error) {
       throw await this.#afterFailedLoad(error);
@@ -82,12 +82,31 @@ export class Shift {
     await this.#play();
   }
 
-  /** Whether the sandbox was made before what it needs was shared: another one costs milliseconds, loading it may take seconds. */
-  #isToShare(): boolean {
-    const { sharing } = this.#context;
+  /**
+   * Whether the sandbox was made before what it needs was shared, and one that is made anew is the better one: that costs some milliseconds, and
+   * loading it here may take seconds, and memory.
+   */
+  async #isToMakeRoom(): Promise<boolean> {
+    const { sharing, clock, config, arm } = this.#context;
     if (!sharing?.isOn) return false;
-    const { shares } = this.#lease.sandbox;
-    return sharing.digests.some((digest) => shares?.has(digest) !== true);
+    using deadline = new Deadline(clock, config.loadMilliseconds, () => loadTimeout(config.loadMilliseconds), this.#stop);
+    for (const digest of sharing.digests.filter((each) => this.#isMissing(each))) {
+      const isLight = arm.checkpoint.kind === 'file' && (await sharing.isLight(digest, deadline.signal));
+      // What cannot be shared, as it may have turned out, is loaded here all the same.
+      if (!isLight) return sharing.isOn;
+    }
+    return false;
+  }
+
+  #isMissing(digest: string): boolean {
+    return this.#lease.sandbox.shares?.has(digest) !== true;
+  }
+
+  /** Whether this very file was loaded elsewhere on the machine, and verified there, and is light enough to be loaded here, too. */
+  get #isVerified(): boolean {
+    const { sharing, arm } = this.#context;
+    const { digest } = arm.checkpoint;
+    return sharing?.isOn === true && sharing.digests.includes(digest) && this.#isMissing(digest);
   }
 
   /** Digests of all that brings code with it; empty when everything is data. */
@@ -119,16 +138,15 @@ export class Shift {
   async #load(code: string): Promise<void> {
     const { suite, checkpoint, suiteFiles } = this.#context.arm;
     const { clock, config, distributor } = this.#context;
-    const late = (): Error =>
-      new InfrastructureError('runner.load-timeout', `loading the checkpoint took more than ${config.loadMilliseconds} ms`);
-    using deadline = new Deadline(clock, config.loadMilliseconds, late, this.#stop);
+    using deadline = new Deadline(clock, config.loadMilliseconds, () => loadTimeout(config.loadMilliseconds), this.#stop);
     const { signal } = deadline;
+    const isVerified = this.#isVerified;
     const modules = suiteFiles ? await distributor.deliver(suiteFiles, this.#lease.sandbox, signal) : null;
     const path = await distributor.deliver(checkpoint, this.#lease.sandbox, signal);
     const batching = batchingOf(suite.play, suite.episodeSeconds);
     const remarks = await this.#session.load(
       {
-        policy: { path, digest: checkpoint.digest },
+        policy: { path, digest: checkpoint.digest, ...(isVerified && { verified: true }) },
         code: modules,
         tasks: suite.tasks.map(({ name, environment }) => ({ name, environment })),
         actions: suite.actions,
@@ -139,6 +157,8 @@ export class Shift {
       signal,
     );
     this.#context.arm.hear(remarks);
+    // It has the file mapped. A sandbox that lasts would have the store keep every checkpoint that it has ever played.
+    if (isVerified) await distributor.withdraw(checkpoint, this.#lease.sandbox);
   }
 
   /** Also when the lease is lost, the session is heard to its end: only then is it known what was not played. */
@@ -210,6 +230,10 @@ export class Shift {
     using _spare = this.#context.idle.count > 0 ? this.#context.place?.spare() : undefined;
     await this.#context.idle.wait(this.#leave);
   }
+}
+
+function loadTimeout(milliseconds: number): InfrastructureError {
+  return new InfrastructureError('runner.load-timeout', `loading the checkpoint took more than ${milliseconds} ms`);
 }
 
 /** Resolves with the promise, or when the signal is aborted. */

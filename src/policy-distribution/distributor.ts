@@ -9,6 +9,7 @@ import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from '.
 /** What a sandbox offers for receiving files; see `Sandbox`. */
 export interface Inbox {
   upload(path: string, content: { readonly kind: 'file'; readonly hostPath: string }, signal: AbortSignal): Promise<string>;
+  remove?(path: string): Promise<void>;
   readonly fetching?: Fetching | undefined;
 }
 
@@ -58,6 +59,16 @@ export class Distributor {
     if (way !== 'node-cache') before.set(stored.digest, path);
     this.#deliveries.set(way, (this.#deliveries.get(way) ?? 0) + 1);
     return path;
+  }
+
+  /**
+   * Takes one away again, where the sandbox can, that whoever has loaded it does not need there any more: the store keeps what some sandbox has.
+   *
+   * @throws InfrastructureError when it stays.
+   */
+  async withdraw(stored: StoredCheckpoint, inbox: Inbox): Promise<void> {
+    if (!inbox.remove || this.#delivered.get(inbox)?.delete(stored.digest) !== true) return;
+    await inbox.remove(digestHex(stored.digest));
   }
 
   async #bring(stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<{ readonly path: string; readonly way: DeliveryWay }> {

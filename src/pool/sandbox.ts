@@ -29,6 +29,13 @@ export interface Sandbox {
    * @throws InputError when the path would leave the inbox; InfrastructureError when the sandbox is gone or storage fails.
    */
   upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string>;
+  /**
+   * Takes a file away again that came by `upload`; a program that has it open or mapped keeps it. Left out by providers that cannot.
+   *
+   * @param path as it was given to `upload`, or of a directory in it.
+   * @throws InfrastructureError when it stays.
+   */
+  remove?(path: string): Promise<void>;
   /** Left out where files only come by `upload`. */
   readonly fetching?: Fetching | undefined;
   /**

@@ -35,6 +35,13 @@ export interface Sharing extends Disposable {
    */
   readonly isOn: boolean;
   /**
+   * Whether a sandbox that has none of it does as well when it loads the content by itself: that has been loaded and verified, and took so little
+   * that a sandbox made anew would cost more.
+   *
+   * @throws the signal's reason while it is still being loaded.
+   */
+  isLight(digest: string, signal: AbortSignal): Promise<boolean>;
+  /**
    * Resolves when it makes sense to have sandboxes made for it: not while others play with what sandboxes are made with now, and this is being
    * loaded beside them.
    *

@@ -112,8 +112,8 @@ export interface TaskEnvironment {
 export interface LoadFrame {
   readonly type: 'load';
   readonly load: number;
-  /** `path` is absolute, inside the sandbox. */
-  readonly policy: { readonly path: string; readonly digest: string };
+  /** `path` is absolute, inside the sandbox. What is `verified` is known to have the digest, and need not be read for that. */
+  readonly policy: { readonly path: string; readonly digest: string; readonly verified?: true };
   /** Directory with the suite's own modules, inside the sandbox. */
   readonly code: string | null;
   readonly tasks: readonly TaskEnvironment[];

@@ -1,6 +1,14 @@
-import { describe, expect, it } from 'vitest';
+import { createHash } from 'node:crypto';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { untilAborted } from '../../src/kernel/abort.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
+import { parseDigest } from '../../src/kernel/ids.ts';
 import type { Summary } from '../../src/orchestrator/summary.ts';
+import { digestHex } from '../../src/policy-distribution/checkpoint.ts';
+import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import type { Sharing } from '../../src/pool/shared-content.ts';
 import { EvaluationScene, suiteWith } from '../support/evaluation-scene.ts';
 import { scriptedRunner } from '../support/in-memory-runner.ts';
@@ -17,8 +25,17 @@ async function evaluate(sharing: Sharing | undefined, shares: (before: number) =
   return await scene.evaluate(suiteWith());
 }
 
+async function storedFile(): Promise<StoredCheckpoint> {
+  const directory = await mkdtemp(join(tmpdir(), 'muster-sharing-'));
+  onTestFinished(() => rm(directory, { recursive: true }));
+  const hostPath = join(directory, 'policy.onnx');
+  await writeFile(hostPath, 'weights');
+  const digest = parseDigest(`sha256:${createHash('sha256').update('weights').digest('hex')}`);
+  return { digest, kind: 'file', files: [{ path: 'policy.onnx', size: 7, digest, hostPath }], labels: {} };
+}
+
 function wish(...digests: readonly string[]): Sharing {
-  return { digests, isOn: true, included: () => Promise.resolve(), [Symbol.dispose]: () => {} };
+  return { digests, isOn: true, isLight: () => Promise.resolve(false), included: () => Promise.resolve(), [Symbol.dispose]: () => {} };
 }
 
 describe('an evaluation whose sandboxes are to share something', () => {
@@ -39,6 +56,71 @@ describe('an evaluation whose sandboxes are to share something', () => {
   it('keeps those that have it', async () => {
     const { run } = await evaluate(wish(POLICY), () => new Set([POLICY]));
     expect(run.pool.created).toBe(2);
+  });
+
+  describe('and is light', () => {
+    const light = (digest: string): Sharing => ({ ...wish(digest), isLight: () => Promise.resolve(true) });
+    /** The policies of all loads, and what of uploaded files was taken away again. */
+    async function loads(sharing: Sharing, checkpoint: StoredCheckpoint, shares = NOTHING) {
+      const policies: unknown[] = [];
+      const removed: string[] = [];
+      const program = scriptedRunner(() => ({ return: 1 }), { onLoad: ({ policy }) => policies.push(policy) });
+      await using scene = new EvaluationScene({ program, clock: systemClock, sandboxes: 1, shares: () => shares, sharing });
+      // Sandboxes in memory take nothing away.
+      const remove = async (path: string): Promise<void> => void removed.push(path);
+      scene.onSandbox = (sandbox) => Object.assign(sandbox, { remove });
+      const { run } = await scene.evaluate(suiteWith({ stop: { rule: 'fixed', episodes: 5 } }), {}, checkpoint);
+      return { policies, removed, created: run.pool.created };
+    }
+
+    it('is loaded, verified as it is, by sandboxes that were made before; the file is taken away again', async () => {
+      const checkpoint = await storedFile();
+      const { digest } = checkpoint;
+      const { policies, removed, created } = await loads(light(digest), checkpoint);
+      expect(policies).toEqual([{ path: expect.any(String), digest, verified: true }]);
+      expect([removed, created]).toEqual([[digestHex(digest)], 1]);
+    });
+
+    it('is taken from memory by those that have it', async () => {
+      const checkpoint = await storedFile();
+      const { digest } = checkpoint;
+      const { policies, removed } = await loads(light(digest), checkpoint, new Set([digest]));
+      expect([policies, removed]).toEqual([[{ path: expect.any(String), digest }], []]);
+    });
+
+    it('is verified by each when it is not light after all, because it cannot be shared', async () => {
+      const checkpoint = await storedFile();
+      const { digest } = checkpoint;
+      const { policies, removed } = await loads({ ...light(digest), isOn: false }, checkpoint);
+      expect([policies, removed]).toEqual([[{ path: expect.any(String), digest }], []]);
+    });
+
+    it('takes the place of sandboxes made before when it is a directory: what is in it may be read later', async () => {
+      const checkpoint = { ...(await storedFile()), kind: 'directory' } as const;
+      const { digest } = checkpoint;
+      const shares = (before: number): ReadonlySet<string> => (before === 0 ? NOTHING : new Set([digest]));
+      await using scene = new EvaluationScene({ program: PROGRAM, clock: systemClock, sandboxes: 1, shares, sharing: light(digest) });
+      const { run } = await scene.evaluate(suiteWith({ stop: { rule: 'fixed', episodes: 5 } }), {}, checkpoint);
+      expect(run.pool.created).toBe(2);
+    });
+
+    it('fails an evaluation that waits too long until it is loaded', async () => {
+      const never = {
+        ...wish(POLICY),
+        isLight: (_digest: string, signal: AbortSignal) => untilAborted(new Promise<never>(() => {}), signal),
+      };
+      const evaluation = { loadMilliseconds: 20, infrastructureRetries: 0 };
+      await using scene = new EvaluationScene({
+        program: PROGRAM,
+        clock: systemClock,
+        sandboxes: 1,
+        shares: () => NOTHING,
+        sharing: never,
+        evaluation,
+      });
+      const outcome = scene.evaluate(suiteWith());
+      await expect(outcome).rejects.toThrow('loading the checkpoint took more than 20 ms');
+    });
   });
 
   it('uses what there is when it cannot be shared', async () => {

@@ -64,6 +64,8 @@ export class EvaluationScene implements AsyncDisposable {
   readonly #provider: SandboxProvider;
   readonly #pool: Pool<RunnerSession>;
   readonly #sandboxes = new Map<SandboxId, Sandbox>();
+  /** Sees each sandbox before its runner is heard. */
+  onSandbox: ((sandbox: Sandbox) => void) | undefined;
 
   constructor(options: SceneOptions) {
     const { program, provider, template = TEMPLATE, clock, sandboxes = 4, pool = {}, evaluation = {}, sharing, shares } = options;
@@ -77,6 +79,7 @@ export class EvaluationScene implements AsyncDisposable {
       clock,
       warmUp: (sandbox, signal) => {
         if (shares) Object.assign(sandbox, { shares: shares(this.#sandboxes.size) });
+        this.onSandbox?.(sandbox);
         this.#sandboxes.set(sandbox.id, sandbox);
         return RunnerSession.open(sandbox, clock, signal);
       },

@@ -38,12 +38,17 @@ export interface ScriptedRunnerOptions {
   readonly warnings?: readonly string[];
   /** Why it refuses to play in this form, or this checkpoint, if it does. */
   readonly refusal?: (form: string, checkpoint: string) => string | undefined;
+  /** Hears every load. */
+  readonly onLoad?: (frame: { readonly policy: unknown }) => void;
   /** The checkpoint that it says it is about to play, when it says; the one that was loaded otherwise. */
   readonly claims?: (checkpoint: string) => string;
 }
 
 /** A runner in a few lines, for the in-memory provider: speaks the protocol and leaves the episodes to the test. */
-export function scriptedRunner(play: PlayEpisode, { protocol = 2, warnings, refusal, claims }: ScriptedRunnerOptions = {}): Program {
+export function scriptedRunner(
+  play: PlayEpisode,
+  { protocol = 2, warnings, refusal, claims, onLoad }: ScriptedRunnerOptions = {},
+): Program {
   return async (io) => {
     const send = (frame: object): void => void io.stdout.write(`${JSON.stringify(frame)}\n`);
     let checkpoint = '';
@@ -52,6 +57,7 @@ export function scriptedRunner(play: PlayEpisode, { protocol = 2, warnings, refu
     for await (const line of createInterface({ input: io.stdin, crlfDelay: Infinity })) {
       const frame = JSON.parse(line);
       if (frame.type === 'ping') send({ type: 'pong', ping: frame.ping });
+      if (frame.type === 'load') onLoad?.(frame);
       if (frame.type === 'load') checkpoint = frame.policy.digest;
       if (frame.type === 'load') blockSize = frame.batching?.episodes ?? 1;
       const refused = frame.type === 'load' ? refusal?.(frame.batching?.form ?? 'single', checkpoint) : undefined;

@@ -55,6 +55,26 @@ def test_a_policy_is_found_by_its_digest_and_plays(tmp_path: Path) -> None:
     assert find_preloaded(digest.replace(digest[-1], "0" if digest[-1] != "0" else "1")) is None
 
 
+def test_what_it_took_is_told(tmp_path: Path) -> None:
+    path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
+    cost = preload_policy(path, digest, trusted=False)
+    assert 0 < cost.seconds < 60
+    assert cost.own_bytes >= 0
+
+
+def test_memory_that_it_took_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
+    kept: list[bytes] = []
+    read = preloaded.read_checkpoint
+
+    def reads(path: Path) -> object:
+        kept.append(b"\1" * (64 << 20))
+        return read(path)
+
+    monkeypatch.setattr(preloaded, "read_checkpoint", reads)
+    assert preload_policy(path, digest, trusted=False).own_bytes > 60 << 20
+
+
 def test_in_a_process_that_has_loaded_nothing_nothing_is_found() -> None:
     assert find_preloaded("sha256:any") is None
 

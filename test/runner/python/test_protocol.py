@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from runner_process import RunnerProcess, environment, episodes, without_time
+from runner_process import SUITE_CODE, RunnerProcess, environment, episodes, without_time
 
 Policy = tuple[Path, str]
 
@@ -14,6 +14,17 @@ def test_the_first_line_says_which_protocol_is_spoken() -> None:
         assert runner.receive() == {"type": "ready", "protocol": 2, "runner": "muster-python/1.1"}
         assert runner.end_input() == 0
         assert runner.rest() == []
+
+
+def test_what_is_verified_is_not_read_for_its_digest(runner: RunnerProcess, any_policy: Policy) -> None:
+    path, _digest = any_policy
+    other = f"sha256:{64 * '0'}"
+    assert runner.load(path, other, environment("toys:Toy"))["type"] == "refused"
+    tasks = [{"name": "task", "environment": environment("toys:Toy")}]
+    policy = {"path": str(path), "digest": other, "verified": True}
+    load = {"policy": policy, "code": str(SUITE_CODE), "tasks": tasks, "actions": "deterministic", "metrics": []}
+    runner.send({"type": "load", "load": 2, **load})
+    assert runner.receive() == {"type": "loaded", "load": 2, "digest": other}
 
 
 def test_a_load_is_answered_and_a_range_begins_before_its_outcomes(runner: RunnerProcess, any_policy: Policy) -> None:

@@ -229,11 +229,11 @@ def carried(directory: Path, body: str) -> Checkpoint:
 
 def fitted(directory: Path, body: str, space: spaces.Space[Any]) -> RowsPolicy:
     checkpoint = carried(directory, body)
-    visit(directory / "p")
+    visited = visit(directory / "p")
     try:
         return checkpoint.fit_rows(Fit(BOX, space, True), WIDTH)
     finally:
-        forget([directory / "p"])
+        forget(visited)
 
 
 @pytest.mark.parametrize(
@@ -277,12 +277,12 @@ def test_a_policy_that_resets_but_cannot_reset_a_row_is_refused(tmp_path: Path) 
 
 def test_a_policy_that_takes_rows_alone_cannot_be_played_singly(tmp_path: Path) -> None:
     checkpoint = carried(tmp_path, "return rows")
-    visit(tmp_path / "p")
+    visited = visit(tmp_path / "p")
     try:
         with pytest.raises(PolicyRefusal, match=r"without a method act\(observation\)"):
             checkpoint.fit(Fit(BOX, spaces.Discrete(5), True))
     finally:
-        forget([tmp_path / "p"])
+        forget(visited)
 
 
 def test_a_checkpoint_that_does_not_fit_is_refused_for_rows_as_well(tmp_path: Path) -> None:

@@ -40,7 +40,13 @@ interface Site {
 }
 
 const NOTHING: ReadonlySet<string> = new Set();
-const NOT_SHARED: Sharing = { digests: [], isOn: false, included: () => Promise.resolve(), [Symbol.dispose]: () => {} };
+const NOT_SHARED: Sharing = {
+  digests: [],
+  isOn: false,
+  isLight: () => Promise.resolve(false),
+  included: () => Promise.resolve(),
+  [Symbol.dispose]: () => {},
+};
 
 /**
  * Sandboxes on this machine: each is one program behind a runtime's walls, with a directory of its own and its processes in a control

@@ -1,5 +1,6 @@
 import { rm, rmdir } from 'node:fs/promises';
 import { type Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
 import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
@@ -74,6 +75,14 @@ export class LocalSandbox implements Sandbox {
 
   async upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
     return this.#parts.inbox.receive(path, content, signal);
+  }
+
+  async remove(path: string): Promise<void> {
+    try {
+      await this.#parts.inbox.remove(path);
+    } catch (error) {
+      throw new InfrastructureError('sandbox.upload', `"${path}" could not be taken away: ${messageOf(error)}`, { cause: error });
+    }
   }
 
   async usage(): Promise<SandboxUsage> {

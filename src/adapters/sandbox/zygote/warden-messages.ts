@@ -42,10 +42,17 @@ export const BASE_IMAGE = '';
 
 const usage = { cpu_seconds: z.number().min(0).optional(), peak_memory_bytes: z.number().min(0).optional() };
 const sandbox = z.string();
+/**
+ * What loading a policy into an image took, and would take of each process that loads it for itself: bytes of memory that no file holds, and
+ * seconds of a processor, without the verification.
+ */
+const preloadedSchema = z.object({ digest: z.string(), bytes: z.number().min(0), seconds: z.number().min(0) });
+
+export type PreloadedPolicy = z.infer<typeof preloadedSchema>;
 
 /** What the warden tells Muster. */
 export const wardenReportSchema = z.discriminatedUnion('type', [
-  z.object({ type: z.literal('image-ready'), image: z.string() }),
+  z.object({ type: z.literal('image-ready'), image: z.string(), policies: z.array(preloadedSchema) }),
   z.object({ type: z.literal('image-lost'), image: z.string(), message: z.string() }),
   z.object({ type: z.literal('started'), sandbox }),
   /** The program did not begin. */

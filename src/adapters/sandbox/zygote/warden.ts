@@ -11,6 +11,7 @@ import type { ProgramStreams, StreamGate } from './stream-gate.ts';
 import {
   BASE_IMAGE,
   type ImageContent,
+  type PreloadedPolicy,
   type SandboxReport,
   type WardenOrder,
   type WardenReport,
@@ -59,7 +60,7 @@ export class Warden implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #sandboxes = new Map<string, Awaited>();
   /** Those that live, by whether they are ready. */
-  readonly #images = new Map<string, PromiseWithResolvers<void>>();
+  readonly #images = new Map<string, PromiseWithResolvers<readonly PreloadedPolicy[]>>();
   readonly #said = new RecentText(SAID_MAX_CHARACTERS);
   readonly #gone: Promise<void>;
   #problem: string | undefined;
@@ -89,12 +90,12 @@ export class Warden implements AsyncDisposable {
   /**
    * Makes an image that has what its parent has, and the content. Sandboxes can be forked from it at once: they wait for it.
    *
-   * @returns a promise that rejects with an InfrastructureError `sandbox.zygote` when the content cannot be loaded.
+   * @returns what loading its policies took; rejects with an InfrastructureError `sandbox.zygote` when the content cannot be loaded.
    */
-  async makeImage(image: string, parent: string, content: ImageContent): Promise<void> {
+  async makeImage(image: string, parent: string, content: ImageContent): Promise<readonly PreloadedPolicy[]> {
     const { promise } = this.#await(image);
     this.#order({ type: 'image', image, parent, ...content });
-    await promise;
+    return await promise;
   }
 
   /** Whether something can be forked from the image, at once or when it is ready. */
@@ -152,10 +153,10 @@ export class Warden implements AsyncDisposable {
     if (!this.#hasEnded) this.#process.stdin.write(`${JSON.stringify(order)}\n`);
   }
 
-  #await(image: string): PromiseWithResolvers<void> {
+  #await(image: string): PromiseWithResolvers<readonly PreloadedPolicy[]> {
     const known = this.#images.get(image);
     if (known) return known;
-    const awaited = Promise.withResolvers<void>();
+    const awaited = Promise.withResolvers<readonly PreloadedPolicy[]>();
     awaited.promise.catch(() => {});
     this.#images.set(image, awaited);
     return awaited;
@@ -176,7 +177,7 @@ export class Warden implements AsyncDisposable {
   #note(report: WardenReport): void {
     switch (report.type) {
       case 'image-ready':
-        return this.#images.get(report.image)?.resolve();
+        return this.#images.get(report.image)?.resolve(report.policies);
       case 'image-lost':
         return this.#imageLost(report.image, report.message);
       case 'started':

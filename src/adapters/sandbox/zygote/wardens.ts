@@ -91,8 +91,8 @@ export class Wardens implements AsyncDisposable {
     const images = this.#imagesOf(template);
     for (const each of placed) images.want(each);
     // Loading begins before the first sandbox asks for it, if there is a warden.
-    void this.#warden(template).then(
-      (warden) => images.choose(warden),
+    const begun = this.#warden(template).then(
+      (warden) => void images.choose(warden),
       () => undefined,
     );
     const digests = content.map(({ digest }) => digest);
@@ -105,6 +105,10 @@ export class Wardens implements AsyncDisposable {
       digests,
       get isOn() {
         return !digests.some((digest) => images.isUnfit(digest));
+      },
+      isLight: async (digest, until) => {
+        await untilAborted(begun, until);
+        return await untilAborted(images.isLight(digest), until);
       },
       included: (until) => untilAborted(images.included(digests), until),
       [Symbol.dispose]: release,

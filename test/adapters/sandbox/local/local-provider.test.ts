@@ -1,7 +1,7 @@
 import { mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { PassThrough } from 'node:stream';
+import { PassThrough, Readable } from 'node:stream';
 import { expect, it, onTestFinished } from 'vitest';
 import { LocalProvider } from '../../../../src/adapters/sandbox/local/local-provider.ts';
 import type { LocalRuntime, SandboxSite } from '../../../../src/adapters/sandbox/local/local-runtime.ts';
@@ -136,6 +136,19 @@ it('what could not be opened leaves nothing, and is opened anew for the next san
   const sandbox = await scene.create();
   expect(sandbox.isolation.mechanism).toBe('imitated');
   expect(Object.keys(sandbox.isolation.limits).toSorted()).toEqual([...LIMIT_NAMES].toSorted());
+});
+
+it('takes an uploaded file away again, and takes it anew', async () => {
+  const scene = await Scene.open(false);
+  const sandbox = await scene.create();
+  const upload = (): Promise<string> => sandbox.upload('d/f', { kind: 'stream', stream: Readable.from(['weights']) }, NEVER);
+  await upload();
+  await sandbox.remove?.('d');
+  expect(await scene.within('o', 's', 'inbox')).toEqual([]);
+  await upload();
+  expect(await scene.within('o', 's', 'inbox', 'd')).toEqual(['f']);
+  await expect(sandbox.remove?.('../inbox')).rejects.toMatchObject({ code: 'sandbox.upload' });
+  expect(await scene.within('o', 's', 'inbox', 'd')).toEqual(['f']);
 });
 
 it('a control group allows the processes that hold the program, beside the template’s own', async () => {

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ImageMaker, type PlacedContent, SharedImages } from '../../../../src/adapters/sandbox/zygote/shared-images.ts';
-import { BASE_IMAGE, type ImageContent } from '../../../../src/adapters/sandbox/zygote/warden-messages.ts';
+import { BASE_IMAGE, type ImageContent, type PreloadedPolicy } from '../../../../src/adapters/sandbox/zygote/warden-messages.ts';
 import type { SharedContent } from '../../../../src/pool/shared-content.ts';
 
 const BASE = { image: BASE_IMAGE, shares: new Set() };
@@ -9,27 +9,27 @@ const BASE = { image: BASE_IMAGE, shares: new Set() };
 class RecordingMaker implements ImageMaker {
   readonly log: string[] = [];
   hasEnded = false;
-  readonly #images = new Map<string, PromiseWithResolvers<void>>();
+  readonly #images = new Map<string, PromiseWithResolvers<readonly PreloadedPolicy[]>>();
 
   hasImage(image: string): boolean {
     return this.#images.has(image);
   }
 
-  async makeImage(image: string, parent: string, { policies, code }: ImageContent): Promise<void> {
+  async makeImage(image: string, parent: string, { policies, code }: ImageContent): Promise<readonly PreloadedPolicy[]> {
     const content = [...code.map(({ path }) => path), ...policies.map(({ path }) => path)];
     this.log.push(`${image} = ${[parent || 'base', ...content].join(' + ')}`);
-    const made = Promise.withResolvers<void>();
+    const made = Promise.withResolvers<readonly PreloadedPolicy[]>();
     this.#images.set(image, made);
-    await made.promise;
+    return await made.promise;
   }
 
   retireImage(image: string): void {
     this.log.push(`retire ${image}`);
   }
 
-  /** All is loaded. */
-  async finish(image: string): Promise<void> {
-    this.#images.get(image)?.resolve();
+  /** All is loaded. @param policies what each of them took. */
+  async finish(image: string, ...policies: readonly PreloadedPolicy[]): Promise<void> {
+    this.#images.get(image)?.resolve(policies);
     for (let i = 0; i < 5; i += 1) await Promise.resolve();
   }
 
@@ -45,11 +45,15 @@ class RecordingMaker implements ImageMaker {
 }
 
 const deliver: SharedContent['deliver'] = () => Promise.resolve('nowhere');
-const policy = (digest: string): PlacedContent => ({ content: { kind: 'policy', digest, trusted: false, deliver }, path: digest });
+const policy = (digest: string, trusted = false): PlacedContent => ({
+  content: { kind: 'policy', digest, trusted, deliver },
+  path: digest,
+});
+const took = (digest: string, bytes: number, seconds: number): PreloadedPolicy => ({ digest, bytes, seconds });
 const code = (digest: string): PlacedContent => ({ content: { kind: 'code', digest, modules: ['m'], deliver }, path: digest });
 
 /** Whether it has come to an end. */
-function observed(promise: Promise<void>): { readonly isSettled: boolean } {
+function observed(promise: Promise<unknown>): { readonly isSettled: boolean } {
   const state = { isSettled: false };
   void promise.then(() => (state.isSettled = true));
   return state;
@@ -186,6 +190,79 @@ describe('what sandboxes are forked from', () => {
     expect(images.choose(next)).toMatchObject({ image: 'image-2', shares: new Set(['p1']) });
     expect(next.log).toEqual(['image-2 = base + p1']);
     expect(maker.log).toEqual(['image-1 = base + p1']);
+  });
+});
+
+describe('a policy that is light', () => {
+  const MEBIBYTE = 2 ** 20;
+
+  it('took little memory and time to load; whoever asks before waits until it is known', async () => {
+    images.want(policy('p1'));
+    images.choose(maker);
+    const isLight = images.isLight('p1');
+    const asked = observed(isLight);
+    await Promise.resolve();
+    expect(asked.isSettled).toBe(false);
+    await maker.finish('image-1', took('p1', MEBIBYTE, 0.005));
+    expect(await isLight).toBe(true);
+    expect(await images.isLight('p1')).toBe(true);
+  });
+
+  it.each([
+    ['memory', took('p1', 5 * MEBIBYTE, 0.005)],
+    ['time', took('p1', MEBIBYTE, 0.05)],
+  ])('is not one that took much %s', async (_what, cost) => {
+    images.want(policy('p1'));
+    images.choose(maker);
+    await maker.finish('image-1', cost);
+    expect(await images.isLight('p1')).toBe(false);
+  });
+
+  it('is none that is trusted: it may bring code', async () => {
+    images.want(policy('p1', true));
+    images.choose(maker);
+    await maker.finish('image-1', took('p1', MEBIBYTE, 0.005));
+    expect(await images.isLight('p1')).toBe(false);
+  });
+
+  it('is none that cannot be loaded, and none that nobody loads', async () => {
+    expect(await images.isLight('p1')).toBe(false);
+    images.want(policy('p1'));
+    images.choose(maker);
+    const isLight = images.isLight('p1');
+    await maker.lose('image-1');
+    expect(await isLight).toBe(false);
+  });
+
+  it('is none any more when its warden has ended before it was loaded', async () => {
+    images.want(policy('p1'));
+    images.choose(maker);
+    const isLight = images.isLight('p1');
+    maker.hasEnded = true;
+    await maker.lose('image-1');
+    expect(await isLight).toBe(false);
+  });
+
+  it('stays so as long as an image has it, or somebody wants it', async () => {
+    const [first, second] = [policy('p1'), policy('p2')];
+    images.want(first);
+    images.choose(maker);
+    await maker.finish('image-1', took('p1', MEBIBYTE, 0.005));
+    images.unwant(first);
+    expect(await images.isLight('p1')).toBe(true);
+    images.want(second);
+    images.choose(maker);
+    expect(await images.isLight('p1')).toBe(false);
+  });
+
+  it('is one that is loaded beside what others play with', async () => {
+    images.want(policy('p1'));
+    images.choose(maker);
+    images.want(policy('p2'));
+    images.choose(maker);
+    const isLight = images.isLight('p2');
+    await maker.finish('image-2', took('p2', MEBIBYTE, 0.005));
+    expect(await isLight).toBe(true);
   });
 });
 

@@ -176,10 +176,14 @@ describe('Muster’s side of a warden', () => {
   });
 
   it('takes no notice of what it is told of sandboxes and images that there are none of', async () => {
-    script.report({ type: 'started', sandbox: 'x' }, { type: 'ended', sandbox: 'x', code: 0 }, { type: 'image-ready', image: 'x' });
+    script.report(
+      { type: 'started', sandbox: 'x' },
+      { type: 'ended', sandbox: 'x', code: 0 },
+      { type: 'image-ready', image: 'x', policies: [] },
+    );
     script.report({ type: 'image-lost', image: 'x', message: 'x' });
     const making = warden.makeImage('y', BASE_IMAGE, { policies: [], code: [] });
-    script.report({ type: 'image-ready', image: 'y' });
+    script.report({ type: 'image-ready', image: 'y', policies: [] });
     await making;
     expect(script.kills).toEqual([]);
   });
@@ -267,8 +271,9 @@ describe('images', () => {
     const making = warden.makeImage('image-1', BASE_IMAGE, content);
     expect(await script.order()).toEqual({ type: 'image', image: 'image-1', parent: BASE_IMAGE, token: '', ...content });
     expect(warden.hasImage('image-1')).toBe(true);
-    script.report({ type: 'image-ready', image: 'image-1' });
-    await making;
+    const policies = [{ digest: 'sha256:p', bytes: 4096, seconds: 0.002 }];
+    script.report({ type: 'image-ready', image: 'image-1', policies });
+    expect(await making).toEqual(policies);
     warden.retireImage('image-1');
     expect(await script.order()).toMatchObject({ type: 'retire', image: 'image-1' });
   });

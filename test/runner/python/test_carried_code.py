@@ -1,0 +1,68 @@
+"""Modules that came along, and what is left of them."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from muster_runner.carried_code import find, forget, visit
+
+
+@pytest.fixture(autouse=True)
+def _as_before() -> Iterator[None]:
+    path, modules = list(sys.path), set(sys.modules)
+    yield
+    sys.path[:] = path
+    for name in set(sys.modules) - modules:
+        del sys.modules[name]
+
+
+def brings(directory: Path, number: int) -> Path:
+    """A package, and a module that imports it."""
+    (directory / "brought").mkdir(parents=True)
+    (directory / "brought" / "__init__.py").write_text(f"def number(): return {number}\n")
+    (directory / "outer_brought.py").write_text("import brought, brought.inner\nnumber = brought.number\n")
+    (directory / "brought" / "inner.py").write_text("")
+    return directory
+
+
+def brought() -> set[str]:
+    return {name for name in sys.modules if "brought" in name}
+
+
+def test_what_a_visit_has_imported_is_forgotten_and_found_anew_elsewhere(tmp_path: Path) -> None:
+    for number in (1, 2):
+        directory = brings(tmp_path / str(number), number)
+        visited = visit(directory)
+        assert find("outer_brought:number", directory)() == number
+        assert brought() == {"outer_brought", "brought", "brought.inner"}
+        forget(visited)
+        assert brought() == set()
+        assert str(directory) not in sys.path
+
+
+def test_what_lies_elsewhere_stays(tmp_path: Path) -> None:
+    stays = visit(brings(tmp_path / "stays", 1))
+    assert find("brought:number", stays.directory)() == 1
+    goes = tmp_path / "goes"
+    goes.mkdir()
+    (goes / "goes_brought.py").write_text("import brought\nnumber = brought.number\n")
+    visited = visit(goes)
+    assert find("goes_brought:number", goes)() == 1
+    forget(visited)
+    assert brought() == {"brought"}
+
+
+def test_all_is_looked_through_when_what_was_there_before_is_gone_or_was_imported_again(tmp_path: Path) -> None:
+    first = visit(brings(tmp_path / "first", 1))
+    find("outer_brought:number", first.directory)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "later_brought.py").write_text("def number(): return 3\n")
+    second = visit(other)
+    find("later_brought:number", other)
+    forget(first)
+    assert brought() == {"later_brought"}
+    forget(second)
+    assert brought() == set()
