@@ -21,7 +21,7 @@ const BYTES_BETWEEN_TOUCHES = 2 ** 30;
  */
 export type Syncing = 'before' | 'behind';
 
-/** Less is on the disk as soon as a note that it is not would be. In bytes. */
+/** Less is on the disk as soon as a note that it is not would be, and never has one. In bytes. */
 const WORTH_NOTING_BYTES = 2 ** 24;
 
 /**
@@ -196,8 +196,8 @@ export class ContentStore {
 
   /** What another process has brought may wait for the disk yet: who syncs first has it there before anybody is told of it. */
   async #there(object: StoredObject): Promise<StoredObject> {
-    const { digest, hostPath } = object;
-    if (this.#syncing === 'before') await guarded(hostPath, () => this.#unsynced.syncNoted(digest, hostPath));
+    const { digest, size, hostPath } = object;
+    if (this.#syncing === 'before' && size >= WORTH_NOTING_BYTES) await guarded(hostPath, () => this.#unsynced.syncNoted(digest, hostPath));
     return object;
   }
 
