@@ -15,6 +15,7 @@ import { assertSameListing } from './listed-files.ts';
 import { PackedFiles } from './packed-files.ts';
 import { keepTold } from './sent-delta.ts';
 import { RecentMarks } from './recent-marks.ts';
+import { SharedHolds } from './shared-holds.ts';
 import { StoredContents } from './stored-contents.ts';
 import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
 import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
@@ -40,6 +41,7 @@ export class CheckpointStore {
   readonly #limits: CheckpointLimits;
   readonly #brought: BroughtFiles;
   readonly #marks: RecentMarks;
+  readonly #holds = new SharedHolds((digest) => this.#hold(digest));
 
   private constructor(parts: RetentionParts, limits: CheckpointLimits) {
     this.#parts = parts;
@@ -184,16 +186,8 @@ export class CheckpointStore {
   }
 
   /** Until it is disposed the checkpoint stays. @returns undefined when it is no longer recorded: what was found of it may be gone. */
-  async hold(digest: Digest): Promise<Hold | undefined> {
-    const hold = await this.#records.hold(digest);
-    try {
-      if ((await this.#records.usedMs(digest)) !== undefined) return hold;
-    } catch (error) {
-      await hold[Symbol.asyncDispose]();
-      throw error;
-    }
-    await hold[Symbol.asyncDispose]();
-    return undefined;
+  hold(digest: Digest): Promise<Hold | undefined> {
+    return this.#holds.hold(digest);
   }
 
   /**
@@ -214,6 +208,18 @@ export class CheckpointStore {
   /** Reads all that is here. @throws InfrastructureError `store.unusable`; the signal's reason. */
   verify(options: VerificationOptions): Promise<VerifiedStore> {
     return new StoreVerification(this.#parts, options).run();
+  }
+
+  async #hold(digest: Digest): Promise<Hold | undefined> {
+    const hold = await this.#records.hold(digest);
+    try {
+      if ((await this.#records.usedMs(digest)) !== undefined) return hold;
+    } catch (error) {
+      await hold[Symbol.asyncDispose]();
+      throw error;
+    }
+    await hold[Symbol.asyncDispose]();
+    return undefined;
   }
 
   /** @throws InfrastructureError `store.removed` when a file was removed before it was recorded as this checkpoint's. */
