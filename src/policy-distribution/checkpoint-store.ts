@@ -10,6 +10,7 @@ import { ContentStore, type Syncing } from './content-store.ts';
 import type { StoredCheckpoint } from './stored-checkpoint.ts';
 import { inspectObject, type StoredObject } from './stored-object.ts';
 import { filesOfManifest, filesOfRestored, filesThatAreHere } from './files-here.ts';
+import type { FileLooks } from './file-looks.ts';
 import { IncomingNames } from './incoming-names.ts';
 import { assertSameListing } from './listed-files.ts';
 import { PackedFiles } from './packed-files.ts';
@@ -26,6 +27,8 @@ export interface CheckpointStoreOptions {
   readonly clock: Clock;
   /** Of what `add` brings; `before` when left out. */
   readonly syncing?: Syncing;
+  /** How it is found out what is here; directly when left out. */
+  readonly looks?: FileLooks | undefined;
 }
 
 /**
@@ -55,9 +58,9 @@ export class CheckpointStore {
   }
 
   /** @throws InfrastructureError `store.unusable` */
-  static async open({ directory, limits, clock, syncing }: CheckpointStoreOptions): Promise<CheckpointStore> {
+  static async open({ directory, limits, clock, syncing, looks }: CheckpointStoreOptions): Promise<CheckpointStore> {
     const names = await IncomingNames.forThisProcess(clock);
-    const plain = await ContentStore.open(directory, names, clock, syncing);
+    const plain = await ContentStore.open(directory, names, clock, syncing, looks);
     const packed = await PackedFiles.open(directory, names);
     const records = await CheckpointRecords.open(directory, names, clock);
     return new CheckpointStore({ plain, packed, contents: new StoredContents(plain, packed), records, clock }, limits);
