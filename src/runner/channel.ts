@@ -43,7 +43,11 @@ export class Channel {
 
   /** At most two ranges, a load and a ping are ever under way, so what waits in the pipe is bounded without heeding `drain`. */
   send(frame: MusterFrame): void {
-    this.#sandbox.stdin.write(encodeFrame(frame));
+    const { stdin } = this.#sandbox;
+    // What is sent in one turn goes at one stroke: each write wakes the runner, and takes longer than its episode.
+    stdin.cork();
+    stdin.write(encodeFrame(frame));
+    process.nextTick(() => stdin.uncork());
   }
 
   /** What came out of stderr lately, once. */
