@@ -43,11 +43,7 @@ export class Channel {
 
   /** At most two ranges, a load and a ping are ever under way, so what waits in the pipe is bounded without heeding `drain`. */
   send(frame: MusterFrame): void {
-    const { stdin } = this.#sandbox;
-    // What is sent in one turn goes at one stroke: each write wakes the runner, and takes longer than its episode.
-    stdin.cork();
-    stdin.write(encodeFrame(frame));
-    process.nextTick(() => stdin.uncork());
+    this.#sandbox.stdin.write(encodeFrame(frame));
   }
 
   /** What came out of stderr lately, once. */
