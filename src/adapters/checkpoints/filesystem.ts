@@ -24,7 +24,7 @@ const CHUNK_BYTES = 256 * 1024;
 /** Reads checkpoints from this machine's files: a path (relative ones from the working directory) or a `file:` URL. */
 export const filesystemSource: CheckpointSource = sourceOf(undefined, directLooks);
 
-/** The same, for whoever looks at files in a way of their own. */
+/** The same, with a way of one's own to look again at what was listed before. */
 export function filesystemSourceBy(looks: FileLooks): CheckpointSource {
   return sourceOf(undefined, looks);
 }
@@ -40,8 +40,8 @@ export function filesystemSourceWithin(roots: readonly string[], looks: FileLook
   return sourceOf(new Roots(roots), looks);
 }
 
-function sourceOf(roots: Roots | undefined, by: FileLooks): CheckpointSource {
-  const remembered = new RememberedLooks(by);
+function sourceOf(roots: Roots | undefined, early: FileLooks): CheckpointSource {
+  const remembered = new RememberedLooks(early);
   return {
     async list(uri, options) {
       const given = pathOf(uri);

@@ -1,13 +1,15 @@
-import type { DirectoryEntry, FileLooks, FileStats } from '../../policy-distribution/file-looks.ts';
+import { directLooks, type DirectoryEntry, type FileLooks, type FileStats } from '../../policy-distribution/file-looks.ts';
 
 /** One way of looking at paths. What was begun early is taken once: whoever looks again sees what is there by then. */
 class Look<Found> {
   readonly #look: (path: string) => Promise<Found>;
+  readonly #lookEarly: (path: string) => Promise<Found>;
   readonly #early = new Map<string, Promise<Found>>();
   readonly #paths = new Set<string>();
 
-  constructor(look: (path: string) => Promise<Found>) {
+  constructor(look: (path: string) => Promise<Found>, lookEarly: (path: string) => Promise<Found>) {
     this.#look = look;
+    this.#lookEarly = lookEarly;
   }
 
   /** What was looked at so far. */
@@ -17,7 +19,7 @@ class Look<Found> {
 
   begin(paths: readonly string[]): void {
     for (const path of paths) {
-      const found = this.#look(path);
+      const found = this.#lookEarly(path);
       // Whoever takes it is told.
       found.catch(() => undefined);
       this.#early.set(path, found);
@@ -40,11 +42,12 @@ export class Looks {
   readonly ownStats: Look<FileStats>;
   readonly entries: Look<readonly DirectoryEntry[]>;
 
-  constructor(by: FileLooks) {
-    this.real = new Look((path) => by.real(path));
-    this.stats = new Look((path) => by.stats(path));
-    this.ownStats = new Look((path) => by.ownStats(path));
-    this.entries = new Look((path) => by.entries(path));
+  /** @param early what is begun early, which are few paths; all others are looked at directly, as far as they lead. */
+  constructor(early: FileLooks) {
+    this.real = new Look(directLooks.real, (path) => early.real(path));
+    this.stats = new Look(directLooks.stats, (path) => early.stats(path));
+    this.ownStats = new Look(directLooks.ownStats, (path) => early.ownStats(path));
+    this.entries = new Look(directLooks.entries, (path) => early.entries(path));
   }
 }
 
@@ -65,15 +68,15 @@ const MOST_PATHS = 100;
  * decides by what it then finds, and what it does not come to look at counts for nothing.
  */
 export class RememberedLooks {
-  readonly #by: FileLooks;
+  readonly #early: FileLooks;
   readonly #listings = new Map<string, Remembered>();
 
-  constructor(by: FileLooks) {
-    this.#by = by;
+  constructor(early: FileLooks) {
+    this.#early = early;
   }
 
   begin(address: string): Looks {
-    const looks = new Looks(this.#by);
+    const looks = new Looks(this.#early);
     const last = this.#listings.get(address);
     looks.real.begin(last?.real ?? []);
     looks.stats.begin(last?.stats ?? []);
