@@ -44,10 +44,23 @@ export class Looks {
 
   /** @param early what is begun early, which are few paths; all others are looked at directly, as far as they lead. */
   constructor(early: FileLooks) {
-    this.real = new Look(directLooks.real, (path) => early.real(path));
-    this.stats = new Look(directLooks.stats, (path) => early.stats(path));
-    this.ownStats = new Look(directLooks.ownStats, (path) => early.ownStats(path));
-    this.entries = new Look(directLooks.entries, (path) => early.entries(path));
+    const now = directLooks;
+    this.real = new Look(
+      (path) => now.real(path),
+      (path) => early.real(path),
+    );
+    this.stats = new Look(
+      (path) => now.stats(path),
+      (path) => early.stats(path),
+    );
+    this.ownStats = new Look(
+      (path) => now.ownStats(path),
+      (path) => early.ownStats(path),
+    );
+    this.entries = new Look(
+      (path) => now.entries(path),
+      (path) => early.entries(path),
+    );
   }
 }
 
