@@ -10,6 +10,7 @@ import type { Config } from './config/config.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { CheckpointStore } from './policy-distribution/checkpoint-store.ts';
+import type { FileLooks } from './policy-distribution/file-looks.ts';
 import { Uploads } from './policy-distribution/uploads.ts';
 
 /** What callers of a server may bring checkpoints by, as the configuration has it. */
@@ -17,11 +18,11 @@ import { Uploads } from './policy-distribution/uploads.ts';
 const HOUR_MS = 3_600_000;
 
 /** By their URI. */
-export function sourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
+export function sourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock, looks?: FileLooks): CheckpointSource {
   const requests = new CheckedRequests({ egress: new Egress(sources, 'sources'), clock });
   const stores = bucketStores(sources);
   return sourceByUri({
-    files: filesystemSourceWithin(sources.roots),
+    files: filesystemSourceWithin(sources.roots, looks),
     web: httpsSource(requests, clock),
     gcs: new ObjectSource(stores.gcs, clock, sources.buckets),
     s3: new ObjectSource(stores.s3, clock, sources.buckets),

@@ -3,11 +3,13 @@ import type { Config } from './config/config.ts';
 import { systemClock } from './kernel/clock.ts';
 import type { Syncing } from './policy-distribution/content-store.ts';
 import { CheckpointStore } from './policy-distribution/checkpoint-store.ts';
+import type { FileLooks } from './policy-distribution/file-looks.ts';
 
 /** The checkpoint store of a configuration. Part of the composition root. @throws InfrastructureError `store.unusable` */
 export function openCheckpoints(
   { stateDir, checkpoints }: Pick<Config, 'stateDir' | 'checkpoints'>,
   syncing: Syncing = 'before',
+  looks?: FileLooks,
 ): Promise<CheckpointStore> {
-  return CheckpointStore.open({ directory: join(stateDir, 'store'), limits: checkpoints, clock: systemClock, syncing });
+  return CheckpointStore.open({ directory: join(stateDir, 'store'), limits: checkpoints, clock: systemClock, syncing, looks });
 }

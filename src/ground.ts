@@ -1,5 +1,5 @@
 import { pino, type Logger } from 'pino';
-import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
+import { filesystemSource, filesystemSourceBy } from './adapters/checkpoints/filesystem.ts';
 import { openCheckpoints } from './checkpoint-access.ts';
 import type { Config } from './config/config.ts';
 import { NOTHING_SERVED, type Served } from './adapters/delivery/origin-server.ts';
@@ -7,13 +7,13 @@ import { openOrigin, type OpenOrigin } from './content-origin.ts';
 import { contentToShare, type Played } from './content-to-share.ts';
 import { FiguresThread } from './figures-thread.ts';
 import { systemClock } from './kernel/clock.ts';
+import { LookThread } from './look-thread.ts';
 import { InfrastructureError } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
 import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import { defineSuite, type SuiteDefinition } from './orchestrator/suite-definition.ts';
 import { checkpointUri, sourceForOwner } from './own-checkpoints.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
-import type { Syncing } from './policy-distribution/content-store.ts';
 import type { CheckpointLabels } from './policy-distribution/checkpoint.ts';
 import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
 import type { CheckpointStore } from './policy-distribution/checkpoint-store.ts';
@@ -39,13 +39,19 @@ export class Ground implements AsyncDisposable {
   readonly pools: Pools;
   readonly #distributor = new Distributor();
   readonly #origin: OpenOrigin | undefined;
+  /** Of this machine: whatever Muster itself may read. */
+  readonly files: CheckpointSource;
+  /** A server's, which looks at files for many callers at a time. */
+  readonly looks: LookThread | undefined;
   readonly #figures = new FiguresThread(systemClock);
   readonly #closing = new AbortController();
   readonly #logger: Logger;
   #config: Config;
   #ownSource: CheckpointSource | undefined;
 
-  private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore) {
+  private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore, looks: LookThread | undefined) {
+    this.looks = looks;
+    this.files = looks ? filesystemSourceBy(looks) : filesystemSource;
     this.#config = config;
     this.#logger = logger;
     this.log = logger;
@@ -55,12 +61,14 @@ export class Ground implements AsyncDisposable {
   }
 
   /**
-   * @param syncing `before` for whoever promises others that what was brought outlives a power cut.
+   * @param use `server` for whoever answers many callers, and promises them that what was brought outlives a power cut.
    * @throws InfrastructureError when the state directory cannot be used.
    */
-  static async open(config: Config, syncing: Syncing): Promise<Ground> {
+  static async open(config: Config, use: 'server' | 'own'): Promise<Ground> {
     const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
-    return new Ground(config, log, await openCheckpoints(config, syncing));
+    // Whoever looks at some files in its whole life needs no thread for it.
+    const looks = use === 'server' ? new LookThread(systemClock) : undefined;
+    return new Ground(config, log, await openCheckpoints(config, use === 'server' ? 'before' : 'behind', looks), looks);
   }
 
   /** The one that is in force. */
@@ -112,7 +120,7 @@ export class Ground implements AsyncDisposable {
 
   /** Brings a directory of Python modules into the store. */
   addModules(directory: string, outer?: AbortSignal): Promise<StoredCheckpoint> {
-    return this.checkpoints.addDirectory(filesystemSource, directory, this.either(outer));
+    return this.checkpoints.addDirectory(this.files, directory, this.either(outer));
   }
 
   /** Brings the files of a suite that was read into the store. */
@@ -150,5 +158,6 @@ export class Ground implements AsyncDisposable {
     await this.#origin?.[Symbol.asyncDispose]();
     await this.#figures[Symbol.asyncDispose]();
     await this.checkpoints.settled();
+    await this.looks?.[Symbol.asyncDispose]();
   }
 }

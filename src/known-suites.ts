@@ -1,4 +1,5 @@
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
+import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { StopOverride } from './orchestrator/suite-definition.ts';
 import { readSuite, type ReadSuite } from './suite-input.ts';
 
@@ -15,17 +16,28 @@ interface KnownSuite {
  * never known, as the next change of it may look the same. Part of the composition root.
  */
 export class KnownSuites {
+  readonly #files: CheckpointSource;
   readonly #known = new Map<string, KnownSuite>();
+
+  /** @param files of this machine. */
+  constructor(files: CheckpointSource = filesystemSource) {
+    this.#files = files;
+  }
 
   /** @throws InputError as `readSuite` does. */
   async read(path: string, stop: StopOverride | undefined, signal: AbortSignal): Promise<ReadSuite> {
-    const key = JSON.stringify([path, stop]);
-    const revision = await settledRevision(path, signal);
+    const key = keyOf(path, stop);
+    const revision = await settledRevision(this.#files, path, signal);
     const known = this.#known.get(key);
     if (known && known.revision === revision) return known.read;
     const read = await readSuite({ suite: path, ...(stop ? { stop } : {}) });
     if (revision !== undefined) this.#remember(key, { revision, read });
     return read;
+  }
+
+  /** As it was read the last time, which may have changed since. */
+  lastRead(path: string, stop: StopOverride | undefined): ReadSuite | undefined {
+    return this.#known.get(keyOf(path, stop))?.read;
   }
 
   #remember(key: string, suite: KnownSuite): void {
@@ -37,10 +49,14 @@ export class KnownSuites {
   }
 }
 
+function keyOf(path: string, stop: StopOverride | undefined): string {
+  return JSON.stringify([path, stop]);
+}
+
 /** Undefined when it cannot be told, or the file is none: reading it says why. */
-async function settledRevision(path: string, signal: AbortSignal): Promise<string | undefined> {
+async function settledRevision(source: CheckpointSource, path: string, signal: AbortSignal): Promise<string | undefined> {
   try {
-    const { kind, files } = await filesystemSource.list(path, { signal, maxFiles: 1 });
+    const { kind, files } = await source.list(path, { signal, maxFiles: 1 });
     const [file] = files;
     return kind === 'file' && file?.isSettled === true ? `${file.address} ${file.revision}` : undefined;
   } catch {

@@ -3,6 +3,7 @@ import { sourceForCallers } from './caller-checkpoints.ts';
 import type { Config } from './config/config.ts';
 import type { Clock } from './kernel/clock.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
+import type { FileLooks } from './policy-distribution/file-looks.ts';
 import type { ServiceConfig } from './service/evaluation-service.ts';
 import { webhooksOf, type Webhooks } from './webhook-sender.ts';
 
@@ -48,10 +49,10 @@ export function webhookSecret({ config }: InForce): string | undefined {
 }
 
 /** What callers may name is decided anew for each listing and each read. */
-export function liveSource(ground: InForce, clock: Clock): CheckpointSource {
+export function liveSource(ground: InForce, clock: Clock, looks?: FileLooks): CheckpointSource {
   const current = made(
     () => ground.config.sources,
-    (sources) => sourceForCallers({ sources }, clock),
+    (sources) => sourceForCallers({ sources }, clock, looks),
   );
   return {
     list: (uri, options) => current().list(uri, options),

@@ -93,7 +93,7 @@ export class Muster implements AsyncDisposable {
 
   /** @throws InfrastructureError when the state directory cannot be used. */
   static async open(config: Config): Promise<Muster> {
-    return new Muster(await Ground.open(config, 'behind'));
+    return new Muster(await Ground.open(config, 'own'));
   }
 
   /**

@@ -59,7 +59,7 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   assertAccessFits(server.access, server.host);
   await using opening = new AsyncDisposableStack();
   const store = opening.use(await openEvaluationStore(config, systemClock));
-  const ground = opening.use(await Ground.open(config, 'before'));
+  const ground = opening.use(await Ground.open(config, 'server'));
   ground.pools.sweep();
   const uploads = await openUploads(config, ground.checkpoints, systemClock);
   const quotas = liveQuotas(ground);
@@ -70,7 +70,7 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   const webhookSite = liveWebhooks(ground, systemClock);
   const webhooks = createDeliverer(store, ground, webhookSite);
   const countEnded = endedCounter(registry);
-  const source = liveSource(ground, systemClock);
+  const source = liveSource(ground, systemClock, ground.looks);
   const library = new OrderLibrary(ground, { source, uploaded: (digest) => ground.checkpoints.find(digest) });
   const service = createService({ store, ground, desk, gate, source, library, webhookSite }, (state) => {
     countEnded(state);

@@ -7,6 +7,19 @@ import { summarySchema, type CheckpointFacts } from './summary.ts';
 /** All of it is looked at: an answer that another Muster has put together may lack what this one says, or say more. */
 const givenSchema = z.discriminatedUnion('schema', [summarySchema, comparisonSummarySchema]);
 
+type Given = z.infer<typeof givenSchema>;
+
+/** What is given again and again is looked at once. */
+const looked = new WeakMap<object, Given>();
+
+function parsed(given: unknown): Given | undefined {
+  const known = isMapping(given) ? looked.get(given) : undefined;
+  if (known) return known;
+  const { data } = givenSchema.safeParse(given);
+  if (data && isMapping(given)) looked.set(given, data);
+  return data;
+}
+
 /** Where the checkpoints of the question come from this time; the member of the summary is that of its kind. */
 export type AskedCheckpoints =
   | { readonly checkpoint: CheckpointFacts }
@@ -21,7 +34,7 @@ export type RepeatedRun = Pick<RunFacts, 'startedAt' | 'seconds'>;
  * @param given a summary as it was stored. @returns undefined when it is no whole one that this Muster would give.
  */
 export function repeatedSummary(given: unknown, asked: AskedCheckpoints, { startedAt, seconds }: RepeatedRun): object | undefined {
-  const { data } = givenSchema.safeParse(given);
+  const data = parsed(given);
   if (!data || data.partial || !isMapping(given)) return undefined;
   const { run } = data;
   const repeated: RunFacts = {

@@ -10,11 +10,13 @@ import { ContentStore, type Syncing } from './content-store.ts';
 import type { StoredCheckpoint } from './stored-checkpoint.ts';
 import { inspectObject, type StoredObject } from './stored-object.ts';
 import { filesOfManifest, filesOfRestored, filesThatAreHere } from './files-here.ts';
+import type { FileLooks } from './file-looks.ts';
 import { IncomingNames } from './incoming-names.ts';
 import { assertSameListing } from './listed-files.ts';
 import { PackedFiles } from './packed-files.ts';
 import { keepTold } from './sent-delta.ts';
 import { RecentMarks } from './recent-marks.ts';
+import { SharedHolds } from './shared-holds.ts';
 import { StoredContents } from './stored-contents.ts';
 import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
 import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
@@ -25,6 +27,8 @@ export interface CheckpointStoreOptions {
   readonly clock: Clock;
   /** Of what `add` brings; `before` when left out. */
   readonly syncing?: Syncing;
+  /** How it is found out what is here; directly when left out. */
+  readonly looks?: FileLooks | undefined;
 }
 
 /**
@@ -40,6 +44,7 @@ export class CheckpointStore {
   readonly #limits: CheckpointLimits;
   readonly #brought: BroughtFiles;
   readonly #marks: RecentMarks;
+  readonly #holds = new SharedHolds((digest) => this.#hold(digest));
 
   private constructor(parts: RetentionParts, limits: CheckpointLimits) {
     this.#parts = parts;
@@ -53,9 +58,9 @@ export class CheckpointStore {
   }
 
   /** @throws InfrastructureError `store.unusable` */
-  static async open({ directory, limits, clock, syncing }: CheckpointStoreOptions): Promise<CheckpointStore> {
+  static async open({ directory, limits, clock, syncing, looks }: CheckpointStoreOptions): Promise<CheckpointStore> {
     const names = await IncomingNames.forThisProcess(clock);
-    const plain = await ContentStore.open(directory, names, clock, syncing);
+    const plain = await ContentStore.open(directory, names, clock, syncing, looks);
     const packed = await PackedFiles.open(directory, names);
     const records = await CheckpointRecords.open(directory, names, clock);
     return new CheckpointStore({ plain, packed, contents: new StoredContents(plain, packed), records, clock }, limits);
@@ -184,16 +189,8 @@ export class CheckpointStore {
   }
 
   /** Until it is disposed the checkpoint stays. @returns undefined when it is no longer recorded: what was found of it may be gone. */
-  async hold(digest: Digest): Promise<Hold | undefined> {
-    const hold = await this.#records.hold(digest);
-    try {
-      if ((await this.#records.usedMs(digest)) !== undefined) return hold;
-    } catch (error) {
-      await hold[Symbol.asyncDispose]();
-      throw error;
-    }
-    await hold[Symbol.asyncDispose]();
-    return undefined;
+  hold(digest: Digest): Promise<Hold | undefined> {
+    return this.#holds.hold(digest);
   }
 
   /**
@@ -214,6 +211,18 @@ export class CheckpointStore {
   /** Reads all that is here. @throws InfrastructureError `store.unusable`; the signal's reason. */
   verify(options: VerificationOptions): Promise<VerifiedStore> {
     return new StoreVerification(this.#parts, options).run();
+  }
+
+  async #hold(digest: Digest): Promise<Hold | undefined> {
+    const hold = await this.#records.hold(digest);
+    try {
+      if ((await this.#records.usedMs(digest)) !== undefined) return hold;
+    } catch (error) {
+      await hold[Symbol.asyncDispose]();
+      throw error;
+    }
+    await hold[Symbol.asyncDispose]();
+    return undefined;
   }
 
   /** @throws InfrastructureError `store.removed` when a file was removed before it was recorded as this checkpoint's. */

@@ -5,6 +5,7 @@ import { InputError } from '../kernel/errors.ts';
 import { isDigest, type Digest } from '../kernel/ids.ts';
 import { digestHex } from './checkpoint.ts';
 import { copyInto, digestOfFile, type Digested } from './digested-copy.ts';
+import { directLooks, type FileLooks } from './file-looks.ts';
 import { IncomingNames } from './incoming-names.ts';
 import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from './store-files.ts';
 import { digestOfObject, type Inspect, type StoredObject } from './stored-object.ts';
@@ -21,7 +22,7 @@ const BYTES_BETWEEN_TOUCHES = 2 ** 30;
  */
 export type Syncing = 'before' | 'behind';
 
-/** Less is on the disk as soon as a note that it is not would be. In bytes. */
+/** Less is on the disk as soon as a note that it is not would be, and never has one. In bytes. */
 const WORTH_NOTING_BYTES = 2 ** 24;
 
 /**
@@ -40,6 +41,7 @@ export class ContentStore {
   readonly #withdrawn: WithdrawnFiles;
   readonly #unsynced: UnsyncedObjects;
   readonly #syncing: Syncing;
+  readonly #looks: FileLooks;
 
   private constructor(
     directory: string,
@@ -48,7 +50,9 @@ export class ContentStore {
     withdrawn: WithdrawnFiles,
     unsynced: UnsyncedObjects,
     syncing: Syncing,
+    looks: FileLooks,
   ) {
+    this.#looks = looks;
     this.#withdrawn = withdrawn;
     this.#unsynced = unsynced;
     this.#syncing = syncing;
@@ -63,11 +67,18 @@ export class ContentStore {
    *
    * @throws InfrastructureError `store.unusable`
    */
-  static async open(directory: string, names: IncomingNames, clock: Clock, syncing: Syncing = 'before'): Promise<ContentStore> {
+  static async open(
+    directory: string,
+    names: IncomingNames,
+    clock: Clock,
+    syncing: Syncing = 'before',
+    looks: FileLooks = directLooks,
+  ): Promise<ContentStore> {
     const objects = join(directory, 'objects');
     await guarded(directory, () => mkdir(objects, { recursive: true }));
     const withdrawn = await WithdrawnFiles.open(objects, join(directory, 'withdrawn/objects'), names);
-    const store = new ContentStore(directory, names, clock, withdrawn, await UnsyncedObjects.open(directory, names), syncing);
+    const unsynced = await UnsyncedObjects.open(directory, names);
+    const store = new ContentStore(directory, names, clock, withdrawn, unsynced, syncing, looks);
     await guarded(directory, async () => {
       await mkdir(store.#incoming, { recursive: true });
       await store.#sweep();
@@ -129,7 +140,7 @@ export class ContentStore {
   /** Undefined when it is not there. @throws InfrastructureError `store.full`, `store.unusable` */
   async find(digest: Digest): Promise<StoredObject | undefined> {
     const hostPath = this.#pathOf(digest);
-    const facts = await guarded(hostPath, () => factsOf(hostPath));
+    const facts = await guarded(hostPath, () => factsOf(hostPath, this.#looks));
     return facts && (await this.#there({ digest, size: facts.size, hostPath }));
   }
 
@@ -196,8 +207,8 @@ export class ContentStore {
 
   /** What another process has brought may wait for the disk yet: who syncs first has it there before anybody is told of it. */
   async #there(object: StoredObject): Promise<StoredObject> {
-    const { digest, hostPath } = object;
-    if (this.#syncing === 'before') await guarded(hostPath, () => this.#unsynced.syncNoted(digest, hostPath));
+    const { digest, size, hostPath } = object;
+    if (this.#syncing === 'before' && size >= WORTH_NOTING_BYTES) await guarded(hostPath, () => this.#unsynced.syncNoted(digest, hostPath));
     return object;
   }
 

@@ -6,6 +6,7 @@ import { checkpointDigest, type CheckpointFile } from './checkpoint.ts';
 import { incomplete, readManifest } from './manifest.ts';
 import { undefinedWhenDamaged } from './packed-files.ts';
 import type { StoredContents } from './stored-contents.ts';
+import type { StoredObject } from './stored-object.ts';
 
 /** Some threads look for files, and take their time where the disk is far away. */
 const LOOKED_FOR_AT_A_TIME = 16;
@@ -15,8 +16,7 @@ export async function filesThatAreHere(
   files: readonly CheckpointFile[],
   contents: StoredContents,
 ): Promise<readonly StoredFile[] | undefined> {
-  const queue = new PQueue({ concurrency: LOOKED_FOR_AT_A_TIME });
-  const objects = await queue.addAll(files.map((file) => () => contents.find(file.digest).catch(undefinedWhenDamaged)));
+  const objects = await objectsOf(files, (digest) => contents.find(digest).catch(undefinedWhenDamaged));
   const found: StoredFile[] = [];
   for (const [at, { path, size, bucketObject }] of files.entries()) {
     const object = objects[at];
@@ -36,18 +36,29 @@ export async function filesOfRestored(
   files: readonly CheckpointFile[],
   contents: StoredContents,
 ): Promise<readonly StoredFile[]> {
-  const stored: StoredFile[] = [];
-  for (const file of files) {
-    const object = await contents.find(file.digest);
-    if (object?.size !== file.size) {
-      throw new InfrastructureError(
-        'store.content-missing',
-        `${file.path} of the checkpoint ${checkpoint} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Ask for the evaluation again`,
-      );
-    }
-    stored.push({ path: file.path, ...object });
-  }
-  return stored;
+  const objects = await objectsOf(files, (digest) => contents.find(digest));
+  return files.map((file, at) => {
+    const object = objects[at];
+    if (object?.size === file.size) return { path: file.path, ...object };
+    throw new InfrastructureError(
+      'store.content-missing',
+      `${file.path} of the checkpoint ${checkpoint} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Ask for the evaluation again`,
+    );
+  });
+}
+
+type Find = (digest: Digest) => Promise<StoredObject | undefined>;
+
+/** In the order of the files. */
+function objectsOf(files: readonly CheckpointFile[], find: Find): Promise<readonly (StoredObject | undefined)[]> {
+  const queue = new PQueue({ concurrency: LOOKED_FOR_AT_A_TIME });
+  return queue.addAll(
+    files.map(
+      ({ digest }) =>
+        () =>
+          find(digest),
+    ),
+  );
 }
 
 /** @throws InputError `checkpoint.manifest`, `checkpoint.digest`, and `checkpoint.incomplete` with the first digests that are not here. */

@@ -134,7 +134,7 @@ export class Conductor {
       log,
       ...config,
       onConcluded,
-      onNews: () => news.announce(claimed.id),
+      onNews: (kind) => news.announce(claimed.id, kind),
       share: (template) => shares.use(placesOf(template).join(claimed)),
     });
     const ended = performance.run().finally(() => {

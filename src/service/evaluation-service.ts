@@ -9,6 +9,7 @@ import { concluded } from './concluded.ts';
 import { Conductor, type ConductorConfig, type ConductorOptions } from './conductor.ts';
 import { orderSchema } from './evaluation-order.ts';
 import { isOver } from './is-over.ts';
+import { KnownAnswers } from './known-answers.ts';
 import type { Library } from './library.ts';
 import { News } from './news.ts';
 import { Retention, type RetentionConfig } from './retention.ts';
@@ -44,6 +45,7 @@ export class EvaluationService {
   readonly #news = new News();
   readonly #conductor: Conductor;
   readonly #retention: Retention;
+  readonly #answers: KnownAnswers;
   readonly #closing = new AbortController();
   #isDraining = false;
 
@@ -51,6 +53,7 @@ export class EvaluationService {
     this.#options = options;
     this.#conductor = new Conductor({ ...options, news: this.#news });
     this.#retention = new Retention(options);
+    this.#answers = new KnownAnswers(options.store.answers);
   }
 
   /** Evaluations that this process plays now. */
@@ -91,7 +94,7 @@ export class EvaluationService {
     using _room = await gate.submission(principal);
     const evaluation = await ordered(submission, principal, newId(), library, signal);
     const acceptance =
-      (await acceptRepeated({ ...this.#options, answers: store.answers }, evaluation, idempotency)) ??
+      (await acceptRepeated({ ...this.#options, answers: this.#answers }, evaluation, idempotency)) ??
       (await store.evaluations.accept(evaluation, idempotency));
     if (acceptance.kind === 'accepted') {
       await this.#cancelStale(acceptance.evaluation);
@@ -122,7 +125,7 @@ export class EvaluationService {
   async *follow(id: EvaluationId, after: number, signal: AbortSignal): AsyncGenerator<StoredEvent> {
     const { store, clock } = this.#options;
     const either = AbortSignal.any([signal, this.#closing.signal]);
-    using listener = this.#news.listen(id);
+    using listener = this.#news.listen(id, 'progress');
     let last = after;
     while (!either.aborted) {
       // Looked up first: when it is over by then, its last event is there.
@@ -147,7 +150,7 @@ export class EvaluationService {
   async whenOver(id: EvaluationId, milliseconds: number, signal: AbortSignal): Promise<StoredEvaluation | undefined> {
     const { store, clock } = this.#options;
     const either = AbortSignal.any([signal, this.#closing.signal]);
-    using listener = this.#news.listen(id);
+    using listener = this.#news.listen(id, 'end');
     const end = clock.now() + milliseconds;
     while (true) {
       const evaluation = await store.evaluations.find(id);
@@ -219,6 +222,6 @@ export class EvaluationService {
     } catch (error) {
       if (!(error instanceof OwnershipLostError)) throw error;
     }
-    this.#news.announce(id);
+    this.#news.announce(id, 'end');
   }
 }

@@ -1,17 +1,25 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
 
+/** `end`: it is over, or at least no longer this process's. */
+export type NewsKind = 'progress' | 'end';
+
+type Hear = (kind: NewsKind) => void;
+
 /** Wakes those who wait for something to happen to an evaluation. What happens in other processes nobody hears of here: they look again by themselves. */
 export class News {
-  readonly #waiting = new Map<EvaluationId, Set<() => void>>();
+  readonly #waiting = new Map<EvaluationId, Set<Hear>>();
 
-  announce(evaluation: EvaluationId): void {
-    for (const wake of this.#waiting.get(evaluation) ?? []) wake();
+  announce(evaluation: EvaluationId, kind: NewsKind): void {
+    for (const hear of this.#waiting.get(evaluation) ?? []) hear(kind);
   }
 
-  /** Listens from now on, so that nothing is missed between looking and waiting. */
-  listen(evaluation: EvaluationId): Listener {
-    return new Listener((listener) => {
+  /** Listens from now on, so that nothing is missed between looking and waiting. @param wanted all news, or of its end only. */
+  listen(evaluation: EvaluationId, wanted: NewsKind): Listener {
+    return new Listener((wake) => {
+      const listener: Hear = (kind) => {
+        if (wanted === 'progress' || kind === 'end') wake();
+      };
       const listeners = this.#waiting.get(evaluation) ?? new Set();
       this.#waiting.set(evaluation, listeners.add(listener));
       return () => {
@@ -28,7 +36,7 @@ export class Listener implements Disposable {
   #isNews = false;
   #wake: (() => void) | undefined;
 
-  constructor(join: (listener: () => void) => () => void) {
+  constructor(join: (wake: () => void) => () => void) {
     this.#leave = join(() => {
       this.#isNews = true;
       this.#wake?.();

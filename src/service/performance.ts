@@ -15,6 +15,7 @@ import { concluded } from './concluded.ts';
 import { orderOf, type EvaluationOrder } from './evaluation-order.ts';
 import { answeredQuestion } from './repetition.ts';
 import { keepOwned } from './keep-owned.ts';
+import type { NewsKind } from './news.ts';
 import type { Answer, PlayCourse, Player } from './player.ts';
 import { Reporter } from './reporter.ts';
 import { Stop, type StopReason } from './stop.ts';
@@ -29,7 +30,7 @@ export interface PerformanceOptions {
   /** It has come to its end, and that is durable. */
   readonly onConcluded?: ((state: FinalState) => void) | undefined;
   /** Something happened to the evaluation that others may be waiting for. */
-  readonly onNews: () => void;
+  readonly onNews: (kind: NewsKind) => void;
   /** What it may have of the sandboxes of a template. */
   readonly share: (template: string) => PlaceShare;
 }
@@ -72,7 +73,7 @@ export class Performance {
       const isLost = error instanceof OwnershipLostError;
       log.warn({ evaluation, error: messageOf(error) }, isLost ? 'another Muster took the evaluation over' : 'the evaluation was left');
     } finally {
-      this.#options.onNews();
+      this.#options.onNews('end');
     }
   }
 
@@ -96,7 +97,7 @@ export class Performance {
     if (order.deadline !== undefined) stop.at(order.deadline);
     if (stored.state === 'waiting' && stop.reason !== undefined) return this.#stopped(order, undefined);
     await store.course.begin(this.#ownership);
-    this.#options.onNews();
+    this.#options.onNews('progress');
     return await this.#play(order);
   }
 
@@ -118,7 +119,7 @@ export class Performance {
       clock,
       log,
       everyMilliseconds: reportMilliseconds,
-      onReported: onNews,
+      onReported: () => onNews('progress'),
       onLost: () => this.#stop.now('lost'),
     });
     try {

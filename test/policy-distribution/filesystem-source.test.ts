@@ -5,15 +5,40 @@ import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
-import type { CheckpointListing, ListedFile } from '../../src/policy-distribution/checkpoint-source.ts';
-import { checkpointSourceContract } from '../contract/checkpoint-source.ts';
+import { filesystemSource, filesystemSourceBy } from '../../src/adapters/checkpoints/filesystem.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
+import { InputError } from '../../src/kernel/errors.ts';
+import { LookThread } from '../../src/look-thread.ts';
+import type { CheckpointListing, CheckpointSource, ListedFile } from '../../src/policy-distribution/checkpoint-source.ts';
+import { checkpointSourceContract, type CheckpointSourceSubject } from '../contract/checkpoint-source.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
 checkpointSourceContract('the file system', async () => {
   const scratch = await ScratchDirectory.make();
+  return sceneOf(scratch, filesystemSource);
+});
+
+checkpointSourceContract('the file system, looked at again by a thread', async () => {
+  const scratch = await ScratchDirectory.make();
+  const looks = new LookThread(systemClock);
+  const source = filesystemSourceBy(looks);
+  const listedTwice: CheckpointSource['list'] = async (...asked) => {
+    await source.list(...asked).catch(() => undefined);
+    return source.list(...asked);
+  };
+  const scene = sceneOf(scratch, { ...source, list: listedTwice });
   return {
-    source: filesystemSource,
+    ...scene,
+    [Symbol.asyncDispose]: async () => {
+      await scene[Symbol.asyncDispose]();
+      await looks[Symbol.asyncDispose]();
+    },
+  };
+});
+
+function sceneOf(scratch: ScratchDirectory, source: CheckpointSource): CheckpointSourceSubject {
+  return {
+    source,
     uri: (path) => join(scratch.path, path),
     put: async (path, bytes) => {
       await mkdir(dirname(join(scratch.path, path)), { recursive: true });
@@ -22,10 +47,20 @@ checkpointSourceContract('the file system', async () => {
     remove: (path) => rm(join(scratch.path, path)),
     [Symbol.asyncDispose]: () => scratch[Symbol.asyncDispose](),
   };
-});
+}
 
 const signal = new AbortController().signal;
 const list = (uri: string): Promise<CheckpointListing> => filesystemSource.list(uri, { signal, maxFiles: 100 });
+
+async function turnedIntoFile(path: string): Promise<void> {
+  await rm(path, { recursive: true });
+  await writeFile(path, 'x');
+}
+
+async function turnedIntoLink(path: string): Promise<void> {
+  await rm(path);
+  await symlink('/etc/hostname', path);
+}
 
 describe('checkpoints on the file system', () => {
   it('can be named by a file: URL', async () => {
@@ -84,6 +119,37 @@ describe('checkpoints on the file system', () => {
       code: 'checkpoint.too-many-directories',
       message: expect.stringContaining(scratch.path),
     });
+  });
+
+  it.each<[string, (directory: string) => Promise<void>, string[] | string]>([
+    ['nothing is another', async () => undefined, ['a.py', 'inner/b.py']],
+    ['a file has come', (directory) => writeFile(join(directory, 'inner/c.py'), 'c'), ['a.py', 'inner/b.py', 'inner/c.py']],
+    ['a file is gone', (directory) => rm(join(directory, 'a.py')), ['inner/b.py']],
+    ['a directory is gone', (directory) => rm(join(directory, 'inner'), { recursive: true }), ['a.py']],
+    ['a directory has become a file', (directory) => turnedIntoFile(join(directory, 'inner')), ['a.py', 'inner']],
+    ['a file has become a link that leads outside', (directory) => turnedIntoLink(join(directory, 'a.py')), 'checkpoint.link'],
+    ['all of it is gone', (directory) => rm(directory, { recursive: true }), 'checkpoint.missing'],
+  ])('a listing that is made again is of what is there now: %s', async (_what, change, expected) => {
+    await using scratch = await ScratchDirectory.make();
+    await scratch.put('modules/a.py', 'a');
+    await scratch.put('modules/inner/b.py', 'b');
+    const directory = join(scratch.path, 'modules');
+    await list(directory);
+    await change(directory);
+    const again = list(directory).then(
+      ({ files }) => files.map(({ path }) => path).sort(),
+      (error: unknown) => (error instanceof InputError ? error.code : error),
+    );
+    expect(await again).toEqual(expected);
+  });
+
+  it('a file that was written anew between two listings has another revision', async () => {
+    await using scratch = await ScratchDirectory.make();
+    await scratch.put('modules/a.py', 'a');
+    const revision = async (): Promise<string | undefined> => (await list(join(scratch.path, 'modules'))).files[0]?.revision;
+    const before = await revision();
+    await scratch.put('modules/a.py', 'another');
+    expect(await revision()).not.toBe(before);
   });
 
   it('two directories that link to each other are refused, not walked for ever', async () => {

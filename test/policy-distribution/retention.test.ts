@@ -92,6 +92,33 @@ describe('checkpoints beyond what may be kept', () => {
     expect(await readdir(join(scene.scratch.path, 'store/holds'))).toEqual([]);
   });
 
+  it('are held by one file however many in this process hold them, until the last lets go', async () => {
+    await using scene = await Scene.open();
+    const a = await scene.unused('a');
+    const holds = (): Promise<string[]> => readdir(join(scene.scratch.path, 'store/holds'));
+    const [first, second] = await Promise.all([scene.store.hold(a.digest), scene.store.hold(a.digest)]);
+    expect(await holds()).toHaveLength(1);
+    await first?.[Symbol.asyncDispose]();
+    // Letting go twice takes nobody else's.
+    await first?.[Symbol.asyncDispose]();
+    scene.clock.skip(48 * HOUR);
+    expect((await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal)).forgotten).toEqual([]);
+    const [third] = await Promise.all([scene.store.hold(a.digest), second?.[Symbol.asyncDispose]()]);
+    expect(await holds()).toHaveLength(1);
+    await third?.[Symbol.asyncDispose]();
+    expect(await holds()).toEqual([]);
+  });
+
+  it('can be held by nobody while they are not there, and are again once they are', async () => {
+    await using scene = await Scene.open();
+    const a = await scene.unused('a');
+    await scene.store.retain({ maxBytes: 0, isNeeded: nobody }, signal);
+    expect(await Promise.all([scene.store.hold(a.digest), scene.store.hold(a.digest)])).toEqual([undefined, undefined]);
+    await scene.add('a');
+    await using held = await scene.store.hold(a.digest);
+    expect(held).toBeDefined();
+  });
+
   it('stay while another process holds them, and go once it was killed', async () => {
     await using scene = await Scene.open();
     const a = await scene.unused('a');

@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import type { StoredEvent } from '../../src/evaluation-store/event-log.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
@@ -39,6 +39,20 @@ describe('an evaluation that was accepted', () => {
     const events = await scene.store.events.after(id, 0, 100);
     expect(events.map(({ type }) => type)).toEqual(['state', 'state', 'progress', 'progress', 'progress', 'progress', 'state']);
     expect(events.at(-2)?.data).toMatchObject({ episodes: 35 });
+    await scene.drained(service);
+  });
+
+  it('is looked at by whoever waits for its end when it begins to wait, and when it is over', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service({ reportMilliseconds: 100 });
+    service.open();
+    const id = await submitted(service, submission(15));
+    const over = service.whenOver(id, 60_000, signal);
+    await scene.clock.advance(0);
+    const find = vi.spyOn(scene.store.evaluations, 'find');
+    await scene.clock.advance(15 * EPISODE_MS);
+    expect(await over).toMatchObject({ state: 'finished' });
+    expect(find).toHaveBeenCalledTimes(1);
     await scene.drained(service);
   });
 
@@ -173,6 +187,37 @@ describe('an evaluation that asks what was answered before', () => {
     await scene.clock.advance(0);
     expect(await scene.find(again.evaluation.id)).toMatchObject({ state: 'finished' });
     expect(scene.player.played).toHaveLength(5);
+    await scene.drained(service);
+  });
+
+  it('is looked up in the store once, however often it is asked', async () => {
+    const scene = new ServiceScene();
+    scene.player.repeats = true;
+    const service = scene.service();
+    service.open();
+    await submitted(service, submission(5));
+    await scene.clock.advance(5 * EPISODE_MS);
+    const given = vi.spyOn(scene.store.answers, 'given');
+    for (const _ of range(3)) expect((await service.submit(submission(5), 'pipeline', signal)).evaluation.state).toBe('finished');
+    expect(given).toHaveBeenCalledTimes(1);
+    await scene.drained(service);
+  });
+
+  it('is played when the answer was forgotten after it was given, and answered again from then on', async () => {
+    const scene = new ServiceScene();
+    scene.player.repeats = true;
+    const service = scene.service();
+    service.open();
+    await submitted(service, submission(5));
+    await scene.clock.advance(5 * EPISODE_MS);
+    await service.submit(submission(5), 'pipeline', signal);
+    await scene.clock.advance(1);
+    expect(await scene.store.evaluations.forgetEnded(scene.clock.date(), 10)).toBe(2);
+    const again = await submitted(service, submission(5));
+    expect(await scene.find(again)).toMatchObject({ state: 'waiting' });
+    await scene.clock.advance(5 * EPISODE_MS);
+    expect(scene.player.played).toHaveLength(10);
+    expect((await service.submit(submission(5), 'pipeline', signal)).evaluation.state).toBe('finished');
     await scene.drained(service);
   });
 

@@ -1,5 +1,5 @@
-import type { BigIntStats } from 'node:fs';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
+import type { FileStats } from '../../policy-distribution/file-looks.ts';
 
 /** What failures of reading this machine's files are called. */
 
@@ -33,7 +33,7 @@ export function linkError(address: string, found: string): InputError {
   return new InputError('checkpoint.link', `checkpoint: ${address} ${found}; put the file itself in its place (cp -L)`);
 }
 
-export function specialFileError(address: string, stats: BigIntStats): InputError {
+export function specialFileError(address: string, stats: FileStats): InputError {
   const found = stats.isFIFO() ? 'a named pipe' : stats.isSocket() ? 'a socket' : 'a device';
   return new InputError('checkpoint.special', `checkpoint: ${address} is ${found}; expected regular files and directories`);
 }

@@ -1,5 +1,5 @@
-import { constants, type BigIntStats } from 'node:fs';
-import { open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
+import { constants } from 'node:fs';
+import { open, readlink, stat, type FileHandle } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { InputError, messageOf } from '../../kernel/errors.ts';
@@ -9,17 +9,25 @@ import {
   type CheckpointListing,
   type CheckpointSource,
   type ListedFile,
+  type ListOptions,
 } from '../../policy-distribution/checkpoint-source.ts';
+import { directLooks, type FileLooks, type FileStats } from '../../policy-distribution/file-looks.ts';
 import { DirectoryWalk } from './directory-walk.ts';
 import { errorCode, guarded, readError, specialFileError } from './file-failures.ts';
 import { listed, revisionOf } from './file-revision.ts';
+import { RememberedLooks, type Looks } from './looks.ts';
 import { Roots } from './roots.ts';
 
 /** Large enough that the disk is the limit, small enough that hashing one chunk keeps no other work waiting. */
 const CHUNK_BYTES = 256 * 1024;
 
 /** Reads checkpoints from this machine's files: a path (relative ones from the working directory) or a `file:` URL. */
-export const filesystemSource: CheckpointSource = sourceOf(undefined);
+export const filesystemSource: CheckpointSource = sourceOf(undefined, directLooks);
+
+/** The same, with a way of one's own to look again at what was listed before. */
+export function filesystemSourceBy(looks: FileLooks): CheckpointSource {
+  return sourceOf(undefined, looks);
+}
 
 /**
  * The same for strangers: nothing outside of the roots is read, whatever links lead there. Of what lies outside they do not learn whether it
@@ -28,20 +36,20 @@ export const filesystemSource: CheckpointSource = sourceOf(undefined);
  * @param roots absolute paths of directories.
  * @throws InputError `checkpoint.outside` also, from both methods of the source.
  */
-export function filesystemSourceWithin(roots: readonly string[]): CheckpointSource {
-  return sourceOf(new Roots(roots));
+export function filesystemSourceWithin(roots: readonly string[], looks: FileLooks = directLooks): CheckpointSource {
+  return sourceOf(new Roots(roots), looks);
 }
 
-function sourceOf(roots: Roots | undefined): CheckpointSource {
+function sourceOf(roots: Roots | undefined, early: FileLooks): CheckpointSource {
+  const remembered = new RememberedLooks(early);
   return {
     async list(uri, options) {
       const given = pathOf(uri);
       await roots?.assertNamedInside(given);
-      const root = await guarded(given, () => realpath(given));
-      await roots?.assertInside(root, given);
-      const stats = await guarded(given, () => stat(root, { bigint: true }));
-      if (stats.isDirectory()) return { kind: 'directory', files: await new DirectoryWalk(root, options).run() };
-      return listSingleFile(given, root, stats);
+      const looks = remembered.begin(given);
+      const listing = await listingOf(given, roots, options, looks);
+      remembered.remember(given, looks);
+      return listing;
     },
 
     async *read(file, signal, given) {
@@ -61,6 +69,14 @@ function sourceOf(roots: Roots | undefined): CheckpointSource {
   };
 }
 
+async function listingOf(given: string, roots: Roots | undefined, options: ListOptions, looks: Looks): Promise<CheckpointListing> {
+  const root = await guarded(given, () => looks.real.at(given));
+  await roots?.assertInside(root, given, looks.real);
+  const stats = await guarded(given, () => looks.stats.at(root));
+  if (stats.isDirectory()) return { kind: 'directory', files: await new DirectoryWalk(root, options, looks).run() };
+  return listSingleFile(given, root, stats);
+}
+
 function pathOf(uri: string): string {
   if (!/^file:/i.test(uri)) return resolve(uri);
   try {
@@ -73,7 +89,7 @@ function pathOf(uri: string): string {
   }
 }
 
-function listSingleFile(given: string, root: string, stats: BigIntStats): CheckpointListing {
+function listSingleFile(given: string, root: string, stats: FileStats): CheckpointListing {
   const path = basename(given);
   assertCheckpointPath(path);
   if (!stats.isFile()) throw specialFileError(given, stats);
