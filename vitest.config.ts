@@ -6,7 +6,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     reporters: [new SkippedTests(), 'default'],
-    setupFiles: ['test/support/no-network.ts'],
+    setupFiles: ['test/support/no-network.ts', 'test/support/property-seed.ts'],
     // Sandboxes die with the thread that made them, so tests need processes of their own.
     pool: 'forks',
     // They wait more than they compute: one more than a small machine has processors keeps it busy.
