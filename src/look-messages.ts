@@ -1,3 +1,5 @@
+import type { FileNumbers } from './policy-distribution/file-looks.ts';
+
 /** What is said between a process and its thread that looks at files. */
 
 export type LookKind = 'real' | 'stats' | 'ownStats' | 'entries';
@@ -8,14 +10,8 @@ export interface LookOrder {
 }
 
 /** Of a file: its mode, which tells what it is, and its numbers. */
-export interface FoundStats {
+export interface FoundStats extends FileNumbers {
   readonly mode: bigint;
-  readonly dev: bigint;
-  readonly ino: bigint;
-  readonly nlink: bigint;
-  readonly size: bigint;
-  readonly mtimeNs: bigint;
-  readonly ctimeNs: bigint;
 }
 
 export type Found =

@@ -1,7 +1,7 @@
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 
-/** What is said of a file without opening it. Times are nanoseconds since 1970. */
-export interface FileStats {
+/** Times are nanoseconds since 1970. */
+export interface FileNumbers {
   readonly dev: bigint;
   readonly ino: bigint;
   readonly nlink: bigint;
@@ -9,6 +9,10 @@ export interface FileStats {
   readonly size: bigint;
   readonly mtimeNs: bigint;
   readonly ctimeNs: bigint;
+}
+
+/** What is said of a file without opening it. */
+export interface FileStats extends FileNumbers {
   isFile(): boolean;
   isDirectory(): boolean;
   isFIFO(): boolean;
