@@ -52,7 +52,8 @@ os._exit(7)
 `),
     );
     expect(await firstLine(sandbox)).toBe('ready\n');
-    expect(await scene.markedProcesses()).toHaveLength(1);
+    // Until the shell's own child has become `sleep`, it carries the marker too.
+    await eventually('the descendant alone runs', async () => (await scene.markedProcesses()).length === 1);
     sandbox.stdin.end('go\n');
     expect(await sandbox.exit).toEqual({ kind: 'exited', code: 7 });
     await scene.expectNothingLeft();
