@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { filesystemSource } from './adapters/checkpoints/filesystem.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { StopOverride } from './orchestrator/suite-definition.ts';
@@ -17,7 +18,7 @@ interface KnownSuite {
  */
 export class KnownSuites {
   readonly #files: CheckpointSource;
-  readonly #known = new Map<string, KnownSuite>();
+  readonly #known = new LRUCache<string, KnownSuite>({ max: MOST_KNOWN });
 
   /** @param files of this machine. */
   constructor(files: CheckpointSource = filesystemSource) {
@@ -31,21 +32,13 @@ export class KnownSuites {
     const known = this.#known.get(key);
     if (known && known.revision === revision) return known.read;
     const read = await readSuite({ suite: path, ...(stop ? { stop } : {}) });
-    if (revision !== undefined) this.#remember(key, { revision, read });
+    if (revision !== undefined) this.#known.set(key, { revision, read });
     return read;
   }
 
   /** As it was read the last time, which may have changed since. */
   lastRead(path: string, stop: StopOverride | undefined): ReadSuite | undefined {
     return this.#known.get(keyOf(path, stop))?.read;
-  }
-
-  #remember(key: string, suite: KnownSuite): void {
-    // The one that was read longest ago goes.
-    this.#known.delete(key);
-    this.#known.set(key, suite);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest);
   }
 }
 

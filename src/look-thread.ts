@@ -69,7 +69,7 @@ export class LookThread implements FileLooks, AsyncDisposable {
   async #look(kind: LookKind, path: string): Promise<Found | undefined> {
     if (this.#isClosed || this.#late.size > 0) return undefined;
     const { promise, resolve } = Promise.withResolvers<Found | undefined>();
-    if (this.#gathered.push({ kind, path, resolve }) === 1) queueMicrotask(() => this.#send());
+    if (this.#gathered.push({ kind, path, resolve }) === 1) process.nextTick(() => this.#send());
     const found = await promise;
     if (found?.kind === 'failed') throw Object.assign(new Error(found.message), found.code === undefined ? {} : { code: found.code });
     return found;

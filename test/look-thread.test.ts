@@ -80,7 +80,8 @@ describe('a thread that looks at files', () => {
     const path = join(scratch.path, 'file');
     const answered = vi.spyOn(directLooks, 'stats').mockRejectedValue(new Error('asked directly'));
     const late = thread.stats(path);
-    await Promise.resolve();
+    // Until it is sent; its answer takes a turn of the loop at least.
+    await new Promise<void>((sent) => process.nextTick(sent));
     clock.skip(500);
     await expect(Promise.all([late, clock.advance(0)])).rejects.toThrow('asked directly');
     answered.mockClear();

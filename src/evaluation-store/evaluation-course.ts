@@ -3,8 +3,17 @@ import type { NewEvent } from './event-log.ts';
 import type { EvaluationFailure, FinalState } from './evaluation-record.ts';
 import type { Ownership } from './ownership.ts';
 
+/** How it goes. */
+export interface Report {
+  /** Figures in place of the last ones, JSON. */
+  readonly running: object;
+  readonly events: readonly NewEvent[];
+}
+
 export interface Conclusion {
   readonly state: FinalState;
+  /** The last one, before the end. */
+  readonly report?: Report | undefined;
   /** JSON: the answer, or what there was of it. */
   readonly summary?: object | undefined;
   readonly failure?: EvaluationFailure | undefined;
@@ -28,8 +37,7 @@ export interface EvaluationCourse {
   /** From waiting to running; an evaluation that is taken over goes on as it is. */
   begin(ownership: Ownership): Promise<void>;
 
-  /** @param running figures in place of the last ones, JSON. */
-  report(ownership: Ownership, running: object, events: readonly NewEvent[]): Promise<void>;
+  report(ownership: Ownership, report: Report): Promise<void>;
 
   /** The end of it, and of the ownership. */
   conclude(ownership: Ownership, conclusion: Conclusion): Promise<void>;

@@ -35,10 +35,11 @@ export class StoredJournal implements EpisodeJournal {
     const { evaluation } = this.#ownership;
     const { arm } = this.#leg;
     await this.#store.cache.adopt(this.#ownership, this.#leg, from, to);
-    const page = await this.#store.episodes.page(evaluation, arm, from, to - from);
+    // With the first one after them, when there is one: at most so many are before it.
+    const page = await this.#store.episodes.page(evaluation, arm, from, to - from + 1);
     const episodes = page.filter(({ index }) => index < to);
     if (episodes.length === to - from) return { episodes, next: to };
-    const [own] = await this.#store.episodes.page(evaluation, arm, to, 1);
+    const own = page.find(({ index }) => index >= to);
     const others = await this.#store.cache.nextKnown(this.#ownership, this.#leg, to);
     const next = Math.min(own?.index ?? Infinity, others ?? Infinity);
     return { episodes, next: next === Infinity ? undefined : next };

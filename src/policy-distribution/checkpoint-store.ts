@@ -3,6 +3,7 @@ import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
 import { assertAcceptable, assertFileName, inspect, type CheckpointLimits } from './checkpoint-checks.ts';
 import { BroughtFiles } from './brought-files.ts';
+import { EarlyLooks, type Look } from './early-looks.ts';
 import { CheckpointRecords, type Hold, type RecordedCheckpoint } from './checkpoint-records.ts';
 import type { CheckpointListing, CheckpointSource, ListOptions } from './checkpoint-source.ts';
 import { checkpointDigest, type BucketObject, type Checkpoint, type CheckpointLabels } from './checkpoint.ts';
@@ -44,6 +45,7 @@ export class CheckpointStore {
   readonly #limits: CheckpointLimits;
   readonly #brought: BroughtFiles;
   readonly #marks: RecentMarks;
+  readonly #early = new EarlyLooks((checkpoint) => this.#withObjects(checkpoint));
   readonly #holds = new SharedHolds((digest) => this.#hold(digest));
 
   private constructor(parts: RetentionParts, limits: CheckpointLimits) {
@@ -72,7 +74,8 @@ export class CheckpointStore {
    */
   async add(source: CheckpointSource, uri: string, signal: AbortSignal, labels: CheckpointLabels = {}): Promise<StoredCheckpoint> {
     const options = { signal, maxFiles: this.#limits.maxFiles };
-    return this.#keep(source, uri, options, await source.list(uri, options), labels);
+    const look = this.#early.begin(uri);
+    return this.#keep(source, uri, options, { listing: await source.list(uri, options), look }, labels);
   }
 
   /**
@@ -83,8 +86,9 @@ export class CheckpointStore {
    */
   async addDirectory(source: CheckpointSource, uri: string, signal: AbortSignal): Promise<StoredCheckpoint> {
     const options = { signal, maxFiles: this.#limits.maxFiles, ignores: isPythonCache };
+    const look = this.#early.begin(uri);
     const listing = await source.list(uri, options);
-    if (listing.kind === 'directory') return this.#keep(source, uri, options, listing, {});
+    if (listing.kind === 'directory') return this.#keep(source, uri, options, { listing, look }, {});
     throw new InputError('checkpoint.not-a-directory', `${uri} is a file; expected a directory of Python modules`);
   }
 
@@ -107,11 +111,11 @@ export class CheckpointStore {
     source: CheckpointSource,
     uri: string,
     options: ListOptions,
-    listing: CheckpointListing,
+    { listing, look }: Listed,
     labels: CheckpointLabels,
   ): Promise<StoredCheckpoint> {
     assertAcceptable(uri, listing.files, this.#limits);
-    const marked = await this.#marked(listing);
+    const marked = await this.#marked(listing, look);
     if (marked) return { ...marked, labels };
     const files = await this.#brought.bring(source, listing, options.signal);
     if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
@@ -236,17 +240,22 @@ export class CheckpointStore {
   }
 
   /** One of which every file is as it was when this process kept it a moment ago, and is still here; undefined when it has to be looked at anew. */
-  async #marked({ kind, files: listed }: CheckpointListing): Promise<StoredCheckpoint | undefined> {
+  async #marked({ kind, files: listed }: CheckpointListing, look: Look): Promise<StoredCheckpoint | undefined> {
     const files = this.#brought.recall(listed);
     if (files === undefined) return undefined;
     const checkpoint = { digest: checkpointDigest(kind, files), kind, files };
-    return this.#marks.has(markOf(checkpoint)) ? this.#withObjects(checkpoint) : undefined;
+    return this.#marks.has(markOf(checkpoint)) ? look(checkpoint) : undefined;
   }
 
   async #withObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
     const found = await filesThatAreHere(files, this.#contents);
     return found && { digest, kind, files: found, labels: {} };
   }
+}
+
+interface Listed {
+  readonly listing: CheckpointListing;
+  readonly look: Look;
 }
 
 /** With the names of its files, which its digest may not tell. */

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Digest } from '../kernel/ids.ts';
 import type { ListedFile } from './checkpoint-source.ts';
 
@@ -10,7 +11,7 @@ const MOST_KNOWN = 10_000;
  * is never known.
  */
 export class KnownFiles {
-  readonly #digests = new Map<string, Digest>();
+  readonly #digests = new LRUCache<string, Digest>({ max: MOST_KNOWN });
 
   /** Undefined when it has to be read. */
   digestOf(file: ListedFile): Digest | undefined {
@@ -18,13 +19,7 @@ export class KnownFiles {
   }
 
   remember(file: ListedFile, digest: Digest): void {
-    if (file.isSettled !== true) return;
-    const key = keyOf(file);
-    // The one that was remembered longest ago goes.
-    this.#digests.delete(key);
-    this.#digests.set(key, digest);
-    const [oldest] = this.#digests.keys();
-    if (this.#digests.size > MOST_KNOWN && oldest !== undefined) this.#digests.delete(oldest);
+    if (file.isSettled === true) this.#digests.set(keyOf(file), digest);
   }
 }
 

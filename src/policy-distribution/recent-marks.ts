@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../kernel/clock.ts';
 
 /** Of the hour for which what was used is safe from removal, so much may have gone by: it is little, and saves most of the marking. */
@@ -8,18 +9,14 @@ const MOST = 1000;
 /** What this process has marked as used a moment ago, by a name: to do it again would tell nobody anything. */
 export class RecentMarks {
   readonly #clock: Clock;
-  readonly #markedAt = new Map<string, number>();
+  readonly #markedAt = new LRUCache<string, number>({ max: MOST });
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
   note(name: string): void {
-    // The one that was marked longest ago goes.
-    this.#markedAt.delete(name);
     this.#markedAt.set(name, this.#clock.now());
-    const [oldest] = this.#markedAt.keys();
-    if (this.#markedAt.size > MOST && oldest !== undefined) this.#markedAt.delete(oldest);
   }
 
   has(name: string): boolean {

@@ -8,6 +8,7 @@ import type { EvaluationId } from '../kernel/ids.ts';
 import { concluded } from './concluded.ts';
 import { Conductor, type ConductorConfig, type ConductorOptions } from './conductor.ts';
 import { orderSchema } from './evaluation-order.ts';
+import { EndWatch } from './end-watch.ts';
 import { isOver } from './is-over.ts';
 import { KnownAnswers } from './known-answers.ts';
 import type { Library } from './library.ts';
@@ -15,6 +16,7 @@ import { News } from './news.ts';
 import { Retention, type RetentionConfig } from './retention.ts';
 import type { QuotaGate } from './quota-gate.ts';
 import { acceptRepeated } from './repetition.ts';
+import { sideBySide } from './side-by-side.ts';
 import { ordered, type Submission } from './submission.ts';
 
 export interface ServiceConfig extends ConductorConfig, RetentionConfig {
@@ -46,6 +48,7 @@ export class EvaluationService {
   readonly #conductor: Conductor;
   readonly #retention: Retention;
   readonly #answers: KnownAnswers;
+  readonly #ends: EndWatch;
   readonly #closing = new AbortController();
   #isDraining = false;
 
@@ -54,6 +57,8 @@ export class EvaluationService {
     this.#conductor = new Conductor({ ...options, news: this.#news });
     this.#retention = new Retention(options);
     this.#answers = new KnownAnswers(options.store.answers);
+    const { evaluations } = options.store;
+    this.#ends = new EndWatch({ evaluations, news: this.#news, clock: options.clock, everyMilliseconds: LOOK_AGAIN_MILLISECONDS });
   }
 
   /** Evaluations that this process plays now. */
@@ -91,8 +96,12 @@ export class EvaluationService {
     const earlier = idempotency && (await store.evaluations.earlier(principal, idempotency));
     if (earlier) return earlier;
     if (submission.webhook) this.#assertWebhook(submission.webhook.url);
-    using _room = await gate.submission(principal);
-    const evaluation = await ordered(submission, principal, newId(), library, signal);
+    using room = new DisposableStack();
+    const [, evaluation] = await sideBySide(
+      async () => room.use(await gate.submission(principal)),
+      (either) => ordered(submission, principal, newId(), library, either),
+      signal,
+    );
     const acceptance =
       (await acceptRepeated({ ...this.#options, answers: this.#answers }, evaluation, idempotency)) ??
       (await store.evaluations.accept(evaluation, idempotency));
@@ -151,12 +160,13 @@ export class EvaluationService {
     const { store, clock } = this.#options;
     const either = AbortSignal.any([signal, this.#closing.signal]);
     using listener = this.#news.listen(id, 'end');
+    using _watched = this.#ends.watch(id);
     const end = clock.now() + milliseconds;
     while (true) {
       const evaluation = await store.evaluations.find(id);
       const left = end - clock.now();
       if (!evaluation || isOver(evaluation) || left <= 0 || either.aborted) return evaluation;
-      await listener.next(clock, Math.min(left, LOOK_AGAIN_MILLISECONDS), either);
+      await listener.next(clock, left, either);
     }
   }
 

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { AnswerCache, GivenAnswer, Question } from '../evaluation-store/answer-cache.ts';
 
 /** Some kilobytes each. */
@@ -9,7 +10,7 @@ const MOST_KNOWN = 200;
  */
 export class KnownAnswers implements AnswerCache {
   readonly #store: AnswerCache;
-  readonly #known = new Map<Question, GivenAnswer>();
+  readonly #known = new LRUCache<Question, GivenAnswer>({ max: MOST_KNOWN });
 
   constructor(store: AnswerCache) {
     this.#store = store;
@@ -17,7 +18,7 @@ export class KnownAnswers implements AnswerCache {
 
   async given(question: Question): Promise<GivenAnswer | undefined> {
     const known = this.#known.get(question) ?? (await this.#store.given(question));
-    if (known) this.#remember(question, known);
+    if (known) this.#known.set(question, known);
     return known;
   }
 
@@ -25,13 +26,5 @@ export class KnownAnswers implements AnswerCache {
     const acceptance = await this.#store.repeat(evaluation, answer, idempotency);
     if (!acceptance) for (const [question, given] of this.#known) if (given.key === answer.given.key) this.#known.delete(question);
     return acceptance;
-  }
-
-  #remember(question: Question, given: GivenAnswer): void {
-    // The one that was asked for longest ago goes.
-    this.#known.delete(question);
-    this.#known.set(question, given);
-    const [oldest] = this.#known.keys();
-    if (this.#known.size > MOST_KNOWN && oldest !== undefined) this.#known.delete(oldest);
   }
 }

@@ -112,7 +112,7 @@ export class Performance {
   }
 
   async #play(order: EvaluationOrder): Promise<Conclusion | undefined> {
-    const { store, clock, log, reportMilliseconds, player, onNews } = this.#options;
+    const { store, clock, log, reportMilliseconds, onNews } = this.#options;
     await using reporter = new Reporter({
       course: store.course,
       ownership: this.#ownership,
@@ -122,6 +122,15 @@ export class Performance {
       onReported: () => onNews('progress'),
       onLost: () => this.#stop.now('lost'),
     });
+    const conclusion = await this.#answered(order, reporter);
+    if (conclusion) return { ...conclusion, report: await reporter.close() };
+    await reporter.flush();
+    return undefined;
+  }
+
+  /** Undefined and @throws as `#perform`. */
+  async #answered(order: EvaluationOrder, reporter: Reporter): Promise<Conclusion | undefined> {
+    const { player } = this.#options;
     try {
       const answer = await player.play(order, this.#course(order, reporter));
       return answer.partial && this.#stop.reason !== undefined

@@ -1,4 +1,4 @@
-import type { EvaluationCourse } from '../evaluation-store/evaluation-course.ts';
+import type { EvaluationCourse, Report } from '../evaluation-store/evaluation-course.ts';
 import type { NewEvent } from '../evaluation-store/event-log.ts';
 import { OwnershipLostError, type Ownership } from '../evaluation-store/ownership.ts';
 import type { Clock } from '../kernel/clock.ts';
@@ -24,6 +24,12 @@ export interface ReporterOptions {
  */
 const EVENT_SHARE_OF_AGE = 0.02;
 const LONGEST_BETWEEN_EVENTS_MILLISECONDS = 15_000;
+
+interface Untold {
+  readonly report: Report;
+  /** Of its events, those that must not get lost. */
+  readonly verdicts: readonly NewEvent[];
+}
 
 /** Tells the store how an evaluation goes, at a bounded rate: the latest figures, `progress` events, and `verdict` events as they come. */
 export class Reporter implements AsyncDisposable {
@@ -53,30 +59,47 @@ export class Reporter implements AsyncDisposable {
     }
     this.#timer ??= this.#options.clock.after(this.#options.everyMilliseconds, () => {
       this.#timer = undefined;
-      this.#writing ??= this.#write().finally(() => (this.#writing = undefined));
+      const untold = this.#writing ? undefined : this.#take();
+      if (untold) this.#writing = this.#write(untold).finally(() => (this.#writing = undefined));
     });
   }
 
-  /** Writes what has not been written: nothing is reported after it. */
-  async [Symbol.asyncDispose](): Promise<void> {
+  /** Nothing is taken in after it, and nothing written but for what it gives. @returns what has not been written. */
+  async close(): Promise<Report | undefined> {
     this.#isClosed = true;
     this.#timer?.[Symbol.dispose]();
     await this.#writing;
-    await this.#write();
+    return this.#take()?.report;
   }
 
-  /** Figures are a convenience: when they cannot be written the evaluation goes on, and the next ones are tried. */
-  async #write(): Promise<void> {
+  /** Closes it, and writes what has not been written. */
+  async flush(): Promise<void> {
+    const report = await this.close();
+    if (report) await this.#write({ report, verdicts: [] });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** What there is to write. */
+  #take(): Untold | undefined {
     const figures = this.#latest;
-    if (!figures) return;
-    const { course, ownership, clock, log, onReported, onLost } = this.#options;
+    if (!figures) return undefined;
     const verdicts = this.#verdicts;
     this.#latest = undefined;
     this.#verdicts = [];
-    const isDue = this.#isEventDue(clock.now());
-    if (isDue) this.#lastEventAt = clock.now();
+    const now = this.#options.clock.now();
+    const isDue = this.#isEventDue(now);
+    if (isDue) this.#lastEventAt = now;
+    return { report: { running: figures, events: [...verdicts, ...(isDue ? [{ type: 'progress', data: figures }] : [])] }, verdicts };
+  }
+
+  /** Figures are a convenience: when they cannot be written the evaluation goes on, and the next ones are tried. */
+  async #write({ report, verdicts }: Untold): Promise<void> {
+    const { course, ownership, log, onReported, onLost } = this.#options;
     try {
-      await course.report(ownership, figures, [...verdicts, ...(isDue ? [{ type: 'progress', data: figures }] : [])]);
+      await course.report(ownership, report);
       onReported();
     } catch (error) {
       if (error instanceof OwnershipLostError) return onLost(error);

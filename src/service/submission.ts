@@ -3,6 +3,7 @@ import type { EvaluationId } from '../kernel/ids.ts';
 import type { StopOverride } from '../orchestrator/suite-definition.ts';
 import type { EvaluationOrder, OrderedContent } from './evaluation-order.ts';
 import type { CheckpointReference, Library, SuiteReference } from './library.ts';
+import { sideBySide } from './side-by-side.ts';
 
 /** What a caller asks for, as it was asked. */
 export interface Submission {
@@ -81,24 +82,5 @@ async function askedOf(question: Submission['question'], library: Library, signa
       for (const candidate of question.candidates) candidates.push(await library.checkpoint(candidate, signal));
       return { kind: 'comparison', baseline, candidates, terms: question.terms };
     }
-  }
-}
-
-/** Both at a time; when the first fails, the second is given up: it may be bringing gigabytes that nobody has a use for. */
-async function sideBySide<First, Second>(
-  first: () => Promise<First>,
-  second: (signal: AbortSignal) => Promise<Second>,
-  signal: AbortSignal,
-): Promise<readonly [First, Second]> {
-  const givenUp = new AbortController();
-  const brought = second(AbortSignal.any([signal, givenUp.signal]));
-  try {
-    // Who is told of what is wrong with the first is not told of the second.
-    brought.catch(() => undefined);
-    return [await first(), await brought];
-  } catch (error) {
-    givenUp.abort();
-    await Promise.allSettled([brought]);
-    throw error;
   }
 }

@@ -3,9 +3,11 @@ import type { StoredEvent } from '../../src/evaluation-store/event-log.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
+import { untilAborted } from '../../src/kernel/abort.ts';
+import type { Library } from '../../src/service/library.ts';
 import { settle } from '../support/manual-clock.ts';
 import type { Submission } from '../../src/service/submission.ts';
-import { EPISODE_MS, OWNERSHIP_MS, ServiceScene, submission, submitted } from '../support/service-scene.ts';
+import { EPISODE_MS, OWNERSHIP_MS, PAPER_LIBRARY, ServiceScene, submission, submitted } from '../support/service-scene.ts';
 
 const { signal } = new AbortController();
 
@@ -83,6 +85,61 @@ describe('an evaluation that was accepted', () => {
     await scene.clock.advance(5000);
     expect(await tooShort).toMatchObject({ state: 'running' });
     expect(await longEnough).toMatchObject({ state: 'finished' });
+    await scene.drained(service);
+  });
+
+  it('is waited for where another Muster plays it: the store is asked for all of them at once', async () => {
+    const scene = new ServiceScene();
+    const [player, asked] = [scene.service(), scene.service()];
+    const ids = [await submitted(asked, submission(10)), await submitted(asked, submission(20))];
+    const waits = [...ids, ...ids].map((id) => asked.whenOver(id, 60_000, signal));
+    const over = vi.spyOn(scene.store.evaluations, 'over');
+    const find = vi.spyOn(scene.store.evaluations, 'find');
+    player.open();
+    await scene.clock.advance(20 * EPISODE_MS + 2000);
+    for (const ended of await Promise.all(waits)) expect(ended).toMatchObject({ state: 'finished' });
+    expect(over.mock.calls[0]).toEqual([ids]);
+    expect(over.mock.calls.length).toBeLessThanOrEqual((20 * EPISODE_MS + 2000) / 2000);
+    // Whoever plays one looks it up once, and whoever waits for it at its end.
+    expect(find).toHaveBeenCalledTimes(ids.length + waits.length);
+    await scene.drained(player);
+    await scene.drained(asked);
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it('is no longer waited for when the store gives out: who waits is told', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    const id = await submitted(service, submission(10));
+    const wait = service.whenOver(id, 60_000, signal).catch((error: unknown) => error);
+    await scene.clock.advance(0);
+    const broken = new InfrastructureError('store.failed', 'the store is out of order');
+    vi.spyOn(scene.store.evaluations, 'over').mockRejectedValue(broken);
+    vi.spyOn(scene.store.evaluations, 'find').mockRejectedValue(broken);
+    await scene.clock.advance(2000);
+    expect(await wait).toBe(broken);
+    await scene.drained(service);
+    expect(scene.clock.pending).toBe(0);
+  });
+
+  it('is not accepted beyond the quota, and what was being brought for it is given up', async () => {
+    const scene = new ServiceScene();
+    scene.quotas.set('pipeline', { waitingEvaluations: 1 });
+    const bringing = Promise.withResolvers<AbortSignal>();
+    const library: Library = {
+      ...PAPER_LIBRARY,
+      checkpoint: async (reference, given) => {
+        if (!('uri' in reference) || reference.uri !== 'huge') return PAPER_LIBRARY.checkpoint(reference, given);
+        bringing.resolve(given);
+        return untilAborted(new Promise<never>(() => undefined), given);
+      },
+    };
+    const service = scene.service({}, { library });
+    await submitted(service, submission(1));
+    const refused = service.submit(submission(1, {}, 'huge'), 'pipeline', signal);
+    await expect(refused).rejects.toMatchObject({ code: 'quota.waiting-evaluations' });
+    expect((await bringing.promise).aborted).toBe(true);
+    await submitted(service, submission(1), 'somebody else');
     await scene.drained(service);
   });
 

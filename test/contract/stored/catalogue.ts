@@ -42,6 +42,19 @@ export const catalogue: Readonly<Record<string, Case>> = {
     expect(await store.episodes.page(newId(), 0, 0, 10)).toEqual([]);
   },
 
+  async 'of some evaluations it is told which are over, or not there'({ open }) {
+    await using store = await open();
+    const waiting = await accepted(store);
+    const played = await running(store);
+    const ended = await running(store);
+    await store.course.conclude(ended, { state: 'finished', summary: {}, webhooks: [] });
+    const unknown = newId();
+    const others = await Promise.all(Array.from({ length: 600 }, () => accepted(store)));
+    const asked = [ended.evaluation, waiting.id, unknown, played.evaluation, ...others.map(({ id }) => id)];
+    expect(await store.evaluations.over(asked)).toEqual([ended.evaluation, unknown]);
+    expect(await store.evaluations.over([])).toEqual([]);
+  },
+
   async 'a list has the latest first, and only what fits the filter'({ open, clock }) {
     await using store = await open();
     const first = await accepted(store, { run: 'a', suite: 'cartpole', labels: { branch: 'main' } });

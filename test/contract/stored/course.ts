@@ -21,12 +21,15 @@ export const course: Readonly<Record<string, Case>> = {
   async 'the latest running figures stand, and every event'({ open, clock }) {
     await using store = await open();
     const owned = await running(store);
-    await store.course.report(owned, { mean: 1 }, [{ type: 'progress', data: { folded: 10 } }]);
+    await store.course.report(owned, { running: { mean: 1 }, events: [{ type: 'progress', data: { folded: 10 } }] });
     await clock.advance(1000);
-    await store.course.report(owned, { mean: 2 }, [
-      { type: 'progress', data: { folded: 20 } },
-      { type: 'verdict', data: { verdict: 'better' } },
-    ]);
+    await store.course.report(owned, {
+      running: { mean: 2 },
+      events: [
+        { type: 'progress', data: { folded: 20 } },
+        { type: 'verdict', data: { verdict: 'better' } },
+      ],
+    });
     expect(await store.evaluations.find(owned.evaluation)).toMatchObject({ running: { mean: 2 }, summary: undefined });
     expect(await store.events.after(owned.evaluation, 3, 10)).toEqual([
       { sequence: 4, type: 'progress', data: { folded: 20 }, at: clock.date() },
@@ -51,6 +54,19 @@ export const course: Readonly<Record<string, Case>> = {
     expect(await store.webhooks.nextDue()).toEqual(clock.date());
   },
 
+  async 'the end comes with the last running figures, whose events are before its own'({ open }) {
+    await using store = await open();
+    const owned = await running(store);
+    const report = { running: { mean: 3 }, events: [{ type: 'progress', data: { folded: 30 } } as const] };
+    await store.course.conclude(owned, { state: 'finished', summary: { mean: 3 }, report, webhooks: [] });
+    expect(await store.evaluations.find(owned.evaluation)).toMatchObject({ state: 'finished', running: { mean: 3 }, summary: { mean: 3 } });
+    const events = await store.events.after(owned.evaluation, 2, 10);
+    expect(events.map(({ sequence, data }) => [sequence, data])).toEqual([
+      [3, { folded: 30 }],
+      [4, { state: 'finished' }],
+    ]);
+  },
+
   async 'a failure is kept with what there was of an answer'({ open }) {
     await using store = await open();
     const owned = await running(store);
@@ -63,10 +79,13 @@ export const course: Readonly<Record<string, Case>> = {
     await using store = await open();
     const owned = await running(store);
     const reports = Array.from({ length: 60 }, (_, i) =>
-      store.course.report(owned, { i }, [
-        { type: 'progress', data: { i } },
-        { type: 'progress', data: { i } },
-      ]),
+      store.course.report(owned, {
+        running: { i },
+        events: [
+          { type: 'progress', data: { i } },
+          { type: 'progress', data: { i } },
+        ],
+      }),
     );
     const followers = Array.from({ length: 3 }, () => follow(store, owned, 2 + 2 * reports.length));
     await Promise.all(reports);

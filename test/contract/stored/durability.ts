@@ -17,7 +17,7 @@ export const durability: Readonly<Record<string, Case>> = {
       await using store = await open();
       const owned = await running(store, { labels: { a: 'b' } });
       await store.episodes.append(owned, LEG, completedRange(0, 100));
-      await store.course.report(owned, { mean: 1 }, [{ type: 'progress', data: {} }]);
+      await store.course.report(owned, { running: { mean: 1 }, events: [{ type: 'progress', data: {} }] });
       await store.evaluations.requestCancel(owned.evaluation);
       return { owned, before: await store.evaluations.find(owned.evaluation) };
     })();

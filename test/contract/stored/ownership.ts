@@ -67,7 +67,7 @@ export const ownership: Readonly<Record<string, Case>> = {
       () => store.episodes.append(former, LEG, completedRange(0, 10)),
       () => store.cache.adopt(former, SHARED_LEG, 0, 10),
       () => store.course.begin(former),
-      () => store.course.report(former, { mean: 1 }, [{ type: 'progress', data: {} }]),
+      () => store.course.report(former, { running: { mean: 1 }, events: [{ type: 'progress', data: {} }] }),
       () => store.course.conclude(former, { state: 'failed', webhooks: [{ url: 'https://example.com', body: {} }] }),
     ];
     for (const write of writes) await expect(write()).rejects.toThrow(OwnershipLostError);

@@ -61,6 +61,13 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
     return this.#memory.evaluations.get(id)?.evaluation;
   }
 
+  async over(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]> {
+    return ids.filter((id) => {
+      const held = this.#memory.evaluations.get(id);
+      return !held || !isOpen(held);
+    });
+  }
+
   async list(filter: EvaluationFilter, { limit, after }: PageRequest): Promise<Page<StoredEvaluation>> {
     const position = after === undefined ? undefined : positionOf(after);
     const isBeyond = ({ createdAt, id }: StoredEvaluation): boolean =>

@@ -1,5 +1,5 @@
-import type { EventLog, NewEvent, StoredEvent } from '../../../evaluation-store/event-log.ts';
-import type { Conclusion, EvaluationCourse } from '../../../evaluation-store/evaluation-course.ts';
+import type { EventLog, StoredEvent } from '../../../evaluation-store/event-log.ts';
+import type { Conclusion, EvaluationCourse, Report } from '../../../evaluation-store/evaluation-course.ts';
 import type { Claimable, Ownership, Ownerships, Renewal } from '../../../evaluation-store/ownership.ts';
 import type { EvaluationId, OwnerId } from '../../../kernel/ids.ts';
 import { copyOf, isOpen, type Held, type Memory } from './memory.ts';
@@ -51,15 +51,19 @@ export class InMemoryRuns implements Ownerships, EvaluationCourse, EventLog {
     if (held.evaluation.state === 'waiting') this.#memory.enter(held, 'running', { startedAt: new Date(this.#memory.now) });
   }
 
-  async report(ownership: Ownership, running: object, events: readonly NewEvent[]): Promise<void> {
-    const held = this.#memory.owned(ownership);
+  async report(ownership: Ownership, report: Report): Promise<void> {
+    this.#report(this.#memory.owned(ownership), report);
+  }
+
+  #report(held: Held, { running, events }: Report): void {
     held.evaluation = { ...held.evaluation, running: copyOf(running) };
     for (const event of events) this.#memory.tell(held, event);
   }
 
-  async conclude(ownership: Ownership, { state, summary, failure, question, webhooks }: Conclusion): Promise<void> {
+  async conclude(ownership: Ownership, { state, report, summary, failure, question, webhooks }: Conclusion): Promise<void> {
     const held = this.#memory.owned(ownership);
     const { now } = this.#memory;
+    if (report) this.#report(held, report);
     this.#memory.enter(held, state, { endedAt: new Date(now), summary: summary && copyOf(summary), failure });
     held.ownership = { owner: ownership.owner, fence: ownership.fence + 1, expiresAt: 0 };
     if (question !== undefined) this.#memory.answers.set(question, held.evaluation.id);

@@ -16,6 +16,9 @@ import { forgotten, sweepEpisodes } from './discarded.ts';
 import { evaluationOfRow } from './evaluation-row.ts';
 import { joined, plain, sql, type Sql } from './statement.ts';
 
+/** Of evaluations, by their ids. */
+const ASKED_AT_ONCE = 500;
+
 export class SqlCatalogue implements EvaluationCatalogue {
   readonly #database: Database;
   readonly #clock: Clock;
@@ -47,6 +50,18 @@ export class SqlCatalogue implements EvaluationCatalogue {
   async find(id: EvaluationId): Promise<StoredEvaluation | undefined> {
     const [row] = await this.#database.query(sql`SELECT * FROM evaluations WHERE id = ${id}`);
     return row && evaluationOfRow(row);
+  }
+
+  async over(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]> {
+    const open = new Set<string>();
+    for (let from = 0; from < ids.length; from += ASKED_AT_ONCE) {
+      const asked = ids.slice(from, from + ASKED_AT_ONCE).map((id) => sql`${id}`);
+      const rows = await this.#database.query(
+        sql`SELECT id FROM evaluations WHERE id IN (${joined(asked, ', ')}) AND state IN ('waiting', 'running')`,
+      );
+      for (const row of rows) open.add(textOf(row, 'id'));
+    }
+    return ids.filter((id) => !open.has(id));
   }
 
   async list(filter: EvaluationFilter, { limit, after }: PageRequest): Promise<Page<StoredEvaluation>> {

@@ -1,5 +1,5 @@
 import type { Question } from '../../../evaluation-store/answer-cache.ts';
-import type { Conclusion, EvaluationCourse } from '../../../evaluation-store/evaluation-course.ts';
+import type { Conclusion, EvaluationCourse, Report } from '../../../evaluation-store/evaluation-course.ts';
 import type { EvaluationState } from '../../../evaluation-store/evaluation-record.ts';
 import type { NewEvent } from '../../../evaluation-store/event-log.ts';
 import type { Ownership } from '../../../evaluation-store/ownership.ts';
@@ -31,18 +31,15 @@ export class SqlCourse implements EvaluationCourse {
     await transactOwned(this.#database, ownership, [statement(began), statement(told)]);
   }
 
-  async report(ownership: Ownership, running: object, events: readonly NewEvent[]): Promise<void> {
-    const { key } = ownership;
-    await transactOwned(this.#database, ownership, [
-      statement(sql`UPDATE evaluations SET running = ${JSON.stringify(running)} WHERE key = ${key}`),
-      ...appendEvents(key, events, this.#now()),
-    ]);
+  async report(ownership: Ownership, report: Report): Promise<void> {
+    await transactOwned(this.#database, ownership, reported(ownership.key, report, this.#now()));
   }
 
-  async conclude(ownership: Ownership, { state, summary, failure, question, webhooks }: Conclusion): Promise<void> {
+  async conclude(ownership: Ownership, { state, report, summary, failure, question, webhooks }: Conclusion): Promise<void> {
     const { key } = ownership;
     const now = this.#now();
     await transactOwned(this.#database, ownership, [
+      ...(report ? reported(key, report, now) : []),
       statement(
         sql`UPDATE evaluations SET state = ${state}, ended_at = ${now}, summary = ${jsonOf(summary)}, failure = ${jsonOf(failure)}
             WHERE key = ${key}`,
@@ -61,6 +58,10 @@ export class SqlCourse implements EvaluationCourse {
 
 export function stateEvent(state: EvaluationState): NewEvent {
   return { type: 'state', data: { state } };
+}
+
+function reported(key: number, { running, events }: Report, now: number): readonly Step[] {
+  return [statement(sql`UPDATE evaluations SET running = ${JSON.stringify(running)} WHERE key = ${key}`), ...appendEvents(key, events, now)];
 }
 
 function answered(key: number, question: Question | undefined): readonly Step[] {
