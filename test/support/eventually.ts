@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 /** How long the operating system may take before a condition counts as never fulfilled. */
-const DEADLINE_MS = 30_000;
+const DEADLINE_MS = 90_000;
 
 /** Resolves when the condition holds. For what gives no event of its own: process tables and directories of the kernel. */
 export async function eventually(what: string, condition: () => boolean | Promise<boolean>): Promise<void> {
