@@ -8,6 +8,7 @@ import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.
 import type { Syncing } from '../../src/policy-distribution/content-store.ts';
 import { IncomingNames } from '../../src/policy-distribution/incoming-names.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
+import { eventually } from '../support/eventually.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
 const { signal } = new AbortController();
@@ -117,7 +118,7 @@ describe('a server whose store a command line has brought a checkpoint into', ()
     const { promise: disk, resolve } = Promise.withResolvers<void>();
     const synced = (await syncs(scratch)).mockResolvedValueOnce().mockReturnValueOnce(disk);
     const brought = await commandLine.add(filesystemSource, path, signal);
-    await expect.poll(() => synced.mock.calls.length).toBe(2);
+    await eventually('the object is being put on the disk', () => synced.mock.calls.length === 2);
     synced.mockRejectedValueOnce(Object.assign(new Error('no space left'), { code: 'ENOSPC' }));
     await expect(ask(server, brought, path)).rejects.toMatchObject({ code: 'store.full' });
     const before = synced.mock.calls.length;
