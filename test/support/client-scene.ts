@@ -49,7 +49,7 @@ export class ClientScene implements AsyncDisposable {
 
   /** Lets time pass until the promise is settled. */
   during<Value>(promise: Promise<Value>): Promise<Value> {
-    return this.server.scene.clock.advanceFor(promise, 1_000_000, 10);
+    return this.server.scene.clock.advanceBeside(promise, 1_000_000);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
