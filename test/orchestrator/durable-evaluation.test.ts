@@ -56,8 +56,8 @@ async function summaryAfterKills(place: string, stop: (typeof STOPS)[number], al
   const stored = new Set<number>();
   let kills = 0;
   for (let isOver = false; !isOver;) {
-    const order = { place, id, owner: `muster-${kills}`, stop, allocation };
-    const { played, killed } = await playUntilKilled(order, kills < KILLS ? 1 + randomIndex(random, 150) : Infinity);
+    const last = kills < KILLS ? 1 + randomIndex(random, 150) : null;
+    const { played, killed } = await playUntilKilled({ place, id, owner: `muster-${kills}`, stop, allocation, last });
     expect(played.filter((index) => stored.has(index))).toEqual([]);
     await using store = await openStore(place, systemClock);
     for (const index of await indicesOf(store, id)) stored.add(index);
@@ -76,15 +76,20 @@ async function summaryAfterKills(place: string, stop: (typeof STOPS)[number], al
 interface Order {
   readonly place: string;
   readonly id: string;
+  readonly owner: string;
+  readonly stop: object;
+  readonly allocation: string;
+  /** So many it plays before it is killed; null for all that are left. */
+  readonly last: number | null;
 }
 
-/** @returns what it played, as far as it got to say so, until it was over or had said so many. */
-async function playUntilKilled(order: Order, most: number): Promise<{ readonly played: readonly number[]; readonly killed: boolean }> {
+/** @returns what it played, as far as it got to say so, until it was over or was killed. */
+async function playUntilKilled(order: Order): Promise<{ readonly played: readonly number[]; readonly killed: boolean }> {
   const child = spawn(process.execPath, [PROCESS, JSON.stringify(order)], { stdio: ['pipe', 'pipe', 'inherit'] });
   const played: number[] = [];
   for await (const line of createInterface({ input: child.stdout })) {
     played.push(Number(line));
-    if (played.length === most) child.kill('SIGKILL');
+    if (played.length === order.last) child.kill('SIGKILL');
   }
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit');
   const killed = child.signalCode === 'SIGKILL';
