@@ -1,7 +1,9 @@
 """`muster serve` from this repository, on a port of its own."""
 
+import contextlib
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -14,13 +16,22 @@ GAME = REPOSITORY / "examples" / "game"
 STOP_SECONDS = 60
 
 
+def free_port() -> int:
+    """One that nobody listens at, and that the kernel gives to nobody who asks for any: it stays free while the server is killed."""
+    given = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    while True:
+        # Where the kernel gives nearly all of them, there is none that it does not.
+        port = secrets.choice(range(10_000, given if given > 11_000 else 65_535))
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
 class RealServer:
     """One that can be killed and started anew, with what it has stored."""
 
     def __init__(self, directory: Path) -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port: int = free.getsockname()[1]
+        port = free_port()
         self.url = f"http://127.0.0.1:{port}"
         self._config = directory / "muster.yaml"
         server = {"port": port, "suites": {"cartpole": str(GAME / "cartpole.yaml")}, "drainSeconds": 0}
