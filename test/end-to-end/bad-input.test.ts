@@ -6,8 +6,8 @@ import { ANYTHING, CARTPOLE, LATE, REPOSITORY, Stage } from './stage.ts';
 
 /** Bad input costs exit code 2 and one message, with these parts in this order; nothing on stdout could be taken for a result. */
 function refusal(...parts: readonly string[]): unknown {
-  const stderr = new RegExp(`^(muster|error): [^]*${parts.map((part) => RegExp.escape(part)).join('[^]*')}`);
-  return expect.objectContaining({ exitCode: 2, stdout: '', stderr: expect.stringMatching(stderr) });
+  const notices = new RegExp(`^(muster|error): [^]*${parts.map((part) => RegExp.escape(part)).join('[^]*')}`);
+  return expect.objectContaining({ exitCode: 2, stdout: '', notices: expect.stringMatching(notices) });
 }
 
 describe('a suite', () => {

@@ -19,13 +19,13 @@ describe('a stdout', () => {
   it('that nobody reads is no defect to what comes later, nor at the end', async () => {
     await using stage = await Stage.open();
     const result = await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '-n', '1', '--json'], { under: UNREAD_STDOUT });
-    expect(result).toMatchObject({ exitCode: 130, stderr: '' });
+    expect(result).toMatchObject({ exitCode: 130, notices: '' });
   });
 
   it('that cannot be written is a failure of the machine', async () => {
     await using stage = await Stage.open();
     const result = await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '-n', '1', '--json'], { under: FULL_STDOUT });
-    expect(result).toMatchObject({ exitCode: 3, stderr: expect.stringMatching(/^muster: stdout could not be written: .*ENOSPC.*\n$/) });
+    expect(result).toMatchObject({ exitCode: 3, notices: expect.stringMatching(/^muster: stdout could not be written: .*ENOSPC.*\n$/) });
   });
 });
 

@@ -77,17 +77,23 @@ export class MusterCommand implements AsyncDisposable {
   }
 }
 
+/** Every five seconds there is one, on a machine that is slow enough. */
+const PROGRESS = /^.+: [\d,]+ of ~?[\d,]+ episodes .*; mean .*; pool .*\n/gm;
+
 export class MusterResult {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
+  /** What it has on stderr beside its progress. */
+  readonly notices: string;
 
   constructor(exitCode: number | null, signal: NodeJS.Signals | null, stdout: string, stderr: string) {
     this.exitCode = exitCode;
     this.signal = signal;
     this.stdout = stdout;
     this.stderr = stderr;
+    this.notices = stderr.replaceAll(PROGRESS, '');
   }
 
   /** @throws when stdout is not exactly one valid summary. */

@@ -8,7 +8,7 @@ import { summariesSchema } from '../../src/orchestrator/summaries.ts';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
 import { summarySchema } from '../../src/orchestrator/summary.ts';
 import type { MusterResult } from './muster-command.ts';
-import { ANYTHING, CARTPOLE, LATE, REPOSITORY, seedOf, Stage } from './stage.ts';
+import { ANYTHING, CARTPOLE, LATE, LONG, REPOSITORY, seedOf, Stage } from './stage.ts';
 
 const TINY_RUNNER = path.join(REPOSITORY, 'test/support/runners');
 const TINY_TEMPLATE = {
@@ -31,7 +31,7 @@ function officialOf(result: MusterResult): string {
   return JSON.stringify(result.summary().official);
 }
 
-describe('the official result', () => {
+describe('the official result', LONG, () => {
   it.each([
     ['a certified width', ['--half-width', '60']],
     ['a number of episodes', ['--episodes', '150']],
@@ -62,7 +62,7 @@ describe('the output', () => {
     const out = stage.path('results/late');
     const result = await stage.run(['eval', CARTPOLE, '-c', LATE, '--episodes', '30', '--json', '--sandboxes', '2', '--out', out]);
     const summary = result.summary();
-    expect({ code: result.exitCode, stderr: result.stderr }).toEqual({ code: 0, stderr: '' });
+    expect({ code: result.exitCode, notices: result.notices }).toEqual({ code: 0, notices: '' });
     expect((await readdir(out)).toSorted()).toEqual(['config.json', 'episodes.ndjson', 'summary.json']);
     expect(summarySchema.parse(await json(path.join(out, 'summary.json')))).toEqual(summary);
     const lines = (await readFile(path.join(out, 'episodes.ndjson'), 'utf8')).trimEnd().split('\n');
@@ -103,19 +103,19 @@ describe('the output', () => {
     await using stage = await Stage.open();
     await stage.closeGates('playing');
     const command = stage.start(['eval', await stage.faultSuite(), '-c', ANYTHING, '-n', '1', '--config', await stage.config()]);
-    await command.until('a line of progress', () => command.stderr.includes('\n'));
+    // On a slow machine there are others before it, and after it.
+    const waiting = /^faults · anything: 0 of 12 episodes .*; mean waiting for the first episode; pool 1 playing · 0 idle · 0 starting$/m;
+    await command.until('a line of progress', () => waiting.test(command.stderr));
     await stage.openGates('playing');
     const { exitCode, stdout, stderr } = await command.ended;
     expect(exitCode).toBe(0);
-    expect(stderr).toMatch(
-      /^(faults · anything: 0 of 12 episodes .*; mean waiting for the first episode; pool 1 playing · 0 idle · 0 starting\n)+$/,
-    );
+    expect(stderr).toMatch(/^(faults · anything: \d+ of 12 episodes .*; mean .*; pool \d+ playing · \d+ idle · \d+ starting\n)+$/);
     expect(stdout).toMatch(/^faults · anything\n {2}mean return .*\n {2}95 % interval /);
     expect(stdout + stderr).not.toContain('\u001b');
   });
 });
 
-describe('torch', () => {
+describe('torch', LONG, () => {
   const python = path.join(REPOSITORY, '.venv-torch/bin/python');
   const torchMetric = (mean: number): unknown => [expect.objectContaining({ name: 'torch', mean })];
 
