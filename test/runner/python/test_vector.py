@@ -148,7 +148,7 @@ def test_rows_that_are_waited_for_no_more_are_not_asked_for_long(runner: RunnerP
 
 
 def test_a_row_that_does_not_end_is_a_timeout_and_the_others_keep_their_outcomes(runner: RunnerProcess, any_policy: Policy) -> None:
-    runner.load(*any_policy, environment("vector_toys:Rows", endless=1), batching=vector(4, seconds=0.5))
+    runner.load(*any_policy, environment("vector_toys:Rows", endless=1), batching=vector(4, seconds=2))
     assert results(runner.play(work(4))) == [1.0, "timeout", 3.0, 4.0]
 
 
