@@ -25,12 +25,19 @@ async function start(stage: Stage, sandboxes: number, firstBlocked: number): Pro
 /** Waits until so many runners are in an episode that never ends: they tell by their names in the process table. */
 async function untilBusy(stage: Stage, command: MusterCommand, sandboxes: number): Promise<void> {
   const name = `blocked ${stage.directory}`;
+  // What is waited for at a time is bounded, and hundreds may take longer than that.
+  for (let some = 20; some < sandboxes; some += 20)
+    await command.until(`there are ${some}`, async () => (await stage.countSandboxes()) >= some);
   await command.until(`${sandboxes} sandboxes are busy`, async () => {
     // The process table is long to read, so it is only looked at when there are enough sandboxes.
     if ((await stage.countSandboxes()) < sandboxes) return false;
     const processes = await listProcesses();
     return processes.filter(({ argv }) => argv[0]?.startsWith(name)).length === sandboxes;
   });
+}
+
+async function linesOf(file: string): Promise<number> {
+  return (await readFile(file, 'utf8')).split('\n').length - 1;
 }
 
 async function processesInGroup(group: number): Promise<readonly number[]> {
@@ -47,6 +54,8 @@ describe(`Muster with ${SANDBOXES} busy sandboxes`, () => {
     await using stage = await Stage.open();
     const command = await start(stage, SANDBOXES, FIRST_BLOCKED);
     await untilBusy(stage, command, SANDBOXES);
+    // A runner may have told of its last episodes and be busy with the next before Muster has read of them.
+    await command.until('all others are counted', async () => (await linesOf(stage.path('out/episodes.ndjson'))) === FIRST_BLOCKED);
     // What a terminal sends on Ctrl-C reaches Muster alone: it is for Muster to end its sandboxes.
     expect(await processesInGroup(command.pid)).toEqual([command.pid]);
     command.signalGroup('SIGINT');

@@ -8,7 +8,7 @@ import { summariesSchema } from '../../src/orchestrator/summaries.ts';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
 import { summarySchema } from '../../src/orchestrator/summary.ts';
 import type { MusterResult } from './muster-command.ts';
-import { ANYTHING, CARTPOLE, LATE, LONG, REPOSITORY, seedOf, Stage } from './stage.ts';
+import { ANYTHING, CARTPOLE, LATE, REPOSITORY, seedOf, Stage } from './stage.ts';
 
 const TINY_RUNNER = path.join(REPOSITORY, 'test/support/runners');
 const TINY_TEMPLATE = {
@@ -31,7 +31,7 @@ function officialOf(result: MusterResult): string {
   return JSON.stringify(result.summary().official);
 }
 
-describe('the official result', LONG, () => {
+describe('the official result', () => {
   it.each([
     ['a certified width', ['--half-width', '60']],
     ['a number of episodes', ['--episodes', '150']],
@@ -115,7 +115,7 @@ describe('the output', () => {
   });
 });
 
-describe('torch', LONG, () => {
+describe('torch', () => {
   const python = path.join(REPOSITORY, '.venv-torch/bin/python');
   const torchMetric = (mean: number): unknown => [expect.objectContaining({ name: 'torch', mean })];
 

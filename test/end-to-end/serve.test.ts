@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { summarySchema } from '../../src/orchestrator/summary.ts';
 import { sha256 } from '../support/upload-scene.ts';
 import { MusterServer, suiteOf } from './muster-server.ts';
-import { CARTPOLE, LATE, SOURCES, Stage } from './stage.ts';
+import { ANYTHING, CARTPOLE, LATE, seedOf, SOURCES, Stage } from './stage.ts';
 import { WebhookReceiver } from './webhook-receiver.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
@@ -23,14 +23,22 @@ function configOf(stage: Stage): Promise<string> {
 describe('muster serve', () => {
   it('goes on with what it accepted after every kill -9, and answers as if there had been none', async () => {
     await using stage = await Stage.open();
-    const reference = (await stage.run(['eval', CARTPOLE, '-c', LATE, '--episodes', String(EPISODES), '--json', '-n', '2'])).summary();
-    const config = await configOf(stage);
+    const suite = await stage.faultSuite({ changes: { stop: STOP, episode: { seconds: 3600 } } });
+    const reference = (await stage.run(['eval', suite, '-c', ANYTHING, '--json', '-n', '2'])).summary();
+    const config = await stage.gatedServer(suite, { server: { reportSeconds: 0.1 }, pool: { max: 2 } });
+    // None of the kills comes after the end.
+    const gates = [100, 300].map((index) => `playing-${seedOf(index)}`);
+    await stage.closeGates(...gates);
     let server = await MusterServer.start(stage, config);
-    const { id } = await server.submit({ suite: await suiteOf(CARTPOLE), checkpoint: { uri: LATE }, stop: STOP });
-    for (const stored of [40, 200]) {
+    const { id } = await server.submit({ suite: 'gated', checkpoint: { uri: ANYTHING } });
+    for (const [gate, stored] of [
+      [gates[0], 40],
+      [gates[1], 200],
+    ] as const) {
       await server.command.until(`${stored} episodes are stored`, async () => (await server.indices(id)).length >= stored);
       server.command.signal('SIGKILL');
       await server.command.ended;
+      await stage.openGates(gate ?? '');
       server = await MusterServer.start(stage, config);
     }
     const evaluation = await server.untilOver(id);
@@ -47,15 +55,20 @@ describe('muster serve', () => {
 
   it('that is drained gives back what it plays, and the next start goes on with it', async () => {
     await using stage = await Stage.open();
-    const config = await stage.write('drain.json', { sources: SOURCES, server: { port: 0, drainSeconds: 0 }, pool: { max: 2 } });
+    const suite = await stage.faultSuite({ changes: { stop: STOP, episode: { seconds: 3600 } } });
+    const config = await stage.gatedServer(suite, { server: { drainSeconds: 0 }, pool: { max: 2 } });
+    // It is not through by the time that it is drained.
+    const gate = `playing-${seedOf(100)}`;
+    await stage.closeGates(gate);
     const first = await MusterServer.start(stage, config);
-    const { id } = await first.submit({ suite: await suiteOf(CARTPOLE), checkpoint: { uri: LATE }, stop: STOP });
+    const { id } = await first.submit({ suite: 'gated', checkpoint: { uri: ANYTHING } });
     const events = await fetch(`${first.url}/v1/evaluations/${id}/events`);
     await first.command.until('episodes are stored', async () => (await first.indices(id)).length >= 20);
     first.command.signal('SIGTERM');
     // Whoever follows is let go, and keeps nobody from ending.
     expect(await events.text()).toContain('"state":"running"');
     expect(await first.command.ended).toMatchObject({ exitCode: 0 });
+    await stage.openGates(gate);
     const second = await MusterServer.start(stage, config);
     expect(await second.untilOver(id)).toMatchObject({ state: 'finished', summary: { official: { episodes: EPISODES } } });
     second.command.signal('SIGTERM');
@@ -167,6 +180,14 @@ describe('the commands that speak to a server', () => {
       stop: { rule: 'fixed', episodes: 40 },
     });
     const args = ['submit', '--batch', batch, '--server', server.url];
+    const drain = (draining: boolean): Promise<Response> =>
+      fetch(`${server.url}/v1/pools/local`, {
+        method: 'PATCH',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ draining }),
+      });
+    // However late the interruption comes, none of it has been played by then.
+    expect((await drain(true)).status).toBe(200);
     const interrupted = stage.start(args);
     const labelled = async (): Promise<readonly unknown[]> => {
       const answer = await fetch(`${server.url}/v1/evaluations?label=batch=batch`);
@@ -176,6 +197,7 @@ describe('the commands that speak to a server', () => {
     interrupted.signal('SIGINT');
     const { exitCode, stderr } = await interrupted.ended;
     expect([exitCode, stderr]).toEqual([130, expect.stringContaining(`the same command goes on: muster submit --batch ${batch}`)]);
+    expect((await drain(false)).status).toBe(200);
     const first = await stage.run(args);
     expect(first).toMatchObject({
       exitCode: 0,

@@ -95,6 +95,14 @@ export class Stage implements AsyncDisposable {
     return this.write('muster.json', { stateDir: this.stateDir, templates: { local }, ...changes });
   }
 
+  /** A configuration of a server that knows the suite by the name "gated", and whose sandboxes see the gates. */
+  async gatedServer(suite: string, { server = {}, ...changes }: { server?: object; pool?: object; store?: object } = {}): Promise<string> {
+    await this.closeGates();
+    const templates = { local: { mounts: [{ source: this.gates, target: '/gates' }] } };
+    const sources = { roots: [path.dirname(ANYTHING)] };
+    return this.write('gated.json', { sources, templates, server: { port: 0, suites: { gated: suite }, ...server }, ...changes });
+  }
+
   /** Runs `./muster` to its end. */
   async run(args: readonly string[], options: MusterCommandOptions = {}): Promise<MusterResult> {
     return this.start(args, options).ended;
