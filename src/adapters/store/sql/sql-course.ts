@@ -61,7 +61,10 @@ export function stateEvent(state: EvaluationState): NewEvent {
 }
 
 function reported(key: number, { running, events }: Report, now: number): readonly Step[] {
-  return [statement(sql`UPDATE evaluations SET running = ${JSON.stringify(running)} WHERE key = ${key}`), ...appendEvents(key, events, now)];
+  return [
+    statement(sql`UPDATE evaluations SET running = ${JSON.stringify(running)} WHERE key = ${key}`),
+    ...appendEvents(key, events, now),
+  ];
 }
 
 function answered(key: number, question: Question | undefined): readonly Step[] {
