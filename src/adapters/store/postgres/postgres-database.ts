@@ -49,6 +49,8 @@ export class PostgresDatabase implements Database {
     });
     // Of a connection that nobody uses: it is replaced, and whoever needs one hears of it when that is impossible.
     pool.on('error', () => undefined);
+    // Of one that somebody has: the statement that fails on it says so. Between two statements there is nobody else to hear of its end.
+    pool.on('connect', (client) => client.on('error', () => undefined));
     try {
       (await pool.connect()).release();
     } catch (error) {
