@@ -22,6 +22,14 @@ export interface SandboxCommands {
 
 const IDLE = 'echo ready; while :; do sleep 1000; done';
 
+const EMIT_COUNTING = `
+import sys
+for i in range(int(sys.argv[1])):
+    sys.stdout.buffer.write(b'y' * 16384)
+    sys.stdout.flush()
+    print(i + 1, file=sys.stderr, flush=True)
+`;
+
 const shell = (script: string, ...argv: readonly string[]): readonly string[] => ['sh', '-c', script, ...argv];
 
 /** For every adapter whose sandboxes have a POSIX shell and Python 3. */
@@ -31,8 +39,8 @@ export function shellCommands(python: string): SandboxCommands {
     dieBy: (signal) => shell(`kill -${signal} $$`),
     echo: () => shell('cat; echo bye'),
     emit: (bytes) => shell(`yes | head -c ${bytes}`),
-    emitCounting: (chunks) =>
-      shell(`i=0; while [ $i -lt ${chunks} ]; do head -c 16384 /dev/zero | tr '\\0' y; i=$((i+1)); echo $i >&2; done`),
+    // In one process: a shell starts two for each chunk, which takes some systems the better part of a minute.
+    emitCounting: (chunks) => [python, '-I', '-c', EMIT_COUNTING, String(chunks)],
     idle: (marker) => shell(IDLE, marker),
     hashFiles: () => shell('while read -r p; do if h=$(sha256sum "$p" 2>/dev/null); then echo "${h%% *}"; else echo unreadable; fi; done'),
     family: (marker) => shell(`(setsid sh -c 'while :; do sleep 1000; done' ${marker} >/dev/null 2>&1 </dev/null &); ${IDLE}`, marker),

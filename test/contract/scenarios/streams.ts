@@ -1,5 +1,6 @@
 /* oxlint-disable vitest/no-standalone-expect -- the tests are made of these scenarios by sandboxProviderContract */
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
 import { buffer, text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'vitest';
@@ -85,17 +86,21 @@ export const streamScenarios: Readonly<Record<string, Scenario>> = {
     let reported = '';
     sandbox.stderr.on('data', (chunk: Buffer) => (reported += chunk.toString()));
     const count = (): number => reported.split('\n').length - 1;
-    await eventually('the first chunk has been written', () => count() > 0);
-    let last = -1;
+    // Where both outputs come over one connection, what is not read of the one holds up the other.
+    await eventually('the program writes', () => sandbox.stdout.readableLength > 0);
+    let last = '';
     await eventually('the program makes no more progress', async () => {
-      const isStill = last === count();
-      last = count();
+      const seen = `${sandbox.stdout.readableLength} bytes, ${count()} chunks`;
+      const isStill = last === seen;
+      last = seen;
       for (let i = 0; i < 20; i += 1) await turn();
       return isStill;
     });
+    expect(sandbox.stdout.readableLength).toBeLessThan(MEBIBYTE);
     expect(count()).toBeLessThan(chunks / 4);
+    const told = once(sandbox.stderr, 'end');
     expect((await buffer(sandbox.stdout)).length).toBe(chunks * 16_384);
-    await sandbox.exit;
+    await Promise.all([sandbox.exit, told]);
     expect(count()).toBe(chunks);
   },
 };
