@@ -52,12 +52,15 @@ describe('an evaluation on claimed pods, whatever goes wrong', () => {
       return undefined;
     });
     expect(await evaluateOnPods(ground)).toEqual(undisturbed);
+    ground.simulator.faults.plan(() => undefined);
+    // What was taken away goes with nobody waiting for it.
+    await ground.simulator.pods.settled();
     expect(await ground.traces()).toEqual([]);
   });
 });
 
-/** Once the command runs. */
-function deleteSoon(ground: KubernetesGround, path: string): void {
+/** Once the command runs. Nothing happens to a Sandbox that is gone by then. */
+function deleteSoon({ simulator }: KubernetesGround, path: string): void {
   const pod = path.split('/').at(-2) ?? '';
-  setTimeout(() => ground.simulator.agentSandbox.delete(SANDBOXES, pod, false), 50);
+  setTimeout(() => simulator.store.find(SANDBOXES, pod) && simulator.agentSandbox.delete(SANDBOXES, pod, false), 50);
 }

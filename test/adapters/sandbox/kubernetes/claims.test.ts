@@ -280,8 +280,9 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
       const before = new Map(ground.simulator.requests);
       const sandbox = await provider.create({ id: parseSandboxId('s2'), template: template() }, NEVER);
       await sandbox.destroy();
+      // The owner's lease is renewed by the clock, whatever is made.
       const spent = [...ground.simulator.requests].flatMap(([kind, count]) =>
-        count > (before.get(kind) ?? 0) ? [`${kind} ${count - (before.get(kind) ?? 0)}`] : [],
+        count > (before.get(kind) ?? 0) && kind !== 'PATCH leases' ? [`${kind} ${count - (before.get(kind) ?? 0)}`] : [],
       );
       expect(spent.sort()).toEqual(['DELETE sandboxclaims 1', 'EXEC pods 1', 'GET pods 1', 'POST sandboxclaims 1']);
     });
