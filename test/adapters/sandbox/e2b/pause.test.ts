@@ -4,6 +4,7 @@ import type { Sandbox, SandboxProvider } from '../../../../src/pool/sandbox.ts';
 import { shellCommands } from '../../../contract/sandbox-commands.ts';
 import { exchange, firstLine } from '../../../contract/sandbox-scene.ts';
 import { E2bGround } from '../../../support/e2b/e2b-ground.ts';
+import { eventually } from '../../../support/eventually.ts';
 import { useRealSockets } from '../../../support/e2b/real-sockets.ts';
 import { SkippableClock } from '../../../support/skippable-clock.ts';
 import { TEMPLATE } from '../../../support/evaluation-scene.ts';
@@ -66,6 +67,7 @@ test('a paused sandbox is not extended, does not end by itself, and is extended 
   expect(ground.simulator.faults.requests.extend).toBeUndefined();
   await exchange(sandbox, 'awake\n');
   ground.clock.skip(150_000);
+  await eventually('it is extended', () => ground.simulator.faults.requests.extend !== undefined);
   await exchange(sandbox, 'still there\n');
   expect(ground.simulator.faults.requests.extend).toBe(1);
 });
