@@ -7,6 +7,7 @@ import type { Collected } from '../../src/runner/played-episode.ts';
 import type { PlannedEpisode } from '../../src/runner/playlist.ts';
 import { RunnerSession } from '../../src/runner/session.ts';
 import { firstLine, NEVER } from '../contract/sandbox-scene.ts';
+import { eventually } from '../support/eventually.ts';
 import { heldMemory } from '../support/held-memory.ts';
 import { AttackScene, ECHO, Neighbour } from './attack-scene.ts';
 
@@ -141,7 +142,7 @@ ours = socket.socket(fileno=os.dup(1))
 for i in range(100): socket.send_fds(ours, [b'%d\\n' % i], [0, 1, 2, os.open('/dev/null', os.O_RDONLY)])
 `);
     expect({ exit, stdout }).toEqual({ exit: { kind: 'exited', code: 0 }, stdout: Array.from({ length: 100 }, (_, i) => i).join('\n') });
-    expect((await readdir('/proc/self/fd')).length).toBeLessThanOrEqual(before);
+    await eventually('none is left', async () => (await readdir('/proc/self/fd')).length <= before);
   });
 
   it('sends urgent bytes: what is before and after them arrives, and so does the end', async () => {

@@ -194,8 +194,12 @@ describe('creations that are aborted', () => {
   it('leave no descriptor and no socket, in Muster as in the zygote, whenever it happens', async () => {
     const [neighbour] = await three();
     const { warden, image } = await zygoteProcesses(scene.ground.stateDir);
-    const open = async (): Promise<readonly number[]> =>
-      Promise.all([process.pid, warden, image].map(async (pid) => (await readdir(`/proc/${pid}/fd`)).length));
+    /** One after the other: whoever reads a directory has it open meanwhile. */
+    const open = async (): Promise<readonly number[]> => {
+      const counts: number[] = [];
+      for (const pid of [process.pid, warden, image]) counts.push((await readdir(`/proc/${pid}/fd`)).length);
+      return counts;
+    };
     const before = await open();
     let aborted = 0;
     for (let turns = 0; turns < 120; turns += 3) {
@@ -208,7 +212,7 @@ describe('creations that are aborted', () => {
       else await end.value.destroy();
     }
     expect(aborted).toBeGreaterThan(0);
-    await eventually('all are closed', async () => JSON.stringify(await open()) === JSON.stringify(before));
+    await eventually('all are closed', async () => (await open()).every((count, i) => count <= (before[i] ?? 0)));
     if (neighbour) await new Neighbour(neighbour).answers();
   });
 });
