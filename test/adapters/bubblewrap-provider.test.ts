@@ -104,9 +104,9 @@ describe.each(['detect', 'none'] as const)('a creation that is aborted (control 
   // The launcher, bubblewrap's child and the program appear one after the other.
   it.each([0, 1, 2, 3])('leaves nothing when %i of its processes are there', async (processes) => {
     const { ground, provider } = await open(cgroups);
+    const before = descendants().length;
     await (await create(provider, template(IDLE))).destroy();
     for (let round = 0; round < 5; round += 1) {
-      const before = descendants().length;
       const abort = new AbortController();
       const creation = create(provider, template(IDLE), abort.signal);
       const settled = creation.then((sandbox) => sandbox.destroy()).catch((error: unknown) => error);
