@@ -101,7 +101,9 @@ export class KubernetesSimulator implements AsyncDisposable {
     this.nodeCaches = new SimulatedNodeCaches(this.store, node, nodes);
     this.agentSandbox = new SimulatedAgentSandbox(this.store, this.pods, now);
     this.#isSecure = certificate !== undefined;
-    this.#server = certificate ? https.createServer(certificate) : http.createServer();
+    // API servers do not close what is idle for seconds; a request would cross with it.
+    const patience = { keepAliveTimeout: 60_000 };
+    this.#server = certificate ? https.createServer({ ...certificate, ...patience }) : http.createServer(patience);
     this.#server.on(certificate ? 'secureConnection' : 'connection', () => (this.connections += 1));
     this.#server.on('request', (request: IncomingMessage, response: ServerResponse) => void this.#onRequest(request, response));
     this.#server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => void this.#onUpgrade(request, socket, head));
