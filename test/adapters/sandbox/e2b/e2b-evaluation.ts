@@ -5,6 +5,7 @@ import { digestOf } from '../../../../src/kernel/canonical-json.ts';
 import { type Clock, systemClock } from '../../../../src/kernel/clock.ts';
 import { MusterError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId } from '../../../../src/kernel/ids.ts';
+import type { EvaluationRunConfig } from '../../../../src/orchestrator/evaluate-context.ts';
 import type { StoredCheckpoint } from '../../../../src/policy-distribution/stored-checkpoint.ts';
 import type { PoolConfig } from '../../../../src/pool/pool-config.ts';
 import type { PoolState } from '../../../../src/pool/pool-state.ts';
@@ -44,6 +45,7 @@ export interface E2bRunOptions extends SimulatorOptions {
   readonly sandboxes?: number;
   readonly episodes?: number;
   readonly pool?: Partial<PoolConfig>;
+  readonly evaluation?: Partial<EvaluationRunConfig>;
   /** Begins only when all sandboxes are ready, and is told so. */
   readonly whenReady?: () => void;
   /** Muster's; the simulator has one of its own. */
@@ -55,6 +57,7 @@ export async function evaluateAtE2b({
   sandboxes = 4,
   episodes = EPISODES,
   pool = {},
+  evaluation = {},
   musterClock = systemClock,
   whenReady,
   ...options
@@ -62,7 +65,7 @@ export async function evaluateAtE2b({
   const machines = createInMemoryProvider({ owner: parseOwnerId('machines'), clock: systemClock, programs: { '/bin/bash': program } });
   const simulator = await E2bSimulator.open({ provider: machines, ...options });
   try {
-    const result = await evaluate({ program, clock: musterClock, sandboxes, pool }, simulator, episodes, whenReady);
+    const result = await evaluate({ program, clock: musterClock, sandboxes, pool, evaluation }, simulator, episodes, whenReady);
     return { ...result, simulator, left: simulator.account.tenants.length };
   } finally {
     await simulator[Symbol.asyncDispose]();
