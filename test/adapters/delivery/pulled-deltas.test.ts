@@ -141,7 +141,7 @@ describe('a file that is fetched where the one before is', () => {
     }
   });
 
-  it('is the very file wherever the connection breaks under the delta, and when a bit of it flips', { timeout: 120_000 }, async () => {
+  it('is the very file wherever the connection breaks under the delta, and when a bit of it flips', async () => {
     await using scene = await Scene.open();
     const content = safetensorsFile(AFTER);
     const [base, file] = [await scene.hold(safetensorsFile(BEFORE)), await scene.origins.put(NAME, content)];

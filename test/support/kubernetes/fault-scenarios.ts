@@ -46,7 +46,7 @@ export function faultScenarios({ open, alone, mixture }: FaultSubject): () => Fa
 
   it(
     `ends with the same official result, or with nothing scored, in ${RUNS} random mixtures`,
-    { timeout: 60_000 + RUNS * 20_000 },
+    { timeout: 180_000 + RUNS * 20_000 },
     async () => {
       const { ground, undisturbed } = shared;
       const endings: Ending[] = [];

@@ -63,7 +63,7 @@ async function digestInside({ stdin, stdout }: Sandbox, path: string): Promise<s
   throw new Error('it says nothing');
 }
 
-describe('an E2B sandbox that fetches', { timeout: 120_000 }, () => {
+describe('an E2B sandbox that fetches', () => {
   it('has the very bytes where its program reads them, and may connect to that host alone', async () => {
     await using scene = await Scene.open();
     const { file, order } = await scene.checkpoint();
