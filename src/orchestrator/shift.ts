@@ -6,6 +6,7 @@ import type { Log } from '../kernel/log.ts';
 import { mayBringCode } from '../policy-distribution/checkpoint.ts';
 import type { Distributor } from '../policy-distribution/distributor.ts';
 import { LeaseLostError, type Lease } from '../pool/lease.ts';
+import type { Pool } from '../pool/pool.ts';
 import type { Sharing } from '../pool/shared-content.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
 import type { RunnerSession } from '../runner/session.ts';
@@ -31,6 +32,7 @@ export interface ShiftContext {
   readonly place: Place | undefined;
   /** Resolves when episodes may be played; until then the policy is loaded, and no more. */
   readonly begun: Promise<void>;
+  readonly pool: Pick<Pool<RunnerSession>, 'leased'>;
   /** How many sandboxes share the arm's episodes, those on their way included. */
   sandboxes(): number;
   /** Whether another arm has work that this sandbox could do. */
@@ -192,7 +194,7 @@ export class Shift {
   /** Nobody is asked what it has used when nobody keeps it. */
   async #withUsage(played: readonly PlayedEpisode[], isOver: boolean): Promise<readonly PlayedEpisode[]> {
     if (played.length === 0 || !this.#context.arm.isKept) return played;
-    const usage = await this.#meter.read(this.#context.sandboxes(), isOver, this.#context);
+    const usage = await this.#meter.read(this.#context.pool.leased, isOver, this.#context);
     return usage ? played.map((episode) => ({ ...episode, usage })) : played;
   }
 

@@ -5,8 +5,8 @@ import type { Sandbox } from '../pool/sandbox.ts';
 import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 
 /**
- * Milliseconds between two looks at a sandbox for each sandbox that there is: a hundred looks a second over all of them, which cost the
- * main thread some per cent at most, however quick episodes are.
+ * Milliseconds between two looks at a sandbox for each sandbox that plays, for whatever evaluation: a hundred looks a second over all of them,
+ * which cost the main thread some per cent at most, however quick episodes are.
  */
 const PAUSE_PER_SANDBOX = 10;
 
@@ -34,7 +34,7 @@ export class UsageMeter {
     return meter;
   }
 
-  /** @param isOver the sandbox's program has ended, or is about to: what is known now is final. @returns undefined where nobody counts. */
+  /** @param sandboxes that play. @param isOver the sandbox's program has ended, or is about to: what is known now is final. @returns undefined where nobody counts. */
   async read(sandboxes: number, isOver: boolean, { clock, log }: MeterContext): Promise<SandboxUsage | undefined> {
     const now = clock.now();
     if (!isOver && now - this.#lookedAt < PAUSE_PER_SANDBOX * sandboxes) return this.#latest;

@@ -100,6 +100,11 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     this.#pacer.soon();
   }
 
+  /** Sandboxes that are leased now, to whomever. */
+  get leased(): number {
+    return this.#roster.leased;
+  }
+
   state(): PoolState {
     const { lastError } = this.#fleet.creation;
     const { provider, template } = this.#options;

@@ -43,6 +43,10 @@ export class Roster<Occupant> {
     return this.#members.values();
   }
 
+  get leased(): number {
+    return this.#counts.leased;
+  }
+
   counts(): SandboxCounts {
     return { ...this.#counts };
   }

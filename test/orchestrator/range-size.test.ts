@@ -18,15 +18,22 @@ describe('how many episodes travel together', () => {
     expect(rangeSize({ ...usual, blockMilliseconds: 5000 })).toBe(1);
   });
 
-  it('a single one while nobody knows how long an episode takes', () => {
+  it('a single one while nobody knows how long an episode takes, and none ahead', () => {
     expect(rangeSize({ ...usual, blockMilliseconds: undefined })).toBe(1);
+    expect(rangeSize({ ...usual, blockMilliseconds: undefined, outstanding: 1 })).toBe(0);
   });
 
-  it('single ones at the tail, so that no runner sits on a heap while others idle', () => {
+  it('a fair share at the tail, so that no runner sits on a heap while others idle', () => {
+    expect(rangeSize({ ...usual, available: 160 })).toBe(20);
     expect(rangeSize({ ...usual, available: 80 })).toBe(10);
-    expect(rangeSize({ ...usual, available: 16 })).toBe(2);
-    expect(rangeSize({ ...usual, available: 8 })).toBe(1);
-    expect(rangeSize({ ...usual, available: 5 })).toBe(1);
+  });
+
+  it('single long ones at the tail; of short ones as many as take a tenth of the range time, which is little to wait for', () => {
+    expect(rangeSize({ ...usual, available: 16, blockMilliseconds: 12 })).toBe(2);
+    expect(rangeSize({ ...usual, available: 8, blockMilliseconds: 12 })).toBe(1);
+    expect(rangeSize({ ...usual, available: 16 })).toBe(10);
+    expect(rangeSize({ ...usual, available: 8, blockMilliseconds: 3 })).toBe(3);
+    expect(rangeSize({ ...usual, available: 5 })).toBe(5);
   });
 
   it('none ahead when there are no more episodes than sandboxes', () => {
@@ -50,6 +57,10 @@ describe('how many episodes travel together', () => {
           expect(size).toBeLessThanOrEqual(situation.available);
           const least = situation.outstanding === 0 && situation.available > 0 ? 1 : 0;
           expect(size).toBeGreaterThanOrEqual(least);
+          // Others wait for it no longer than that, or it is their share.
+          const { available, sandboxes, rangeMilliseconds, blockMilliseconds = 0 } = situation;
+          if (size > Math.max(1, Math.ceil(available / sandboxes)))
+            expect(size * blockMilliseconds).toBeLessThanOrEqual(rangeMilliseconds / 10);
         },
       ),
     );
