@@ -111,7 +111,8 @@ describe('adaptive allocation', () => {
       program: scriptedRunner(held.play),
       clock: systemClock,
       sandboxes: 64,
-      evaluation: { stragglerMilliseconds: 1e9 },
+      // So short that an episode takes a fifth of it: each travels alone as soon as there are few.
+      evaluation: { stragglerMilliseconds: 1e9, rangeMilliseconds: 5 },
     });
     const evaluation = scene.evaluate(unequalSuite({ stop: { rule: 'fixed', episodes: 192 } }));
     await held.until(() => held.playing.length === 64);
