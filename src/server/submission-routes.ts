@@ -93,7 +93,7 @@ async function submit(
   if (acceptance.kind === 'conflict')
     throw new InputError('idempotency.conflict', `Idempotency-Key: it was used for another request, ${id}; use a new key for each request`);
   const isWaitedFor = waitSeconds > 0 && !isOver(acceptance.evaluation);
-  const evaluation = isWaitedFor ? await service.whenOver(id, waitSeconds * 1000, gone) : acceptance.evaluation;
+  const evaluation = isWaitedFor ? await service.whenOver(id, waitSeconds * 1000, gone, acceptance.evaluation) : acceptance.evaluation;
   const current = evaluation ?? acceptance.evaluation;
   reply.header('location', `/v1/evaluations/${id}`).code(isOver(current) ? 200 : 202);
   return evaluationResource(current);

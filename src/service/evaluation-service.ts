@@ -155,15 +155,23 @@ export class EvaluationService {
     return (await this.#options.store.events.after(id, after, 1)).length === 0;
   }
 
-  /** The evaluation when it is over, or as it is when the time has passed, the signal is aborted or the service ends. */
-  async whenOver(id: EvaluationId, milliseconds: number, signal: AbortSignal): Promise<StoredEvaluation | undefined> {
+  /**
+   * The evaluation when it is over, or as it is when the time has passed, the signal is aborted or the service ends.
+   *
+   * @param known as the caller was told of it this very moment; it is looked up when left out.
+   */
+  async whenOver(
+    id: EvaluationId,
+    milliseconds: number,
+    signal: AbortSignal,
+    known?: StoredEvaluation,
+  ): Promise<StoredEvaluation | undefined> {
     const { store, clock } = this.#options;
     const either = AbortSignal.any([signal, this.#closing.signal]);
     using listener = this.#news.listen(id, 'end');
     using _watched = this.#ends.watch(id);
     const end = clock.now() + milliseconds;
-    while (true) {
-      const evaluation = await store.evaluations.find(id);
+    for (let evaluation = known ?? (await store.evaluations.find(id)); ; evaluation = await store.evaluations.find(id)) {
       const left = end - clock.now();
       if (!evaluation || isOver(evaluation) || left <= 0 || either.aborted) return evaluation;
       await listener.next(clock, left, either);

@@ -58,6 +58,20 @@ describe('an evaluation that was accepted', () => {
     await scene.drained(service);
   });
 
+  it('is looked at only when it is over by whoever was told of it a moment ago', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service({ reportMilliseconds: 100 });
+    service.open();
+    const { evaluation } = await service.submit(submission(15), 'pipeline', signal);
+    const find = vi.spyOn(scene.store.evaluations, 'find');
+    const over = service.whenOver(evaluation.id, 60_000, signal, evaluation);
+    await scene.clock.advance(15 * EPISODE_MS);
+    expect(await over).toMatchObject({ state: 'finished' });
+    // Once by whoever plays it, once at its end.
+    expect(find).toHaveBeenCalledTimes(2);
+    await scene.drained(service);
+  });
+
   it('is followed without a gap, from any event on, until it is over', async () => {
     const scene = new ServiceScene();
     const service = scene.service();
