@@ -59,8 +59,8 @@ describe('how many episodes travel together', () => {
           expect(size).toBeGreaterThanOrEqual(least);
           // Others wait for it no longer than that, or it is their share.
           const { available, sandboxes, rangeMilliseconds, blockMilliseconds = 0 } = situation;
-          if (size > Math.max(1, Math.ceil(available / sandboxes)))
-            expect(size * blockMilliseconds).toBeLessThanOrEqual(rangeMilliseconds / 10);
+          const isShare = size <= Math.max(1, Math.ceil(available / sandboxes));
+          expect(isShare || size * blockMilliseconds <= rangeMilliseconds / 10).toBe(true);
         },
       ),
     );
