@@ -13,20 +13,18 @@ export interface RangeSituation {
   readonly most: number;
 }
 
-/** Of the time that a range should take: a shorter one costs more to send than others lose by waiting for it. */
-const LEAST_SHARE = 0.1;
-
 /**
- * How many blocks to send to a runner that asks for work (guided self-scheduling): enough to fill `rangeMilliseconds`, and no more than a
- * fair share of what is left, so that ranges shrink at the tail and no runner is left with a heap while others idle for longer than a tenth
- * of that time. Nothing is sent ahead once there is no more than one block a sandbox, nor before it is known how long one takes.
+ * How many blocks to send to a runner that asks for work (guided self-scheduling): enough to fill `rangeMilliseconds`,
+ * never more than a fair share of what is left, so that ranges shrink to single blocks at the tail and no runner is left
+ * with a heap while others idle: those to come may take longer than those before. Nothing is sent ahead once there is no more than one block
+ * a sandbox, nor before it is known how long one takes.
  */
 export function rangeSize(situation: RangeSituation): number {
   const { available, sandboxes, outstanding, most, blockMilliseconds, rangeMilliseconds } = situation;
   if (available <= 0) return 0;
   if (outstanding > 0 && (available <= sandboxes || blockMilliseconds === undefined)) return 0;
   if (blockMilliseconds === undefined) return 1;
-  const within = (milliseconds: number): number => Math.floor(milliseconds / Math.max(blockMilliseconds, 1e-3));
-  const fairShare = Math.max(Math.ceil(available / sandboxes), within(LEAST_SHARE * rangeMilliseconds));
-  return Math.max(1, Math.min(within(rangeMilliseconds), fairShare, most, available));
+  const byTime = Math.floor(rangeMilliseconds / Math.max(blockMilliseconds, 1e-3));
+  const fairShare = Math.ceil(available / sandboxes);
+  return Math.max(1, Math.min(byTime, fairShare, most, available));
 }

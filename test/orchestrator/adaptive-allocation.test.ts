@@ -111,8 +111,7 @@ describe('adaptive allocation', () => {
       program: scriptedRunner(held.play),
       clock: systemClock,
       sandboxes: 64,
-      // So short that an episode takes a fifth of it: each travels alone as soon as there are few.
-      evaluation: { stragglerMilliseconds: 1e9, rangeMilliseconds: 5 },
+      evaluation: { stragglerMilliseconds: 1e9 },
     });
     const evaluation = scene.evaluate(unequalSuite({ stop: { rule: 'fixed', episodes: 192 } }));
     await held.until(() => held.playing.length === 64);
