@@ -85,7 +85,7 @@ export class Account {
     const startedAt = this.#date();
     const entry: Entry = { id, templateId, metadata, state: 'running', startedAt, endsAt: startedAt, machine, timer: NO_TIMER, reaches };
     this.#entries.set(id, entry);
-    this.#limit(entry, seconds);
+    this.#limit(entry, seconds, startedAt);
     this.reached.push(reaches);
     this.createdAt.push(this.#clock.now());
     this.mostAtOnce = Math.max(this.mostAtOnce, this.#running);
@@ -157,9 +157,9 @@ export class Account {
     this.#bucket = takeTokens(this.#bucket, this.#rate, now, 1);
   }
 
-  #limit(entry: Entry, seconds: number): void {
+  #limit(entry: Entry, seconds: number, from = this.#date()): void {
     entry.timer[Symbol.dispose]();
-    entry.endsAt = new Date(this.#date().getTime() + seconds * 1000);
+    entry.endsAt = new Date(from.getTime() + seconds * 1000);
     entry.timer = this.#clock.after(seconds * 1000, () => void this.end(entry));
   }
 
