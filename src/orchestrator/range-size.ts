@@ -16,15 +16,14 @@ export interface RangeSituation {
 /**
  * How many blocks to send to a runner that asks for work (guided self-scheduling): enough to fill `rangeMilliseconds`,
  * never more than a fair share of what is left, so that ranges shrink to single blocks at the tail and no runner is left
- * with a heap while others idle: those to come may take longer than those before. Nothing is sent ahead once there is no more than one block
- * a sandbox, nor before it is known how long one takes.
+ * with a heap while others idle. Nothing is sent ahead once there is no more than one block a sandbox.
  */
 export function rangeSize(situation: RangeSituation): number {
-  const { available, sandboxes, outstanding, most, blockMilliseconds, rangeMilliseconds } = situation;
+  const { available, sandboxes, outstanding, most } = situation;
   if (available <= 0) return 0;
-  if (outstanding > 0 && (available <= sandboxes || blockMilliseconds === undefined)) return 0;
-  if (blockMilliseconds === undefined) return 1;
-  const byTime = Math.floor(rangeMilliseconds / Math.max(blockMilliseconds, 1e-3));
+  if (outstanding > 0 && available <= sandboxes) return 0;
+  if (situation.blockMilliseconds === undefined) return 1;
+  const byTime = Math.floor(situation.rangeMilliseconds / Math.max(situation.blockMilliseconds, 1e-3));
   const fairShare = Math.ceil(available / sandboxes);
   return Math.max(1, Math.min(byTime, fairShare, most, available));
 }
