@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import PQueue from 'p-queue';
 import pRetry from 'p-retry';
 import { abortError, untilAborted } from '../kernel/abort.ts';
@@ -94,16 +93,11 @@ export class EpisodeRun<Running extends RunningFigures> {
     this.#begun.resolve();
     await this.#waitForSharing();
     if (!this.#over.signal.aborted) this.#staff();
-    await this.#vacated();
+    await this.#queue.onIdle();
     this.#caller?.removeEventListener('abort', onAbort);
     this.#progress.report();
     if (!this.#failure) await this.#finish().catch((error: unknown) => this.#fail(toError(error)));
     return { ending: this.#failure ? 'failed' : this.#ending, failure: this.#failure, facts: this.#facts() };
-  }
-
-  /** Nobody is at any place. The queue's own `onIdle` ends with an exception of its own, which takes a third of a millisecond to make. */
-  async #vacated(): Promise<void> {
-    if (this.#queue.pending + this.#queue.size > 0) await once(this.#queue, 'idle');
   }
 
   /** Has policies loaded wherever nobody else plays, until it is this run's turn. */

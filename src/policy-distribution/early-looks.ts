@@ -4,8 +4,8 @@ import type { RecordedCheckpoint } from './checkpoint-records.ts';
 import type { CheckpointFile } from './checkpoint.ts';
 import type { StoredCheckpoint } from './stored-checkpoint.ts';
 
-/** Some kilobytes each. */
-const MOST_KNOWN = 200;
+/** Of all addresses together: a few hundred bytes each. A directory of more is looked for once it is known which one it is. */
+const MOST_FILES = 10_000;
 
 /** @returns undefined when it is not here, or not all of it. */
 export type Look = (checkpoint: RecordedCheckpoint) => Promise<StoredCheckpoint | undefined>;
@@ -16,7 +16,7 @@ export type Look = (checkpoint: RecordedCheckpoint) => Promise<StoredCheckpoint 
  */
 export class EarlyLooks {
   readonly #look: Look;
-  readonly #last = new LRUCache<string, RecordedCheckpoint>({ max: MOST_KNOWN });
+  readonly #last = new LRUCache<string, RecordedCheckpoint>({ maxSize: MOST_FILES, sizeCalculation: ({ files }) => files.length });
 
   constructor(look: Look) {
     this.#look = look;

@@ -25,8 +25,8 @@ export interface ReporterOptions {
 const EVENT_SHARE_OF_AGE = 0.02;
 const LONGEST_BETWEEN_EVENTS_MILLISECONDS = 15_000;
 
-interface Untold {
-  readonly report: Report;
+interface Untold extends Report {
+  readonly running: RunningFigures;
   /** Of its events, those that must not get lost. */
   readonly verdicts: readonly NewEvent[];
 }
@@ -64,45 +64,49 @@ export class Reporter implements AsyncDisposable {
     });
   }
 
-  /** Nothing is taken in after it, and nothing written but for what it gives. @returns what has not been written. */
+  /** Closes it. @returns what has not been written, for the caller to write. */
   async close(): Promise<Report | undefined> {
-    this.#isClosed = true;
-    this.#timer?.[Symbol.dispose]();
-    await this.#writing;
-    return this.#take()?.report;
+    await this[Symbol.asyncDispose]();
+    return this.#take();
   }
 
   /** Closes it, and writes what has not been written. */
   async flush(): Promise<void> {
-    const report = await this.close();
-    if (report) await this.#write({ report, verdicts: [] });
+    await this[Symbol.asyncDispose]();
+    const untold = this.#take();
+    if (untold) await this.#write(untold);
   }
 
+  /** Nothing is taken in after it, nor written. */
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.close();
+    this.#isClosed = true;
+    this.#timer?.[Symbol.dispose]();
+    await this.#writing;
   }
 
   /** What there is to write. */
   #take(): Untold | undefined {
-    const figures = this.#latest;
-    if (!figures) return undefined;
+    const running = this.#latest;
+    if (!running) return undefined;
     const verdicts = this.#verdicts;
     this.#latest = undefined;
     this.#verdicts = [];
     const now = this.#options.clock.now();
     const isDue = this.#isEventDue(now);
     if (isDue) this.#lastEventAt = now;
-    return { report: { running: figures, events: [...verdicts, ...(isDue ? [{ type: 'progress', data: figures }] : [])] }, verdicts };
+    return { running, events: [...verdicts, ...(isDue ? [{ type: 'progress', data: running }] : [])], verdicts };
   }
 
   /** Figures are a convenience: when they cannot be written the evaluation goes on, and the next ones are tried. */
-  async #write({ report, verdicts }: Untold): Promise<void> {
+  async #write({ running, events, verdicts }: Untold): Promise<void> {
     const { course, ownership, log, onReported, onLost } = this.#options;
     try {
-      await course.report(ownership, report);
+      await course.report(ownership, { running, events });
       onReported();
     } catch (error) {
       if (error instanceof OwnershipLostError) return onLost(error);
+      // With the next ones, or the end.
+      this.#latest ??= running;
       this.#verdicts = [...verdicts, ...this.#verdicts];
       log.warn({ evaluation: ownership.evaluation, error: messageOf(error) }, 'running figures could not be stored');
     }

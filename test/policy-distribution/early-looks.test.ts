@@ -49,6 +49,20 @@ describe('a checkpoint that is asked for by its address', () => {
     expect(looked).toHaveLength(4);
   });
 
+  it('is forgotten when many files stand at addresses that were asked for later', async () => {
+    const { early, looked } = scene();
+    const large = (content: string): RecordedCheckpoint => {
+      const digest = digestOf(content);
+      return { digest, kind: 'directory', files: Array.from({ length: 6000 }, (_, i) => ({ path: `${i}.bin`, size: 1, digest })) };
+    };
+    await early.begin('/first')(large('a'));
+    await early.begin('/second')(large('b'));
+    early.begin('/first');
+    expect(looked).toHaveLength(2);
+    early.begin('/second');
+    expect(looked).toHaveLength(3);
+  });
+
   it('has nothing to do with what stands at another address', async () => {
     const { early, looked } = scene();
     await early.begin('gs://bucket/policy.onnx')(checkpoint('a'));

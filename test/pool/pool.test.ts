@@ -45,6 +45,7 @@ describe('size', () => {
     const first = await fake.lease();
     await fake.clock.advance(10);
     expect(fake.pool.state().sandboxes).toMatchObject({ leased: 1, idle: 1 });
+    expect(fake.pool.leased).toBe(1);
     await release(first);
   });
 
