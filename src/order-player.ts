@@ -129,7 +129,8 @@ export class OrderPlayer implements Player {
 
   async #context(played: Parameters<Ground['context']>[0], course: PlayCourse): Promise<EvaluateContext> {
     const context = await this.#ground.context(played, this.#ground.either(course.signal));
-    return { ...context, share: course.share(played.suite.template) };
+    await course.turns.next();
+    return { ...context, share: course.share(played.suite.template), turns: course.turns };
   }
 
   #journal(course: PlayCourse, suite: SuiteDefinition, draw: string, arm: number, checkpoint: Digest): EpisodeJournal {

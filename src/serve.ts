@@ -11,6 +11,7 @@ import { Ground } from './ground.ts';
 import { systemClock } from './kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from './kernel/ids.ts';
+import { EventLoopTurns } from './kernel/turns.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { Uploads } from './policy-distribution/uploads.ts';
 import { liveQuotas, liveServiceConfig, liveSource, liveWebhooks, webhookSecret } from './live-settings.ts';
@@ -158,6 +159,7 @@ function createService(
     assertWebhookUrl: webhookSite.assertUrl,
     owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),
     clock: systemClock,
+    turns: new EventLoopTurns(),
     log: ground.log,
     newId,
     placesOf: (template) => desk.placesOf(template),

@@ -85,6 +85,7 @@ export async function compare(
   const result = await new EpisodeRun(context, comparison, options).play();
   const { failure } = result;
   if (failure && !(failure instanceof InfrastructureError)) throw failure;
+  await context.turns?.next();
   const official = await comparison.official(context.workOutImprovement);
   const summary = summariseComparison(request, budgetEpisodes, official, result);
   if (failure) throw new ComparisonFailedError(summary, failure);

@@ -13,6 +13,7 @@ import { ProgressReporter, type Progress } from './progress.ts';
 import { runFacts, type RunFacts } from './run-facts.ts';
 import { SandboxTime } from './sandbox-time.ts';
 import { Shift } from './shift.ts';
+import { Staff } from './staff.ts';
 import type { RunningFigures, Study } from './study.ts';
 import type { Ending } from './summary.ts';
 import { Waiters } from './waiters.ts';
@@ -63,8 +64,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   readonly #shifts: ArmShifts;
   #ending: Ending = 'rule';
   #failure: Error | undefined;
-  /** Places that play, look for work or wait for their sandbox. */
-  #staffed = 0;
+  readonly #staff: Staff;
 
   constructor(context: EvaluateContext, study: Study<Running>, options: RunOptions<Running>) {
     this.#context = context;
@@ -75,6 +75,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     this.#after = options.after;
     this.#progress = new ProgressReporter(context.clock, study, () => context.pool.state(), this.#guarded(options.onProgress));
     this.#poolBefore = context.pool.state().totals;
+    this.#staff = new Staff(context.share);
     this.#queue = new PQueue({ concurrency: context.maxSandboxes });
   }
 
@@ -92,7 +93,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     if (this.#recallOnly) this.#end('interrupted');
     this.#begun.resolve();
     await this.#waitForSharing();
-    if (!this.#over.signal.aborted) this.#staff();
+    if (!this.#over.signal.aborted) this.#putToWork();
     await this.#queue.onIdle();
     this.#caller?.removeEventListener('abort', onAbort);
     this.#progress.report();
@@ -105,7 +106,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     using _back = this.#context.share?.standBack();
     const turn = Promise.allSettled([after]);
     await this.#waitForSharing();
-    if (!this.#over.signal.aborted) this.#staff();
+    if (!this.#over.signal.aborted) this.#putToWork();
     await untilAborted(turn, this.#over.signal).catch(() => undefined);
   }
 
@@ -182,12 +183,12 @@ export class EpisodeRun<Running extends RunningFigures> {
   }
 
   /** Puts as many places to work as there are blocks of episodes waiting, within the pool's bounds. */
-  #staff(): void {
+  #putToWork(): void {
     const wanted = this.#available() - this.#idle.count;
-    const free = this.#context.maxSandboxes - this.#staffed;
+    const free = this.#context.maxSandboxes - this.#staff.size;
     for (let i = 0; i < Math.min(wanted, free); i += 1) {
-      this.#staffed += 1;
-      void this.#queue.add(() => this.#place());
+      const hired = this.#staff.hire();
+      void this.#queue.add(() => this.#place(hired));
     }
   }
 
@@ -199,7 +200,8 @@ export class EpisodeRun<Running extends RunningFigures> {
   }
 
   /** One place in the pool: leases one sandbox after the other until there is nothing left to play. */
-  async #place(): Promise<void> {
+  async #place(hired: Disposable): Promise<void> {
+    using _hired = hired;
     const { infrastructureRetries, retryMilliseconds } = this.#context.config;
     try {
       while (!this.#over.signal.aborted) {
@@ -219,8 +221,6 @@ export class EpisodeRun<Running extends RunningFigures> {
       }
     } catch (error) {
       if (!this.#over.signal.aborted) this.#fail(toError(error));
-    } finally {
-      this.#staffed -= 1;
     }
   }
 
@@ -230,8 +230,8 @@ export class EpisodeRun<Running extends RunningFigures> {
    * @throws InfrastructureError when nothing came of it that an episode can be held to account for.
    */
   async #shift(): Promise<void> {
-    const { pool, clock, config, share } = this.#context;
-    using place = await share?.take(this.#over.signal);
+    const { pool, clock, config } = this.#context;
+    using place = await this.#staff.takePlace(this.#over.signal);
     await using lease = await pool.acquire(this.#over.signal);
     using _renewal = keepRenewed(lease, clock, config.renewMilliseconds);
     const startedAt = clock.now();
@@ -246,7 +246,7 @@ export class EpisodeRun<Running extends RunningFigures> {
         over: this.#over.signal,
         place,
         begun: this.#begun.promise,
-        sandboxes: () => this.#shifts.sandboxesOf(arm, this.#staffed),
+        sandboxes: () => this.#shifts.sandboxesOf(arm, this.#staff.atWork),
         isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.available(1) > 0),
         record: (played) => this.#record(arm, played),
       }).work();
@@ -273,7 +273,7 @@ export class EpisodeRun<Running extends RunningFigures> {
 
   #afterRecording(): void {
     if (this.#study.ended) return this.#end(this.#study.ended);
-    this.#staff();
+    this.#putToWork();
     // At the tail one looks, though nothing is waiting: there may be a straggler that has only one copy left.
     this.#idle.wake(Math.max(1, this.#available()));
   }

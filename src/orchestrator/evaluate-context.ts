@@ -2,6 +2,7 @@ import type { WorkOut } from '../aggregation/distribution-figures.ts';
 import type { WorkOutImprovement } from '../aggregation/probability-of-improvement.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Log } from '../kernel/log.ts';
+import type { Turns } from '../kernel/turns.ts';
 import type { Distributor } from '../policy-distribution/distributor.ts';
 import type { Pool } from '../pool/pool.ts';
 import type { Sharing } from '../pool/shared-content.ts';
@@ -29,6 +30,8 @@ export interface EvaluateContext {
   readonly workOut?: WorkOut | undefined;
   /** The same for candidates of comparisons. */
   readonly workOutImprovement?: WorkOutImprovement | undefined;
+  /** Of a process that has others to answer while it plays. */
+  readonly turns?: Turns | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: EvaluationRunConfig;

@@ -43,6 +43,7 @@ export async function evaluate(context: EvaluateContext, request: EvaluationRequ
   const evaluation = new Evaluation({ ...request, config, sink: options.episodes, journal: options.journal });
   const { ending, failure, facts } = await new EpisodeRun(context, evaluation, options).play();
   if (failure && !(failure instanceof InfrastructureError)) throw failure;
+  await context.turns?.next();
   const summary = summarise({ ...request, official: await evaluation.official(context.workOut), ending, facts });
   if (failure) throw new EvaluationFailedError(summary, failure);
   return summary;

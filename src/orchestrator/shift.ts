@@ -3,6 +3,7 @@ import type { Clock } from '../kernel/clock.ts';
 import { Deadline, whenAborted } from '../kernel/deadline.ts';
 import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
+import type { Turns } from '../kernel/turns.ts';
 import { mayBringCode } from '../policy-distribution/checkpoint.ts';
 import type { Distributor } from '../policy-distribution/distributor.ts';
 import { LeaseLostError, type Lease } from '../pool/lease.ts';
@@ -21,6 +22,7 @@ export interface ShiftContext {
   readonly arm: Arm;
   readonly distributor: Distributor;
   readonly sharing?: Sharing | undefined;
+  readonly turns?: Turns | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly config: { readonly loadMilliseconds: number; readonly beginMilliseconds: number };
@@ -71,6 +73,7 @@ export class Shift {
    * episode can be held to account for.
    */
   async work(): Promise<void> {
+    await this.#context.turns?.next();
     const code = this.#code();
     if (this.#session.isTaintedFor(code)) return this.#lease.discard('it has run code that came with another checkpoint or suite');
     try {
@@ -174,6 +177,7 @@ export class Shift {
         continue;
       }
       const { played, closed } = await this.#session.collect(this.#context.over);
+      await this.#context.turns?.next();
       outcomes += played.filter(isAttributable).length;
       if (closed) {
         this.#context.arm.giveBack(closed.unplayed);

@@ -9,6 +9,8 @@ import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
  * which cost the main thread some per cent at most, however quick episodes are.
  */
 const PAUSE_PER_SANDBOX = 10;
+/** Nobody asks more often what one sandbox uses. In milliseconds. */
+const LEAST_PAUSE = 100;
 
 type Metered = Pick<Sandbox, 'id' | 'usage'>;
 
@@ -37,7 +39,7 @@ export class UsageMeter {
   /** @param sandboxes that play. @param isOver the sandbox's program has ended, or is about to: what is known now is final. @returns undefined where nobody counts. */
   async read(sandboxes: number, isOver: boolean, { clock, log }: MeterContext): Promise<SandboxUsage | undefined> {
     const now = clock.now();
-    if (!isOver && now - this.#lookedAt < PAUSE_PER_SANDBOX * sandboxes) return this.#latest;
+    if (!isOver && now - this.#lookedAt < Math.max(LEAST_PAUSE, PAUSE_PER_SANDBOX * sandboxes)) return this.#latest;
     this.#lookedAt = now;
     try {
       const usage = await this.#sandbox.usage?.();

@@ -6,6 +6,7 @@ import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../kernel/errors.ts';
 import type { EvaluationId, OwnerId } from '../kernel/ids.ts';
 import type { Log } from '../kernel/log.ts';
+import type { Turns } from '../kernel/turns.ts';
 import { claimsToMake } from './claims.ts';
 import type { News } from './news.ts';
 import { Performance } from './performance.ts';
@@ -28,6 +29,8 @@ export interface ConductorOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly news: News;
+  /** What is played, and what is not answered at once, leaves room for what is. */
+  readonly turns: Turns;
   readonly config: ConductorConfig;
   readonly onConcluded?: ((state: FinalState) => void) | undefined;
   /** The sandboxes of a template, shared out between evaluations. */
@@ -125,13 +128,14 @@ export class Conductor {
   }
 
   #play(claimed: Claimable, begin: (options: ConstructorParameters<typeof Performance>[1]) => Performance): void {
-    const { store, player, clock, log, config, news, placesOf, onConcluded } = this.#options;
+    const { store, player, clock, log, config, news, turns, placesOf, onConcluded } = this.#options;
     const shares = new DisposableStack();
     const performance = begin({
       store,
       player,
       clock,
       log,
+      turns,
       ...config,
       onConcluded,
       onNews: (kind) => news.announce(claimed.id, kind),

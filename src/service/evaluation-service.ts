@@ -87,7 +87,7 @@ export class EvaluationService {
    * @throws QuotaError when the principal has as much as it may; InputError when something of it is wrong; InfrastructureError `service.draining` when this process is about to end.
    */
   async submit(submission: Submission, principal: string, signal: AbortSignal, idempotency?: Idempotency): Promise<Acceptance> {
-    const { library, newId, store, gate } = this.#options;
+    const { library, newId, store, gate, turns } = this.#options;
     if (this.#isDraining)
       throw new InfrastructureError(
         'service.draining',
@@ -102,9 +102,9 @@ export class EvaluationService {
       (either) => ordered(submission, principal, newId(), library, either),
       signal,
     );
-    const acceptance =
-      (await acceptRepeated({ ...this.#options, answers: this.#answers }, evaluation, idempotency)) ??
-      (await store.evaluations.accept(evaluation, idempotency));
+    const repeated = await acceptRepeated({ ...this.#options, answers: this.#answers }, evaluation, idempotency);
+    if (!repeated) await turns.next();
+    const acceptance = repeated ?? (await store.evaluations.accept(evaluation, idempotency));
     if (acceptance.kind === 'accepted') {
       await this.#cancelStale(acceptance.evaluation);
       this.#goOnWith(acceptance.evaluation);
@@ -166,7 +166,7 @@ export class EvaluationService {
     signal: AbortSignal,
     known?: StoredEvaluation,
   ): Promise<StoredEvaluation | undefined> {
-    const { store, clock } = this.#options;
+    const { store, clock, turns } = this.#options;
     const either = AbortSignal.any([signal, this.#closing.signal]);
     using listener = this.#news.listen(id, 'end');
     using _watched = this.#ends.watch(id);
@@ -175,6 +175,7 @@ export class EvaluationService {
       const left = end - clock.now();
       if (!evaluation || isOver(evaluation) || left <= 0 || either.aborted) return evaluation;
       await listener.next(clock, left, either);
+      await turns.next();
     }
   }
 

@@ -1,3 +1,4 @@
+import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { Conclusion } from '../evaluation-store/evaluation-course.ts';
 import type { FinalState, StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
 import type { EvaluationStore } from '../evaluation-store/evaluation-store.ts';
@@ -7,6 +8,7 @@ import { StoredJournal } from '../evaluation-store/stored-journal.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { messageOf, MusterError } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
+import type { Turns } from '../kernel/turns.ts';
 import { ComparisonFailedError } from '../orchestrator/compare.ts';
 import { EvaluationFailedError } from '../orchestrator/evaluate.ts';
 import type { PlaceShare } from '../orchestrator/place-share.ts';
@@ -25,6 +27,8 @@ export interface PerformanceOptions {
   readonly player: Player;
   readonly clock: Clock;
   readonly log: Log;
+  /** Of all that this process plays. */
+  readonly turns: Turns;
   readonly ownershipMilliseconds: number;
   readonly reportMilliseconds: number;
   /** It has come to its end, and that is durable. */
@@ -59,12 +63,13 @@ export class Performance {
 
   /** Never rejects: what goes wrong is part of what becomes of the evaluation. */
   async run(): Promise<void> {
-    const { store, log } = this.#options;
+    const { store, log, turns } = this.#options;
     const { evaluation } = this.#ownership;
     try {
       const conclusion = await this.#perform();
       if (conclusion) {
         await store.course.conclude(this.#ownership, conclusion);
+        await turns.next();
         this.#options.onConcluded?.(conclusion.state);
       } else if (this.#stop.reason !== 'lost') {
         await store.ownerships.release(this.#ownership);
@@ -79,7 +84,7 @@ export class Performance {
 
   /** Undefined when it is not this process that says how it ends. @throws InfrastructureError of the store. */
   async #perform(): Promise<Conclusion | undefined> {
-    const { store, clock, log, ownershipMilliseconds } = this.#options;
+    const { store, clock, log, turns, ownershipMilliseconds } = this.#options;
     using stop = this.#stop;
     using _owned = keepOwned(this.#ownership, {
       ownerships: store.ownerships,
@@ -92,11 +97,13 @@ export class Performance {
     const stored = await store.evaluations.find(this.#ownership.evaluation);
     if (!stored) return undefined;
     if (stored.cancelRequestedAt) stop.now('cancelled');
+    await turns.next();
     const order = this.#order(stored);
     if ('state' in order) return order;
     if (order.deadline !== undefined) stop.at(order.deadline);
     if (stored.state === 'waiting' && stop.reason !== undefined) return this.#stopped(order, undefined);
     await store.course.begin(this.#ownership);
+    await turns.next();
     this.#options.onNews('progress');
     return await this.#play(order);
   }
@@ -130,9 +137,10 @@ export class Performance {
 
   /** Undefined and @throws as `#perform`. */
   async #answered(order: EvaluationOrder, reporter: Reporter): Promise<Conclusion | undefined> {
-    const { player } = this.#options;
+    const { player, turns } = this.#options;
     try {
       const answer = await player.play(order, this.#course(order, reporter));
+      await turns.next();
       return answer.partial && this.#stop.reason !== undefined
         ? this.#stopped(order, answer)
         : this.#concluded(order, { state: 'finished', summary: answer, question: answeredQuestion(player, order, answer) });
@@ -142,14 +150,15 @@ export class Performance {
   }
 
   #course(order: EvaluationOrder, reporter: Reporter): PlayCourse {
-    const { store, share } = this.#options;
+    const { store, share, turns } = this.#options;
     const isOver = this.#stop.reason !== undefined;
     return {
       journal: (arm, parts) => {
         const leg = { arm, cacheKey: order.cache ? cacheKey(parts) : undefined };
-        return new StoredJournal(store, this.#ownership, leg);
+        return inTurns(new StoredJournal(store, this.#ownership, leg), turns);
       },
       share,
+      turns,
       // What was stored is still to be taken in when there is nothing left to play.
       signal: isOver ? this.#stop.untilLost : this.#stop.signal,
       recallOnly: isOver,
@@ -187,6 +196,17 @@ export class Performance {
   #concluded(order: EvaluationOrder, end: Omit<Conclusion, 'webhooks'>): Conclusion {
     return concluded(this.#ownership.evaluation, order, end);
   }
+}
+
+/** Many wait for one append, and have something to do after it. */
+function inTurns(journal: EpisodeJournal, turns: Turns): EpisodeJournal {
+  return {
+    known: (from, to) => journal.known(from, to),
+    append: async (episodes) => {
+      await journal.append(episodes);
+      await turns.next();
+    },
+  };
 }
 
 /** Trouble with the store passes, or is somebody's to mend: the evaluation has not failed. */

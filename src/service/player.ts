@@ -5,6 +5,7 @@ import type { RepeatedRun } from '../orchestrator/repeated-summary.ts';
 import type { Question } from '../evaluation-store/answer-cache.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { CacheKeyParts } from '../evaluation-store/result-cache.ts';
+import type { Turns } from '../kernel/turns.ts';
 import type { EvaluationOrder } from './evaluation-order.ts';
 import type { RunningFigures } from './running-figures.ts';
 
@@ -35,6 +36,8 @@ export interface PlayCourse {
   journal(arm: number, parts: CacheKeyParts): EpisodeJournal;
   /** What the order may have of the sandboxes of a template. */
   share(template: string): PlaceShare;
+  /** One is waited for before each longer step. */
+  readonly turns: Turns;
   readonly signal: AbortSignal;
   /** Takes in what the journals know, and plays nothing. */
   readonly recallOnly: boolean;

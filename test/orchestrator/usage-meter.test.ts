@@ -15,9 +15,9 @@ describe('the meter of a sandbox', () => {
     expect(looks()).toBe(2);
   });
 
-  it('looks no oftener when one evaluation follows on another', async () => {
+  it('looks at one sandbox no oftener than ten times a second, also when one evaluation follows on another', async () => {
     const { read, clock, looks } = scene((look) => ({ cpuSeconds: look }));
-    for (let evaluation = 0; evaluation < 10; evaluation += 1) {
+    for (let evaluation = 0; evaluation < 40; evaluation += 1) {
       await read(4, false);
       await clock.advance(5);
     }

@@ -183,6 +183,7 @@ export class ServiceScene {
       assertWebhookUrl: (url) => void WEBHOOKS.assertUrl(url),
       owner: parseOwnerId(`muster-${(this.#made += 1)}`),
       clock: this.clock,
+      turns: { next: () => Promise.resolve() },
       log: this.log,
       newId: () => this.newId(),
       placesOf: () => shared,

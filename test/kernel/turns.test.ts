@@ -1,0 +1,51 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from 'vitest';
+import { EventLoopTurns } from '../../src/kernel/turns.ts';
+
+describe('EventLoopTurns', () => {
+  it('lets a step go on at once when there was none in this turn of the event loop', async () => {
+    const turns = new EventLoopTurns();
+    const seen: string[] = [];
+    const step = turns.next().then(() => seen.push('the step'));
+    const turn = nextTurn().then(() => seen.push('the next turn'));
+    await Promise.all([step, turn]);
+    expect(seen).toEqual(['the step', 'the next turn']);
+  });
+
+  it('lets one step go on in each turn, in the order in which they asked', async () => {
+    const turns = new EventLoopTurns();
+    const seen: string[] = [];
+    const steps = ['a', 'b', 'c'].map((name) => turns.next().then(() => seen.push(name)));
+    for (let turn = 1; turn <= 3; turn += 1) {
+      await nextTurn();
+      seen.push(`turn ${turn}`);
+    }
+    await Promise.all(steps);
+    expect(seen).toEqual(['a', 'b', 'turn 1', 'c', 'turn 2', 'turn 3']);
+  });
+
+  it('has whatever came in between two steps come before the second, with all that it does at once', async () => {
+    const turns = new EventLoopTurns();
+    const seen: string[] = [];
+    const steps = [1, 2].map((number) => turns.next().then(() => seen.push(`step ${number}`)));
+    process.nextTick(() => {
+      seen.push('a request');
+      queueMicrotask(() => seen.push('its answer'));
+    });
+    await Promise.all(steps);
+    expect(seen.indexOf('its answer')).toBeLessThan(seen.indexOf('step 2'));
+  });
+
+  it('goes on with a step in a turn of its own when the one before it asks for another', async () => {
+    const turns = new EventLoopTurns();
+    const seen: string[] = [];
+    const work = async (name: string): Promise<void> => {
+      for (const part of [1, 2]) {
+        await turns.next();
+        seen.push(`${name}${part}`);
+      }
+    };
+    await Promise.all([work('a'), work('b')]);
+    expect(seen).toEqual(['a1', 'b1', 'a2', 'b2']);
+  });
+});
