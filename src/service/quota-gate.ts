@@ -3,6 +3,7 @@ import { dayOf, decide, type Quota, type QuotaRequest } from '../access/quota.ts
 import type { UsageLedger } from '../evaluation-store/usage-ledger.ts';
 import type { Clock } from '../kernel/clock.ts';
 import type { Digest } from '../kernel/ids.ts';
+import { WaitingCounts } from './waiting-counts.ts';
 
 export interface QuotaGateOptions {
   readonly usage: UsageLedger;
@@ -27,9 +28,11 @@ interface Asked {
 export class QuotaGate {
   readonly #options: QuotaGateOptions;
   readonly #asked = new Set<Asked>();
+  readonly #waiting: WaitingCounts;
 
   constructor(options: QuotaGateOptions) {
     this.#options = options;
+    this.#waiting = new WaitingCounts(options.usage, options.clock);
   }
 
   /** Room for an evaluation. @throws QuotaError `quota.waiting-evaluations`, `quota.episodes-per-day` */
@@ -37,9 +40,10 @@ export class QuotaGate {
     const { usage, quotaOf, clock } = this.#options;
     const quota = quotaOf(principal);
     return this.#enter({ principal, evaluations: 1, bytes: 0 }, async (others) => {
-      const waiting = quota.waitingEvaluations === undefined ? 0 : await usage.waiting(principal);
-      const episodesToday = quota.episodesPerDay === undefined ? 0 : await usage.episodesSince(principal, dayOf(clock.date()));
       const asked = others.reduce((sum, { evaluations }) => sum + evaluations, 0);
+      const { waitingEvaluations: limit } = quota;
+      const waiting = limit === undefined ? 0 : await this.#waiting.of(principal, limit, asked);
+      const episodesToday = quota.episodesPerDay === undefined ? 0 : await usage.episodesSince(principal, dayOf(clock.date()));
       this.#assertAllowed(quota, { kind: 'submit', evaluations: 1, waiting: waiting + asked, episodesToday });
     });
   }

@@ -69,6 +69,26 @@ describe('an evaluation that shares a pool', () => {
   });
 });
 
+describe('an evaluation that waits for places which others have', () => {
+  it('sends the sandbox that it has as much at a time as if there were no others', async () => {
+    const clock = new ManualClock();
+    const rangesOn = async (sandboxes: number, taken: number): Promise<readonly number[]> => {
+      const ranges: number[] = [];
+      const program = scriptedRunner(async () => ({ return: 0.5 }), { onPlay: (episodes) => ranges.push(episodes) });
+      await using scene = new EvaluationScene({ program, clock, sandboxes });
+      const places = new Places(sandboxes, clock);
+      using others = places.join({ principal: 'bob', priority: 0 });
+      for (let place = 0; place < taken; place += 1) await others.take(new AbortController().signal);
+      using mine = places.join({ principal: 'alice', priority: 0 });
+      await clock.advanceFor(evaluate({ ...scene.context, share: mine }, request), 10_000);
+      return ranges;
+    };
+    const alone = await rangesOn(1, 0);
+    expect(alone.length).toBeLessThan(20);
+    expect(await rangesOn(4, 3)).toEqual(alone);
+  });
+});
+
 describe('an evaluation that is only to be recalled', () => {
   it('takes in what is stored without a gap, plays nothing, and is partial', async () => {
     const clock = new ManualClock();

@@ -40,6 +40,8 @@ export interface ScriptedRunnerOptions {
   readonly refusal?: (form: string, checkpoint: string) => string | undefined;
   /** Hears every load. */
   readonly onLoad?: (frame: { readonly policy: unknown }) => void;
+  /** Hears how many episodes each range has. */
+  readonly onPlay?: (episodes: number) => void;
   /** The checkpoint that it says it is about to play, when it says; the one that was loaded otherwise. */
   readonly claims?: (checkpoint: string) => string;
 }
@@ -47,7 +49,7 @@ export interface ScriptedRunnerOptions {
 /** A runner in a few lines, for the in-memory provider: speaks the protocol and leaves the episodes to the test. */
 export function scriptedRunner(
   play: PlayEpisode,
-  { protocol = 2, warnings, refusal, claims, onLoad }: ScriptedRunnerOptions = {},
+  { protocol = 2, warnings, refusal, claims, onLoad, onPlay }: ScriptedRunnerOptions = {},
 ): Program {
   return async (io) => {
     const send = (frame: object): void => void io.stdout.write(`${JSON.stringify(frame)}\n`);
@@ -64,6 +66,7 @@ export function scriptedRunner(
       if (refused) send({ type: 'refused', load: frame.load, part: 'environment', message: refused });
       else if (frame.type === 'load') send({ type: 'loaded', load: frame.load, digest: frame.policy.digest, warnings });
       if (frame.type !== 'play') continue;
+      onPlay?.(frame.episodes.length);
       const indices: number[] = frame.episodes.map(([index]: [number]) => index);
       if (!indices.every((index, position) => isInWholeBlock(indices, position, index, blockSize))) return 70;
       send({ type: 'begin', range: frame.range, ...(claims && { digest: claims(checkpoint) }) });

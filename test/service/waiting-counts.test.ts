@@ -1,0 +1,55 @@
+import { describe, expect, it } from 'vitest';
+import { WaitingCounts } from '../../src/service/waiting-counts.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+/** A store in which so many wait, and which remembers how often it was asked. */
+function scene(waiting: number) {
+  const clock = new ManualClock();
+  const store = { waiting, asked: 0 };
+  const ask = (): Promise<number> => {
+    store.asked += 1;
+    return Promise.resolve(store.waiting);
+  };
+  return { clock, store, counts: new WaitingCounts({ waiting: ask }, clock) };
+}
+
+describe('the count of waiting evaluations', () => {
+  it('is asked for once a second where it is far from what is allowed, and requests are added to it', async () => {
+    const { clock, store, counts } = scene(10);
+    expect(await counts.of('pipeline', 1000, 2)).toBe(10);
+    expect(await counts.of('pipeline', 1000, 0)).toBe(13);
+    expect(await counts.of('pipeline', 1000, 0)).toBe(14);
+    expect(store.asked).toBe(1);
+    store.waiting = 3;
+    await clock.advance(1000);
+    expect(await counts.of('pipeline', 1000, 0)).toBe(3);
+    expect(store.asked).toBe(2);
+  });
+
+  it('is exact from half of what is allowed on', async () => {
+    const { store, counts } = scene(499);
+    expect(await counts.of('pipeline', 1000, 0)).toBe(499);
+    store.waiting = 500;
+    expect(await counts.of('pipeline', 1000, 0)).toBe(500);
+    store.waiting = 20;
+    expect(await counts.of('pipeline', 1000, 0)).toBe(20);
+    expect(store.asked).toBe(3);
+  });
+
+  it('bounds what waits also while requests come that count for themselves', async () => {
+    const { store, counts } = scene(5);
+    const together = [counts.of('pipeline', 1000, 0), counts.of('pipeline', 1000, 1), counts.of('pipeline', 1000, 2)];
+    expect(await Promise.all(together)).toEqual([5, 5, 5]);
+    // They wait by now.
+    store.waiting = 8;
+    expect(await counts.of('pipeline', 1000, 0)).toBeGreaterThanOrEqual(8);
+    expect(store.asked).toBe(3);
+  });
+
+  it('is each principal’s own', async () => {
+    const { store, counts } = scene(5);
+    await counts.of('pipeline', 1000, 0);
+    store.waiting = 7;
+    expect(await counts.of('researcher', 1000, 0)).toBe(7);
+  });
+});
