@@ -83,7 +83,7 @@ export class Shift {
       throw await this.#afterFailedLoad(error);
     }
     this.#context.arm.wasLoaded = true;
-    await untilEither(this.#context.begun, this.#leave);
+    await untilAborted(this.#context.begun, this.#leave).catch(() => undefined);
     await this.#play();
   }
 
@@ -240,11 +240,6 @@ export class Shift {
 
 function loadTimeout(milliseconds: number): InfrastructureError {
   return new InfrastructureError('runner.load-timeout', `loading the checkpoint took more than ${milliseconds} ms`);
-}
-
-/** Resolves with the promise, or when the signal is aborted. */
-async function untilEither(promise: Promise<void>, signal: AbortSignal): Promise<void> {
-  await untilAborted(promise, signal).catch(() => undefined);
 }
 
 /** A kill may be the episode's own doing, and is bounded by its attempts; other losses count against the infrastructure. */
