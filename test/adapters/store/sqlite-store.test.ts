@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
 import { stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -17,6 +18,10 @@ import { accepted, completedRange, LEG, running } from '../../support/store-scen
 
 failOnLeftoverProcesses();
 
+/** Of this process. */
+const THREADS = '/proc/self/task';
+/** Much longer than a thread takes to begin and to end on a machine that is as busy as this test. */
+const LONGEST_BUSY_MS = 60_000;
 const WRITER = join(import.meta.dirname, '../../support/store-writer.ts');
 
 describe('the file of a store', () => {
@@ -37,6 +42,24 @@ describe('the file of a store', () => {
     if (child.signalCode === null) await once(child, 'exit');
     await using store = await openSqliteStore(path, systemClock);
     expect((await store.episodes.page(id, 0, 0, 10)).length).toBe(10);
+  });
+
+  it('is refused also to whoever was busy from the moment of asking until there was nothing more to hear', async () => {
+    await using directory = await ScratchDirectory.make();
+    const path = join(directory.path, 'muster.db');
+    await using _first = await openSqliteStore(path, systemClock);
+    const before = new Set(readdirSync(THREADS));
+    const refused = expect(SqliteDatabase.open(path, systemClock)).rejects.toMatchObject({ code: 'store.in-use' });
+    const seen = new Set<string>();
+    const isUnderWay = (): boolean => {
+      const others = readdirSync(THREADS).filter((thread) => !before.has(thread));
+      for (const thread of others) seen.add(thread);
+      return seen.size === 0 || others.length > 0;
+    };
+    const start = performance.now();
+    while (isUnderWay() && performance.now() - start < LONGEST_BUSY_MS);
+    expect(isUnderWay()).toBe(false);
+    await refused;
   });
 
   it('is its owner’s alone to read', async () => {

@@ -54,10 +54,13 @@ export class SqliteDatabase implements Database {
    */
   static async open(path: string, clock: Clock): Promise<SqliteDatabase> {
     const thread = new Worker(new URL('sqlite-thread.ts', import.meta.url), { workerData: path });
+    // Waited for from the beginning: to whoever was busy meanwhile, its last words and its end come at once.
+    const exit = once(thread, 'exit');
+    exit.catch(() => undefined);
     const [message] = await once(thread, 'message');
     const opened: Message = message;
     if (opened.kind !== 'not-open') return new SqliteDatabase(path, clock, thread);
-    await once(thread, 'exit');
+    await exit;
     if (opened.inUse) {
       throw new InputError(
         'store.in-use',
