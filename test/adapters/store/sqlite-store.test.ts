@@ -49,7 +49,7 @@ describe('the file of a store', () => {
     const path = join(directory.path, 'muster.db');
     await using _first = await openSqliteStore(path, systemClock);
     const before = new Set(readdirSync(THREADS));
-    const refused = expect(SqliteDatabase.open(path, systemClock)).rejects.toMatchObject({ code: 'store.in-use' });
+    const opening = SqliteDatabase.open(path, systemClock);
     const seen = new Set<string>();
     const isUnderWay = (): boolean => {
       const others = readdirSync(THREADS).filter((thread) => !before.has(thread));
@@ -59,7 +59,7 @@ describe('the file of a store', () => {
     const start = performance.now();
     while (isUnderWay() && performance.now() - start < LONGEST_BUSY_MS);
     expect(isUnderWay()).toBe(false);
-    await refused;
+    await expect(opening).rejects.toMatchObject({ code: 'store.in-use' });
   });
 
   it('is its owner’s alone to read', async () => {
