@@ -14,11 +14,14 @@ interface Count {
   readonly waiting: number;
   /** Milliseconds on the clock. */
   readonly at: number;
-  /** Requests of the principal before it. */
+  /** Requests before it, of whomever. */
   readonly before: number;
 }
 
-/** How many evaluations of principals wait. Far from what is allowed, the requests since the last count are added to it, so that the store is asked once a second and not for each. */
+/**
+ * How many evaluations of principals wait. Far from what is allowed, the requests since the last count are added to it, so that the store is
+ * asked once a second and not for each.
+ */
 export class WaitingCounts {
   readonly #usage: Pick<UsageLedger, 'waiting'>;
   readonly #clock: Clock;

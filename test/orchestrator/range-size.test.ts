@@ -22,11 +22,12 @@ describe('how many episodes travel together', () => {
     expect(rangeSize({ ...usual, blockMilliseconds: undefined })).toBe(1);
   });
 
-  it('single ones at the tail, so that no runner sits on a heap while others idle', () => {
+  it('single ones at the tail, however short, so that no runner sits on a heap while others idle', () => {
     expect(rangeSize({ ...usual, available: 80 })).toBe(10);
     expect(rangeSize({ ...usual, available: 16 })).toBe(2);
     expect(rangeSize({ ...usual, available: 8 })).toBe(1);
     expect(rangeSize({ ...usual, available: 5 })).toBe(1);
+    expect(rangeSize({ ...usual, available: 5, blockMilliseconds: 0.001 })).toBe(1);
   });
 
   it('none ahead when there are no more episodes than sandboxes', () => {
@@ -50,6 +51,7 @@ describe('how many episodes travel together', () => {
           expect(size).toBeLessThanOrEqual(situation.available);
           const least = situation.outstanding === 0 && situation.available > 0 ? 1 : 0;
           expect(size).toBeGreaterThanOrEqual(least);
+          expect(size).toBeLessThanOrEqual(Math.ceil(situation.available / situation.sandboxes));
         },
       ),
     );
