@@ -11,6 +11,15 @@ export async function guarded<Value>(address: string, operation: () => Promise<V
   }
 }
 
+/** The same for each step of an iteration. What whoever iterates throws meanwhile is none of its errors. */
+export async function* guardedEach<Value>(address: string, values: AsyncIterable<Value>): AsyncGenerator<Value> {
+  try {
+    yield* values;
+  } catch (error) {
+    throw readError(address, error);
+  }
+}
+
 export function readError(address: string, error: unknown): MusterError {
   if (error instanceof MusterError) return error;
   switch (errorCode(error)) {

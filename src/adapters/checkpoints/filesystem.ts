@@ -13,8 +13,9 @@ import {
 } from '../../policy-distribution/checkpoint-source.ts';
 import { directLooks, type FileLooks, type FileStats } from '../../policy-distribution/file-looks.ts';
 import { DirectoryWalk } from './directory-walk.ts';
-import { errorCode, guarded, readError, specialFileError } from './file-failures.ts';
+import { errorCode, guarded, guardedEach, readError, specialFileError } from './file-failures.ts';
 import { listed, revisionOf } from './file-revision.ts';
+import { LARGE_BYTES, readLarge } from './large-file.ts';
 import { RememberedLooks, type Looks } from './looks.ts';
 import { Roots } from './roots.ts';
 
@@ -58,15 +59,22 @@ function sourceOf(roots: Roots | undefined, early: FileLooks): CheckpointSource 
       // Where the file really lies, as the kernel has it: a link on the way may have been turned round since it was listed.
       await roots?.assertInside(await guarded(file.address, () => readlink(`/proc/self/fd/${handle.fd}`)), file.address);
       await assertUnchanged(handle, file);
-      for (;;) {
+      const pieces = file.size < LARGE_BYTES ? readSmall(handle, given) : readLarge(handle, file.size);
+      for await (const piece of guardedEach(file.address, pieces)) {
         signal.throwIfAborted();
-        const { bytesRead, buffer } = await guarded(file.address, () => handle.read(given ?? Buffer.allocUnsafe(CHUNK_BYTES)));
-        if (bytesRead === 0) break;
-        yield buffer.subarray(0, bytesRead);
+        yield piece;
       }
       await assertUnchanged(handle, file);
     },
   };
+}
+
+async function* readSmall(handle: FileHandle, given: Uint8Array | undefined): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const { bytesRead, buffer } = await handle.read(given ?? Buffer.allocUnsafe(CHUNK_BYTES));
+    if (bytesRead === 0) return;
+    yield buffer.subarray(0, bytesRead);
+  }
 }
 
 async function listingOf(given: string, roots: Roots | undefined, options: ListOptions, looks: Looks): Promise<CheckpointListing> {
