@@ -136,7 +136,8 @@ export class Ground implements AsyncDisposable {
     const settings = this.pools.settings(template);
     const delivery = templateDelivery(template, settings, this.#config);
     const { episodesPerSandbox } = this.#config.pool;
-    const content = contentToShare(played, { ...settings, episodesPerSandbox }, this.#distributor);
+    const sharing = { ...settings, episodesPerSandbox };
+    const content = contentToShare(played, sharing, this.#distributor, (file) => this.checkpoints.sealOf(file));
     return {
       sharing: await this.pools.share(template, content, signal),
       pool: await this.pools.of(template, signal),

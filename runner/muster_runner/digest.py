@@ -3,6 +3,7 @@
 import hashlib
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,8 @@ from pathlib import Path
 from muster_runner.refusal import PolicyRefusal
 
 BUFFER_BYTES = 32 * 1024
+# What was hashed longer ago may have left memory since, and is read from the disk once more.
+SEALED_SECONDS = 60
 
 
 def digest_of(path: Path) -> str:
@@ -36,6 +39,18 @@ def verified(path: Path, expected: str) -> str:
     if digest != expected:
         raise PolicyRefusal(f"the checkpoint's digest is {digest}, expected {expected}: it changed or was not copied whole")
     return digest
+
+
+def is_sealed(path: Path, seal: str | None) -> bool:
+    """Whether a file is still the one that was hashed a moment ago, and was not written on since.
+
+    @param seal: `inode:bytes:nanoseconds`, the last being when it was written.
+    """
+    if seal is None:
+        return False
+    status = path.stat()
+    age = time.time() - status.st_mtime
+    return seal == f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}" and 0 <= age < SEALED_SECONDS
 
 
 @contextmanager

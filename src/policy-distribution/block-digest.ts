@@ -2,13 +2,14 @@ import { createHash, type Hash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { InfrastructureError } from '../kernel/errors.ts';
 import { parseDigest, type Digest } from '../kernel/ids.ts';
+import { alignedBuffer } from './direct-files.ts';
 
 /** Bytes of a block: reading and writing so much at once costs little more than copying it. */
 export const BLOCK_BYTES = 2 ** 20;
 /** One is filled, one is written, and some wait to be hashed while the disk pauses. */
 const BLOCKS = 8;
 /** From this size on a file is hashed in a thread of its own: starting one takes as long as hashing some 60 MB. */
-const WORTH_A_THREAD_BYTES = 64 * 2 ** 20;
+export const WORTH_A_THREAD_BYTES = 64 * 2 ** 20;
 
 /** What the thread is told, and what it says. Buffers move from one to the other. */
 export type DigestOrder = { readonly kind: 'block'; readonly buffer: ArrayBuffer; readonly length: number } | { readonly kind: 'end' };
@@ -54,7 +55,7 @@ class DigestHere implements BlockDigest {
 /** SHA-256 goes over bytes in order, so one file is one thread's work; what it saves is that reading and writing go on meanwhile. */
 class DigestInThread implements BlockDigest {
   readonly #thread = new Worker(new URL('digest-thread.ts', import.meta.url));
-  readonly #free = Array.from({ length: BLOCKS }, () => new ArrayBuffer(BLOCK_BYTES));
+  readonly #free = Array.from({ length: BLOCKS }, () => alignedBuffer(BLOCK_BYTES));
   readonly #digest = Promise.withResolvers<Digest>();
   #returned = Promise.withResolvers<void>();
 

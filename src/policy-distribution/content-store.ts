@@ -7,6 +7,7 @@ import { digestHex } from './checkpoint.ts';
 import { copyInto, digestOfFile, type Digested } from './digested-copy.ts';
 import { directLooks, type FileLooks } from './file-looks.ts';
 import { IncomingNames } from './incoming-names.ts';
+import { RecentSeals } from './recent-seals.ts';
 import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from './store-files.ts';
 import { digestOfObject, type Inspect, type StoredObject } from './stored-object.ts';
 import { UnsyncedObjects } from './unsynced-objects.ts';
@@ -42,6 +43,7 @@ export class ContentStore {
   readonly #unsynced: UnsyncedObjects;
   readonly #syncing: Syncing;
   readonly #looks: FileLooks;
+  readonly seals = new RecentSeals();
 
   private constructor(
     directory: string,
@@ -102,7 +104,7 @@ export class ContentStore {
     try {
       await using handle = await guarded(incoming, () => open(incoming, 'wx+', 0o600));
       const isBehind = this.#syncing === 'behind' && expectedSize >= WORTH_NOTING_BYTES;
-      const { digest, size } = await copyInto(handle, incoming, bytes, expectedSize, !isBehind);
+      const { digest, size } = await copyInto(handle, incoming, bytes, expectedSize, { clock: this.#clock, isSynced: !isBehind });
       await inspect((position, length) => guarded(incoming, () => readAt(handle, position, length)), size, digest);
       return await guarded(incoming, () => this.#keep(handle, incoming, digest, size, isBehind));
     } finally {
@@ -202,6 +204,7 @@ export class ContentStore {
     if (note === undefined) await syncDirectory(this.#objects);
     await this.#touch(hostPath);
     if (note !== undefined) this.#unsynced.syncBehind(note, hostPath);
+    await this.seals.note(digest, handle);
     return { digest, size, hostPath };
   }
 

@@ -1,6 +1,8 @@
 import type { FileHandle } from 'node:fs/promises';
+import type { Clock } from '../kernel/clock.ts';
 import type { Digest } from '../kernel/ids.ts';
-import { BLOCK_BYTES, blockDigest, type BlockDigest } from './block-digest.ts';
+import { BLOCK_BYTES, WORTH_A_THREAD_BYTES, blockDigest, type BlockDigest } from './block-digest.ts';
+import { DirectWriter } from './direct-writer.ts';
 import { guarded, readInto, writeAll } from './store-files.ts';
 
 export interface Digested {
@@ -12,12 +14,17 @@ export interface Digested {
 /** What has been written is sent on its way to the disk in such portions, so that at the end little is left to wait for. In bytes. */
 const SYNCED_BYTES = 64 * 2 ** 20;
 
+export interface CopyOptions {
+  readonly clock: Clock;
+  /** Whether the file is to be synced right afterwards. */
+  readonly isSynced: boolean;
+}
+
 /**
  * Writes bytes into an empty file and hashes them on the way: what is hashed is what is written, from the same memory, and nothing is read again.
  * Reading, writing and hashing go on side by side.
  *
  * @param size that is expected, in bytes.
- * @param isSynced whether the file is to be synced right afterwards.
  * @throws InfrastructureError `store.full`, `store.unusable`; errors of `bytes` as they are.
  */
 export async function copyInto(
@@ -25,10 +32,11 @@ export async function copyInto(
   path: string,
   bytes: AsyncIterable<Uint8Array>,
   size: number,
-  isSynced = true,
+  { clock, isSynced }: CopyOptions,
 ): Promise<Digested> {
   await using hash = blockDigest(size);
-  const writer = new BlockWriter(handle, path, hash, isSynced ? SYNCED_BYTES : Infinity);
+  await using direct = size < WORTH_A_THREAD_BYTES ? undefined : await DirectWriter.open(handle, clock);
+  const writer = new BlockWriter(handle, path, hash, isSynced ? SYNCED_BYTES : Infinity, direct);
   let block = await hash.block();
   let filled = 0;
   for await (const chunk of bytes) {
@@ -88,12 +96,14 @@ class BlockWriter {
   readonly #hash: BlockDigest;
   /** After so many bytes. */
   readonly #syncs: number;
+  readonly #direct: DirectWriter | undefined;
   #written = 0;
   #synced = 0;
   #writing: Promise<void> = Promise.resolve();
   #syncing: Promise<void> = Promise.resolve();
 
-  constructor(handle: FileHandle, path: string, hash: BlockDigest, syncs: number) {
+  constructor(handle: FileHandle, path: string, hash: BlockDigest, syncs: number, direct: DirectWriter | undefined) {
+    this.#direct = direct;
     this.#syncs = syncs;
     this.#handle = handle;
     this.#path = path;
@@ -115,7 +125,8 @@ class BlockWriter {
   }
 
   async #write(block: Uint8Array<ArrayBuffer>, length: number): Promise<void> {
-    await guarded(this.#path, () => writeAll(this.#handle, block.subarray(0, length), this.#written));
+    const past = length < BLOCK_BYTES ? 0 : await guarded(this.#path, async () => (await this.#direct?.write(block, this.#written)) ?? 0);
+    await guarded(this.#path, () => writeAll(this.#handle, block.subarray(past, length), this.#written + past));
     this.#written += length;
     this.#hash.hash(block, length);
     if (this.#written - this.#synced < this.#syncs) return;

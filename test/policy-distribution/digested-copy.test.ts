@@ -2,6 +2,7 @@ import { open, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { systemClock } from '../../src/kernel/clock.ts';
 import { BLOCK_BYTES } from '../../src/policy-distribution/block-digest.ts';
 import { copyInto, digestOfFile, type Digested } from '../../src/policy-distribution/digested-copy.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
@@ -11,6 +12,7 @@ const WAYS = [
   ['in this thread', 0],
   ['in a thread of its own', 2 ** 30],
 ] as const;
+const COPYING = { clock: systemClock, isSynced: true };
 const SIZES = [0, 1, BLOCK_BYTES - 1, BLOCK_BYTES, BLOCK_BYTES + 1, 12 * BLOCK_BYTES + 7];
 
 describe.each(WAYS)('a copy that is hashed %s', (_way, expectedSize) => {
@@ -47,7 +49,7 @@ describe.each(WAYS)('a copy that is hashed %s', (_way, expectedSize) => {
     const path = join(scratch.path, 'copy');
     await using handle = await open(path, 'wx+');
     vi.spyOn(handle, operation).mockRejectedValue(Object.assign(new Error('no space left on device'), { code: 'ENOSPC' }));
-    const copying = copyInto(handle, path, inPieces(scrambled(66 * BLOCK_BYTES), BLOCK_BYTES), expectedSize);
+    const copying = copyInto(handle, path, inPieces(scrambled(66 * BLOCK_BYTES + 1), BLOCK_BYTES), expectedSize, COPYING);
     await expect(copying).rejects.toMatchObject({ kind: 'infrastructure', code: 'store.full' });
   });
 });
@@ -59,7 +61,7 @@ async function copied(
 ): Promise<{ digested: Digested; written: Buffer }> {
   const path = join(scratch.path, 'copy');
   await using handle = await open(path, 'wx+');
-  const digested = await copyInto(handle, path, bytes, expectedSize);
+  const digested = await copyInto(handle, path, bytes, expectedSize, COPYING);
   return { digested, written: await readFile(path) };
 }
 

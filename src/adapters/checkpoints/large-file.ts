@@ -1,6 +1,5 @@
-import { constants } from 'node:fs';
-import { open, type FileHandle } from 'node:fs/promises';
-import { errorCode } from './file-failures.ts';
+import type { FileHandle } from 'node:fs/promises';
+import { alignedBuffer, isUnknownToFileSystem, openDirect } from '../../policy-distribution/direct-files.ts';
 import { PageCache } from './page-cache.ts';
 
 /** From this size on the look at what is in the page cache costs nothing beside the reading. In bytes. */
@@ -22,7 +21,7 @@ const BLOCK_BYTES = 2 ** 20;
  */
 export async function* readLarge(handle: FileHandle, size: number, stretch = STRETCH_BYTES): AsyncGenerator<Uint8Array> {
   await using cache = await PageCache.open();
-  await using direct = await openDirect(handle);
+  await using direct = await openDirect(handle, 'read');
   const blocks = alignedBlocks();
   for (let position = 0; ;) {
     const end = position + stretch;
@@ -33,17 +32,10 @@ export async function* readLarge(handle: FileHandle, size: number, stretch = STR
   }
 }
 
-/** The same file once more, whatever stands under its name by now. Undefined where it can only be read through the page cache. */
-async function openDirect({ fd }: FileHandle): Promise<FileHandle | undefined> {
-  return open(`/proc/self/fd/${fd}`, constants.O_RDONLY | constants.O_DIRECT).catch(() => undefined);
-}
-
 type Blocks = readonly [Uint8Array, Uint8Array];
 
-/** Where the kernel can have a disk write into: a buffer that may be resized begins at a page of the machine, others begin anywhere. */
 function alignedBlocks(): Blocks {
-  const bytes = 2 * BLOCK_BYTES;
-  const buffer = new ArrayBuffer(bytes, { maxByteLength: bytes });
+  const buffer = alignedBuffer(2 * BLOCK_BYTES);
   return [new Uint8Array(buffer, 0, BLOCK_BYTES), new Uint8Array(buffer, BLOCK_BYTES, BLOCK_BYTES)];
 }
 
@@ -66,7 +58,7 @@ function readDirectly(direct: FileHandle, block: Uint8Array, position: number): 
   const reading = direct.read(block, 0, BLOCK_BYTES, position).then(
     ({ bytesRead }) => block.subarray(0, bytesRead),
     (error: unknown) => {
-      if (errorCode(error) !== 'EINVAL') throw error;
+      if (!isUnknownToFileSystem(error)) throw error;
       return block.subarray(0, 0);
     },
   );

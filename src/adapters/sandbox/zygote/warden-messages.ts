@@ -31,9 +31,17 @@ export interface WardenSettings {
   }[];
 }
 
+export interface PolicyOrder {
+  readonly path: string;
+  readonly digest: string;
+  readonly trusted: boolean;
+  /** See `SharedPolicy`. */
+  readonly seal: string | null;
+}
+
 /** What an image loads, by paths as the warden sees them. */
 export interface ImageContent {
-  readonly policies: readonly { readonly path: string; readonly digest: string; readonly trusted: boolean }[];
+  readonly policies: readonly PolicyOrder[];
   readonly code: readonly { readonly path: string; readonly modules: readonly string[] }[];
 }
 

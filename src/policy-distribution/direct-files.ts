@@ -1,0 +1,22 @@
+import { constants } from 'node:fs';
+import { open, type FileHandle } from 'node:fs/promises';
+
+/**
+ * Reading and writing past the page cache (`O_DIRECT` in `open(2)`): of whole blocks, at positions that are multiples of a block, from memory that
+ * begins at a page. Where a file system knows of no such thing the file does not open this way, or an operation fails with EINVAL.
+ */
+
+/** A file that is open once more, whatever stands under its name by now. Undefined where it can only be had through the page cache. */
+export async function openDirect({ fd }: Pick<FileHandle, 'fd'>, access: 'read' | 'write'): Promise<FileHandle | undefined> {
+  const flags = access === 'read' ? constants.O_RDONLY : constants.O_WRONLY;
+  return open(`/proc/self/fd/${fd}`, flags | constants.O_DIRECT).catch(() => undefined);
+}
+
+/** A buffer that may be resized has pages of its own; others begin anywhere. */
+export function alignedBuffer(bytes: number): ArrayBuffer {
+  return new ArrayBuffer(bytes, { maxByteLength: bytes });
+}
+
+export function isUnknownToFileSystem(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EINVAL';
+}

@@ -1,0 +1,62 @@
+import type { FileHandle } from 'node:fs/promises';
+import type { Clock } from '../kernel/clock.ts';
+import { isUnknownToFileSystem, openDirect } from './direct-files.ts';
+
+/** About as long as hashing takes, which goes on beside it. A disk that takes longer is written to behind the backs of those who wait. */
+const MILLISECONDS_PER_MIB = 2;
+/** Before that it is not judged: a disk may pause. In MiB. */
+const TRIED_MIB = 32;
+const MIB = 2 ** 20;
+
+/**
+ * Writes past the page cache for as long as the disk is fast enough: memory for what is only passed on takes longer to get than the writing, above
+ * all where a virtual machine has to ask its host for it. What is written is on the disk then, but for what a sync still has to do.
+ */
+export class DirectWriter implements AsyncDisposable {
+  readonly #file: FileHandle;
+  readonly #clock: Clock;
+  #isUsed = true;
+  #written = 0;
+  #milliseconds = 0;
+
+  private constructor(file: FileHandle, clock: Clock) {
+    this.#file = file;
+    this.#clock = clock;
+  }
+
+  /** Undefined where there is no such way. */
+  static async open(handle: Pick<FileHandle, 'fd'>, clock: Clock): Promise<DirectWriter | undefined> {
+    const file = await openDirect(handle, 'write');
+    return file && new DirectWriter(file, clock);
+  }
+
+  /**
+   * @param block as `alignedBuffer` has them, whole.
+   * @param position a multiple of a block's bytes.
+   * @returns how many of its bytes are written; the rest, which may be all, is to be written in another way.
+   * @throws what the file system says.
+   */
+  async write(block: Uint8Array, position: number): Promise<number> {
+    if (!this.#isUsed) return 0;
+    const began = this.#clock.now();
+    const written = await this.#file.write(block, 0, block.length, position).then(
+      ({ bytesWritten }) => bytesWritten,
+      (error: unknown) => {
+        if (isUnknownToFileSystem(error)) return 0;
+        throw error;
+      },
+    );
+    this.#written += written / MIB;
+    this.#milliseconds += this.#clock.now() - began;
+    this.#isUsed = written === block.length && !this.#isSlow();
+    return written;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#file.close();
+  }
+
+  #isSlow(): boolean {
+    return this.#written >= TRIED_MIB && this.#milliseconds > this.#written * MILLISECONDS_PER_MIB;
+  }
+}
