@@ -4,8 +4,8 @@ import { isUnknownToFileSystem, openDirect } from './direct-files.ts';
 
 /** About as long as hashing takes, which goes on beside it. A disk that takes longer is written to behind the backs of those who wait. */
 const MILLISECONDS_PER_MIB = 2;
-/** Before that it is not judged: a disk may pause. In MiB. */
-const TRIED_MIB = 32;
+/** So many may take as long as they will, as long as all of them together take no longer: a disk may pause, and has to begin. */
+const TRIED_MIB = 64;
 const MIB = 2 ** 20;
 
 /**
@@ -57,6 +57,6 @@ export class DirectWriter implements AsyncDisposable {
   }
 
   #isSlow(): boolean {
-    return this.#written >= TRIED_MIB && this.#milliseconds > this.#written * MILLISECONDS_PER_MIB;
+    return this.#milliseconds > Math.max(TRIED_MIB, this.#written) * MILLISECONDS_PER_MIB;
   }
 }
