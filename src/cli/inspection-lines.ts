@@ -38,14 +38,27 @@ function contentLines(contents: FileContents): readonly string[] {
       return [`${format}: ${number(tensors.length)} tensors, told by its pickle, which was not run`, ...table(rows)];
     }
     case 'keras':
+      return kerasLines(contents);
     case 'zip':
-      return [
-        `${contents.format}: ${number(contents.entries.length)} entries`,
-        ...table(contents.entries.map(({ name, size }) => [printableLine(name), number(size)])),
-      ];
+      return [`zip: ${number(contents.entries.length)} entries`, ...entryLines(contents.entries)];
     case 'other':
       return [];
   }
+}
+
+function kerasLines({ model, unknown, entries }: Extract<FileContents, { format: 'keras' }>): readonly string[] {
+  if (!model) return [`keras: its layers are not told: ${printableLine(unknown ?? '')}`, ...entryLines(entries)];
+  const rows = model.layers.map(({ name, kind, inputShape }) => [
+    printableLine(name),
+    printableLine(kind),
+    inputShape ? anyShapeText(inputShape) : '',
+  ]);
+  const head = `keras: ${printableLine(model.kind)}, ${number(model.layers.length)} layers, told by its configuration, which was not built`;
+  return [head, ...table(rows), ...entryLines(entries)];
+}
+
+function entryLines(entries: readonly { readonly name: string; readonly size: number }[]): readonly string[] {
+  return table(entries.map(({ name, size }) => [printableLine(name), number(size)]));
 }
 
 function onnxLines({ inputs, outputs, initializers, metadata }: Extract<FileContents, { format: 'onnx' }>): readonly string[] {
@@ -67,6 +80,10 @@ function metadataLines(metadata: Readonly<Record<string, string>>): readonly str
 
 function shapeText(shape: readonly (number | string)[]): string {
   return `[${shape.join(', ')}]`;
+}
+
+function anyShapeText(shape: readonly (number | null)[]): string {
+  return shapeText(shape.map((size) => size ?? 'any'));
 }
 
 /** The last column to the right, the others to the left. */

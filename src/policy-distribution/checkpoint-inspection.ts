@@ -5,6 +5,7 @@ import type { CheckpointSource, ListedFile } from './checkpoint-source.ts';
 import { checkpointDigest, sortedByPath, type CheckpointFile, type CheckpointKind } from './checkpoint.ts';
 import { assertSameListing, wholeFile } from './listed-files.ts';
 import { readSafetensorsHeader, type ReadAt } from './safetensors.ts';
+import { readKerasModel, UnknownKerasModel, type KerasModel } from './keras-model.ts';
 import { readOnnxModel, type OnnxModel } from './onnx-model.ts';
 import { UnknownPickle } from './pickle-opcodes.ts';
 import { pickledTensors, type PickledTensor } from './pickled-tensors.ts';
@@ -29,7 +30,14 @@ export type FileContents =
   | { readonly format: 'safetensors'; readonly tensors: readonly InspectedTensor[]; readonly metadata: Readonly<Record<string, string>> }
   | ({ readonly format: 'onnx' } & OnnxModel)
   /** What its entries say that it is. */
-  | { readonly format: 'keras' | 'zip'; readonly entries: readonly ZipEntry[] }
+  | { readonly format: 'zip'; readonly entries: readonly ZipEntry[] }
+  | {
+      readonly format: 'keras';
+      readonly entries: readonly ZipEntry[];
+      /** As its configuration tells it, which is not built; undefined, and why, when that is none. */
+      readonly model?: KerasModel | undefined;
+      readonly unknown?: string | undefined;
+    }
   | {
       readonly format: 'torch.save' | 'torchscript';
       readonly entries: readonly ZipEntry[];
@@ -49,6 +57,9 @@ export interface InspectedTensor {
 
 /** Beyond that of a hundred thousand tensors. */
 const MOST_PICKLE_BYTES = 32 * 2 ** 20;
+const KERAS_CONFIG = 'config.json';
+/** Beyond that of ten thousand layers. */
+const MOST_CONFIG_BYTES = 32 * 2 ** 20;
 
 export interface InspectionPorts {
   readonly source: CheckpointSource;
@@ -106,9 +117,30 @@ async function contentsOf({ path, address, size }: ListedFile, readAt: ReadAt): 
   const located = await readZipDirectory(address, size, readAt);
   const format = zipFormat(new Set(located.map(({ name }) => name)));
   const entries = located.map(({ name, size: unpacked, packed }) => ({ name, size: unpacked, packed }));
-  return format === 'torch.save' || format === 'torchscript'
-    ? { format, entries, ...(await stateOf(address, located, readAt)) }
-    : { format, entries };
+  switch (format) {
+    case 'torch.save':
+    case 'torchscript':
+      return { format, entries, ...(await stateOf(address, located, readAt)) };
+    case 'keras':
+      return { format, entries, ...(await modelOf(address, located, readAt)) };
+    case 'zip':
+      return { format, entries };
+  }
+}
+
+async function modelOf(
+  file: string,
+  entries: readonly LocatedEntry[],
+  readAt: ReadAt,
+): Promise<{ readonly model: KerasModel } | { readonly unknown: string }> {
+  const config = entries.find(({ name }) => name === KERAS_CONFIG);
+  if (!config) return { unknown: `it has no ${KERAS_CONFIG}` };
+  try {
+    return { model: readKerasModel(await readZipEntry(file, config, readAt, MOST_CONFIG_BYTES)) };
+  } catch (error) {
+    if (error instanceof UnknownKerasModel) return { unknown: error.message };
+    throw error;
+  }
 }
 
 async function stateOf(
@@ -128,7 +160,7 @@ async function stateOf(
 
 /** PyTorch puts everything into a directory of a name of its own. */
 function zipFormat(names: ReadonlySet<string>): 'torchscript' | 'torch.save' | 'keras' | 'zip' {
-  if (names.has('config.json') && names.has('model.weights.h5')) return 'keras';
+  if (names.has(KERAS_CONFIG) && names.has('model.weights.h5')) return 'keras';
   const inner = new Set([...names].map((name) => name.slice(name.indexOf('/') + 1)));
   if (inner.has('constants.pkl')) return 'torchscript';
   return inner.has('data.pkl') ? 'torch.save' : 'zip';

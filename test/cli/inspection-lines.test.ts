@@ -49,6 +49,19 @@ describe('what a checkpoint holds', () => {
       expect((await inspected(path)).digest).toBe((await store.add(filesystemSource, path, signal)).digest);
   });
 
+  it('is, of a Keras model, its layers and what each takes, without Keras', async () => {
+    const lines = inspectionLines(await inspected(join(SAMPLES, 'policy.keras')));
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        '  keras: Sequential, 3 layers, told by its configuration, which was not built',
+        '  input_layer  InputLayer  [any, 4]',
+        '  dense        Dense       [any, 4]',
+        '  dense_1      Dense       [any, 8]',
+        '  model.weights.h5  12,696',
+      ]),
+    );
+  });
+
   it('cannot write to the terminal that it is shown on', async () => {
     await using scratch = await ScratchDirectory.make();
     const path = join(scratch.path, 'p.safetensors');
