@@ -2,8 +2,11 @@ import type { FileHandle } from 'node:fs/promises';
 import type { Clock } from '../kernel/clock.ts';
 import { isUnknownToFileSystem, openDirect } from './direct-files.ts';
 
-/** About as long as hashing takes, which goes on beside it. A disk that takes longer is written to behind the backs of those who wait. */
-const MILLISECONDS_PER_MIB = 2;
+/**
+ * Hashing, which goes on beside it, takes about one, and getting memory in the page cache up to four where a host has to be asked for it. A disk that is
+ * slower than this is written to behind the backs of those who wait.
+ */
+const MILLISECONDS_PER_MIB = 3;
 /** So many may take as long as they will, as long as all of them together take no longer: a disk may pause, and has to begin. */
 const TRIED_MIB = 64;
 const MIB = 2 ** 20;
