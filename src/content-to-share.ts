@@ -1,7 +1,6 @@
 import type { Config } from './config/config.ts';
 import type { TemplateConfig } from './config/schema.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
-import type { Digest } from './kernel/ids.ts';
 import { mayBringCode } from './policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from './policy-distribution/stored-checkpoint.ts';
 import type { Distributor } from './policy-distribution/distributor.ts';
@@ -16,9 +15,6 @@ const WORTH_SHARING_BYTES = 4 * 2 ** 20;
 /** What decides it: the template's word, and how long a sandbox is to last. */
 export type SharingSettings = Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'> & Pick<Config['pool'], 'episodesPerSandbox'>;
 
-/** Of a file of the store, by its digest; see `SharedPolicy`. */
-type SealOf = (digest: Digest) => string | undefined;
-
 export interface Played {
   readonly suite: SuiteDefinition;
   readonly suiteFiles: StoredCheckpoint | undefined;
@@ -26,16 +22,11 @@ export interface Played {
 }
 
 /** What the sandboxes of an evaluation are to have in memory from their beginning, by the template's word. Part of the composition root. */
-export function contentToShare(
-  played: Played,
-  settings: SharingSettings,
-  distributor: Distributor,
-  sealOf: SealOf = () => undefined,
-): readonly SharedContent[] {
+export function contentToShare(played: Played, settings: SharingSettings, distributor: Distributor): readonly SharedContent[] {
   const { suite, suiteFiles, checkpoints } = played;
   const policies = checkpoints
     .filter((checkpoint) => isWorthSharing(checkpoint, settings))
-    .map((each) => policy(each, settings, distributor, sealOf));
+    .map((each) => policy(each, settings, distributor));
   return suiteFiles && settings.sharedCode.includes(suite.name) ? [code(suite, suiteFiles, distributor), ...policies] : policies;
 }
 
@@ -48,17 +39,11 @@ function isWorthSharing(checkpoint: StoredCheckpoint, { sharedPolicies, sharedCo
   return checkpoint.files.reduce((sum, { size }) => sum + size, 0) >= WORTH_SHARING_BYTES;
 }
 
-function policy(
-  stored: StoredCheckpoint,
-  { sharedCode }: Pick<TemplateConfig, 'sharedCode'>,
-  distributor: Distributor,
-  sealOf: SealOf,
-): SharedPolicy {
+function policy(stored: StoredCheckpoint, { sharedCode }: Pick<TemplateConfig, 'sharedCode'>, distributor: Distributor): SharedPolicy {
   return {
     kind: 'policy',
     digest: stored.digest,
     trusted: sharedCode.includes(stored.digest),
-    seal: stored.kind === 'file' ? sealOf(stored.digest) : undefined,
     deliver: (target, signal) => distributor.deliver(stored, target, signal),
   };
 }

@@ -136,8 +136,7 @@ export class Ground implements AsyncDisposable {
     const settings = this.pools.settings(template);
     const delivery = templateDelivery(template, settings, this.#config);
     const { episodesPerSandbox } = this.#config.pool;
-    const sharing = { ...settings, episodesPerSandbox };
-    const content = contentToShare(played, sharing, this.#distributor, (file) => this.checkpoints.sealOf(file));
+    const content = contentToShare(played, { ...settings, episodesPerSandbox }, this.#distributor);
     return {
       sharing: await this.pools.share(template, content, signal),
       pool: await this.pools.of(template, signal),

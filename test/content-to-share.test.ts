@@ -51,15 +51,6 @@ describe('what the sandboxes of an evaluation share', () => {
     expect(content.map(({ digest }) => digest)).toEqual(isShared ? [checkpoint.digest] : []);
   });
 
-  it('is a file with its seal, where it was brought a moment ago, and a directory without', () => {
-    const file = stored('p.onnx', LARGE);
-    const directory = stored('p.safetensors', LARGE, 'directory', 'muster.json');
-    const seals = new Map([file, directory].map(({ digest }) => [digest, `seal of ${digest}`]));
-    const played = { suite: suite(), suiteFiles: undefined, checkpoints: [file, directory, stored('old.onnx', LARGE)] };
-    const content = contentToShare(played, SETTINGS, new Distributor(), (digest) => seals.get(digest));
-    expect(content.map((each) => each.kind === 'policy' && each.seal)).toEqual([`seal of ${file.digest}`, undefined, undefined]);
-  });
-
   it('is every checkpoint of a comparison that is worth it', () => {
     const checkpoints = [stored('a.onnx', LARGE), stored('b.onnx', 10), stored('c.onnx', LARGE + 1)];
     const content = contentToShare({ suite: suite(), suiteFiles: undefined, checkpoints }, SETTINGS, new Distributor());

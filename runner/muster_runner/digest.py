@@ -3,16 +3,14 @@
 import hashlib
 import os
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from muster_runner.large_file import LARGE_BYTES, large_pieces
 from muster_runner.refusal import PolicyRefusal
 
 BUFFER_BYTES = 32 * 1024
-# What was hashed longer ago may have left memory since, and is read from the disk once more.
-SEALED_SECONDS = 60
 
 
 def digest_of(path: Path) -> str:
@@ -39,18 +37,6 @@ def verified(path: Path, expected: str) -> str:
     if digest != expected:
         raise PolicyRefusal(f"the checkpoint's digest is {digest}, expected {expected}: it changed or was not copied whole")
     return digest
-
-
-def is_sealed(path: Path, seal: str | None) -> bool:
-    """Whether a file is still the one that was hashed a moment ago, and was not written on since.
-
-    @param seal: `inode:bytes:nanoseconds`, the last being when it was written.
-    """
-    if seal is None:
-        return False
-    status = path.stat()
-    age = time.time() - status.st_mtime
-    return seal == f"{status.st_ino}:{status.st_size}:{status.st_mtime_ns}" and 0 <= age < SEALED_SECONDS
 
 
 @contextmanager
@@ -97,9 +83,13 @@ def _listing(directory: Path) -> bytes:
 def _file_digest(path: Path) -> str:
     """As `hashlib.file_digest`, whose buffer is so large that it stays with the process, and with each of its siblings."""
     digest = hashlib.sha256()
-    buffer = bytearray(BUFFER_BYTES)
-    view = memoryview(buffer)
     with path.open("rb", buffering=0) as file:
+        if os.fstat(file.fileno()).st_size >= LARGE_BYTES:
+            for piece in large_pieces(file.fileno()):
+                digest.update(piece)
+            return digest.hexdigest()
+        buffer = bytearray(BUFFER_BYTES)
+        view = memoryview(buffer)
         while count := file.readinto(buffer):
             digest.update(view[:count])
     return digest.hexdigest()

@@ -5,12 +5,11 @@ In a process that was not forked nothing ever was.
 
 import importlib
 import time
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
 from muster_runner.carried_code import visit
-from muster_runner.digest import is_sealed, verified, verifying
+from muster_runner.digest import verified, verifying
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.checkpoint_directory import read_description
 from muster_runner.policies.read_checkpoint import read_checkpoint
@@ -36,18 +35,17 @@ def find_preloaded(digest: str) -> Checkpoint | None:
     return _preloaded.get(digest)
 
 
-def preload_policy(path: Path, digest: str, trusted: bool, seal: str | None = None) -> LoadCost:
+def preload_policy(path: Path, digest: str, trusted: bool) -> LoadCost:
     """@param trusted: whether code that came with it may run here, in the memory of every sandbox to come.
-    @param seal: of a file that was seen to be what it is called; while the seal holds it is not hashed again.
 
     @raises PolicyRefusal when it is not what it is called, cannot be read, or is no data and not trusted.
     """
     bytes_before, seconds_before = _own_bytes(), time.thread_time()
-    _preload(path, digest, trusted, seal)
+    _preload(path, digest, trusted)
     return LoadCost(max(0, _own_bytes() - bytes_before), time.thread_time() - seconds_before)
 
 
-def _preload(path: Path, digest: str, trusted: bool, seal: str | None) -> None:
+def _preload(path: Path, digest: str, trusted: bool) -> None:
     if trusted:
         verified(path, digest)
         if path.is_dir():
@@ -55,7 +53,7 @@ def _preload(path: Path, digest: str, trusted: bool, seal: str | None) -> None:
             visit(path)
         _preloaded[digest] = read_checkpoint(path)
         return
-    with nullcontext() if is_sealed(path, seal) else verifying(path, digest):
+    with verifying(path, digest):
         if not _is_data(path):
             raise PolicyRefusal(f"{path.name} is not held as data alone: it is loaded in each sandbox by itself")
         policy = read_checkpoint(path)

@@ -158,7 +158,7 @@ def preload(policies: list[Message], code: list[Message]) -> list[Message]:
     taken: list[Message] = []
     with huge_pages():
         for policy in policies:
-            cost = preload_policy(Path(policy["path"]), policy["digest"], policy["trusted"], policy["seal"])
+            cost = preload_policy(Path(policy["path"]), policy["digest"], policy["trusted"])
             taken.append({"digest": policy["digest"], "bytes": cost.own_bytes, "seconds": cost.seconds})
     return taken
 

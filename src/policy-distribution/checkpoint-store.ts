@@ -192,11 +192,6 @@ export class CheckpointStore {
     return this.#contents.find(digest);
   }
 
-  /** Of a file that was brought a moment ago; see `RecentSeals`. */
-  sealOf(file: Digest): string | undefined {
-    return this.#content.seals.of(file);
-  }
-
   /** Until it is disposed the checkpoint stays. @returns undefined when it is no longer recorded: what was found of it may be gone. */
   hold(digest: Digest): Promise<Hold | undefined> {
     return this.#holds.hold(digest);

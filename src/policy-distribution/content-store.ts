@@ -7,7 +7,6 @@ import { digestHex } from './checkpoint.ts';
 import { copyInto, digestOfFile, type Digested } from './digested-copy.ts';
 import { directLooks, type FileLooks } from './file-looks.ts';
 import { IncomingNames } from './incoming-names.ts';
-import { RecentSeals } from './recent-seals.ts';
 import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from './store-files.ts';
 import { digestOfObject, type Inspect, type StoredObject } from './stored-object.ts';
 import { UnsyncedObjects } from './unsynced-objects.ts';
@@ -43,7 +42,6 @@ export class ContentStore {
   readonly #unsynced: UnsyncedObjects;
   readonly #syncing: Syncing;
   readonly #looks: FileLooks;
-  readonly seals = new RecentSeals();
 
   private constructor(
     directory: string,
@@ -204,7 +202,6 @@ export class ContentStore {
     if (note === undefined) await syncDirectory(this.#objects);
     await this.#touch(hostPath);
     if (note !== undefined) this.#unsynced.syncBehind(note, hostPath);
-    await this.seals.note(digest, handle);
     return { digest, size, hostPath };
   }
 

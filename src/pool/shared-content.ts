@@ -17,8 +17,6 @@ export interface SharedPolicy extends Delivered {
   readonly kind: 'policy';
   /** Whether code that it may bring can run outside of a sandbox's walls, in what all sandboxes are forked from. Data always may. */
   readonly trusted: boolean;
-  /** `inode:bytes:nanoseconds` of the last write, of a file whose digest was seen to be right a moment ago; undefined where it has to be looked at. */
-  readonly seal?: string | undefined;
 }
 
 /** A suite's own modules. To share them is to trust them as `SharedPolicy.trusted` says. */

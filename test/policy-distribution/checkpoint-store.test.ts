@@ -70,18 +70,6 @@ describe('the store', () => {
     }
   });
 
-  it('says of a file that it has just hashed what the file system said of it then', async () => {
-    await using scratch = await ScratchDirectory.make();
-    const store = await openStore(scratch);
-    const path = await scratch.put('policy.bin', 'weights');
-    const { digest, files } = await store.add(filesystemSource, path, signal);
-    const { ino, size, mtimeNs } = await stat(files[0]?.hostPath ?? '', { bigint: true });
-    expect(store.sealOf(digest)).toBe(`${ino}:${size}:${mtimeNs}`);
-    const other = await openStore(scratch);
-    await other.add(filesystemSource, path, signal);
-    expect(other.sealOf(digest)).toBeUndefined();
-  });
-
   it('leaves an object that is there alone', async () => {
     await using scratch = await ScratchDirectory.make();
     const store = await openStore(scratch);

@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { alignedBuffer, isUnknownToFileSystem, openDirect } from '../../policy-distribution/direct-files.ts';
-import { PageCache } from './page-cache.ts';
+import { isInPageCache } from './page-cache.ts';
 
 /** From this size on the look at what is in the page cache costs nothing beside the reading. In bytes. */
 export const LARGE_BYTES = 64 * 2 ** 20;
@@ -20,13 +20,12 @@ const BLOCK_BYTES = 2 ** 20;
  * @param stretch in bytes, a multiple of 1 MiB.
  */
 export async function* readLarge(handle: FileHandle, size: number, stretch = STRETCH_BYTES): AsyncGenerator<Uint8Array> {
-  await using cache = await PageCache.open();
   await using direct = await openDirect(handle, 'read');
   const blocks = alignedBlocks();
   for (let position = 0; ;) {
     const end = position + stretch;
     const middle = Math.min(position + stretch / 2, size - 1);
-    if (direct && cache && !(await cache.has(handle, middle))) position = yield* readPast(direct, blocks, position, end);
+    if (direct && !(await isInPageCache(handle, middle))) position = yield* readPast(direct, blocks, position, end);
     position = yield* readThrough(handle, blocks[0], position, end);
     if (position < end) return;
   }

@@ -226,7 +226,7 @@ export class SharedImages {
 function contentOf(placed: readonly PlacedContent[]): ImageContent {
   return {
     policies: placed.flatMap(({ content, path }) =>
-      content.kind === 'policy' ? [{ path, digest: content.digest, trusted: content.trusted, seal: content.seal ?? null }] : [],
+      content.kind === 'policy' ? [{ path, digest: content.digest, trusted: content.trusted }] : [],
     ),
     code: placed.flatMap(({ content, path }) => (content.kind === 'code' ? [{ path, modules: content.modules }] : [])),
   };

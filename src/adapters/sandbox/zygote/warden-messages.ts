@@ -31,17 +31,9 @@ export interface WardenSettings {
   }[];
 }
 
-export interface PolicyOrder {
-  readonly path: string;
-  readonly digest: string;
-  readonly trusted: boolean;
-  /** See `SharedPolicy`. */
-  readonly seal: string | null;
-}
-
 /** What an image loads, by paths as the warden sees them. */
 export interface ImageContent {
-  readonly policies: readonly PolicyOrder[];
+  readonly policies: readonly { readonly path: string; readonly digest: string; readonly trusted: boolean }[];
   readonly code: readonly { readonly path: string; readonly modules: readonly string[] }[];
 }
 

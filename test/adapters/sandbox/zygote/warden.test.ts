@@ -265,7 +265,7 @@ describe('Muster’s side of a warden', () => {
 });
 
 describe('images', () => {
-  const content = { policies: [{ path: '/p', digest: 'sha256:1', trusted: false, seal: null }], code: [] };
+  const content = { policies: [{ path: '/p', digest: 'sha256:1', trusted: false }], code: [] };
 
   it('are made from others, can be forked from at once, and are ready when the warden says so', async () => {
     const making = warden.makeImage('image-1', BASE_IMAGE, content);
