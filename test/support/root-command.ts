@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { systemArguments } from '../../src/adapters/sandbox/bubblewrap/command-line.ts';
 import { systemView } from '../../src/adapters/sandbox/local/system-view.ts';
@@ -26,14 +26,26 @@ export async function startRootCommand({ command, environment, files, target, ba
   const variables = Object.entries({ PATH: '/usr/bin:/bin', ...environment }).flatMap(([name, value]) => ['--setenv', name, value]);
   const writable = ['--dev', '/dev', '--proc', '/proc', '--tmpfs', '/tmp', '--bind', files, target];
   const layers = baked.flatMap((mount) => ['--ro-bind', mount.source, mount.target]);
-  const child = spawn('bwrap', [...walls, ...variables, ...system, ...writable, ...layers, '--', ...command], { stdio: 'pipe' });
+  const child = spawn('bwrap', [...walls, ...variables, ...system, ...writable, ...layers, '--', ...command], {
+    stdio: 'pipe',
+    detached: true,
+  });
   child.stdin.on('error', () => {});
   const exit = once(child, 'close').then((): SandboxExit => {
     return child.exitCode === null ? { kind: 'destroyed' } : { kind: 'exited', code: child.exitCode };
   });
   const destroy = async (): Promise<void> => {
-    child.kill('SIGKILL');
+    killGroup(child);
     await exit;
   };
   return { stdin: child.stdin, stdout: child.stdout, stderr: child.stderr, exit, destroy };
+}
+
+/**
+ * All of it: bubblewrap's second process asks to die with the first a moment after it began, and waits for it for ever when it was killed
+ * within that moment.
+ */
+function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
+  if (pid === undefined || exitCode !== null || signalCode !== null) return;
+  process.kill(-pid, 'SIGKILL');
 }

@@ -77,13 +77,17 @@ export class SimulatedMachine {
   }
 
   async start(config: ProcessConfig): Promise<MachineProcess> {
-    if (config.isRoot === true) return this.#began(config, await this.#startAsRoot(config), undefined);
-    const sandbox = await this.#startProgram(config);
-    if (this.#isOver) {
-      await sandbox.destroy();
-      throw new RpcRefusal('unavailable', 'the sandbox is gone');
-    }
+    if (config.isRoot === true) return this.#began(config, await this.#unlessOver(this.#startAsRoot(config)), undefined);
+    const sandbox = await this.#unlessOver(this.#startProgram(config));
     return this.#began(config, sandbox, sandbox);
+  }
+
+  /** What began while the sandbox ended is not among what was ended with it. */
+  async #unlessOver<Begun extends RunningCommand>(beginning: Promise<Begun>): Promise<Begun> {
+    const begun = await beginning;
+    if (!this.#isOver) return begun;
+    await begun.destroy();
+    throw new RpcRefusal('unavailable', 'the sandbox is gone');
   }
 
   async #startAsRoot({ cmd, args = [], envs = {} }: ProcessConfig): Promise<RunningCommand> {

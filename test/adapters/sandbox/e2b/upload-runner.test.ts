@@ -16,6 +16,8 @@ const NEVER = new AbortController().signal;
 const PLACE = { projectDirectory: PROJECT, python: 'python3' };
 /** Of the event loop, from the first request on: more than it takes to make a form of all files. */
 const TURNS = 150;
+/** Longer than any of these tests: a sandbox that nobody says it of lives for 15 s. */
+const LIFE_MS = 600_000;
 
 /** What went wrong where nobody could catch it; a server would end by it. */
 const uncaught: unknown[] = [];
@@ -25,7 +27,7 @@ afterEach(() => void process.off('unhandledRejection', note));
 
 async function withSandbox(faults: readonly Fault[], act: (remote: Sandbox, ground: E2bGround) => Promise<void>): Promise<void> {
   await using ground = await E2bGround.open([], { faults });
-  const remote = await Sandbox.create(SIMULATED_TEMPLATE, ground.simulator.credentials);
+  const remote = await Sandbox.create(SIMULATED_TEMPLATE, { ...ground.simulator.credentials, timeoutMs: LIFE_MS });
   await act(remote, ground);
   expect(uncaught).toEqual([]);
 }
