@@ -1,4 +1,4 @@
-"""Reads a large file once, without having the machine find memory for all of it.
+"""Reads a large file once and ahead, without having the machine find memory for all of it.
 
 What is in the page cache is read from there. What is not is read past it (O_DIRECT): most of what reading it otherwise takes is getting
 memory for it, of which a policy may need little.
@@ -8,7 +8,10 @@ import errno
 import mmap
 import os
 import resource
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from itertools import cycle
+
+from muster_runner.read_ahead import read_ahead
 
 # From this size on.
 LARGE_BYTES = 64 << 20
@@ -23,8 +26,12 @@ def large_pieces(file: int, stretch: int = STRETCH_BYTES) -> Iterator[memoryview
     @param stretch: in bytes, a multiple of a block's.
     @raises OSError
     """
-    # Pages of its own, as a disk needs them to write into; given back with it.
-    block = memoryview(mmap.mmap(-1, BLOCK_BYTES))
+    return read_ahead(_pieces(file, stretch))
+
+
+def _pieces(file: int, stretch: int) -> Generator[memoryview]:
+    # Pages of their own, as a disk needs them to write into; given back with them. Two, so that one can be looked at and the other read.
+    blocks = cycle([memoryview(mmap.mmap(-1, BLOCK_BYTES)) for _ in range(2)])
     last = max(0, os.fstat(file).st_size - 1)
     direct = _open_directly(file)
     try:
@@ -32,6 +39,7 @@ def large_pieces(file: int, stretch: int = STRETCH_BYTES) -> Iterator[memoryview
         while True:
             if position % stretch == 0:
                 source = file if direct is None or _is_cached(file, min(position + stretch // 2, last)) else direct
+            block = next(blocks)
             count = _read(source, block, position)
             if source == direct and count < BLOCK_BYTES:
                 # The end, or a file system that does not read this way after all.

@@ -1,0 +1,49 @@
+"""Gets the next piece while the last one is being used."""
+
+import threading
+from collections.abc import Generator
+from contextlib import closing
+from queue import SimpleQueue
+
+
+def read_ahead(pieces: Generator[memoryview]) -> Generator[memoryview]:
+    """The same pieces, each read in a thread of its own while the one before it is looked at.
+
+    The thread is one piece ahead and no more, so whoever makes the pieces needs two places for them, used in turn. It has ended when this
+    iterator has, or was closed. Where no thread can be had, the pieces come as they would without it.
+
+    @raises whatever the pieces raise.
+    """
+    ready: SimpleQueue[memoryview | BaseException | None] = SimpleQueue()
+    room = threading.Semaphore(0)
+    is_over = False
+
+    def read() -> None:
+        try:
+            with closing(pieces):
+                for piece in pieces:
+                    ready.put(piece)
+                    room.acquire()
+                    if is_over:
+                        break
+            ready.put(None)
+        except BaseException as error:
+            ready.put(error)
+
+    thread = threading.Thread(target=read)
+    try:
+        thread.start()
+    except RuntimeError:
+        # The most processes that its limit allows it.
+        yield from pieces
+        return
+    try:
+        while (piece := ready.get()) is not None:
+            if isinstance(piece, BaseException):
+                raise piece
+            room.release()
+            yield piece
+    finally:
+        is_over = True
+        room.release()
+        thread.join()
