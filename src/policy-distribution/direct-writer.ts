@@ -19,7 +19,7 @@ export class DirectWriter implements AsyncDisposable {
   readonly #file: FileHandle;
   readonly #clock: Clock;
   #isUsed = true;
-  #written = 0;
+  #writtenMib = 0;
   #milliseconds = 0;
 
   private constructor(file: FileHandle, clock: Clock) {
@@ -49,7 +49,7 @@ export class DirectWriter implements AsyncDisposable {
         throw error;
       },
     );
-    this.#written += written / MIB;
+    this.#writtenMib += written / MIB;
     this.#milliseconds += this.#clock.now() - began;
     this.#isUsed = written === block.length && !this.#isSlow();
     return written;
@@ -60,6 +60,6 @@ export class DirectWriter implements AsyncDisposable {
   }
 
   #isSlow(): boolean {
-    return this.#milliseconds > Math.max(TRIED_MIB, this.#written) * MILLISECONDS_PER_MIB;
+    return this.#milliseconds > Math.max(TRIED_MIB, this.#writtenMib) * MILLISECONDS_PER_MIB;
   }
 }
