@@ -1,4 +1,4 @@
-"""Reads a large file once and ahead, without having the machine find memory for all of it.
+"""Reads a large file once, without having the machine find memory for all of it.
 
 What is in the page cache is read from there. What is not is read past it (O_DIRECT): most of what reading it otherwise takes is getting
 memory for it, of which a policy may need little.
@@ -8,10 +8,8 @@ import errno
 import mmap
 import os
 import resource
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from itertools import cycle
-
-from muster_runner.read_ahead import read_ahead
 
 # From this size on.
 LARGE_BYTES = 64 << 20
@@ -20,16 +18,12 @@ STRETCH_BYTES = 64 << 20
 BLOCK_BYTES = 1 << 20
 
 
-def large_pieces(file: int, stretch: int = STRETCH_BYTES) -> Iterator[memoryview]:
-    """The bytes of an open file, from the first to the last. Each piece is good until the next is asked for.
+def large_pieces(file: int, stretch: int = STRETCH_BYTES) -> Generator[memoryview]:
+    """The bytes of an open file, from the first to the last. Each piece is good until the next but one is asked for.
 
     @param stretch: in bytes, a multiple of a block's.
     @raises OSError
     """
-    return read_ahead(_pieces(file, stretch))
-
-
-def _pieces(file: int, stretch: int) -> Generator[memoryview]:
     # Pages of their own, as a disk needs them to write into; given back with them. Two, so that one can be looked at and the other read.
     blocks = cycle([memoryview(mmap.mmap(-1, BLOCK_BYTES)) for _ in range(2)])
     last = max(0, os.fstat(file).st_size - 1)

@@ -47,7 +47,7 @@ def preload_policy(path: Path, digest: str, trusted: bool) -> LoadCost:
 
 def _preload(path: Path, digest: str, trusted: bool) -> None:
     if trusted:
-        verified(path, digest)
+        verified(path, digest, ahead=True)
         if path.is_dir():
             # Where no code is trusted, the libraries that are imported to read the data must not be found in it.
             visit(path)

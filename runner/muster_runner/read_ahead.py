@@ -12,6 +12,9 @@ def read_ahead(pieces: Generator[memoryview]) -> Generator[memoryview]:
     The thread is one piece ahead and no more, so whoever makes the pieces needs two places for them, used in turn. It has ended when this
     iterator has, or was closed. Where no thread can be had, the pieces come as they would without it.
 
+    What is left of it is address space, which the C library keeps for the memory of a further thread: 64 MiB, and twice that for a moment.
+    Where address space is what a sandbox's memory is limited by, that is none to spare: it is for an image, which all sandboxes wait for.
+
     @raises whatever the pieces raise.
     """
     ready: SimpleQueue[memoryview | BaseException | None] = SimpleQueue()
@@ -34,7 +37,7 @@ def read_ahead(pieces: Generator[memoryview]) -> Generator[memoryview]:
     try:
         thread.start()
     except RuntimeError:
-        # The most processes that its limit allows it.
+        # There are as many processes as its limit allows.
         yield from pieces
         return
     try:

@@ -15,7 +15,7 @@ export interface KerasLayer {
   readonly inputShape?: readonly (number | null)[] | undefined;
 }
 
-/** What it is not said to be is why. */
+/** The message says why. */
 export class UnknownKerasModel extends Error {}
 
 const shape = z.array(z.number().nullable()).optional().catch(undefined);

@@ -5,12 +5,13 @@ import fcntl
 import hashlib
 import os
 import subprocess
+import threading
 from pathlib import Path
 
 import pytest
 
 from muster_runner import digest
-from muster_runner.digest import digest_of
+from muster_runner.digest import digest_of, verified, verifying
 from muster_runner.large_file import BLOCK_BYTES, large_pieces
 
 STRETCH = 2 * BLOCK_BYTES
@@ -90,10 +91,34 @@ def test_nothing_stays_open(tmp_path: Path) -> None:
     assert sorted(Path("/proc/self/fd").iterdir()) == before
 
 
-def test_a_large_file_has_the_digest_that_it_would_have_if_it_were_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ahead", [False, True])
+def test_a_large_file_has_the_digest_that_it_would_have_if_it_were_small(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: bool
+) -> None:
     path = tmp_path / "policy.bin"
     expected = written(path, 3 * STRETCH + 5)
     assert digest_of(path) == f"sha256:{expected}"
     monkeypatch.setattr(digest, "LARGE_BYTES", STRETCH)
     forget(path)
-    assert digest_of(path) == f"sha256:{expected}"
+    assert digest_of(path, ahead) == f"sha256:{expected}"
+
+
+def test_a_sandbox_that_reads_for_itself_has_no_thread_whose_memory_it_would_pay_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "policy.bin"
+    expected = f"sha256:{written(path, 3 * STRETCH)}"
+    monkeypatch.setattr(digest, "LARGE_BYTES", STRETCH)
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def counted(thread: threading.Thread) -> None:
+        started.append(thread)
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", counted)
+    assert verified(path, expected) == expected
+    assert started == []
+    with verifying(path, expected):
+        pass
+    assert len(started) == 2
