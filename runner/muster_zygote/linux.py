@@ -16,10 +16,9 @@ from typing import Any, NamedTuple
 
 # PyDLL holds the interpreter's lock: these calls change the process as a whole and return at once.
 _libc = ctypes.PyDLL(None, use_errno=True)
-# Those that are looked up by name in a child cost it twenty pages each.
-_open, _write, _close, _socket, _ioctl, _signal = (getattr(_libc, name) for name in ("open", "write", "close", "socket", "ioctl", "signal"))
-# It answers with what was done at the signal before: a pointer.
-_signal.restype = ctypes.c_ssize_t
+# They differ from int: pointers, and what would be cut off where one is.
+_libc.mount.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_ulong, ctypes.c_char_p)
+_libc.signal.argtypes, _libc.signal.restype = (ctypes.c_int, ctypes.c_ssize_t), ctypes.c_ssize_t
 
 
 class Advice(IntEnum):
@@ -57,6 +56,7 @@ class MountFlag(IntFlag):
 
 _MNT_DETACH = 2
 _PR_SET_DUMPABLE = 4
+_PR_SET_NAME = 15
 _PR_CAPBSET_DROP = 24
 _PR_SET_SECCOMP = 22
 _SECCOMP_MODE_FILTER = 2
@@ -70,12 +70,21 @@ _CAP_WAKE_ALARM = 35
 _AF_INET, _SOCK_DGRAM = 2, 2
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP_AND_RUNNING = 0x41
+_SIG_IGN = 1
+_HIGHEST_DESCRIPTOR = 0xFFFF_FFFF
+
+
+class Argument(NamedTuple):
+    """Stands for something that is not known yet: the word at this position of those that a program is started with."""
+
+    position: int
 
 
 class Call(NamedTuple):
     """A system call that is yet to be made. It answers with a negative number when it fails."""
 
     function: Callable[..., Any]
+    """Numbers, bytes for what is to be pointed at, and the like; an Argument where it is not for `make`."""
     arguments: tuple[Any, ...]
     what: str
 
@@ -109,9 +118,9 @@ def enter(descriptor: int, namespaces: Namespace) -> Call:
     return Call(_libc.setns, (descriptor, int(namespaces)), f"setns {namespaces.name}")
 
 
-def mount(source: str | None, target: str, kind: str | None, flags: MountFlag, options: str = "") -> Call:
-    arguments = (_text(source), _text(target), _text(kind), ctypes.c_ulong(int(flags)), _text(options))
-    return Call(_libc.mount, arguments, f"mount {target}")
+def mount(source: str | Argument | None, target: str, kind: str | None, flags: MountFlag, options: str = "") -> Call:
+    place = source if isinstance(source, Argument) else _text(source)
+    return Call(_libc.mount, (place, _text(target), _text(kind), int(flags), _text(options)), f"mount {target}")
 
 
 def unmount(target: str) -> Call:
@@ -127,19 +136,42 @@ def change_directory(path: str) -> Call:
     return Call(_libc.chdir, (os.fsencode(path),), f"chdir {path}")
 
 
-def write_file(path: str, text: str) -> Call:
-    """@param path: where it is relative, it is so to where the process is when it makes the call."""
+def open_file(path: str, flags: int, mode: int = 0) -> Call:
+    """It gets the lowest number that is free: who goes on with it has to know which."""
+    return Call(_libc.open, (os.fsencode(path), flags | os.O_CLOEXEC, mode), f"open {path}")
+
+
+def close_file(descriptor: int) -> Call:
+    return Call(_libc.close, (descriptor,), f"close {descriptor}")
+
+
+def make_directory(path: str) -> Call:
+    return Call(_libc.mkdir, (os.fsencode(path), 0o755), f"mkdir {path}")
+
+
+def close_from(lowest: int) -> None:
+    """Closes every descriptor from `lowest` on, known or not."""
+    os.closerange(lowest, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+
+
+def close_others(lowest: int) -> Call:
+    """The same, as a call."""
+    return Call(close_range, (lowest, _HIGHEST_DESCRIPTOR, 0), "close")
+
+
+def close_range(lowest: int, _highest: int, _flags: int) -> int:
+    """As the C library has it, where it has it."""
+    close_from(lowest)
+    return 0
+
+
+def write_file(path: str, text: str, free: int) -> tuple[Call, ...]:
+    """@param path: where it is relative, it is so to where the process is when it makes the calls.
+
+    @param free: the lowest descriptor that is free then.
+    """
     content = text.encode()
-    return Call(_write_file, (os.fsencode(path), content, len(content)), f"write {path}")
-
-
-def _write_file(path: bytes, content: bytes, length: int) -> int:
-    descriptor: int = _open(path, os.O_WRONLY | os.O_CLOEXEC)
-    if descriptor < 0:
-        return descriptor
-    written: int = _write(descriptor, content, length)
-    _close(descriptor)
-    return written
+    return (open_file(path, os.O_WRONLY), Call(_libc.write, (free, content, len(content)), f"write {path}"), close_file(free))
 
 
 def set_host_name(name: str) -> Call:
@@ -147,26 +179,15 @@ def set_host_name(name: str) -> Call:
     return Call(_libc.sethostname, (content, len(content)), "sethostname")
 
 
-def raise_loopback() -> Call:
-    return Call(_set_flags_of_interface, (ctypes.create_string_buffer(struct.pack("16sh22x", b"lo", _IFF_UP_AND_RUNNING)),), "raise lo")
-
-
-def _set_flags_of_interface(request: Any) -> int:
-    descriptor: int = _socket(_AF_INET, _SOCK_DGRAM, 0)
-    if descriptor < 0:
-        return descriptor
-    result: int = _ioctl(descriptor, _SIOCSIFFLAGS, request)
-    _close(descriptor)
-    return result
+def raise_loopback(free: int) -> tuple[Call, ...]:
+    """@param free: the lowest descriptor that is free when the calls are made."""
+    request = struct.pack("16sh22x", b"lo", _IFF_UP_AND_RUNNING)
+    what = "raise lo"
+    return (Call(_libc.socket, (_AF_INET, _SOCK_DGRAM, 0), what), Call(_libc.ioctl, (free, _SIOCSIFFLAGS, request), what), close_file(free))
 
 
 def ignore_signal(number: int) -> Call:
-    return Call(_ignore_signal, (int(number),), f"ignore signal {int(number)}")
-
-
-def _ignore_signal(number: int) -> int:
-    sig_ign = 1
-    return -1 if _signal(number, sig_ign) == -1 else 0
+    return Call(_libc.signal, (int(number), _SIG_IGN), f"ignore signal {int(number)}")
 
 
 def new_session() -> Call:
@@ -207,19 +228,33 @@ def hide_memory() -> Call:
     return Call(_libc.prctl, (_PR_SET_DUMPABLE, 0, 0, 0, 0), "PR_SET_DUMPABLE")
 
 
-def install_filter(program: bytes) -> Call:
-    """A seccomp filter. @param program: instructions of struct sock_filter, eight bytes each."""
-    instructions = ctypes.create_string_buffer(program, len(program))
-    # struct sock_fprog: the number of instructions, and where they are.
-    described = _Program(ctypes.c_ushort(len(program) // 8), ctypes.cast(instructions, ctypes.c_void_p))
-    # It does not own what it points at.
-    described.instructions_kept = instructions
-    return Call(_libc.prctl, (_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, ctypes.byref(described), 0, 0), "seccomp")
+def name_process(name: str) -> Call:
+    """As it stands in the process table; fifteen bytes are the limit."""
+    return Call(_libc.prctl, (_PR_SET_NAME, name.encode(), 0, 0, 0), "PR_SET_NAME")
+
+
+class FilterProgram:
+    """A seccomp filter: instructions of struct sock_filter, eight bytes each."""
+
+    def __init__(self, instructions: bytes) -> None:
+        self.instructions = instructions
+        self._kept = ctypes.create_string_buffer(instructions, len(instructions))
+        self._described = _Program(len(self), ctypes.cast(self._kept, ctypes.c_void_p))
+        # What ctypes hands over in its place: where the description is.
+        self._as_parameter_ = ctypes.byref(self._described)
+
+    def __len__(self) -> int:
+        return len(self.instructions) // 8
 
 
 class _Program(ctypes.Structure):
+    """struct sock_fprog."""
+
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
-    instructions_kept: Any
+
+
+def install_filter(program: bytes) -> Call:
+    return Call(_libc.prctl, (_PR_SET_SECCOMP, _SECCOMP_MODE_FILTER, FilterProgram(program), 0, 0), "seccomp")
 
 
 def flush_c_streams() -> Call:
@@ -230,33 +265,3 @@ def flush_c_streams() -> Call:
 def advise(start: int, length: int, advice: Advice) -> bool:
     """@returns whether the kernel has taken it."""
     return int(_libc.madvise(ctypes.c_void_p(start), ctypes.c_size_t(length), int(advice))) == 0
-
-
-def close_from(lowest: int) -> None:
-    """Closes every descriptor from `lowest` on, known or not."""
-    os.closerange(lowest, resource.getrlimit(resource.RLIMIT_NOFILE)[1])
-
-
-def close_all_but(*kept: int) -> tuple[Call, ...]:
-    """Every descriptor, known or not."""
-    bounds = zip((-1, *sorted(kept)), (*sorted(kept), resource.getrlimit(resource.RLIMIT_NOFILE)[1]), strict=True)
-    return tuple(Call(_close_between, (below + 1, above), "close") for below, above in bounds)
-
-
-def _close_between(lowest: int, beyond: int) -> int:
-    os.closerange(lowest, beyond)
-    return 0
-
-
-def execute(program: str | int, words: tuple[str, ...]) -> Call:
-    """In place of what this process runs, without any environment variables. @param program: a path, or the descriptor of an open file."""
-    argv = (ctypes.c_char_p * (len(words) + 1))(*map(os.fsencode, words))
-    nothing = (ctypes.c_char_p * 1)()
-    if isinstance(program, int):
-        return Call(_libc.fexecve, (program, argv, nothing), "execute")
-    return Call(_libc.execve, (os.fsencode(program), argv, nothing), f"execute {program}")
-
-
-def tell(descriptor: int, text: str) -> Call:
-    content = text.encode()
-    return Call(_write, (descriptor, content, len(content)), "tell")

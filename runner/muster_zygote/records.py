@@ -18,6 +18,8 @@ class Sandbox:
     """Its first process, in the warden's pid namespace."""
     pid: int
     pidfd: int
+    """What that reports under."""
+    serial: int
     """The program's three streams, then its cgroup.procs files; empty once they are the image's."""
     descriptors: list[int]
     state: Literal["building", "waiting", "forked"] = "building"

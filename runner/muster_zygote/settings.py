@@ -26,6 +26,7 @@ class Hierarchy:
 @dataclass(frozen=True)
 class Settings:
     """Modules that are imported before the first fork."""
+
     imports: tuple[str, ...]
     """Sizes of /tmp and /dev/shm, in bytes."""
     tmp_bytes: int

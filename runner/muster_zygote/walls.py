@@ -1,136 +1,134 @@
-"""The first process of a sandbox: it puts up the walls, then does nothing but keep them standing.
+"""The walls of a sandbox. Its first process puts them up, then does nothing but keep them standing.
 
-It is a child of the warden, which is small: namespaces cost little to a process that has little memory. The program is forked
-elsewhere, from an image, and enters what stands here. When this process ends the kernel ends all others of its pid namespace.
+It is a child of the warden. The program is forked elsewhere, from an image, and enters what stands here. When the first process ends the
+kernel ends all others of its pid namespace.
 
-What it has to do the warden has written down before it is forked: a list of system calls.
+What it has to do the warden has written down, once for all sandboxes: a list of system calls.
 """
 
-import contextlib
 import os
 import signal
 import stat
 from collections.abc import Iterator
-from pathlib import PurePosixPath
-from typing import NoReturn
+from pathlib import Path, PurePosixPath
 
-from muster_zygote.holder import Holder
+from muster_zygote.first_process import FirstProcesses
 from muster_zygote.linux import (
+    Argument,
     Call,
     MountFlag,
     Namespace,
     change_directory,
+    close_file,
+    close_others,
     forbid_new_privileges,
     hide_memory,
     ignore_signal,
     install_filter,
     keep_one_capability,
     make,
+    make_directory,
     mount,
+    name_process,
     new_session,
+    open_file,
     raise_loopback,
     set_host_name,
-    tell,
     unmount,
     unshare,
     write_file,
 )
 from muster_zygote.settings import Settings
 
+TMP, SHM = "/tmp", "/dev/shm"
 SITES = "/tmp/muster-sites"
 INBOX = "/muster/inbox"
 HOSTNAME = "sandbox"
+# In the process table.
+NAME = "muster-walls"
 # Shows of the processes those that the reader may trace: all of its sandbox but the first.
 PROC_OPTIONS = "hidepid=4"
 INODES_MIN = 64
 PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME
 
 
-class Walls:
-    """The walls of every sandbox of a warden, which is their owner in its user namespace."""
+# The first of its descriptors is what it reports on.
+FREE = 1
 
-    def __init__(self, settings: Settings, report: int) -> None:
-        """To be made in the warden, whose mounts are then its own: what is mounted behind walls is seen there alone.
 
-        @param report: descriptor on which each first process tells once that its walls stand, or why they do not.
-        """
-        self._settings = settings
-        self._report = report
-        self._rest = Holder().become()
-        make(mount(None, "/", None, MountFlag.RECURSIVE | MountFlag.PRIVATE))
-        self._before = tuple(self._namespaces())
-        self._after = (*self._file_systems(), *self._network(), *self._own_user_namespace(), *self._confinement())
+def open_walls(settings: Settings) -> FirstProcesses:
+    """To be called in the warden, whose mounts are then its own: what is mounted behind walls is seen there alone.
 
-    def plan(self, sandbox: str) -> tuple[Call, ...]:
-        """All that its first process has to do until the walls stand, and to tell that they do.
+    @returns what puts up the walls of each sandbox, whose owner in its user namespace the warden is. It is started with the path of the
+    sandbox's inbox.
+    """
+    make(mount(None, "/", None, MountFlag.RECURSIVE | MountFlag.PRIVATE))
+    return FirstProcesses(tuple(wall_calls(settings)))
 
-        Up to the new user namespace it is done within the warden's, which owns what is mounted here: from one of its own nothing could be
-        mounted over it.
-        """
-        inbox = bind_read_only(str(PurePosixPath(SITES, sandbox, "inbox")), INBOX)
-        return (*self._before, *inbox, unmount(SITES), *self._after, tell(self._report, f"{sandbox}\n"))
 
-    def stand(self, sandbox: str, plan: tuple[Call, ...]) -> NoReturn:
-        """Never returns."""
-        try:
-            make(*plan)
-        except BaseException as error:
-            os.write(self._report, f"{sandbox} {type(error).__name__}: {error}\n".encode()[:1024])
-            os._exit(1)
-        # All that it has to do from here on is to be there: what it knows, and two megabytes of its own, it need not keep.
-        with contextlib.suppress(OSError):
-            make(*self._rest)
-        while True:
-            signal.pause()
+def inbox_of(sandbox: str) -> str:
+    """As the warden sees it."""
+    return str(PurePosixPath(SITES, sandbox, "inbox"))
 
-    def _namespaces(self) -> Iterator[Call]:
-        yield unshare(PRIVATE_NAMESPACES if self._settings.host_network else PRIVATE_NAMESPACES | Namespace.NETWORK)
 
-    def _file_systems(self) -> Iterator[Call]:
-        settings = self._settings
-        within = MountsWithin(settings.mounts_within)
-        if settings.mounts_within:
-            yield Call(within.open, (), "open what is mounted in /tmp and /dev/shm")
-        writable = MountFlag.NO_SUID | MountFlag.NO_DEVICES
-        for target, size in (("/tmp", settings.tmp_bytes), ("/dev/shm", settings.shm_bytes)):
-            yield mount("tmpfs", target, "tmpfs", writable, f"size={size},nr_inodes={inodes(size)},mode=1777")
-        if settings.mounts_within:
-            yield Call(within.mount_again, (), "mount again what is in /tmp and /dev/shm")
-        yield mount("devpts", "/dev/pts", "devpts", MountFlag.NO_SUID | MountFlag.NO_EXEC, "newinstance,ptmxmode=0666,mode=620")
+def wall_calls(settings: Settings) -> Iterator[Call]:
+    """All that a first process has to do until the walls stand.
 
-    def _network(self) -> Iterator[Call]:
-        if not self._settings.host_network:
-            yield raise_loopback()
-        yield set_host_name(HOSTNAME)
+    Up to the new user namespace it is done within the warden's, which owns what is mounted here: from one of its own nothing could be
+    mounted over it.
+    """
+    yield close_others(FREE)
+    yield name_process(NAME)
+    yield unshare(PRIVATE_NAMESPACES if settings.host_network else PRIVATE_NAMESPACES | Namespace.NETWORK)
+    yield from bind_read_only(Argument(1), INBOX)
+    yield unmount(SITES)
+    yield from _file_systems(settings)
+    if not settings.host_network:
+        yield from raise_loopback(FREE)
+    yield set_host_name(HOSTNAME)
+    yield from _own_user_namespace(settings)
+    yield from _confinement(settings)
 
-    def _own_user_namespace(self) -> Iterator[Call]:
-        """Without it the sandboxes of one user would share the kernel's counts of processes, and root would be root to /proc/sys.
 
-        /proc is read-only in the end, but the new namespace is described through it. So it is mounted twice, and this process stays in
-        the lower, writable one until all is written.
-        """
-        flags = MountFlag.NO_SUID | MountFlag.NO_DEVICES | MountFlag.NO_EXEC
-        inside = self._settings.uid
-        yield mount("proc", "/proc", "proc", flags, PROC_OPTIONS)
-        yield change_directory("/proc")
-        yield mount("/proc", "/proc", None, MountFlag.BIND)
-        yield mount(None, "/proc", None, MountFlag.REMOUNT | MountFlag.BIND | MountFlag.READ_ONLY | flags)
-        yield unshare(Namespace.USER)
-        yield write_file("self/setgroups", "deny")
-        yield write_file("self/uid_map", f"{inside} {os.getuid()} 1")
-        yield write_file("self/gid_map", f"{inside} {os.getgid()} 1")
-        yield write_file("sys/user/max_user_namespaces", "0")
-        yield change_directory("/")
+def _file_systems(settings: Settings) -> Iterator[Call]:
+    within = MountsWithin(settings.mounts_within)
+    yield from within.opened()
+    writable = MountFlag.NO_SUID | MountFlag.NO_DEVICES
+    for target, size in ((TMP, settings.tmp_bytes), (SHM, settings.shm_bytes)):
+        yield mount("tmpfs", target, "tmpfs", writable, f"size={size},nr_inodes={inodes(size)},mode=1777")
+    yield from within.mounted_again()
+    yield mount("devpts", "/dev/pts", "devpts", MountFlag.NO_SUID | MountFlag.NO_EXEC, "newinstance,ptmxmode=0666,mode=620")
 
-    def _confinement(self) -> Iterator[Call]:
-        # What the warden knows of other sandboxes, the orders among them that come next, is in this process's memory still.
-        yield hide_memory()
-        yield new_session()
-        # Orphans of the sandbox become children of this process: the kernel then buries them by itself.
-        yield ignore_signal(signal.SIGCHLD)
-        yield from keep_one_capability()
-        yield forbid_new_privileges()
-        yield install_filter(self._settings.filter)
+
+def _own_user_namespace(settings: Settings) -> Iterator[Call]:
+    """Without it the sandboxes of one user would share the kernel's counts of processes, and root would be root to /proc/sys.
+
+    /proc is read-only in the end, but the new namespace is described through it. So it is mounted twice, and this process stays in
+    the lower, writable one until all is written.
+    """
+    flags = MountFlag.NO_SUID | MountFlag.NO_DEVICES | MountFlag.NO_EXEC
+    inside = settings.uid
+    yield mount("proc", "/proc", "proc", flags, PROC_OPTIONS)
+    yield change_directory("/proc")
+    yield mount("/proc", "/proc", None, MountFlag.BIND)
+    yield mount(None, "/proc", None, MountFlag.REMOUNT | MountFlag.BIND | MountFlag.READ_ONLY | flags)
+    yield unshare(Namespace.USER)
+    yield from write_file("self/setgroups", "deny", FREE)
+    yield from write_file("self/uid_map", f"{inside} {os.getuid()} 1", FREE)
+    yield from write_file("self/gid_map", f"{inside} {os.getgid()} 1", FREE)
+    yield from write_file("sys/user/max_user_namespaces", "0", FREE)
+    yield change_directory("/")
+
+
+def _confinement(settings: Settings) -> Iterator[Call]:
+    # Where it is a fork of the warden, what that knows of other sandboxes is in its memory.
+    yield hide_memory()
+    yield new_session()
+    # Orphans of the sandbox become children of this process: the kernel then buries them by itself.
+    yield ignore_signal(signal.SIGCHLD)
+    yield from keep_one_capability()
+    yield forbid_new_privileges()
+    yield install_filter(settings.filter)
 
 
 class MountsWithin:
@@ -138,19 +136,37 @@ class MountsWithin:
 
     def __init__(self, targets: tuple[str, ...]) -> None:
         self._targets = targets
-        self._opened: list[tuple[str, int]] = []
 
-    def open(self) -> int:
-        """In the mount namespace in which they are mounted again. @raises OSError"""
-        self._opened = [(target, os.open(target, os.O_PATH | os.O_CLOEXEC)) for target in self._targets]
-        return 0
+    def opened(self) -> Iterator[Call]:
+        """In the mount namespace in which they are mounted again."""
+        for target in self._targets:
+            yield open_file(target, os.O_PATH)
 
-    def mount_again(self) -> int:
-        """Read-only as they were. @raises OSError"""
-        for target, descriptor in self._opened:
-            make_place(target, is_directory=stat.S_ISDIR(os.fstat(descriptor).st_mode))
-            make(mount(f"/proc/self/fd/{descriptor}", target, None, MountFlag.BIND | MountFlag.RECURSIVE))
-        return 0
+    def mounted_again(self) -> Iterator[Call]:
+        """Read-only as they were."""
+        for directory in self._missing_directories():
+            yield make_directory(directory)
+        for descriptor, target in enumerate(self._targets, FREE):
+            if not stat.S_ISDIR(Path(target).stat().st_mode) and not self._is_in_another(target):
+                yield open_file(target, os.O_CREAT, 0o444)
+                yield close_file(FREE + len(self._targets))
+            yield mount(f"/proc/self/fd/{descriptor}", target, None, MountFlag.BIND | MountFlag.RECURSIVE)
+        for descriptor, _target in enumerate(self._targets, FREE):
+            yield close_file(descriptor)
+
+    def _missing_directories(self) -> list[str]:
+        """What there has to be for something to be mounted there, each behind what it lies in. A mount brings what is in it along."""
+        found: dict[str, None] = {}
+        for target in self._targets:
+            if self._is_in_another(target):
+                continue
+            place = PurePosixPath(target)
+            ways = [*reversed(place.parents), *([place] if Path(target).is_dir() else [])]
+            found.update((str(way), None) for way in ways if any(root in map(str, way.parents) for root in (TMP, SHM)))
+        return list(found)
+
+    def _is_in_another(self, target: str) -> bool:
+        return any(str(parent) in self._targets for parent in PurePosixPath(target).parents)
 
 
 def inodes(size: int) -> int:
@@ -158,13 +174,6 @@ def inodes(size: int) -> int:
     return max(INODES_MIN, size // 1024)
 
 
-def make_place(target: str, *, is_directory: bool) -> None:
-    """Something to mount on."""
-    os.makedirs(target if is_directory else str(PurePosixPath(target).parent), exist_ok=True)  # noqa: PTH103 -- as the rest of this file
-    if not is_directory:
-        os.close(os.open(target, os.O_CREAT | os.O_CLOEXEC, 0o444))
-
-
-def bind_read_only(source: str, target: str) -> tuple[Call, Call]:
+def bind_read_only(source: str | Argument, target: str) -> tuple[Call, Call]:
     flags = MountFlag.REMOUNT | MountFlag.BIND | MountFlag.READ_ONLY | MountFlag.NO_SUID | MountFlag.NO_DEVICES
     return mount(source, target, None, MountFlag.BIND), mount(None, target, None, flags)

@@ -15,13 +15,14 @@ import socket
 from muster_runner.json_fields import Object, as_choice, as_list, as_text
 from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
+from muster_zygote.first_process import SERIALS
 from muster_zygote.image import Image, import_and_rehearse, wake_on_child
-from muster_zygote.linux import Namespace, enter, fork, make, unshare
+from muster_zygote.linux import Namespace, enter, make, unshare
 from muster_zygote.orders import Orders
 from muster_zygote.records import ImageLink, Sandbox, fork_message, is_exiting
 from muster_zygote.settings import Settings
 from muster_zygote.site import open_site
-from muster_zygote.walls import Walls
+from muster_zygote.walls import inbox_of, open_walls
 
 BASE_IMAGE = ""
 TAKEN_AWAY = {"type": "lost", "message": "its first process was killed from outside"}
@@ -37,8 +38,9 @@ class Warden:
         self._selector = selectors.DefaultSelector()
         self._new_processes = unshare(Namespace.PID)
         self._own_processes = enter(os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC), Namespace.PID)
-        self._reports, report = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-        self._walls = Walls(settings, report)
+        self._first_processes = open_walls(settings)
+        self._by_serial: dict[int, str] = {}
+        self._last_serial = 0
 
     def run(self) -> None:
         """Returns when Muster has closed the input."""
@@ -47,7 +49,7 @@ class Warden:
         share_memory()
         woken = wake_on_child()
         self._selector.register(self._orders.descriptor, selectors.EVENT_READ, lambda: self._obey_all(self._orders.arrived()))
-        self._selector.register(self._reports, selectors.EVENT_READ, self._hear_walls)
+        self._selector.register(self._first_processes.descriptor, selectors.EVENT_READ, self._hear_walls)
         self._selector.register(woken, selectors.EVENT_READ, lambda: woken.recv(4096))
         while not self._orders.ended:
             for key, events in self._selector.select():
@@ -89,7 +91,7 @@ class Warden:
         descriptors: list[int] = []
         try:
             descriptors = open_site(name, token, self._settings.cgroups)
-            pid = self._fork_walls(name)
+            pid = self._put_up_walls(name)
         except OSError as error:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -97,36 +99,31 @@ class Warden:
             return
         if image in self._images:
             self._images[image].sandboxes += 1
-        self._sandboxes[name] = Sandbox(name, image, command, pid, os.pidfd_open(pid), descriptors)
-        self._by_pid[pid] = name
+        self._sandboxes[name] = Sandbox(name, image, command, pid, os.pidfd_open(pid), self._last_serial, descriptors)
+        self._by_pid[pid] = self._by_serial[self._last_serial] = name
 
-    def _fork_walls(self, name: str) -> int:
-        """Forks the first process of a new pid namespace."""
-        plan = self._walls.plan(name)
+    def _put_up_walls(self, name: str) -> int:
+        """Starts the first process of a new pid namespace. @returns its process id."""
+        self._last_serial = (self._last_serial + 1) % SERIALS
         make(self._new_processes)
         try:
-            pid = fork()
-            if pid == 0:
-                self._walls.stand(name, plan)
-            return pid
+            return self._first_processes.start(self._last_serial, inbox_of(name))
         finally:
             make(self._own_processes)
 
     def _hear_walls(self) -> None:
-        """Reports are lines, each written at once and shorter than what a pipe takes whole."""
-        for line in os.read(self._reports, 1 << 16).decode().splitlines():
-            name, _, problem = line.partition(" ")
-            sandbox = self._sandboxes.get(name)
+        for report in self._first_processes.reports():
+            sandbox = self._sandboxes.get(self._by_serial.get(report.serial, ""))
             if sandbox is None or sandbox.killed or sandbox.state != "building":
                 continue
             image = self._images.get(sandbox.image)
-            if problem or image is None:
-                self._end(sandbox, {"type": "failed", "message": problem or f"there is no image {sandbox.image!r}"})
+            if report.problem is not None or image is None:
+                self._end(sandbox, {"type": "failed", "message": report.problem or f"there is no image {sandbox.image!r}"})
             elif image.ready:
                 self._fork_program(sandbox, image)
             else:
                 sandbox.state = "waiting"
-                image.waiting.append(name)
+                image.waiting.append(sandbox.name)
 
     def _fork_program(self, sandbox: Sandbox, image: ImageLink) -> None:
         sandbox.state = "forked"
@@ -247,7 +244,7 @@ class Warden:
     def _forget_if_gone(self, sandbox: Sandbox) -> None:
         if sandbox.occupied or not sandbox.walls_gone:
             return
-        del self._sandboxes[sandbox.name]
+        del self._sandboxes[sandbox.name], self._by_serial[sandbox.serial]
         for descriptor in (sandbox.pidfd, *sandbox.descriptors):
             os.close(descriptor)
         self._orders.tell({**(sandbox.end or {}), "sandbox": sandbox.name})

@@ -230,9 +230,7 @@ def test_what_came_from_a_bucket_is_fetched_from_there(tmp_path: Path, server: W
     assert server.asked == []
 
 
-def test_a_connection_to_a_bucket_that_breaks_is_gone_on_with_there(
-    tmp_path: Path, server: WeightsServer, bucket: WeightsServer
-) -> None:
+def test_a_connection_to_a_bucket_that_breaks_is_gone_on_with_there(tmp_path: Path, server: WeightsServer, bucket: WeightsServer) -> None:
     bucket.script = lambda number, _range: Answered(cut_after=1000) if number == 0 else Answered()
     assert pull(order(tmp_path / "checkpoint", server.url, bucketUrl=bucket.url)).from_buckets == 1
     assert bucket.asked[1]["range"] == "bytes=1000-"

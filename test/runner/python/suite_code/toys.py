@@ -267,6 +267,7 @@ class Varied(Toy):
         self.steps = int(self.np_random.integers(1, 9))
         return self.observation, {}
 
+
 class Remembered(Varied, Chosen):
     """Episodes of one to eight steps, by their seed; the reward is the discrete action."""
 

@@ -1,0 +1,134 @@
+"""Starts the first process of a sandbox, which makes a list of system calls, tells how that went, and then only has to be there."""
+
+import contextlib
+import fcntl
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn, Protocol
+
+from muster_zygote.linux import Argument, Call, fork, make
+from muster_zygote.native_program import NAME_BYTES, NONE_FAILED, REPORT, REPORTED, is_known_machine, native_program
+
+READ_REPORTS = 1024
+# What they are told apart by is below.
+SERIALS = 10**NAME_BYTES
+# What it becomes where there are no instructions for the processor. Does nothing for 68 years.
+SLEEP = ("/bin/sleep", str(2**31 - 1))
+
+
+@dataclass(frozen=True)
+class Report:
+    """How the calls went."""
+
+    """What the process was started with."""
+    serial: int
+    """What went wrong, if anything did."""
+    problem: str | None
+
+
+class FirstProcess(Protocol):
+    """The same calls each time, with another word in the place of Argument(1). When they are made, descriptor 0 alone is open."""
+
+    def start(self, serial: int, word: str) -> int:
+        """@param serial: below SERIALS. @returns its process id, at once. @raises OSError when there can be no further process."""
+
+    def close(self) -> None:
+        """It starts no more."""
+
+
+class FirstProcesses:
+    """Those of one warden."""
+
+    def __init__(self, calls: Sequence[Call]) -> None:
+        self._calls = tuple(calls)
+        """Can be read when some have reported."""
+        self.descriptor, self._report = os.pipe2(os.O_CLOEXEC)
+        self._kind: FirstProcess = (Spawned if is_known_machine() else Forked)(self._calls, self._report)
+
+    def start(self, serial: int, word: str) -> int:
+        """See FirstProcess.start."""
+        return self._kind.start(serial, word)
+
+    def reports(self) -> list[Report]:
+        """Those that have come. To be called when the descriptor can be read. Each is written at once, so none comes in parts."""
+        content = os.read(self.descriptor, READ_REPORTS * REPORTED.size)
+        return [Report(int(name), self._problem(result, position)) for name, result, position in REPORTED.iter_unpack(content)]
+
+    def close(self) -> None:
+        """Those that have been started stay."""
+        self._kind.close()
+        os.close(self.descriptor)
+        os.close(self._report)
+
+    def _problem(self, result: int, position: int) -> str | None:
+        return None if position == NONE_FAILED else f"{self._calls[position].what}: {os.strerror(-result)}"
+
+
+class Spawned:
+    """A program of its own. It shares no memory with the warden, which copies none for it."""
+
+    def __init__(self, calls: Sequence[Call], report: int) -> None:
+        self._program = sealed(native_program(calls))
+        self._path = f"/proc/self/fd/{self._program}"
+        self._streams = [(os.POSIX_SPAWN_DUP2, report, REPORT)]
+
+    def start(self, serial: int, word: str) -> int:
+        return os.posix_spawn(self._path, (name_of(serial), word), {}, file_actions=self._streams)
+
+    def close(self) -> None:
+        os.close(self._program)
+
+
+class Forked:
+    """A fork of the warden, on processors that Spawned has no instructions for."""
+
+    def __init__(self, calls: Sequence[Call], report: int) -> None:
+        self._calls = calls
+        self._report = report
+
+    def start(self, serial: int, word: str) -> int:
+        calls = [with_word(call, os.fsencode(word)) for call in self._calls]
+        pid = fork()
+        if pid == 0:
+            self._become(name_of(serial).encode(), calls)
+        return pid
+
+    def close(self) -> None:
+        """It holds nothing."""
+
+    def _become(self, name: bytes, calls: Sequence[Call]) -> NoReturn:
+        os.dup2(self._report, REPORT)
+        result, position = 0, NONE_FAILED
+        for number, call in enumerate(calls):
+            try:
+                make(call)
+            except OSError as error:
+                result, position = -(error.errno or 1), number
+                break
+        os.write(REPORT, REPORTED.pack(name, result, position))
+        if position != NONE_FAILED:
+            os._exit(1)
+        os.close(REPORT)
+        # What it knows, and two megabytes of its own, it need not keep.
+        with contextlib.suppress(OSError):
+            os.execve(SLEEP[0], SLEEP, {})
+        while True:
+            signal.pause()
+
+
+def with_word(call: Call, word: bytes) -> Call:
+    return call._replace(arguments=tuple(word if isinstance(each, Argument) else each for each in call.arguments))
+
+
+def name_of(serial: int) -> str:
+    return f"{serial:0{NAME_BYTES}}"
+
+
+def sealed(program: bytes) -> int:
+    """A file in memory that nobody can change any more."""
+    descriptor = os.memfd_create("walls", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    os.write(descriptor, program)
+    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
+    return descriptor

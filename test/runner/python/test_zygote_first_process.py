@@ -1,0 +1,131 @@
+"""The first process of a sandbox, and the list of system calls that it goes through."""
+
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from muster_zygote import native_program
+from muster_zygote.first_process import FirstProcesses, Report
+from muster_zygote.linux import (
+    Argument,
+    Call,
+    MountFlag,
+    change_directory,
+    close_others,
+    ignore_signal,
+    make,
+    make_directory,
+    mount,
+    name_process,
+    open_file,
+    write_file,
+)
+
+DEADLINE_SECONDS = 30.0
+FREE = 1
+
+
+@pytest.fixture(params=["x86_64", "of no known kind"])
+def machine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """On a machine of no known kind it is forked, and becomes /bin/sleep."""
+    if request.param == "x86_64" and os.uname().machine != "x86_64":
+        pytest.skip("there are no instructions for this machine's processor: the other case is what happens here")
+    monkeypatch.setattr(native_program.platform, "machine", lambda: request.param)
+    return str(request.param)
+
+
+@contextmanager
+def started(calls: list[Call], word: str = "", serial: int = 7) -> Iterator[tuple[int, Report]]:
+    """The process id of one that is there until the end of the block, and what it has reported."""
+    processes = FirstProcesses((close_others(FREE), *calls))
+    pid = processes.start(serial, word)
+    try:
+        readable, _, _ = select.select([processes.descriptor], [], [], DEADLINE_SECONDS)
+        assert readable, Path(f"/proc/{pid}/status").read_text()
+        (report,) = processes.reports()
+        yield pid, report
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        processes.close()
+
+
+@pytest.mark.usefixtures("machine")
+class TestFirstProcess:
+    def test_makes_the_calls_and_reports_once(self, tmp_path: Path) -> None:
+        (tmp_path / "file").touch()
+        calls = [change_directory(str(tmp_path)), make_directory("made"), *write_file("file", "written", FREE)]
+        with started(calls, serial=12_345_678) as (_pid, report):
+            assert report == Report(12_345_678, None)
+            assert (tmp_path / "file").read_text() == "written"
+            assert (tmp_path / "made").is_dir()
+
+    def test_then_sleeps_with_nothing_open(self) -> None:
+        own = Path("/proc/self/exe").stat()
+        with started([ignore_signal(signal.SIGCHLD), name_process("walls")]) as (pid, _report):
+            deadline = time.monotonic() + DEADLINE_SECONDS
+            while list(Path(f"/proc/{pid}/fd").iterdir()) or "State:\tS" not in status(pid):
+                assert time.monotonic() < deadline, status(pid)
+            assert Path(f"/proc/{pid}/exe").stat() != own
+            assert Path(f"/proc/{pid}/environ").read_bytes() == b""
+            (ignored,) = (line for line in status(pid).splitlines() if line.startswith("SigIgn:"))
+            assert int(ignored.split()[1], 16) >> (signal.SIGCHLD - 1) & 1
+
+    def test_makes_none_behind_the_one_that_fails_and_reports_which(self, tmp_path: Path) -> None:
+        calls = [open_file(str(tmp_path / "missing" / "file"), os.O_RDONLY), make_directory(str(tmp_path / "never"))]
+        with started(calls) as (pid, report):
+            assert report == Report(7, f"open {tmp_path}/missing/file: No such file or directory")
+            assert os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT) is not None
+            assert list(tmp_path.iterdir()) == []
+
+    def test_is_given_a_word_for_each_start(self, tmp_path: Path) -> None:
+        make_it = make_directory("")._replace(arguments=(Argument(1), 0o755))
+        for name in ("one", "another"):
+            with started([make_it], str(tmp_path / name)) as (_pid, report):
+                assert report.problem is None
+        assert {path.name for path in tmp_path.iterdir()} == {"one", "another"}
+
+    def test_reports_of_several_come_apart(self) -> None:
+        processes = FirstProcesses((close_others(FREE), change_directory("/")))
+        pids = [processes.start(serial, "") for serial in range(40)]
+        heard: list[Report] = []
+        try:
+            while len(heard) < len(pids):
+                assert select.select([processes.descriptor], [], [], DEADLINE_SECONDS)[0]
+                heard += processes.reports()
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+                os.waitpid(pid, 0)
+            processes.close()
+        assert sorted(heard, key=lambda report: report.serial) == [Report(serial, None) for serial in range(len(pids))]
+
+    def test_reports_what_the_kernel_refuses(self) -> None:
+        with started([mount("nothing", "/proc/self/missing", "tmpfs", MountFlag.READ_ONLY)]) as (_pid, report):
+            assert report.problem is not None
+            assert report.problem.startswith("mount /proc/self/missing: ")
+
+
+def status(pid: int) -> str:
+    return Path(f"/proc/{pid}/status").read_text()
+
+
+def test_calls_are_made_in_turn_up_to_the_first_that_fails(tmp_path: Path) -> None:
+    here = Path.cwd()
+    try:
+        with pytest.raises(FileNotFoundError, match="mkdir missing/directory"):
+            make(change_directory(str(tmp_path)), make_directory("first"), make_directory("missing/directory"), make_directory("never"))
+    finally:
+        os.chdir(here)
+    assert [path.name for path in tmp_path.iterdir()] == ["first"]
+
+
+def test_what_a_call_raises_passes_through() -> None:
+    with pytest.raises(ZeroDivisionError):
+        make(Call(lambda: 1 // 0, (), "divide"))

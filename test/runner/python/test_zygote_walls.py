@@ -1,0 +1,60 @@
+"""What a sandbox's first process has to do, as a list of system calls."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from muster_zygote.walls import MountsWithin
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    """A directory in /tmp, which another file system is to be mounted over."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+        yield Path(directory)
+
+
+def called(place: Path, *targets: str) -> list[str]:
+    within = MountsWithin(tuple(str(place / target) for target in targets))
+    return [call.what.replace(str(place), "PLACE") for call in (*within.opened(), *within.mounted_again())]
+
+
+def test_what_is_mounted_in_tmp_is_opened_first_and_mounted_again_where_it_was(place: Path) -> None:
+    (place / "data" / "deep").mkdir(parents=True)
+    assert called(place, "data/deep") == [
+        "open PLACE/data/deep",
+        "mkdir PLACE",
+        "mkdir PLACE/data",
+        "mkdir PLACE/data/deep",
+        "mount PLACE/data/deep",
+        "close 1",
+    ]
+
+
+def test_a_file_has_an_empty_one_to_be_mounted_on(place: Path) -> None:
+    (place / "file").touch()
+    assert called(place, "file") == ["open PLACE/file", "mkdir PLACE", "open PLACE/file", "close 2", "mount PLACE/file", "close 1"]
+
+
+def test_directories_that_several_lie_in_are_made_once(place: Path) -> None:
+    (place / "one").mkdir()
+    (place / "two").mkdir()
+    made = [what for what in called(place, "one", "two") if what.startswith("mkdir")]
+    assert made == ["mkdir PLACE", "mkdir PLACE/one", "mkdir PLACE/two"]
+
+
+def test_a_mount_within_another_finds_its_place_there(place: Path) -> None:
+    (place / "outer" / "inner").mkdir(parents=True)
+    (place / "outer" / "file").touch()
+    assert called(place, "outer", "outer/inner", "outer/file") == [
+        *("open PLACE/outer", "open PLACE/outer/inner", "open PLACE/outer/file"),
+        *("mkdir PLACE", "mkdir PLACE/outer"),
+        *("mount PLACE/outer", "mount PLACE/outer/inner", "mount PLACE/outer/file"),
+        *("close 1", "close 2", "close 3"),
+    ]
+
+
+def test_nothing_is_done_where_nothing_is_mounted(place: Path) -> None:
+    assert called(place) == []
