@@ -23,6 +23,10 @@ class Visit:
     before: str
 
 
+# What `keep` has kept, for who visits the directory next.
+_kept: dict[Path, dict[str, ModuleType]] = {}
+
+
 def visit(directory: Path) -> Visit:
     """Makes the modules of `directory` importable, ahead of all others."""
     before = next(reversed(sys.modules))
@@ -30,16 +34,26 @@ def visit(directory: Path) -> Visit:
     # What was found in it before, if anything, may have changed. Emptying all caches would have all that is installed looked through again.
     for known in [path for path in sys.path_importer_cache if path.startswith(str(directory))]:
         del sys.path_importer_cache[known]
+    sys.modules.update(_kept.pop(directory, {}))
     return Visit(directory, before)
 
 
 def forget(visited: Visit) -> None:
     """Undoes `visit`: another suite's or checkpoint's module of the same name must not be taken for the former's."""
+    _leave(visited)
+
+
+def keep(visited: Visit) -> None:
+    """The same, but whoever visits the directory next has its modules at once."""
+    _kept[visited.directory] = _leave(visited)
+
+
+def _leave(visited: Visit) -> dict[str, ModuleType]:
+    """@returns the modules that lay in the directory, in the order in which they were imported."""
     while str(visited.directory) in sys.path:
         sys.path.remove(str(visited.directory))
-    for name in _imported_since(visited.before):
-        if _lies_in(sys.modules[name], visited.directory):
-            del sys.modules[name]
+    own = [name for name in _imported_since(visited.before) if _lies_in(sys.modules[name], visited.directory)]
+    return {name: sys.modules.pop(name) for name in reversed(own)}
 
 
 def _imported_since(before: str) -> list[str]:

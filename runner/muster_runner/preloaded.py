@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from muster_runner.carried_code import visit
+from muster_runner.carried_code import keep, visit
 from muster_runner.digest import verified, verifying
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.checkpoint_directory import read_description
@@ -48,10 +48,7 @@ def preload_policy(path: Path, digest: str, trusted: bool) -> LoadCost:
 def _preload(path: Path, digest: str, trusted: bool) -> None:
     if trusted:
         verified(path, digest, ahead=True)
-        if path.is_dir():
-            # Where no code is trusted, the libraries that are imported to read the data must not be found in it.
-            visit(path)
-        _preloaded[digest] = read_checkpoint(path)
+        _preloaded[digest] = _read_trusted(path)
         return
     with verifying(path, digest):
         if not _is_data(path):
@@ -60,11 +57,22 @@ def _preload(path: Path, digest: str, trusted: bool) -> None:
     _preloaded[digest] = policy
 
 
+def _read_trusted(path: Path) -> Checkpoint:
+    if not path.is_dir():
+        return read_checkpoint(path)
+    # Only here: where no code is trusted, the libraries that are imported to read the data must not be found in the directory.
+    visited = visit(path)
+    checkpoint = read_checkpoint(path)
+    keep(visited)
+    return checkpoint
+
+
 def preload_code(directory: Path, modules: list[str]) -> None:
-    """Imports modules that came with a suite. @raises whatever they raise."""
-    visit(directory)
+    """Imports modules that came with a suite: for the first load whose code lies there, and for no other. @raises whatever they raise."""
+    visited = visit(directory)
     for module in modules:
         importlib.import_module(module)
+    keep(visited)
 
 
 def _own_bytes() -> int:

@@ -10,6 +10,7 @@ from checkpoints import constant_layer, file_digest, write_directory, write_mlp
 from gymnasium import spaces
 
 from muster_runner import preloaded
+from muster_runner.carried_code import find, forget, visit
 from muster_runner.policies.checkpoint import Fit
 from muster_runner.preloaded import find_preloaded, preload_code, preload_policy
 from muster_runner.refusal import PolicyRefusal
@@ -147,11 +148,34 @@ def test_code_that_lies_beside_data_is_not_run_in_place_of_a_library(tmp_path: P
     assert str(path) not in sys.path
 
 
-def test_code_of_a_suite_is_imported_and_found_again(tmp_path: Path) -> None:
+def test_code_of_a_suite_is_imported_and_found_again_by_the_first_who_visits_it(tmp_path: Path) -> None:
     write_directory(tmp_path, {"maze.py": LEAVES_A_MARK + "from maze_walls import WALLS", "maze_walls.py": "WALLS = 4"})
     preload_code(tmp_path, ["maze"])
     assert code_has_run()
-    assert sys.modules["maze"].WALLS == 4
+    visited = visit(tmp_path)
+    try:
+        assert sys.modules["maze"].WALLS == 4
+        assert "maze_walls" in sys.modules
+    finally:
+        forget(visited)
+    visited = visit(tmp_path)
+    try:
+        assert "maze" not in sys.modules
+    finally:
+        forget(visited)
+
+
+def test_code_of_a_suite_is_not_found_by_another(tmp_path: Path) -> None:
+    write_directory(tmp_path / "one", {"maze.py": "WALLS = 4"})
+    write_directory(tmp_path / "other", {"maze.py": "WALLS = 5"})
+    preload_code(tmp_path / "one", ["maze"])
+    visited = visit(tmp_path / "other")
+    try:
+        assert find("maze:WALLS.bit_length", tmp_path / "other")() == 3
+        assert sys.modules["maze"].WALLS == 5
+    finally:
+        forget(visited)
+    assert str(tmp_path / "one") not in sys.path
 
 
 def test_code_of_a_suite_that_cannot_be_imported_says_why(tmp_path: Path) -> None:

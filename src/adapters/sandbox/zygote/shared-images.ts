@@ -48,7 +48,7 @@ const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set() };
  * more could get in the way of other code.
  */
 export class SharedImages {
-  /** By digest, once for each who wants it: each has put it somewhere else, and takes it away again. */
+  /** By digest, once for each who wants it. */
   readonly #wanted = new Map<string, PlacedContent[]>();
   /** Digests of what could not be loaded. */
   readonly #unfit = new Set<string>();

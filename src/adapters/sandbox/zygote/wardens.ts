@@ -4,7 +4,6 @@ import { untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import type { Sandbox } from '../../../pool/sandbox.ts';
 import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import { wardenArguments, environmentArguments } from '../bubblewrap/command-line.ts';
@@ -18,6 +17,7 @@ import { filterOfThisMachine } from '../local/system-call-filter.ts';
 import { writableSizes } from '../local/writable-space.ts';
 import type { ForkedProgram } from './forked-program.ts';
 import { type PlacedContent, SharedImages } from './shared-images.ts';
+import { type HeldPlace, SharedPlaces } from './shared-places.ts';
 import { StreamGate } from './stream-gate.ts';
 import { Warden } from './warden.ts';
 import type { WardenSettings } from './warden-messages.ts';
@@ -58,17 +58,15 @@ const IMAGES = '_images';
 export class Wardens implements AsyncDisposable {
   readonly #ground: WardenGround;
   readonly #log: (message: string) => void;
-  readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox }>;
+  readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox; readonly places: SharedPlaces }>;
   readonly #wardens = new Map<string, Entry>();
   readonly #images = new Map<string, SharedImages>();
-  /** Directories in the inbox that were given to who shares something. */
-  #places = 0;
 
   /** @param log is told what goes wrong without anything failing for it. */
   constructor(ground: WardenGround, log: (message: string) => void) {
     this.#ground = ground;
     this.#log = log;
-    this.#opened = openPlaces(ground.directory);
+    this.#opened = openPlaces(ground.directory, log);
     this.#opened.catch(() => {});
   }
 
@@ -85,9 +83,9 @@ export class Wardens implements AsyncDisposable {
 
   /** See `SandboxProvider.share`. */
   async share(template: ForkableTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing> {
-    const { inbox } = await untilAborted(this.#opened, signal);
-    const place = `${(this.#places += 1)}`;
-    const placed = await this.#place(content, inbox, place, signal);
+    const { places } = await untilAborted(this.#opened, signal);
+    const holds = await holdAll(places, content, signal);
+    const placed = content.map((each, i): PlacedContent => ({ content: each, path: holds[i]?.path ?? '' }));
     const images = this.#imagesOf(template);
     for (const each of placed) images.want(each);
     // Loading begins before the first sandbox asks for it, if there is a warden.
@@ -99,7 +97,7 @@ export class Wardens implements AsyncDisposable {
     const held = [...placed];
     const release = (): void => {
       for (const each of held.splice(0)) images.unwant(each);
-      this.#remove(inbox, place);
+      for (const hold of holds) hold[Symbol.dispose]();
     };
     return {
       digests,
@@ -113,21 +111,6 @@ export class Wardens implements AsyncDisposable {
       included: (until) => untilAborted(images.included(digests), until),
       [Symbol.dispose]: release,
     };
-  }
-
-  async #place(content: readonly SharedContent[], inbox: Inbox, place: string, signal: AbortSignal): Promise<readonly PlacedContent[]> {
-    const target: Pick<Sandbox, 'upload'> = { upload: (file, source, until) => inbox.receive(`${place}/${file}`, source, until) };
-    try {
-      return await Promise.all(content.map(async (each) => ({ content: each, path: await each.deliver(target, signal) })));
-    } catch (error) {
-      this.#remove(inbox, place);
-      throw error;
-    }
-  }
-
-  /** What images have mapped or open they keep. */
-  #remove(inbox: Inbox, place: string): void {
-    inbox.remove(place).catch((error: unknown) => this.#log(`what sandboxes shared could not be removed: ${messageOf(error)}`));
   }
 
   #imagesOf(template: ForkableTemplate): SharedImages {
@@ -214,12 +197,26 @@ function keyOf(template: ForkableTemplate): string {
   return JSON.stringify({ ...template, name: undefined, command: undefined });
 }
 
-async function openPlaces(directory: string): Promise<{ gate: StreamGate; inbox: Inbox }> {
+async function openPlaces(
+  directory: string,
+  log: (message: string) => void,
+): Promise<{ gate: StreamGate; inbox: Inbox; places: SharedPlaces }> {
   const images = path.join(directory, IMAGES);
   await mkdir(images);
   const inbox = new Inbox(images);
   await inbox.open();
-  return { gate: await StreamGate.open(directory), inbox };
+  const places = new SharedPlaces(inbox, (problem) => log(`what sandboxes shared could not be removed: ${messageOf(problem)}`));
+  return { gate: await StreamGate.open(directory), inbox, places };
+}
+
+/** All of them or none. */
+async function holdAll(places: SharedPlaces, content: readonly SharedContent[], signal: AbortSignal): Promise<readonly HeldPlace[]> {
+  const attempts = await Promise.allSettled(content.map(async (each) => places.hold(each, signal)));
+  const failure = attempts.find((attempt) => attempt.status === 'rejected');
+  const holds = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));
+  if (!failure) return holds;
+  for (const hold of holds) hold[Symbol.dispose]();
+  throw failure.reason;
 }
 
 /** Those that each sandbox's own /tmp and /dev/shm would hide. */

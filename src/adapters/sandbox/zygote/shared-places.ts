@@ -1,0 +1,101 @@
+import { untilAborted } from '../../../kernel/abort.ts';
+import type { SharedContent } from '../../../pool/shared-content.ts';
+import type { Inbox } from '../local/inbox.ts';
+
+/** The right to find a content's files where they are. */
+export interface HeldPlace extends Disposable {
+  /** As zygotes see it, and sandboxes that have been given the content themselves. */
+  readonly path: string;
+}
+
+/** A content's files, for as long as somebody holds them. */
+interface Place {
+  readonly path: Promise<string>;
+  /** What lies directly in the inbox because of it. */
+  readonly names: Set<string>;
+  holders: number;
+}
+
+/**
+ * Where zygotes find what they load: under the path that it has in every sandbox, so that code which is loaded before the fork finds its
+ * own files after it. It is there once, however many want it.
+ */
+export class SharedPlaces {
+  readonly #inbox: Pick<Inbox, 'receive' | 'remove'>;
+  readonly #onProblem: (problem: unknown) => void;
+  readonly #places = new Map<string, Place>();
+  /** Removals that are under way, by what was there. */
+  readonly #leaving = new Map<string, Promise<void>>();
+
+  /** @param onProblem is told why something could not be removed. */
+  constructor(inbox: Pick<Inbox, 'receive' | 'remove'>, onProblem: (problem: unknown) => void) {
+    this.#inbox = inbox;
+    this.#onProblem = onProblem;
+  }
+
+  /**
+   * Has it delivered unless it is there. Disposing what is returned lets go of it; what zygotes have mapped or open they keep.
+   *
+   * @throws as delivering it does, and the signal's reason.
+   */
+  async hold(content: SharedContent, signal: AbortSignal): Promise<HeldPlace> {
+    const { digest } = content;
+    for (;;) {
+      await untilAborted(this.#leaving.get(digest) ?? Promise.resolve(), signal);
+      const known = this.#places.get(digest);
+      const place = known ?? this.#begin(content, signal);
+      place.holders += 1;
+      try {
+        const path = await untilAborted(place.path, signal);
+        return this.#held(digest, place, path);
+      } catch (error) {
+        this.#letGo(digest, place);
+        // Somebody else's attempt may have failed because that one has been called off.
+        if (signal.aborted || known === undefined) throw error;
+      }
+    }
+  }
+
+  #begin(content: SharedContent, signal: AbortSignal): Place {
+    const names = new Set<string>();
+    const receive: Parameters<SharedContent['deliver']>[0]['upload'] = (file, source, until) => {
+      names.add(file.split('/', 1)[0] ?? file);
+      return this.#inbox.receive(file, source, until);
+    };
+    const place: Place = { path: content.deliver({ upload: receive }, signal), names, holders: 0 };
+    this.#places.set(content.digest, place);
+    place.path.catch(() => this.#leave(content.digest, place));
+    return place;
+  }
+
+  #held(digest: string, place: Place, path: string): HeldPlace {
+    let isHeld = true;
+    return {
+      path,
+      [Symbol.dispose]: () => {
+        if (isHeld) this.#letGo(digest, place);
+        isHeld = false;
+      },
+    };
+  }
+
+  #letGo(digest: string, place: Place): void {
+    place.holders -= 1;
+    if (place.holders === 0) this.#leave(digest, place);
+  }
+
+  /** Whoever wants it from now on waits until nothing is left of it, and has it delivered anew. */
+  #leave(digest: string, place: Place): void {
+    if (this.#places.get(digest) !== place) return;
+    this.#places.delete(digest);
+    const left = this.#remove(place).finally(() => this.#leaving.delete(digest));
+    this.#leaving.set(digest, left);
+  }
+
+  /** Never rejects. */
+  async #remove({ path, names }: Place): Promise<void> {
+    await path.catch(() => {});
+    const removals = await Promise.allSettled(Array.from(names, async (name) => this.#inbox.remove(name)));
+    for (const removal of removals) if (removal.status === 'rejected') this.#onProblem(removal.reason);
+  }
+}
