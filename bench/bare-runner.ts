@@ -10,7 +10,7 @@ function isChunkListener(listener: unknown): listener is ChunkListener {
 
 /**
  * The least that a program can do to talk to a runner. While it exists, the session that the sandbox belongs to hears nothing of what the
- * runner says.
+ * runner says but the answers to its pings.
  */
 export class BareRunner implements Disposable {
   episodes = 0;
@@ -66,6 +66,7 @@ export class BareRunner implements Disposable {
     if (frame.type === 'begin') return;
     if (frame.type === 'loaded') return this.#loaded.resolve();
     if (frame.type === 'refused') return this.#loaded.reject(new Error(line));
+    if (frame.type === 'pong') return this.#session.forEach((hear) => hear(Buffer.from(`${line}\n`)));
     this.episodes += 1;
     this.returns += frame.return ?? 0;
     this.steps += frame.length ?? 0;

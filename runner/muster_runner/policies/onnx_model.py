@@ -87,6 +87,8 @@ def _options(onnxruntime: Any) -> Any:
     # A sandbox has a share of one processor: more threads would only wait for each other.
     options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
+    # Worked out at the first run, it takes 160 pages more of a forked sandbox's own memory; later runs are no faster for it.
+    options.enable_mem_pattern = False
     # Errors only: they reach the caller as exceptions too.
     options.log_severity_level = 3
     return options
