@@ -34,7 +34,10 @@ def visit(directory: Path) -> Visit:
     # What was found in it before, if anything, may have changed. Emptying all caches would have all that is installed looked through again.
     for known in [path for path in sys.path_importer_cache if path.startswith(str(directory))]:
         del sys.path_importer_cache[known]
-    sys.modules.update(_kept.pop(directory, {}))
+    kept = _kept.pop(directory, {})
+    # One that has come between is not to be lost; who looks for the directory's own is told that another one hides it.
+    if not any(name in sys.modules for name in kept):
+        sys.modules.update(kept)
     return Visit(directory, before)
 
 

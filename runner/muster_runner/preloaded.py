@@ -10,6 +10,7 @@ from pathlib import Path
 
 from muster_runner.carried_code import keep, visit
 from muster_runner.digest import verified, verifying
+from muster_runner.policies.carried_policy import CarriedPolicy
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.checkpoint_directory import read_description
 from muster_runner.policies.read_checkpoint import read_checkpoint
@@ -63,6 +64,8 @@ def _read_trusted(path: Path) -> Checkpoint:
     # Only here: where no code is trusted, the libraries that are imported to read the data must not be found in the directory.
     visited = visit(path)
     checkpoint = read_checkpoint(path)
+    if isinstance(checkpoint, CarriedPolicy):
+        importlib.import_module(checkpoint.module)
     keep(visited)
     return checkpoint
 

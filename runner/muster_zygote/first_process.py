@@ -1,6 +1,7 @@
 """Starts the first process of a sandbox, which makes a list of system calls, tells how that went, and then only has to be there."""
 
 import contextlib
+import errno
 import fcntl
 import os
 import signal
@@ -8,10 +9,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NoReturn, Protocol
 
-from muster_zygote.linux import Argument, Call, fork, make
+from muster_zygote.linux import Argument, Call, close_file, close_others, fork, make
 from muster_zygote.native_program import NAME_BYTES, NONE_FAILED, REPORT, REPORTED, is_known_machine, native_program
 
 READ_REPORTS = 1024
+# Since Linux 6.3, where a machine may want to be told what is to be executed.
+MFD_EXEC = 0x10
 # What they are told apart by is below.
 SERIALS = 10**NAME_BYTES
 # What it becomes where there are no instructions for the processor. Does nothing for 68 years.
@@ -29,7 +32,7 @@ class Report:
 
 
 class FirstProcess(Protocol):
-    """The same calls each time, with another word in the place of Argument(1). When they are made, descriptor 0 alone is open."""
+    """The same calls each time, with another word in the place of Argument(1). It reports on descriptor 0, which is then closed."""
 
     def start(self, serial: int, word: str) -> int:
         """@param serial: below SERIALS. @returns its process id, at once. @raises OSError when there can be no further process."""
@@ -43,17 +46,21 @@ class FirstProcesses:
 
     def __init__(self, calls: Sequence[Call]) -> None:
         self._calls = tuple(calls)
-        """Can be read when some have reported."""
+        """Can be read when some have reported. Who reports waits for room."""
         self.descriptor, self._report = os.pipe2(os.O_CLOEXEC)
-        self._kind: FirstProcess = (Spawned if is_known_machine() else Forked)(self._calls, self._report)
+        os.set_blocking(self.descriptor, False)
+        self._kind: FirstProcess = (Spawned if is_known_machine() and can_spawn() else Forked)(self._calls, self._report)
 
     def start(self, serial: int, word: str) -> int:
         """See FirstProcess.start."""
         return self._kind.start(serial, word)
 
     def reports(self) -> list[Report]:
-        """Those that have come. To be called when the descriptor can be read. Each is written at once, so none comes in parts."""
-        content = os.read(self.descriptor, READ_REPORTS * REPORTED.size)
+        """Those that have come. Each is written at once, so none comes in parts."""
+        try:
+            content = os.read(self.descriptor, READ_REPORTS * REPORTED.size)
+        except BlockingIOError:
+            return []
         return [Report(int(name), self._problem(result, position)) for name, result, position in REPORTED.iter_unpack(content)]
 
     def close(self) -> None:
@@ -75,7 +82,10 @@ class Spawned:
         self._streams = [(os.POSIX_SPAWN_DUP2, report, REPORT)]
 
     def start(self, serial: int, word: str) -> int:
-        return os.posix_spawn(self._path, (name_of(serial), word), {}, file_actions=self._streams)
+        try:
+            return os.posix_spawn(self._path, (name_of(serial), word), {}, file_actions=self._streams)
+        except OSError as error:
+            raise OSError(error.errno, f"spawn: {os.strerror(error.errno or 0)}") from None
 
     def close(self) -> None:
         os.close(self._program)
@@ -92,7 +102,10 @@ class Forked:
         calls = [with_word(call, os.fsencode(word)) for call in self._calls]
         pid = fork()
         if pid == 0:
-            self._become(name_of(serial).encode(), calls)
+            try:
+                self._become(name_of(serial).encode(), calls)
+            finally:
+                os._exit(1)
         return pid
 
     def close(self) -> None:
@@ -118,6 +131,25 @@ class Forked:
             signal.pause()
 
 
+def can_spawn() -> bool:
+    """Tries it: a machine may forbid to execute what is only in memory, or not know a call that every program begins with."""
+    reading, writing = os.pipe2(os.O_CLOEXEC)
+    os.set_blocking(reading, False)
+    try:
+        # The second call fails, and that is what it has to report.
+        trial = Spawned((close_others(REPORT + 1), close_file(REPORT + 1)), writing)
+        try:
+            os.waitpid(trial.start(0, ""), 0)
+        finally:
+            trial.close()
+        return [position for _name, _result, position in REPORTED.iter_unpack(os.read(reading, REPORTED.size))] == [1]
+    except OSError:
+        return False
+    finally:
+        os.close(reading)
+        os.close(writing)
+
+
 def with_word(call: Call, word: bytes) -> Call:
     return call._replace(arguments=tuple(word if isinstance(each, Argument) else each for each in call.arguments))
 
@@ -128,7 +160,13 @@ def name_of(serial: int) -> str:
 
 def sealed(program: bytes) -> int:
     """A file in memory that nobody can change any more."""
-    descriptor = os.memfd_create("walls", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
+    flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
+    try:
+        descriptor = os.memfd_create("walls", flags | MFD_EXEC)
+    except OSError as error:
+        if error.errno != errno.EINVAL:
+            raise
+        descriptor = os.memfd_create("walls", flags)
     os.write(descriptor, program)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_WRITE | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_SEAL)
     return descriptor

@@ -121,8 +121,7 @@ class _Data:
     def add(self, content: bytes) -> int:
         """@returns its address."""
         address = self.address + len(self.content)
-        # Numbers in it lie where the processor likes to have them.
-        self.content += content.ljust(-(-len(content) // 8) * 8, b"\0")
+        self.content += content
         return address
 
 

@@ -45,7 +45,7 @@ class Warden:
     def run(self) -> None:
         """Returns when Muster has closed the input."""
         self._fork_base_image()
-        # The collector would write on pages that every sandbox's first process has a copy of, and make copies of them.
+        # Where first processes are forks, the collector would write on pages that each has a copy of, and make copies of them.
         share_memory()
         woken = wake_on_child()
         self._selector.register(self._orders.descriptor, selectors.EVENT_READ, lambda: self._obey_all(self._orders.arrived()))
@@ -238,6 +238,9 @@ class Warden:
             if name is not None:
                 sandbox = self._sandboxes[name]
                 sandbox.walls_gone = True
+                if sandbox.state == "building":
+                    # It may have said why before it ended.
+                    self._hear_walls()
                 self._end(sandbox, TAKEN_AWAY)
                 self._forget_if_gone(sandbox)
 

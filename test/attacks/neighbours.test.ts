@@ -100,7 +100,7 @@ print(json.dumps([walls, sorted(map(str, others)), sorted(map(str, groups)), eve
     expect(seen).toEqual([[null, null, null, null, null, null], ['ESRCH'], ['ESRCH'], 'ESRCH', true]);
   });
 
-  it('neither traces nor reads nor writes the memory of the process that holds its walls, which knows the zygote’s', async () => {
+  it('neither traces nor reads nor writes the memory of the process that holds its walls', async () => {
     const seen = await scene.report(`
 PTRACE_ATTACH, PTRACE_SEIZE = 16, 0x4206
 traced = [call(101 if os.uname().machine == 'x86_64' else 117, request, 1, 0, 0) for request in (PTRACE_ATTACH, PTRACE_SEIZE)]

@@ -26,6 +26,11 @@ class CarriedPolicy:
     point: EntryPoint
     directory: Path
 
+    @property
+    def module(self) -> str:
+        """Where its factory is."""
+        return self.point.entry.partition(":")[0]
+
     def fit(self, fit: Fit, /) -> Policy:
         """@raises PolicyRefusal when the factory is missing, raises, or returns something that cannot act."""
         return CheckedPolicy(self._made(fit, "act(observation)"), fit.action_space)

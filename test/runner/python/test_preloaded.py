@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -134,6 +135,11 @@ def test_a_directory_that_brings_its_policys_code_is_refused_unless_it_is_truste
     assert str(path) not in sys.path
     preload_policy(path, digest, trusted=True)
     assert find_preloaded(digest) is not None
+    assert code_has_run()
+    assert "brought" not in sys.modules
+    visited = visit(path)
+    assert "brought" in sys.modules
+    forget(visited)
 
 
 @pytest.mark.parametrize("name", ["onnxruntime", "safetensors", "numpy"])
@@ -163,6 +169,17 @@ def test_code_of_a_suite_is_imported_and_found_again_by_the_first_who_visits_it(
         assert "maze" not in sys.modules
     finally:
         forget(visited)
+
+
+def test_code_of_a_suite_does_not_take_the_place_of_a_module_that_has_come_between(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_directory(tmp_path, {"maze.py": "WALLS = 4"})
+    preload_code(tmp_path, ["maze"])
+    installed = ModuleType("maze")
+    monkeypatch.setitem(sys.modules, "maze", installed)
+    visited = visit(tmp_path)
+    assert sys.modules["maze"] is installed
+    forget(visited)
+    assert sys.modules["maze"] is installed
 
 
 def test_code_of_a_suite_is_not_found_by_another(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The first process of a sandbox, and the list of system calls that it goes through."""
 
+import errno
 import os
 import select
 import signal
@@ -10,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from muster_zygote import native_program
+from muster_zygote import first_process, native_program
 from muster_zygote.first_process import FirstProcesses, Report
 from muster_zygote.linux import (
     Argument,
@@ -66,13 +67,14 @@ class TestFirstProcess:
             assert (tmp_path / "file").read_text() == "written"
             assert (tmp_path / "made").is_dir()
 
-    def test_then_sleeps_with_nothing_open(self) -> None:
+    def test_then_sleeps_with_nothing_open(self, machine: str) -> None:
         own = Path("/proc/self/exe").stat()
         with started([ignore_signal(signal.SIGCHLD), name_process("walls")]) as (pid, _report):
             deadline = time.monotonic() + DEADLINE_SECONDS
             while list(Path(f"/proc/{pid}/fd").iterdir()) or "State:\tS" not in status(pid):
                 assert time.monotonic() < deadline, status(pid)
             assert Path(f"/proc/{pid}/exe").stat() != own
+            assert status(pid).startswith("Name:\twalls\n" if machine == "x86_64" else "Name:\tsleep\n")
             assert Path(f"/proc/{pid}/environ").read_bytes() == b""
             (ignored,) = (line for line in status(pid).splitlines() if line.startswith("SigIgn:"))
             assert int(ignored.split()[1], 16) >> (signal.SIGCHLD - 1) & 1
@@ -81,7 +83,9 @@ class TestFirstProcess:
         calls = [open_file(str(tmp_path / "missing" / "file"), os.O_RDONLY), make_directory(str(tmp_path / "never"))]
         with started(calls) as (pid, report):
             assert report == Report(7, f"open {tmp_path}/missing/file: No such file or directory")
-            assert os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT) is not None
+            ended = os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
+            assert ended is not None
+            assert (ended.si_code, ended.si_status) == (os.CLD_EXITED, 1)
             assert list(tmp_path.iterdir()) == []
 
     def test_is_given_a_word_for_each_start(self, tmp_path: Path) -> None:
@@ -110,6 +114,39 @@ class TestFirstProcess:
         with started([mount("nothing", "/proc/self/missing", "tmpfs", MountFlag.READ_ONLY)]) as (_pid, report):
             assert report.problem is not None
             assert report.problem.startswith("mount /proc/self/missing: ")
+
+
+class TestWhereMemoryCannotBeExecuted:
+    @pytest.fixture(autouse=True)
+    def forbidden(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def posix_spawn(path: str, *_arguments: object, **_named: object) -> int:
+            raise PermissionError(errno.EACCES, "Permission denied", path)
+
+        monkeypatch.setattr(first_process.os, "posix_spawn", posix_spawn)
+
+    def test_it_is_forked(self, tmp_path: Path) -> None:
+        with started([make_directory(str(tmp_path / "made"))]) as (_pid, report):
+            assert report == Report(7, None)
+            assert (tmp_path / "made").is_dir()
+
+    def test_the_reason_is_told_without_the_place(self) -> None:
+        reading, writing = os.pipe()
+        spawned = first_process.Spawned((close_others(FREE),), writing)
+        try:
+            with pytest.raises(PermissionError) as told:
+                spawned.start(1, "")
+            assert str(told.value) == "[Errno 13] spawn: Permission denied"
+        finally:
+            spawned.close()
+            os.close(reading)
+            os.close(writing)
+
+
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="there are no instructions for this machine's processor")
+def test_a_call_that_the_kernel_does_not_know_has_it_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert first_process.can_spawn()
+    monkeypatch.setitem(native_program._NUMBERS, "close_range", 9_999)
+    assert not first_process.can_spawn()
 
 
 def status(pid: int) -> str:

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from muster_zygote.walls import MountsWithin
+from muster_zygote.native_program import native_program
+from muster_zygote.settings import Settings
+from muster_zygote.walls import MountsWithin, wall_calls
 
 
 @pytest.fixture
@@ -54,6 +56,27 @@ def test_a_mount_within_another_finds_its_place_there(place: Path) -> None:
         *("mount PLACE/outer", "mount PLACE/outer/inner", "mount PLACE/outer/file"),
         *("close 1", "close 2", "close 3"),
     ]
+
+
+@pytest.mark.parametrize("host_network", [False, True])
+def test_all_that_is_to_be_done_can_be_made_into_a_program(place: Path, host_network: bool) -> None:
+    (place / "file").touch()
+    settings = Settings(
+        imports=(),
+        tmp_bytes=1 << 20,
+        shm_bytes=1 << 20,
+        mounts_within=(str(place / "file"),),
+        uid=1000,
+        host_network=host_network,
+        memory_bytes=None,
+        processes=None,
+        open_files=64,
+        filter=bytes(8),
+        cgroups=(),
+    )
+    calls = list(wall_calls(settings))
+    assert native_program(calls).startswith(b"\x7fELF")
+    assert any(call.what == "raise lo" for call in calls) is not host_network
 
 
 def test_nothing_is_done_where_nothing_is_mounted(place: Path) -> None:

@@ -45,7 +45,7 @@ const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set() };
  * A further wish is met by an image forked from the present one, so that what that one has loaded is not loaded again. While it is being made,
  * and when it cannot be, sandboxes are forked from the present one, as long as that has something that is wanted: whoever plays with it is
  * not to wait for what others load. An image that has more policies than are wanted stays in use: it costs nothing. Code that is not wanted any
- * more could get in the way of other code.
+ * more could get in the way of other code by what it did when it was imported.
  */
 export class SharedImages {
   /** By digest, once for each who wants it. */

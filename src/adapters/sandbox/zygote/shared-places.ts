@@ -1,4 +1,4 @@
-import { untilAborted } from '../../../kernel/abort.ts';
+import { abortError, untilAborted } from '../../../kernel/abort.ts';
 import type { SharedContent } from '../../../pool/shared-content.ts';
 import type { Inbox } from '../local/inbox.ts';
 
@@ -41,7 +41,9 @@ export class SharedPlaces {
   async hold(content: SharedContent, signal: AbortSignal): Promise<HeldPlace> {
     const { digest } = content;
     for (;;) {
-      await untilAborted(this.#leaving.get(digest) ?? Promise.resolve(), signal);
+      for (let leaving = this.#leaving.get(digest); leaving; leaving = this.#leaving.get(digest)) await untilAborted(leaving, signal);
+      // From here to the count of holders nothing is awaited: what is there could begin to leave meanwhile.
+      if (signal.aborted) throw abortError(signal);
       const known = this.#places.get(digest);
       const place = known ?? this.#begin(content, signal);
       place.holders += 1;

@@ -209,14 +209,24 @@ async function openPlaces(
   return { gate: await StreamGate.open(directory), inbox, places };
 }
 
-/** All of them or none. */
+/** All of them or none: the others are called off with the first that fails, and waited for. */
 async function holdAll(places: SharedPlaces, content: readonly SharedContent[], signal: AbortSignal): Promise<readonly HeldPlace[]> {
-  const attempts = await Promise.allSettled(content.map(async (each) => places.hold(each, signal)));
-  const failure = attempts.find((attempt) => attempt.status === 'rejected');
-  const holds = attempts.flatMap((attempt) => (attempt.status === 'fulfilled' ? [attempt.value] : []));
-  if (!failure) return holds;
+  const failed = new AbortController();
+  const either = AbortSignal.any([signal, failed.signal]);
+  const attempts = await Promise.all(
+    content.map(async (each) => {
+      try {
+        return await places.hold(each, either);
+      } catch (error) {
+        failed.abort(error);
+        return undefined;
+      }
+    }),
+  );
+  const holds = attempts.filter((hold) => hold !== undefined);
+  if (!failed.signal.aborted) return holds;
   for (const hold of holds) hold[Symbol.dispose]();
-  throw failure.reason;
+  throw failed.signal.reason;
 }
 
 /** Those that each sandbox's own /tmp and /dev/shm would hide. */

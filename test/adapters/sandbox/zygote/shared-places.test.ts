@@ -71,6 +71,16 @@ describe('a content that zygotes load', () => {
     expect([...inbox.files]).toEqual(['a/weights']);
   });
 
+  it('is held by whoever asks for it before the last one lets go, in the same turn or not', async () => {
+    const { inbox, places } = setUp();
+    const first = await places.hold(policy('a'), never);
+    const second = places.hold(policy('a'), never);
+    first[Symbol.dispose]();
+    await second;
+    expect(inbox.removals).toHaveLength(0);
+    expect([...inbox.files]).toEqual(['a/weights']);
+  });
+
   it('is delivered by the next who wants it when the first has been called off', async () => {
     const { inbox, places } = setUp();
     const calledOff = new AbortController();
