@@ -42,10 +42,10 @@ export async function startRootCommand({ command, environment, files, target, ba
 }
 
 /**
- * All of it: bubblewrap's second process asks to die with the first a moment after it began, and waits for it for ever when it was killed
- * within that moment.
+ * Of a bubblewrap that leads a process group, all of it: its second process asks to die with the first a moment after it began, and waits for
+ * it for ever when it was killed within that moment.
  */
-function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
+export function killGroup({ pid, exitCode, signalCode }: ChildProcess): void {
   if (pid === undefined || exitCode !== null || signalCode !== null) return;
   process.kill(-pid, 'SIGKILL');
 }

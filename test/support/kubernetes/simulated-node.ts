@@ -18,7 +18,7 @@ import { systemClock } from '../../../src/kernel/clock.ts';
 import { type OwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
 import type { Mount, SandboxTemplate, Zygote } from '../../../src/pool/template.ts';
 import { ExitFaults, PodExit } from './pod-exit.ts';
-import { startRootCommand } from '../root-command.ts';
+import { killGroup, startRootCommand } from '../root-command.ts';
 
 /** What a node can run: host paths in place of layers. */
 export interface SimulatedImage {
@@ -179,8 +179,9 @@ export class SimulatedNode implements AsyncDisposable {
     const inbox = ['--bind', path.join(pod.directory, 'inbox'), '/muster/inbox'];
     const child = spawn('bwrap', [...walls, ...reach, ...environment, ...files, ...inbox, ...(exit?.command ?? command)], {
       stdio: 'pipe',
+      detached: true,
     });
-    const kill = (): void => void child.kill('SIGKILL');
+    const kill = (): void => killGroup(child);
     pod.helpers.add(kill);
     child.stdin.on('error', () => {});
     const ended = once(child, 'close').then(() => {
