@@ -17,7 +17,7 @@ READ_REPORTS = 1024
 MFD_EXEC = 0x10
 # What they are told apart by is below.
 SERIALS = 10**NAME_BYTES
-# What it becomes where there are no instructions for the processor. Does nothing for 68 years.
+# What a fork of the warden becomes. Does nothing for 68 years.
 SLEEP = ("/bin/sleep", str(2**31 - 1))
 
 
@@ -92,7 +92,7 @@ class Spawned:
 
 
 class Forked:
-    """A fork of the warden, on processors that Spawned has no instructions for."""
+    """A fork of the warden, where Spawned has no instructions for the processor or may not be executed."""
 
     def __init__(self, calls: Sequence[Call], report: int) -> None:
         self._calls = calls

@@ -38,6 +38,7 @@ from muster_zygote.linux import (
     unshare,
     write_file,
 )
+from muster_zygote.native_program import REPORT
 from muster_zygote.settings import Settings
 
 TMP, SHM = "/tmp", "/dev/shm"
@@ -50,10 +51,8 @@ NAME = "muster-walls"
 PROC_OPTIONS = "hidepid=4"
 INODES_MIN = 64
 PRIVATE_NAMESPACES = Namespace.MOUNT | Namespace.IPC | Namespace.HOSTNAME
-
-
-# The first of its descriptors is what it reports on.
-FREE = 1
+# Its first descriptor: the one below is what it reports on.
+FREE = REPORT + 1
 
 
 def open_walls(settings: Settings) -> FirstProcesses:
