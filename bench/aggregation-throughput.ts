@@ -20,24 +20,31 @@ const FOLDED = 3 * KEPT;
 /** A byte for each further episode would be twenty times as much. */
 const MOST_GROWTH_BYTES = 100_000;
 
+const MOMENTS = 'mean and variance, values a second';
+const CERTIFIED = 'certified interval, episodes a second';
+const MEMORY = 'memory of a fold, bytes';
+
 export const aggregationThroughput: Benchmark = {
   name: 'aggregation',
   summary: 'running moments and the certified confidence sequence by themselves',
-  async run({ quick }) {
+  measurements: () => [MOMENTS, CERTIFIED, MEMORY],
+  async run({ quick, measured }) {
     const repeats = quick ? 3 : 15;
     const values = draws(quick ? 200_000 : 2_000_000);
     const first = values.subarray(0, FIRST);
-    const moments = repeated(repeats, values.length, () => {
+    const addAll = (): number => {
       const moments = new Moments();
       for (const value of values) moments.add(value);
       return moments.mean ?? 0;
-    });
-    const certified = repeated(repeats, FIRST, () => {
+    };
+    const foldFirst = (): number => {
       const sequence = new ConfidenceSequence({ halfWidth: HALF_WIDTH, confidence: 0.95, grid: GRID });
       for (const value of first) sequence.fold(value, value);
       return sequence.low;
-    });
-    const [momentsRate, certifiedRate, memory] = [spreadOf(moments), spreadOf(certified), foldMemory()];
+    };
+    const momentsRate = await measured(MOMENTS, () => spreadOf(repeated(repeats, values.length, addAll)));
+    const certifiedRate = await measured(CERTIFIED, () => spreadOf(repeated(repeats, FIRST, foldFirst)));
+    const memory = await measured(MEMORY, foldMemory);
     const rows = [
       ['mean and variance (Welford)', showSpread(scaled(momentsRate, 1e-6), 1), 'million values a second'],
       [`certified interval, first ${FIRST} episodes, grid of ${GRID}`, showSpread(certifiedRate, 0), 'episodes a second'],

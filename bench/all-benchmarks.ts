@@ -19,16 +19,19 @@ import { noopEpisodes } from './noop-episodes.ts';
 import { idleSandboxes } from './idle-sandboxes.ts';
 import { imageEpisodes } from './image-episodes.ts';
 import { playedTogether } from './played-together.ts';
+import { policyApart } from './policy-apart.ts';
 import { serviceLoad } from './service-load.ts';
 import { sharedPolicy } from './shared-policy.ts';
 import { swap } from './swap.ts';
 import { systemCalls } from './system-calls.ts';
+import { twoPrincipals } from './two-principals.ts';
 import { warmPool } from './warm-pool.ts';
 
 export const BENCHMARKS: readonly Benchmark[] = [
   noopEpisodes,
   cartpoleEpisodes,
   playedTogether,
+  policyApart,
   imageEpisodes,
   idleSandboxes,
   durableEpisodes,
@@ -41,6 +44,7 @@ export const BENCHMARKS: readonly Benchmark[] = [
   sharedPolicy,
   nextPolicy,
   swap,
+  twoPrincipals,
   checkpointStore,
   egress,
   episodeCost,

@@ -46,7 +46,9 @@ export const allAtOnce: Play = async (runner, { position, of, episodes, plan }) 
  */
 export async function playBare(sandboxes: RealSandboxes, request: EvaluationRequest, episodes: number, play: Play): Promise<Played> {
   const { signal } = new AbortController();
-  const leases = await Promise.all(Array.from({ length: sandboxes.count }, () => sandboxes.pool.acquire(signal)));
+  const leases = await Promise.all(
+    Array.from({ length: sandboxes.count }, () => sandboxes.pool.acquire({ kind: 'data', principal: 'bench' }, signal)),
+  );
   const runners = leases.map(({ sandbox }) => new BareRunner(sandbox));
   const plan = episodePlanner(request.suite);
   try {

@@ -3,6 +3,8 @@ export interface Benchmark {
   readonly name: string;
   /** What is compared with what, in one line. */
   readonly summary: string;
+  /** The measurements that it makes, by their names, in their order. */
+  readonly measurements: (quick: boolean) => readonly string[];
   run(context: BenchmarkContext): Promise<Report>;
 }
 
@@ -11,6 +13,12 @@ export interface BenchmarkContext {
   readonly quick: boolean;
   /** Tells how far it is. */
   readonly say: (text: string) => void;
+  /**
+   * Makes one of the benchmark's measurements, which is shown and kept at once; or gives what an interrupted run has kept of it.
+   *
+   * @param measure what it gives is kept as JSON: finite numbers, texts, lists and plain objects.
+   */
+  readonly measured: <Value>(name: string, measure: () => Value | Promise<Value>) => Promise<Value>;
 }
 
 export interface Report {

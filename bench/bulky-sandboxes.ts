@@ -38,11 +38,18 @@ const NOTES = [
   `Heap and external memory are what JavaScript and its buffers hold, garbage that nobody has collected yet included, looked at every 20 ms while the bytes pass. Idle is just before, after a collection and ${FIRST_BYTES / MIB} MiB that went the same way.`,
 ];
 
+const WAYS = ['upload', 'output'] as const;
+
+function nameOf(kind: FarEndKind, way: Order['way']): string {
+  return `${WORDS[way]} (${kind})`;
+}
+
 export const bulkySandboxes: Benchmark = {
   name: 'bulky-sandboxes',
   summary: 'memory that a large file into a simulated pod or E2B sandbox, and a large output out of one, take in Muster',
-  async run({ quick, say }) {
-    const bytes = (quick ? 32 : 1024) * MIB;
+  measurements: () => KINDS.flatMap((kind) => WAYS.map((way) => nameOf(kind, way))),
+  async run({ quick, measured }) {
+    const bytes = (quick ? 8 : 1024) * MIB;
     const directory = await mkdtemp(path.join(tmpdir(), 'muster-bench-'));
     try {
       const first = await fileOf(path.join(directory, 'first'), FIRST_BYTES);
@@ -51,10 +58,9 @@ export const bulkySandboxes: Benchmark = {
       const rows: (readonly Cell[])[] = [];
       const checks: Check[] = [];
       for (const kind of KINDS) {
-        for (const way of ['upload', 'output'] as const) {
-          const what = `${WORDS[way]} (${kind})`;
-          say(what);
-          const { seconds, cpuSeconds, mostBytes, mostRssBytes } = await passed({ kind, way, first, bulky }, options);
+        for (const way of WAYS) {
+          const what = nameOf(kind, way);
+          const { seconds, cpuSeconds, mostBytes, mostRssBytes } = await measured(what, () => passed({ kind, way, first, bulky }, options));
           rows.push([what, bytes / MIB, seconds, cpuSeconds, mostBytes / MIB, mostRssBytes / MIB]);
           checks.push(checkOf(what, mostBytes));
         }

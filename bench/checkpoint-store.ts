@@ -7,34 +7,39 @@ import { encodeDelta, type DeltaSide } from '../src/policy-distribution/delta-en
 import { layoutOf } from '../src/policy-distribution/delta-layout.ts';
 import { DeltaFile, readIndex } from '../src/policy-distribution/delta-reader.ts';
 import type { Stretches } from '../src/policy-distribution/delta-block.ts';
-import type { Benchmark, BenchmarkContext, Check, Table } from './benchmark.ts';
+import type { Benchmark, BenchmarkContext, Cell, Check, Table } from './benchmark.ts';
 import { CheckpointFiles, copied, hashOf, readAndHash, timed, written, type Timed } from './checkpoint-files.ts';
 import { showSpread, spreadOf, type Spread } from './spread.ts';
 
 const MB = 1e6;
 const SIZES = {
   full: { bytes: 1e9, rounds: 5, run: { checkpoints: 200, bytes: 2e7 } },
-  quick: { bytes: 8e7, rounds: 2, run: { checkpoints: 20, bytes: 1e6 } },
+  quick: { bytes: 2e7, rounds: 1, run: { checkpoints: 6, bytes: 1e6 } },
 };
 const TENSORS = 200;
+const STORING = 'storing it, beside a plain copy';
+const SUCCESSIVE = 'a run of many checkpoints';
 const HOUR = 3_600_000;
 const signal = new AbortController().signal;
 
 export const checkpointStore: Benchmark = {
   name: 'checkpoint-store',
   summary: 'bringing a checkpoint into the store, beside a plain copy; deltas: what they take, and how long; a run of many checkpoints',
-  async run({ quick, say }: BenchmarkContext) {
+  measurements: () => [STORING, ...CHANGES.map(deltaName), SUCCESSIVE],
+  async run({ quick, say, measured }: BenchmarkContext) {
     const { bytes, rounds, run } = quick ? SIZES.quick : SIZES.full;
     await using files = await CheckpointFiles.make();
     const base = files.path('base.safetensors');
     say(`writing a checkpoint of ${bytes / MB} MB`);
     await files.trained('make', base, `${bytes}`, `${TENSORS}`, '0');
-    const stored = await storing(files, base, rounds, say);
-    const deltas = await deltasOf(files, base, say);
-    const successive = await successiveOf(run, say);
+    const stored = await measured(STORING, () => storing(files, base, rounds, say));
+    const deltas: Delta[] = [];
+    for (const change of CHANGES) deltas.push(await measured(deltaName(change), () => deltaOf(files, base, change)));
+    const successive = await measured(SUCCESSIVE, () => successiveOf(run, say));
+    const title = { title: 'Deltas', columns: ['changed', '% of the file', 'encoding, MB/s', 'applying, MB/s'] };
     return {
-      tables: [stored.table, deltas.table, successive.table],
-      checks: [...stored.checks, ...deltas.checks, ...successive.checks],
+      tables: [stored.table, { ...title, rows: deltas.map(({ row }) => row) }, successive.table],
+      checks: [...stored.checks, ...deltas.flatMap(({ checks }) => checks), ...successive.checks],
       notes: [
         'Files are in the page cache when they are read. Store: CheckpointStore.add of a local file, until it is there to be played, under its name; then until it is on the disk. A plain copy is one that is on the disk; one that is only read and written is not, and its seconds in the kernel are what memory for a copy costs here. Reading and hashing are one after the other, in one thread.',
         'Deltas: of bf16 numbers, normally distributed; those that changed are other such numbers. A second of one processor, without the SHA-256 of the whole, which has a thread of its own. Files are in memory.',
@@ -42,6 +47,24 @@ export const checkpointStore: Benchmark = {
     };
   },
 };
+
+/** What a delta is made of. */
+interface Change {
+  readonly what: string;
+  /** For bench/policies/training_run.py. */
+  readonly words: readonly [string, string];
+  /** Of the file: the most that it may take. */
+  readonly share: number;
+}
+
+function deltaName({ what }: Change): string {
+  return `a delta of which ${what} changed`;
+}
+
+interface Delta {
+  readonly row: readonly Cell[];
+  readonly checks: readonly Check[];
+}
 
 interface Part {
   readonly table: Table;
@@ -104,33 +127,30 @@ async function storing(files: CheckpointFiles, path: string, rounds: number, say
   };
 }
 
-const CHANGES = [
+const CHANGES: readonly Change[] = [
   { what: '1 % of the numbers', words: ['step', '0.01'], share: 0.04 },
   { what: '0.1 % of the numbers', words: ['step', '0.001'], share: 0.006 },
   { what: `2 of ${TENSORS} tensors`, words: ['adapt', '2'], share: (2 / TENSORS) * 1.01 },
-] as const;
+];
 
-async function deltasOf(files: CheckpointFiles, base: string, say: (text: string) => void): Promise<Part> {
-  const rows: (string | number)[][] = [];
-  const checks: Check[] = [];
-  for (const { what, words, share } of CHANGES) {
-    say(`a delta of which ${what} changed`);
-    const next = files.path('next.safetensors');
-    const [command, amount] = words;
-    await files.trained(command, base, next, amount, '1');
-    const [from, to] = [await inMemory(base), await inMemory(next)];
-    const parts: Uint8Array[] = [];
-    const write = async (bytes: Uint8Array): Promise<void> => void parts.push(bytes);
-    const encoding = await timed(() => encodeDelta(to, from, { maxBytes: Infinity, write, signal }));
-    const delta = stretchesOf(Buffer.concat(parts));
-    const applied = new DeltaFile(delta, await readIndex(delta), from.bytes);
-    const applying = await timed(async () => {
-      for await (const piece of applied.pieces()) void piece;
-    });
-    const [size, taken] = [to.bytes.size, delta.size / to.bytes.size];
-    const speed = ({ processorSeconds }: Timed): number => size / MB / processorSeconds;
-    rows.push([what, (100 * taken).toFixed(3), speed(encoding), speed(applying)]);
-    checks.push(
+async function deltaOf(files: CheckpointFiles, base: string, { what, words, share }: Change): Promise<Delta> {
+  const next = files.path('next.safetensors');
+  const [command, amount] = words;
+  await files.trained(command, base, next, amount, '1');
+  const [from, to] = [await inMemory(base), await inMemory(next)];
+  const parts: Uint8Array[] = [];
+  const write = async (bytes: Uint8Array): Promise<void> => void parts.push(bytes);
+  const encoding = await timed(() => encodeDelta(to, from, { maxBytes: Infinity, write, signal }));
+  const delta = stretchesOf(Buffer.concat(parts));
+  const applied = new DeltaFile(delta, await readIndex(delta, 'a delta'), from.bytes);
+  const applying = await timed(async () => {
+    for await (const piece of applied.pieces()) void piece;
+  });
+  const [size, taken] = [to.bytes.size, delta.size / to.bytes.size];
+  const speed = ({ processorSeconds }: Timed): number => size / MB / processorSeconds;
+  return {
+    row: [what, (100 * taken).toFixed(3), speed(encoding), speed(applying)],
+    checks: [
       {
         what: `${what} changed: bytes`,
         target: `≤ ${(100 * share).toFixed(2)} % of the file`,
@@ -149,9 +169,8 @@ async function deltasOf(files: CheckpointFiles, base: string, say: (text: string
         measured: `${speed(applying).toFixed(0)} MB/s`,
         met: speed(applying) >= 500,
       },
-    );
-  }
-  return { table: { title: 'Deltas', columns: ['changed', '% of the file', 'encoding, MB/s', 'applying, MB/s'], rows }, checks };
+    ],
+  };
 }
 
 async function inMemory(path: string): Promise<DeltaSide> {

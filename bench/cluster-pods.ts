@@ -11,17 +11,24 @@ const NEVER = new AbortController().signal;
 const POD = clusterPod({ requestsPerSecond: 1000 });
 const TEMPLATE = echoingPods(POD);
 
+const hasCluster = clusterUnderTest.MUSTER_CLUSTER_IMAGE !== undefined;
+
+function counts(quick: boolean): readonly number[] {
+  return quick ? [1, 4] : [1, 64, 100];
+}
+
+function nameOf(count: number): string {
+  return `${count} pods`;
+}
+
 export const clusterPods: Benchmark = {
   name: 'cluster-pods',
   summary: 'pods of a real cluster (MUSTER_CLUSTER_IMAGE names an image it can run): creation, exec, round trips, deletion, requests',
-  async run({ quick, say }) {
-    if (clusterUnderTest.MUSTER_CLUSTER_IMAGE === undefined)
-      return { tables: [], checks: [], notes: ['Not measured: MUSTER_CLUSTER_IMAGE is not set.'] };
+  measurements: (quick) => (hasCluster ? counts(quick).map(nameOf) : []),
+  async run({ quick, measured }) {
+    if (!hasCluster) return { tables: [], checks: [], notes: ['Not measured: MUSTER_CLUSTER_IMAGE is not set.'] };
     const runs: Measured[] = [];
-    for (const count of quick ? [1, 4] : [1, 64, 100]) {
-      say(`${count} pods`);
-      runs.push(await measure(count, quick ? 1 : 10));
-    }
+    for (const count of counts(quick)) runs.push(await measured(nameOf(count), () => measure(count, quick ? 1 : 10)));
     return {
       tables: [
         {
@@ -54,7 +61,7 @@ interface Measured {
   readonly execs: readonly number[];
   readonly trips: Trips;
   readonly gone: number;
-  readonly requests: ReadonlyMap<string, number>;
+  readonly requests: Readonly<Record<string, number>>;
 }
 
 async function measure(pods: number, seconds: number): Promise<Measured> {
@@ -84,7 +91,7 @@ async function measure(pods: number, seconds: number): Promise<Measured> {
     await Promise.all(channels.map(({ ended }) => ended));
     const begin = performance.now();
     await Promise.all(wanted.map((pod) => pod.remove()));
-    const requests = new Map([...site.cluster.gate.counts, ['exec', pods]]);
+    const requests = { ...Object.fromEntries(site.cluster.gate.counts), exec: pods };
     return { pods, ready, opened, execs, trips, gone: since(begin), requests };
   } catch (error) {
     await site.cluster.deletePods(`muster.dev/owner=${owner}`, 0, NEVER);
@@ -93,8 +100,8 @@ async function measure(pods: number, seconds: number): Promise<Measured> {
 }
 
 function requestRows({ pods, requests }: Measured): readonly (readonly Cell[])[] {
-  const total = [...requests.values()].reduce((sum, each) => sum + each, 0);
-  return [...requests, ['all', total] as const].map(([kind, asked]) => [pods, kind, asked, asked / pods]);
+  const total = Object.values(requests).reduce((sum, each) => sum + each, 0);
+  return [...Object.entries(requests), ['all', total] as const].map(([kind, asked]) => [pods, kind, asked, asked / pods]);
 }
 
 function since(start: number): number {

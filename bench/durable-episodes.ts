@@ -24,19 +24,36 @@ const SIZES = [
 const LEG: Leg = { arm: 0, cacheKey: undefined };
 const BATCH = 500;
 
+const ALONE = 'the store alone';
+
+interface Size {
+  readonly sandboxes: number;
+  readonly episodes: number;
+}
+
+function sizes(quick: boolean): readonly Size[] {
+  return quick ? SIZES.slice(0, 2).map(({ sandboxes }) => ({ sandboxes, episodes: 5_000 })) : SIZES;
+}
+
+function nameOf({ sandboxes }: Size): string {
+  return `${sandboxes} sandboxes`;
+}
+
 export const durableEpisodes: Benchmark = {
   name: 'durable',
   summary: 'no-op episodes that are stored in SQLite before they count, beside ones that are not; and a million in the store alone',
-  async run({ quick, say }) {
+  measurements: (quick) => [...sizes(quick).map(nameOf), ALONE],
+  async run({ quick, measured }) {
     await using place = await StorePlace.open();
     const rows: Cell[][] = [];
     const checks: Check[] = [];
-    for (const { sandboxes: count, episodes } of quick ? SIZES.slice(0, 2) : SIZES) {
-      say(`${count} sandboxes`);
-      await using sandboxes = await RealSandboxes.warm(count);
-      const request = await sandboxes.request(NOOP, quick ? 5_000 : episodes);
-      const { plain, durable, ratio, delay } = await inTurns(sandboxes, request, place.store, quick ? 2 : 6);
-      rows.push([count, quick ? 5_000 : episodes, showSpread(plain, 0), showSpread(durable, 0), showSpread(ratio, 2), delay.toFixed(1)]);
+    for (const size of sizes(quick)) {
+      const { sandboxes: count, episodes } = size;
+      const { plain, durable, ratio, delay } = await measured(nameOf(size), async () => {
+        await using sandboxes = await RealSandboxes.warm(count);
+        return await inTurns(sandboxes, await sandboxes.request(NOOP, episodes), place.store, quick ? 2 : 6);
+      });
+      rows.push([count, episodes, showSpread(plain, 0), showSpread(durable, 0), showSpread(ratio, 2), delay.toFixed(1)]);
       checks.push({
         what: `no-op episodes stored in SQLite, ${count} sandboxes`,
         target: '≥ 0.7 × without a store',
@@ -44,8 +61,7 @@ export const durableEpisodes: Benchmark = {
         met: ratio.median >= 0.7,
       });
     }
-    say('a million episodes in the store');
-    const alone = await storeAlone(place.store, quick ? 50_000 : 1_000_000);
+    const alone = await measured(ALONE, () => storeAlone(place.store, quick ? 50_000 : 1_000_000));
     return {
       tables: [
         {

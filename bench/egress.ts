@@ -23,22 +23,15 @@ const TENSORS = 20;
 const TOLERANCE = 1.001;
 const { signal } = new AbortController();
 
+const IN_TURN = 'a checkpoint, the next one, pods that fetch for themselves';
+
 export const egress: Benchmark = {
   name: 'egress',
   summary: 'bytes that leave Muster for the pods of many nodes: with a cache on each node, with deltas, and with a pull by each pod',
-  async run({ quick, say }: BenchmarkContext) {
-    const { nodes, podsEach, bytes } = quick ? SIZES.quick : SIZES.full;
-    await using files = await CheckpointFiles.make();
-    await using scene = await Scene.open(files, nodes);
-    say(`${nodes} nodes × ${podsEach} pods, a checkpoint of ${bytes / 1e6} MB and the one after it`);
-    const [first, next] = await scene.checkpoints(bytes);
-    const pods = await scene.cluster.pods(nodes * podsEach, ['node-cache']);
-    const filled = await scene.delivered(first, pods, 'node-cache');
-    say('the next one, of which 1 % of the numbers changed');
-    const changed = await scene.delivered(next, pods, 'node-cache');
-    say(`the same by ${PULLING} pods that fetch for themselves`);
-    const pulled = await scene.delivered(first, await scene.cluster.pods(PULLING, ['pull']), 'pull');
-    const [size, delta] = [sizeOf(first), await scene.deltaBytes(first, next)];
+  measurements: () => [IN_TURN],
+  async run({ quick, say, measured }: BenchmarkContext) {
+    const { nodes, podsEach } = quick ? SIZES.quick : SIZES.full;
+    const { pods, filled, changed, pulled, size, delta, whole } = await measured(IN_TURN, () => inTurn(quick, say));
     const row = (what: string, pods: number, { bytes, seconds }: Delivered, unit: number): readonly Cell[] => [
       what,
       pods,
@@ -52,8 +45,8 @@ export const egress: Benchmark = {
           title: `Bytes that left Muster: a checkpoint of ${(size / 1e6).toFixed(1)} MB, a delta of ${(delta / 1e6).toFixed(2)} MB`,
           columns: ['', 'pods', 'MB', 'times its size', 'seconds'],
           rows: [
-            row('by nodes with caches: × the checkpoint', pods.length, filled, size),
-            row('the next one, by the same: × the delta', pods.length, changed, delta),
+            row('by nodes with caches: × the checkpoint', pods, filled, size),
+            row('the next one, by the same: × the delta', pods, changed, delta),
             row('by each pod: × the checkpoint', PULLING, pulled, size),
           ],
         },
@@ -61,7 +54,7 @@ export const egress: Benchmark = {
       checks: [
         check(`${nodes} nodes × ${podsEach} pods`, filled.bytes, nodes, size, 'size'),
         check('the next checkpoint', changed.bytes, nodes, delta, 'delta'),
-        { what: 'nodes that have exactly these bytes', target: `${nodes}`, ...(await scene.wholeNodes(next)) },
+        { what: 'nodes that have exactly these bytes', target: `${nodes}`, ...whole },
       ],
       notes: [
         'The cluster is simulated on this machine: its nodes are directories, what fills each is the real program in a process of its own, over a real socket, and programs of pods are none. Seconds are those of this machine, which does all of it.',
@@ -69,6 +62,23 @@ export const egress: Benchmark = {
     };
   },
 };
+
+/** Each needs what the one before has left on the nodes. */
+async function inTurn(quick: boolean, say: (text: string) => void) {
+  const { nodes, podsEach, bytes } = quick ? SIZES.quick : SIZES.full;
+  await using files = await CheckpointFiles.make();
+  await using scene = await Scene.open(files, nodes);
+  say(`${nodes} nodes × ${podsEach} pods, a checkpoint of ${bytes / 1e6} MB and the one after it`);
+  const [first, next] = await scene.checkpoints(bytes);
+  const pods = await scene.cluster.pods(nodes * podsEach, ['node-cache']);
+  const filled = await scene.delivered(first, pods, 'node-cache');
+  say('the next one, of which 1 % of the numbers changed');
+  const changed = await scene.delivered(next, pods, 'node-cache');
+  say(`the same by ${PULLING} pods that fetch for themselves`);
+  const pulled = await scene.delivered(first, await scene.cluster.pods(PULLING, ['pull']), 'pull');
+  const [size, delta, whole] = [sizeOf(first), await scene.deltaBytes(first, next), await scene.wholeNodes(next)];
+  return { pods: pods.length, filled, changed, pulled, size, delta, whole };
+}
 
 interface Delivered {
   readonly bytes: number;

@@ -12,8 +12,8 @@ const SHORT_SECONDS = 0.003;
 /** Longer than a range should be: each episode travels alone, whatever the number of sandboxes. */
 const LONG_SECONDS = 0.3;
 /** In one measurement: the kernel counts processor time in milliseconds. */
-const LEAST_OUTCOMES = 50_000;
-const SANDBOXES = [10, 100, 2_000];
+const LEAST_OUTCOMES = { full: 50_000, quick: 5_000 };
+const SANDBOXES = { full: [10, 100, 2_000], quick: [10, 100] };
 const EPISODES = [1_000, 10_000, 100_000, 1_000_000];
 interface Form {
   readonly play: PlayDeclaration;
@@ -51,28 +51,35 @@ interface Cost extends Setting {
   readonly keptBytes: number;
 }
 
+const SECTIONS = {
+  alone: 'each alone, by sandboxes',
+  ranges: 'in ranges, by sandboxes',
+  episodes: 'in ranges, by episodes',
+  forms: 'by how they are played',
+};
+
 export const episodeCost: Benchmark = {
   name: 'episode-cost',
   summary: "what an episode costs in Muster's main thread, by the number of sandboxes and of episodes",
-  async run({ quick, say }) {
+  measurements: () => Object.values(SECTIONS),
+  async run({ quick, say, measured }) {
     const rounds = quick ? 1 : 7;
-    const episodes = quick ? 20_000 : 200_000;
+    const leastOutcomes = quick ? LEAST_OUTCOMES.quick : LEAST_OUTCOMES.full;
+    const counts = quick ? SANDBOXES.quick : SANDBOXES.full;
+    const episodes = quick ? 5_000 : 200_000;
     // As many for each sandbox, so that the start and the tail, where ranges are short, count alike.
     const forEach = quick ? 100 : 1_000;
-    const sideBySide = (what: string, settings: readonly Setting[]): Promise<readonly Cost[]> => {
-      say(what);
-      return costsOf(settings, rounds, say);
-    };
-    const alone = SANDBOXES.map((sandboxes) => ({ sandboxes, episodes, seconds: LONG_SECONDS }));
-    const ranges = SANDBOXES.map((sandboxes) => ({ sandboxes, episodes: forEach * sandboxes, seconds: SHORT_SECONDS }));
-    const counts = quick ? EPISODES.slice(0, 2) : EPISODES;
-    const many = counts.map((count) => ({ sandboxes: 10, episodes: count, seconds: SHORT_SECONDS }));
+    const sideBySide = (what: string, settings: readonly Setting[]): Promise<readonly Cost[]> =>
+      measured(what, () => costsOf(settings, { rounds, leastOutcomes }, say));
+    const alone = counts.map((sandboxes) => ({ sandboxes, episodes, seconds: LONG_SECONDS }));
+    const ranges = counts.map((sandboxes) => ({ sandboxes, episodes: forEach * sandboxes, seconds: SHORT_SECONDS }));
+    const many = (quick ? EPISODES.slice(0, 2) : EPISODES).map((count) => ({ sandboxes: 10, episodes: count, seconds: SHORT_SECONDS }));
     const forms = FORMS.map(({ play, seconds }) => ({ sandboxes: 10, episodes, seconds, play }));
     const costs = {
-      alone: await sideBySide('each alone', alone),
-      ranges: await sideBySide('in ranges, by sandboxes', ranges),
-      episodes: await sideBySide('in ranges, by episodes', many),
-      forms: await sideBySide('by how they are played', forms),
+      alone: await sideBySide(SECTIONS.alone, alone),
+      ranges: await sideBySide(SECTIONS.ranges, ranges),
+      episodes: await sideBySide(SECTIONS.episodes, many),
+      forms: await sideBySide(SECTIONS.forms, forms),
     };
     return {
       tables: [
@@ -102,9 +109,9 @@ export const episodeCost: Benchmark = {
         },
       ],
       checks: [
-        flat('in ranges, from 10 to 2,000 sandboxes', costs.ranges),
-        flat('in ranges, from 1,000 to 1,000,000 episodes', costs.episodes),
-        flat('each alone, from 10 to 2,000 sandboxes', costs.alone),
+        flat(`in ranges, from 10 to ${(counts.at(-1) ?? 10).toLocaleString('en')} sandboxes`, costs.ranges),
+        flat(`in ranges, from 1,000 to ${(many.at(-1)?.episodes ?? 1_000).toLocaleString('en')} episodes`, costs.episodes),
+        flat(`each alone, from 10 to ${(counts.at(-1) ?? 10).toLocaleString('en')} sandboxes`, costs.alone),
       ],
       notes: [
         'Lines that are compared are measured in turn, round after round: a machine that grows slower does so for all of them.',
@@ -134,14 +141,23 @@ function flat(what: string, costs: readonly Cost[]): Check {
   };
 }
 
-async function costsOf(settings: readonly Setting[], rounds: number, say: (text: string) => void): Promise<readonly Cost[]> {
+interface Repetition {
+  readonly rounds: number;
+  readonly leastOutcomes: number;
+}
+
+async function costsOf(
+  settings: readonly Setting[],
+  { rounds, leastOutcomes }: Repetition,
+  say: (text: string) => void,
+): Promise<readonly Cost[]> {
   await using stack = new AsyncDisposableStack();
   const subjects: Subject[] = [];
   for (const setting of settings) subjects.push(stack.use(await Subject.open(setting)));
   // The compiler has not seen the first round's paths yet.
   for (let round = 0; round <= rounds; round += 1) {
     say(`round ${round} of ${rounds}`);
-    for (const subject of subjects) await subject.play(round > 0);
+    for (const subject of subjects) await subject.play(round > 0, leastOutcomes);
   }
   const costs: Cost[] = [];
   for (const subject of subjects) costs.push(await subject.cost());
@@ -174,12 +190,18 @@ class Subject implements AsyncDisposable {
     return new Subject(setting, runners, sandboxes);
   }
 
-  async play(isCounted: boolean): Promise<void> {
+  async play(isCounted: boolean, leastOutcomes: number): Promise<void> {
     const { sandboxes: count, episodes, seconds, play } = this.#setting;
     const { ranges, outcomes } = this.#runners.counts;
-    const played = await timed(this.#sandboxes, this.#runners, episodes, play);
+    const played = await timed(this.#sandboxes, this.#runners, { episodes, leastOutcomes, play });
     const episodesPerRange = (this.#runners.counts.outcomes - outcomes) / (this.#runners.counts.ranges - ranges);
-    const scripted = await scriptedCost(count, Math.round(episodesPerRange), seconds, play ? blockSize(play) : 1);
+    const scripted = await scriptedCost({
+      count,
+      episodes: 2 * leastOutcomes,
+      episodesPerRange: Math.round(episodesPerRange),
+      secondsPerEpisode: seconds,
+      blockSize: play ? blockSize(play) : 1,
+    });
     if (isCounted) this.#played.push({ ...played, scripted, episodesPerRange });
   }
 
@@ -217,9 +239,17 @@ interface Timed {
 }
 
 /** Over as many evaluations as it takes to have enough episodes. */
-async function timed(sandboxes: InMemorySandboxes, runners: ScriptedRunners, episodes: number, play?: PlayDeclaration): Promise<Timed> {
+async function timed(
+  sandboxes: InMemorySandboxes,
+  runners: ScriptedRunners,
+  {
+    episodes,
+    leastOutcomes,
+    play,
+  }: { readonly episodes: number; readonly leastOutcomes: number; readonly play: PlayDeclaration | undefined },
+): Promise<Timed> {
   const sum = { playing: 0, summary: 0, outcomes: 0, evaluations: 0 };
-  while (sum.outcomes < LEAST_OUTCOMES) {
+  while (sum.outcomes < leastOutcomes) {
     let mark = { micros: 0, outcomes: 0 };
     let played = 0;
     runners.onLoad = () => (mark = { micros: threadMicros(), outcomes: runners.counts.outcomes });

@@ -17,22 +17,31 @@ const BY_VARIANCE = Math.ceil(((normalQuantile((1 + CONFIDENCE) / 2) * RANGE) / 
 /** And so that the confidence holds for certain (Hoeffding 1963). */
 const BY_HOEFFDING = Math.ceil((Math.log(2 / (1 - CONFIDENCE)) * RANGE ** 2) / (2 * HALF_WIDTH ** 2));
 
+const MOMENTS = ['early', 'middle', 'late'];
+const RULES = [
+  { rule: 'certified', fixed: BY_HOEFFDING },
+  { rule: 'approximate', fixed: BY_VARIANCE },
+] as const;
+
+function nameOf(moment: string, rule: string): string {
+  return `${moment}, ${rule}`;
+}
+
 export const episodesSaved: Benchmark = {
   name: 'episodes-saved',
   summary: 'episodes that stopping rules take on CartPole, beside a number fixed in advance for the same half-width',
-  async run({ quick, say }) {
+  measurements: () => MOMENTS.flatMap((moment) => RULES.map(({ rule }) => nameOf(moment, rule))),
+  async run({ quick, measured }) {
     await using muster = await Muster.open(configuration());
     const seeds = Array.from({ length: quick ? 1 : 5 }, (_, i) => i + 1);
     const rows: Cell[][] = [];
-    for (const moment of ['early', 'middle', 'late']) {
-      for (const [rule, fixed] of [
-        ['certified', BY_HOEFFDING],
-        ['approximate', BY_VARIANCE],
-      ] as const) {
-        say(`${moment}, ${rule}`);
-        const episodes: number[] = [];
-        for (const seed of seeds) episodes.push(await episodesOf(muster, moment, rule, seed));
-        const spread = spreadOf(episodes);
+    for (const moment of MOMENTS) {
+      for (const { rule, fixed } of RULES) {
+        const spread = await measured(nameOf(moment, rule), async () => {
+          const episodes: number[] = [];
+          for (const seed of seeds) episodes.push(await episodesOf(muster, moment, rule, seed));
+          return spreadOf(episodes);
+        });
         rows.push([moment, rule, showSpread(spread, 0), fixed, `${(100 * (1 - spread.median / fixed)).toFixed(0)} %`]);
       }
     }

@@ -5,27 +5,16 @@ import { showSpread, spreadOf } from './spread.ts';
 
 const SANDBOXES = 64;
 
+const INSIDE = 'forked beside plain';
+
 export const forkedEpisodes: Benchmark = {
   name: 'forked-episodes',
   summary: 'CartPole with a trained policy on forked sandboxes beside plain ones',
-  async run({ quick, say }: BenchmarkContext) {
+  measurements: () => [INSIDE],
+  async run({ quick, say, measured }: BenchmarkContext) {
     const count = quick ? 4 : SANDBOXES;
     const episodes = quick ? 200 : 2_500;
-    say(`${count} forked and ${count} plain sandboxes`);
-    await using forked = await RealSandboxes.warm(count, 'forked');
-    await using plain = await RealSandboxes.warm(count, 'plain');
-    const request = await forked.request(CARTPOLE, episodes);
-    const rates = { forked: new Array<number>(), plain: new Array<number>() };
-    // What is compiled and read in the first run belongs to neither.
-    const means = [await play(forked, request, []), await play(plain, request, [])];
-    for (let round = 0; round < (quick ? 2 : 6); round += 1) {
-      say(`round ${round + 1}`);
-      // Whoever is first in one round is second in the next.
-      if (round % 2 === 0) await play(plain, request, rates.plain);
-      await play(forked, request, rates.forked);
-      if (round % 2 === 1) await play(plain, request, rates.plain);
-    }
-    if (means[0] !== means[1]) throw new Error(`the mean returns are ${means.join(' and ')}: they did not play the same`);
+    const rates = await measured(INSIDE, () => inTurns(count, episodes, quick ? 2 : 6, say));
     const ratio = spreadOf(rates.forked.map((rate, round) => rate / (rates.plain[round] ?? Number.NaN)));
     const cells = [showSpread(spreadOf(rates.plain), 0), showSpread(spreadOf(rates.forked), 0), showSpread(ratio, 3)];
     return {
@@ -48,6 +37,24 @@ export const forkedEpisodes: Benchmark = {
     };
   },
 };
+
+async function inTurns(count: number, episodes: number, rounds: number, say: (text: string) => void) {
+  await using forked = await RealSandboxes.warm(count, 'forked');
+  await using plain = await RealSandboxes.warm(count, 'plain');
+  const request = await forked.request(CARTPOLE, episodes);
+  const rates = { forked: new Array<number>(), plain: new Array<number>() };
+  // What is compiled and read in the first run belongs to neither.
+  const means = [await play(forked, request, []), await play(plain, request, [])];
+  for (let round = 0; round < rounds; round += 1) {
+    say(`round ${round + 1} of ${rounds}`);
+    // Whoever is first in one round is second in the next.
+    if (round % 2 === 0) await play(plain, request, rates.plain);
+    await play(forked, request, rates.forked);
+    if (round % 2 === 1) await play(plain, request, rates.plain);
+  }
+  if (means[0] !== means[1]) throw new Error(`the mean returns are ${means.join(' and ')}: they did not play the same`);
+  return rates;
+}
 
 /** @returns the mean return, and adds the episodes a second to `rates`. */
 async function play(sandboxes: RealSandboxes, request: EvaluationRequest, rates: number[]): Promise<number | null> {

@@ -31,21 +31,24 @@ interface Memory extends SandboxMemory {
   readonly missingBytes: number;
 }
 
+const FORKED = 'forked sandboxes';
+const PLAIN = 'plain sandboxes';
+const CLOSED = 'forked sandboxes whose provider is closed';
+const KILLED = 'forked sandboxes of a Muster that is killed';
+
 export const forkedPool: Benchmark = {
   name: 'forked-pool',
   summary: 'hundreds of sandboxes forked from a zygote beside as many that import for themselves: time until ready, memory, end',
-  async run({ quick, say }: BenchmarkContext) {
-    const count = quick ? 20 : SANDBOXES;
+  measurements: () => [FORKED, PLAIN, CLOSED, KILLED],
+  async run({ quick, measured }: BenchmarkContext) {
+    const count = quick ? 10 : SANDBOXES;
     const plainCount = quick ? 4 : Math.max(4, Math.min(count, Math.floor((availableBytes() - SPARED_BYTES) / PLAIN_BYTES)));
     // What Muster compiles and reads once belongs to neither.
     await (await RealSandboxes.warm(1, 'plain'))[Symbol.asyncDispose]();
-    say(`${count} forked sandboxes`);
-    const forked = await figuresOf('forked', count);
-    say(`${plainCount} plain sandboxes`);
-    const plain = await figuresOf('plain', plainCount);
-    say(`${count} forked sandboxes whose provider is closed, and as many of a Muster that is killed`);
-    const closed = [await closedProvider(count), await closedProvider(count)];
-    const killed = await killOwner(count);
+    const forked = await measured(FORKED, () => figuresOf('forked', count));
+    const plain = await measured(PLAIN, () => figuresOf('plain', plainCount));
+    const closed = await measured(CLOSED, async () => [await closedProvider(count), await closedProvider(count)]);
+    const killed = await measured(KILLED, () => killOwner(count));
     const times = spreadOf([forked, ...closed].map(({ warmSeconds }) => warmSeconds));
     const provider = spreadOf(closed.map(({ closeSeconds }) => closeSeconds)).median;
     return {

@@ -20,21 +20,37 @@ const SETTINGS: readonly Setting[] = [
   { name: 'CartPole', workload: CARTPOLE },
 ];
 
+interface Line {
+  readonly name: string;
+  readonly workload: Workload;
+  readonly count: number;
+}
+
+function lines(quick: boolean): readonly Line[] {
+  const all = SANDBOXES.flatMap((count) => SETTINGS.map(({ name, workload }) => ({ name, workload, count })));
+  return quick ? all.slice(0, 1) : all;
+}
+
+function lineName({ name, count }: Line): string {
+  return `${name} on ${count} sandboxes at a time`;
+}
+
 export const freshSandboxes: Benchmark = {
   name: 'fresh-sandboxes',
   summary: 'a fresh sandbox for each episode (episodesPerSandbox: 1): forked beside plain, through the whole of Muster',
-  async run({ quick, say }: BenchmarkContext) {
+  measurements: (quick) => lines(quick).map(lineName),
+  async run({ quick, measured }: BenchmarkContext) {
     const rows: Cell[][] = [];
     const checks: Check[] = [];
-    for (const count of quick ? SANDBOXES.slice(0, 1) : SANDBOXES) {
-      await using forked = await open('forked', count);
-      await using plain = await open('plain', count);
-      for (const { name, workload } of quick ? SETTINGS.slice(0, 1) : SETTINGS) {
-        say(`${name} on ${count} sandboxes at a time`);
-        const result = await sideBySide(forked, plain, workload, quick ? { forked: 100, plain: 12 } : { forked: 1_000, plain: 100 });
-        rows.push([name, count, ...[result.plain, result.forked, result.ratio].map((spread) => showSpread(spread, 1))]);
-        if (name === 'no-op' && (quick || count === CHECKED)) checks.push(...checksOf(count, result));
-      }
+    for (const line of lines(quick)) {
+      const { name, count, workload } = line;
+      const result = await measured(lineName(line), async () => {
+        await using forked = await open('forked', count);
+        await using plain = await open('plain', count);
+        return await sideBySide(forked, plain, workload, quick ? { forked: 40, plain: 4 } : { forked: 1_000, plain: 100 });
+      });
+      rows.push([name, count, ...[result.plain, result.forked, result.ratio].map((spread) => showSpread(spread, 1))]);
+      if (name === 'no-op' && (quick || count === CHECKED)) checks.push(...checksOf(count, result));
     }
     const columns = ['', 'sandboxes at a time', 'plain', 'forked', 'ratio'];
     return {

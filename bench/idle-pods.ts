@@ -19,31 +19,35 @@ const RESOLUTION_MS = 1;
 const LIMITS = { memoryBytes: 2 ** 28, processes: 10, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 86_400 };
 const tallySchema = z.object({ requests: z.record(z.string(), z.number()), pods: z.number() });
 
+const PODS = 'idle pods';
+
 export const idlePods: Benchmark = {
   name: 'idle-pods',
   summary: 'what thousands of idle pods of a simulated cluster cost their Muster: memory, responsiveness, requests to the API server',
-  async run({ quick, say }) {
-    const count = quick ? 100 : 5_000;
-    const seconds = quick ? 3 : 60;
-    const directory = await mkdtemp(path.join(tmpdir(), 'muster-bench-'));
-    const cluster = fork(path.join(import.meta.dirname, 'simulated-cluster.ts'), [directory]);
-    try {
-      const [first] = await once(cluster, 'message');
-      const { kubeconfig } = z.object({ kubeconfig: z.string() }).parse(first);
-      await measure(kubeconfig, 20, 0);
-      const before = ownMemory();
-      const base = await tallyOf(cluster);
-      say(`${count} pods`);
-      const { warmSeconds, memory, delay } = await measure(kubeconfig, count, seconds);
-      const after = await tallyOf(cluster);
-      return reportOf({ count, seconds, warmSeconds, perPod: perPod(before, memory, count), delay, base, after });
-    } finally {
-      cluster.disconnect();
-      await once(cluster, 'exit');
-      await rm(directory, { recursive: true });
-    }
+  measurements: () => [PODS],
+  async run({ quick, measured }) {
+    return reportOf(await measured(PODS, () => idle(quick ? 100 : 5_000, quick ? 3 : 60)));
   },
 };
+
+async function idle(count: number, seconds: number): Promise<Measured> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'muster-bench-'));
+  const cluster = fork(path.join(import.meta.dirname, 'simulated-cluster.ts'), [directory]);
+  try {
+    const [first] = await once(cluster, 'message');
+    const { kubeconfig } = z.object({ kubeconfig: z.string() }).parse(first);
+    await measure(kubeconfig, 20, 0);
+    const before = ownMemory();
+    const base = await tallyOf(cluster);
+    const { warmSeconds, memory, delay } = await measure(kubeconfig, count, seconds);
+    const after = await tallyOf(cluster);
+    return { count, seconds, warmSeconds, perPod: perPod(before, memory, count), delay, base, after };
+  } finally {
+    cluster.disconnect();
+    await once(cluster, 'exit');
+    await rm(directory, { recursive: true });
+  }
+}
 
 interface Delay {
   readonly median: number;

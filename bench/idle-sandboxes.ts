@@ -5,7 +5,7 @@ import { showSpread, spreadOf } from './spread.ts';
 
 const SANDBOXES = 16;
 const EPISODES = 20_000;
-const QUICK_EPISODES = 1_500;
+const QUICK_EPISODES = 300;
 const ROUNDS = 3;
 const MOST_IDLE = 0.15;
 const SAMPLE_MILLISECONDS = 5;
@@ -16,15 +16,16 @@ const VARIED: Workload = { environment: 'varied:make', files: 'bench/environment
 export const idleSandboxes: Benchmark = {
   name: 'idle',
   summary: 'episodes whose lengths differ a hundredfold: the share of their time that sandboxes have nothing to play',
-  async run({ quick, say }) {
+  measurements: (quick) => FORMS.flatMap((play) => roundsOf(quick).map((round) => roundName(play, round))),
+  async run({ quick, measured }) {
     await using sandboxes = await RealSandboxes.warm(SANDBOXES);
     const rows: Cell[][] = [];
     const checks: Check[] = [];
     for (const play of FORMS) {
       const idle: number[] = [];
-      for (let round = 0; round < (quick ? 1 : ROUNDS); round += 1) {
-        say(`${play.mode}, round ${round + 1}`);
-        idle.push(await idleShare(sandboxes, { ...VARIED, play }, quick ? QUICK_EPISODES : EPISODES));
+      for (const round of roundsOf(quick)) {
+        const share = (): Promise<number> => idleShare(sandboxes, { ...VARIED, play }, quick ? QUICK_EPISODES : EPISODES);
+        idle.push(await measured(roundName(play, round), share));
       }
       const share = spreadOf(idle.map((one) => 100 * one));
       rows.push([play.mode, quick ? QUICK_EPISODES : EPISODES, showSpread(share, 1)]);
@@ -44,6 +45,14 @@ export const idleSandboxes: Benchmark = {
     };
   },
 };
+
+function roundsOf(quick: boolean): readonly number[] {
+  return Array.from({ length: quick ? 1 : ROUNDS }, (_, round) => round);
+}
+
+function roundName({ mode }: PlayDeclaration, round: number): string {
+  return `${mode}, round ${round + 1}`;
+}
 
 async function idleShare(sandboxes: RealSandboxes, workload: Workload, episodes: number): Promise<number> {
   const request = await sandboxes.request(workload, episodes);

@@ -11,33 +11,40 @@ import { RealSandboxes, type Workload } from './real-sandboxes.ts';
 import { showSpread, spreadOf } from './spread.ts';
 
 const WIDTHS = [8, 32, 128];
+const PLAYS: readonly PlayDeclaration[] = [
+  { mode: 'single' },
+  ...WIDTHS.map((width): PlayDeclaration => ({ mode: 'lockstep', width, block: 2 * width })),
+];
 const ROUNDS = 4;
 const EPISODES = 1_024;
+/** One block of the widest. */
+const QUICK_EPISODES = 256;
 const run = promisify(execFile);
 
 export const imageEpisodes: Benchmark = {
   name: 'images',
   summary: 'a small environment that shows images, with a convolutional policy in ONNX: in lockstep beside one by one',
-  async run({ quick, say }) {
+  measurements: (quick) => roundsOf(quick).map(roundName),
+  async run({ quick, say, measured }) {
     await using sandboxes = await RealSandboxes.warm(availableParallelism());
     const checkpoint = join(sandboxes.directory, 'convolution.onnx');
     await run(PYTHON, [join(PROJECT_DIRECTORY, 'bench/policies/convolution.py'), checkpoint]);
     const images: Workload = { environment: 'image:make', files: 'bench/environments', bounds: [0, 4], checkpoint };
-    const plays: PlayDeclaration[] = [
-      { mode: 'single' },
-      ...WIDTHS.map((width): PlayDeclaration => ({ mode: 'lockstep', width, block: 2 * width })),
-    ];
-    const rates = plays.map(() => new Array<number>());
-    for (let round = 0; round < (quick ? 1 : ROUNDS); round += 1) {
-      for (const [position, play] of plays.entries()) {
-        say(`round ${round + 1}: ${nameOf(play)}`);
-        const { episodesPerSecond } = await musterRates(sandboxes, { ...images, play }, quick ? 256 : EPISODES);
-        rates[position]?.push(episodesPerSecond);
-      }
+    const rounds: (readonly number[])[] = [];
+    for (const round of roundsOf(quick)) {
+      const episodesPerSecond = await measured(roundName(round), async () => {
+        const rates: number[] = [];
+        for (const play of PLAYS) {
+          say(nameOf(play));
+          rates.push((await musterRates(sandboxes, { ...images, play }, quick ? QUICK_EPISODES : EPISODES)).episodesPerSecond);
+        }
+        return rates;
+      });
+      rounds.push(episodesPerSecond);
     }
-    const rows = plays.map((play, position): Cell[] => {
-      const each = rates[position] ?? [];
-      const ratios = each.map((rate, round) => rate / (rates[0]?.[round] ?? Number.NaN));
+    const rows = PLAYS.map((play, position): Cell[] => {
+      const each = rounds.map((rates) => rates[position] ?? Number.NaN);
+      const ratios = rounds.map((rates) => (rates[position] ?? Number.NaN) / (rates[0] ?? Number.NaN));
       return [nameOf(play), showSpread(spreadOf(each), 0), showSpread(spreadOf(ratios), 2)];
     });
     return {
@@ -49,6 +56,14 @@ export const imageEpisodes: Benchmark = {
     };
   },
 };
+
+function roundsOf(quick: boolean): readonly number[] {
+  return Array.from({ length: quick ? 1 : ROUNDS }, (_, round) => round);
+}
+
+function roundName(round: number): string {
+  return `round ${round + 1}, one by one and in lockstep ${WIDTHS.join(', ')}`;
+}
 
 function nameOf(play: PlayDeclaration): string {
   return play.mode === 'single' ? play.mode : `${play.mode} ${play.width}`;

@@ -46,7 +46,7 @@ export class InMemorySandboxes implements AsyncDisposable {
     await pool.started();
     while (pool.state().sandboxes.idle < count) await sleep(systemClock, 5);
     const config = { ...settings.evaluation, renewMilliseconds: 600_000 };
-    const rest = { distributor: new Distributor(), clock: systemClock, log: silentLog, config };
+    const rest = { principal: 'bench', distributor: new Distributor(), clock: systemClock, log: silentLog, config };
     return new InMemorySandboxes(provider, pool, { pool, provider: provider.name, maxSandboxes: count, ...rest });
   }
 

@@ -43,10 +43,14 @@ interface Played {
   readonly peakBytes: number;
 }
 
+const YARDSTICKS = 'reading, hashing and loading the file';
+const IN_TURN = 'a small policy, a large one, the next large one';
+
 export const nextPolicy: Benchmark = {
   name: 'next-policy',
   summary: 'a checkpoint of one gigabyte for hundreds of warm sandboxes: from the request to the first episode in the last, and memory',
-  async run({ quick, say }: BenchmarkContext) {
+  measurements: () => [YARDSTICKS, IN_TURN],
+  async run({ quick, say, measured }: BenchmarkContext) {
     const { sandboxes, bytes, holdSeconds, loads } = quick ? SIZES.quick : SIZES.full;
     await using own = await OwnMuster.open({ 'pool.max': sandboxes, 'templates.local.imports': IMPORTS });
     const made = async (name: string, size: number): Promise<string> => {
@@ -58,13 +62,16 @@ export const nextPolicy: Benchmark = {
     const small = await made('small.onnx', SMALL_BYTES);
     const large = await made('large.onnx', bytes);
     const next = await made('next.onnx', bytes - SMALL_BYTES);
-    const yardsticks = await measured({ small, large }, { loads, sandboxes, holdSeconds });
+    const yardsticks = await measured(YARDSTICKS, () => yardsticksOf({ small, large }, { loads, sandboxes, holdSeconds }));
     const episodes = async (policy: string, before: string): Promise<Played> => {
       say(`${sandboxes} sandboxes ${before}`);
       return await played(own, policy, before, sandboxes, holdSeconds);
     };
-    const first = await episodes(small, 'that are still to be made, a small policy');
-    const rows = [await episodes(large, 'that have played a small policy'), await episodes(next, 'that have played a large one')];
+    // Each needs the sandboxes of the one before it.
+    const { first, rows } = await measured(IN_TURN, async () => ({
+      first: await episodes(small, 'that are still to be made, a small policy'),
+      rows: [await episodes(large, 'that have played a small policy'), await episodes(next, 'that have played a large one')],
+    }));
     return {
       tables: [timeTable(bytes, yardsticks, rows), memoryTable(first, rows)],
       checks: rows.flatMap((row) => checksOf(first, row, { sandboxes, bytes }, yardsticks)),
@@ -77,7 +84,7 @@ export const nextPolicy: Benchmark = {
   },
 };
 
-async function measured(
+async function yardsticksOf(
   { small, large }: { readonly small: string; readonly large: string },
   { loads, sandboxes, holdSeconds }: { readonly loads: number; readonly sandboxes: number; readonly holdSeconds: number },
 ): Promise<Yardsticks> {

@@ -11,18 +11,33 @@ const SIZES = [
   { sandboxes: 500, episodes: 100_000 },
 ];
 
+interface Size {
+  readonly sandboxes: number;
+  readonly episodes: number;
+}
+
+function sizes(quick: boolean): readonly Size[] {
+  return quick ? SIZES.slice(0, 2).map(({ sandboxes }) => ({ sandboxes, episodes: 5_000 })) : SIZES;
+}
+
+function nameOf({ sandboxes }: Size): string {
+  return `${sandboxes} sandboxes`;
+}
+
 export const noopEpisodes: Benchmark = {
   name: 'noop',
   summary: 'episodes in which nothing happens: Muster beside a bare loop of one request and one answer an episode',
-  async run({ quick, say }) {
+  measurements: (quick) => sizes(quick).map(nameOf),
+  async run({ quick, measured }) {
     const rows: Cell[][] = [];
     const checks: Check[] = [];
-    for (const { sandboxes: count, episodes } of quick ? SIZES.slice(0, 2) : SIZES) {
-      say(`${count} sandboxes`);
-      await using sandboxes = await RealSandboxes.warm(count);
-      const played = quick ? 5_000 : episodes;
-      const request = await sandboxes.request(NOOP, played);
-      const result = await sideBySide(sandboxes, request, quick ? 2 : 4, () => playBare(sandboxes, request, played, oneByOne));
+    for (const size of sizes(quick)) {
+      const { sandboxes: count, episodes: played } = size;
+      const result = await measured(nameOf(size), async () => {
+        await using sandboxes = await RealSandboxes.warm(count);
+        const request = await sandboxes.request(NOOP, played);
+        return await sideBySide(sandboxes, request, quick ? 2 : 4, () => playBare(sandboxes, request, played, oneByOne));
+      });
       const ratio = showSpread(result.ratio, 2);
       rows.push([count, played, showSpread(result.bare, 0), showSpread(result.muster, 0), ratio, showSpread(result.loading, 1)]);
       if (count === 500)

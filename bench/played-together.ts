@@ -11,7 +11,7 @@ import { CARTPOLE, RealSandboxes, type Workload } from './real-sandboxes.ts';
 import { showSpread, spreadOf } from './spread.ts';
 import { vectorEnvironments, type Rates, type VectorKind } from './vector-environments.ts';
 
-const UNITS = [64, 256];
+const UNITS = { full: [64, 256], quick: [64] };
 const LOCKSTEP = { mode: 'lockstep', width: 64, block: 256 } as const;
 const VECTOR = { mode: 'vector', width: 256 } as const;
 /** About as long as the peers are measured. */
@@ -30,15 +30,22 @@ interface Contestant {
 export const playedTogether: Benchmark = {
   name: 'played-together',
   summary: 'CartPole one by one, in lockstep and in its vector form, beside loops over vector environments without isolation',
+  measurements: (quick) =>
+    unitsOf(quick).flatMap((units) =>
+      roundsOf(quick)
+        .map((round) => roundName(units, round))
+        .concat(othersName(units)),
+    ),
   async run(context) {
     const tables: Table[] = [];
     const checks: Check[] = [];
-    for (const units of UNITS) {
+    for (const units of unitsOf(context.quick)) {
       await using sandboxes = await RealSandboxes.warm(availableParallelism());
       const checkpoint = join(sandboxes.directory, `mlp-${units}.safetensors`);
       await run(PYTHON, [join(PROJECT_DIRECTORY, 'bench/policies/balancing_mlp.py'), checkpoint, `${units}`]);
       const rates = await inTurns(contestants(sandboxes, checkpoint, context), context, units);
-      tables.push(tableOf(units, rates, await otherTools(checkpoint, context)));
+      const others = await context.measured(othersName(units), () => otherTools(checkpoint, context));
+      tables.push(tableOf(units, rates, others));
       checks.push(...checksOf(units, rates));
     }
     return {
@@ -52,6 +59,22 @@ export const playedTogether: Benchmark = {
     };
   },
 };
+
+function unitsOf(quick: boolean): readonly number[] {
+  return quick ? UNITS.quick : UNITS.full;
+}
+
+function roundsOf(quick: boolean): readonly number[] {
+  return Array.from({ length: quick ? 1 : ROUNDS }, (_, round) => round);
+}
+
+function roundName(units: number, round: number): string {
+  return `MLP ${units}–${units}, round ${round + 1}`;
+}
+
+function othersName(units: number): string {
+  return `MLP ${units}–${units}, other tools`;
+}
 
 function contestants(sandboxes: RealSandboxes, checkpoint: string, { quick }: BenchmarkContext): readonly Contestant[] {
   const sizes = quick ? QUICK_EPISODES : EPISODES;
@@ -71,7 +94,11 @@ function contestants(sandboxes: RealSandboxes, checkpoint: string, { quick }: Be
 }
 
 /** Until the last outcome is in; the figures of the summary, which take their time for many episodes, are nothing that the others have. */
-export async function musterRates(sandboxes: RealSandboxes, workload: Workload, episodes: number): Promise<Rates> {
+export async function musterRates(
+  sandboxes: RealSandboxes,
+  workload: Workload,
+  episodes: number,
+): Promise<Rates & { readonly mean: number | null; readonly steps: number }> {
   const request = await sandboxes.request(workload, episodes);
   const start = performance.now();
   let end = start;
@@ -79,20 +106,25 @@ export async function musterRates(sandboxes: RealSandboxes, workload: Workload, 
   const failed = Object.values(official.failures).reduce((sum, count) => sum + count, 0);
   if (partial || failed > 0) throw new Error(`the evaluation was ${partial ? 'partial' : `spoiled by ${failed} failed episodes`}`);
   const episodesPerSecond = (1000 * facts.outcomes) / (end - start);
-  return { episodesPerSecond, stepsPerSecond: episodesPerSecond * (official.meanLength ?? Number.NaN) };
+  const length = official.meanLength ?? Number.NaN;
+  return { episodesPerSecond, stepsPerSecond: episodesPerSecond * length, mean: official.mean, steps: facts.outcomes * length };
 }
 
 type Measured = ReadonlyMap<string, readonly number[]>;
 
 /** Each of them once a round; whoever is first in one is last in the next. */
-async function inTurns(all: readonly Contestant[], { quick, say }: BenchmarkContext, units: number): Promise<Measured> {
+async function inTurns(all: readonly Contestant[], { quick, say, measured }: BenchmarkContext, units: number): Promise<Measured> {
   const rates = new Map(all.map(({ name }) => [name, new Array<number>()]));
-  const rounds = quick ? 1 : ROUNDS;
-  for (let round = 0; round < rounds; round += 1) {
-    for (const { name, play } of round % 2 === 0 ? all : all.toReversed()) {
-      say(`MLP ${units}–${units}, round ${round + 1} of ${rounds}: ${name}`);
-      rates.get(name)?.push(await play());
-    }
+  for (const round of roundsOf(quick)) {
+    const stepsPerSecond = await measured(roundName(units, round), async () => {
+      const each: Record<string, number> = {};
+      for (const { name, play } of round % 2 === 0 ? all : all.toReversed()) {
+        say(name);
+        each[name] = await play();
+      }
+      return each;
+    });
+    for (const [name, rate] of Object.entries(stepsPerSecond)) rates.get(name)?.push(rate);
   }
   return rates;
 }

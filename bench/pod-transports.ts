@@ -8,16 +8,23 @@ import { echoingPods, roundTrips } from './pod-trips.ts';
 
 const NEVER = new AbortController().signal;
 
+const KINDS: readonly PodTransport['kind'][] = ['exec', 'dial-back'];
+
+function nameOf(kind: PodTransport['kind']): string {
+  return `round trips, ${kind}`;
+}
+
 export const podTransports: Benchmark = {
   name: 'pod-transports',
   summary: 'what a round trip to a program in a real pod costs Muster’s processor, over exec and where pods dial back',
-  async run({ quick, say }) {
+  measurements: () => (dialBackUnavailable === undefined ? KINDS.map(nameOf) : []),
+  async run({ quick, measured }) {
     if (dialBackUnavailable !== undefined) return { tables: [], checks: [], notes: [`Not here: ${dialBackUnavailable}.`] };
     const [pods, seconds] = quick ? [1, 2] : [4, 10];
     const rows: (readonly Cell[])[] = [];
-    for (const transport of [{ kind: 'exec' } as const, dialBackHere()]) {
-      say(`${pods} pods, ${transport.kind}`);
-      rows.push([transport.kind, pods, ...(await measure(transport, pods, seconds))]);
+    for (const kind of KINDS) {
+      const transport = kind === 'exec' ? { kind } : dialBackHere();
+      rows.push([kind, pods, ...(await measured(nameOf(kind), () => measure(transport, pods, seconds)))]);
     }
     const columns = ['transport', 'pods', 'seconds until all run', 'round trips a second, in all', 'µs of processor time for each'];
     return {

@@ -18,14 +18,14 @@ import { PROJECT_DIRECTORY } from '../src/providers.ts';
 import { CheckpointStore } from '../src/policy-distribution/checkpoint-store.ts';
 import { Distributor } from '../src/policy-distribution/distributor.ts';
 import { createPool, type Pool } from '../src/pool/pool.ts';
-import type { SandboxProvider } from '../src/pool/sandbox.ts';
+import type { Sandbox, SandboxProvider } from '../src/pool/sandbox.ts';
 import { RunnerSession } from '../src/runner/session.ts';
 
 export const LATE_CHECKPOINT = join(PROJECT_DIRECTORY, 'examples/game/checkpoints/late.safetensors');
 
 /** A suite that plays a fixed number of episodes, so that both sides of a comparison play the same ones. */
 export interface Workload {
-  readonly environment: string;
+  readonly environment: string | { readonly entry: string; readonly kwargs: Readonly<Record<string, string>> };
   /** Directory of the suite's own modules, relative to the project. */
   readonly files?: string;
   readonly bounds: readonly [number, number];
@@ -41,6 +41,9 @@ export const CARTPOLE: Workload = { environment: 'gymnasium:CartPole-v1', bounds
 /** How local sandboxes come to be, as a template names it. */
 export type Start = 'forked' | 'plain';
 
+/** Where policies are played: in the environment's process, or in a sandbox of their own beside it. */
+export type Way = 'together' | 'apart';
+
 /** Idle local sandboxes with Gymnasium imported, and all that `evaluate` needs to use them. */
 export class RealSandboxes implements AsyncDisposable {
   readonly count: number;
@@ -50,6 +53,7 @@ export class RealSandboxes implements AsyncDisposable {
   readonly pool: Pool<RunnerSession>;
   /** With the runners of all sandboxes that were made. */
   readonly sessions: readonly RunnerSession[];
+  readonly #made: readonly Sandbox[];
   readonly #provider: SandboxProvider;
   readonly #store: CheckpointStore;
   readonly #context: EvaluateContext;
@@ -62,12 +66,14 @@ export class RealSandboxes implements AsyncDisposable {
       readonly store: CheckpointStore;
       readonly directory: string;
       readonly sessions: readonly RunnerSession[];
+      readonly made: readonly Sandbox[];
     },
   ) {
     this.count = count;
     this.pool = context.pool;
     this.#context = context;
     this.sessions = parts.sessions;
+    this.#made = parts.made;
     this.#provider = parts.provider;
     this.#store = parts.store;
     this.directory = parts.directory;
@@ -79,7 +85,7 @@ export class RealSandboxes implements AsyncDisposable {
    *
    * @param start whatever the machine allows when left out.
    */
-  static async open(count: number, start?: Start): Promise<RealSandboxes> {
+  static async open(count: number, start?: Start, policy: Way = 'together'): Promise<RealSandboxes> {
     const directory = await mkdtemp(join(tmpdir(), 'muster-bench-'));
     const settings = loadConfig({ environment: { HOME: directory } });
     const local = settings.templates['local'];
@@ -89,19 +95,27 @@ export class RealSandboxes implements AsyncDisposable {
     const store = await CheckpointStore.open({ directory: join(directory, 'store'), limits: settings.checkpoints, clock: systemClock });
     let made = 0;
     const sessions: RunnerSession[] = [];
+    const sandboxes: Sandbox[] = [];
     const pool = createPool({
       provider,
-      template: await pythonTemplate('local', { ...local, start: start ?? local.start }, PROJECT_DIRECTORY, new AbortController().signal),
+      template: await pythonTemplate(
+        'local',
+        { ...local, start: start ?? local.start, policy },
+        PROJECT_DIRECTORY,
+        new AbortController().signal,
+      ),
       config: { ...settings.pool, min: count, max: count, episodesPerSandbox: 1e9, leaseSeconds: 3600 },
       clock: systemClock,
       warmUp: async (sandbox, abandoned) => {
         const session = await RunnerSession.open(sandbox, systemClock, abandoned);
         sessions.push(session);
+        sandboxes.push(sandbox);
         return session;
       },
       newSandboxId: () => parseSandboxId(`s${(made += 1)}`),
     });
     const context: EvaluateContext = {
+      principal: 'bench',
       pool,
       provider: provider.name,
       maxSandboxes: count,
@@ -111,12 +125,12 @@ export class RealSandboxes implements AsyncDisposable {
       config: { ...settings.evaluation, renewMilliseconds: 600_000 },
     };
     await pool.started();
-    return new RealSandboxes(count, context, { provider, store, directory, sessions });
+    return new RealSandboxes(count, context, { provider, store, directory, sessions, made: sandboxes });
   }
 
   /** Sandboxes that all are ready. */
-  static async warm(count: number, start?: Start): Promise<RealSandboxes> {
-    const sandboxes = await RealSandboxes.open(count, start);
+  static async warm(count: number, start?: Start, policy?: Way): Promise<RealSandboxes> {
+    const sandboxes = await RealSandboxes.open(count, start, policy);
     await sandboxes.untilWarm();
     return sandboxes;
   }
@@ -127,6 +141,12 @@ export class RealSandboxes implements AsyncDisposable {
       if (creation !== undefined) throw new Error(`a sandbox could not be created: ${creation}`);
       await sleep(systemClock, 20);
     }
+  }
+
+  /** Of a processor, by all sandboxes so far; NaN where they are not counted. */
+  async processorSeconds(): Promise<number> {
+    const used = await Promise.all(this.#made.map(async (sandbox) => (await sandbox.usage?.())?.cpuSeconds ?? Number.NaN));
+    return used.reduce((sum, seconds) => sum + seconds, 0);
   }
 
   get distributor(): Distributor {
@@ -153,8 +173,9 @@ export class RealSandboxes implements AsyncDisposable {
     return { suite: defineSuite(parsed, files.digest), suiteFiles: files, ...rest };
   }
 
-  evaluate(request: EvaluationRequest, options: EvaluateOptions = {}): Promise<Summary> {
-    return evaluate(this.#context, request, options);
+  /** @param principal who asks for it. */
+  evaluate(request: EvaluationRequest, options: EvaluateOptions = {}, principal = this.#context.principal): Promise<Summary> {
+    return evaluate({ ...this.#context, principal }, request, options);
   }
 
   /** Ends all sandboxes. The directory stays, with what they may have left in it, until this is disposed of. */

@@ -1,31 +1,38 @@
-import { fork } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../src/kernel/errors.ts';
 import { PROJECT_DIRECTORY } from '../src/providers.ts';
 import { BENCHMARKS } from './all-benchmarks.ts';
-import type { Report } from './benchmark.ts';
-import { describeMachine, showMachine, type Machine } from './machine.ts';
-import { showReport } from './table-text.ts';
+import type { Benchmark } from './benchmark.ts';
+import { settingsDigest } from './code-digest.ts';
+import { describeMachine, showMachine } from './machine.ts';
+import { MeasuringRun, type Results } from './measuring-run.ts';
 
 const HELP = `Measures how fast Muster is, side by side with the same work done without it.
 
-  npm run bench -- [--only NAME]… [--quick] [--json FILE]
+  npm run bench -- [--only NAME]… [--quick] [--json FILE] [--keep DIR] [--afresh]
 
   --only NAME   one of the benchmarks below; may be given several times
   --quick       small sizes, few repetitions: shows that everything works, not how fast it is
   --json FILE   where the figures go; bench/results/DATE.json otherwise
+  --keep DIR    where unfinished runs keep what they have measured; bench/results/unfinished otherwise
+  --afresh      forget what an unfinished run has measured
 
 ${BENCHMARKS.map(({ name, summary }) => `  ${name.padEnd(16)} ${summary}`).join('\n')}
 
-All of it takes about half an hour. Other work on the machine spoils the figures.
+Each figure is shown, and kept, as soon as it is measured, with the time that is left. Ctrl-C ends a run cleanly; the same command goes on
+from what it has measured, as long as code, machine and MUSTER_ variables are the same.
+All of it takes an hour or more; each with --quick a minute. Other work on the machine spoils the figures.
 `;
 
-interface Results {
-  readonly machine: Machine;
+interface Options {
+  readonly help: boolean;
   readonly quick: boolean;
-  readonly reports: Record<string, Report>;
+  readonly afresh: boolean;
+  readonly benchmarks: readonly Benchmark[];
+  readonly json: string;
+  readonly keep: string;
 }
 
 async function main(): Promise<number> {
@@ -38,24 +45,29 @@ async function main(): Promise<number> {
     process.stdout.write(HELP);
     return 0;
   }
-  const results: Results = { machine: describeMachine(), quick: options.quick, reports: {} };
-  process.stdout.write(`${showMachine(results.machine)}\n`);
-  for (const name of options.names) {
-    const report = await reportOf(name, options.quick);
-    results.reports[name] = report;
-    process.stdout.write(`\n${showReport(name, report)}\n`);
-  }
-  await mkdir(dirname(options.json), { recursive: true });
-  await writeFile(options.json, `${JSON.stringify(results, null, 2)}\n`);
-  process.stdout.write(`\nkept in ${options.json}\n`);
-  return 0;
+  const interrupt = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.on(name, () => interrupt.abort());
+  return measureAll(options, interrupt.signal);
 }
 
-interface Options {
-  readonly help: boolean;
-  readonly quick: boolean;
-  readonly names: readonly string[];
-  readonly json: string;
+async function measureAll({ benchmarks, quick, afresh, json, keep }: Options, signal: AbortSignal): Promise<number> {
+  const machine = describeMachine();
+  const results: Results = { machine, quick, reports: {}, measurements: {} };
+  const say = (text: string): void => void process.stdout.write(`${text}\n`);
+  say(showMachine(machine));
+  const settings = settingsDigest({ machine, quick });
+  const run = await MeasuringRun.open({ benchmarks, quick, afresh, settings, keep, results, say, signal });
+  try {
+    for (const benchmark of benchmarks) await run.measure(benchmark);
+  } catch (error) {
+    say(`\n${signal.aborted ? 'interrupted' : messageOf(error)}; ${run.whatIsKept()}`);
+    return signal.aborted ? 130 : 1;
+  }
+  await mkdir(dirname(json), { recursive: true });
+  await writeFile(json, `${JSON.stringify(results, null, 2)}\n`);
+  await run.discard();
+  say(`\nkept in ${json}`);
+  return 0;
 }
 
 /** @returns what is wrong with the command line when something is. */
@@ -66,7 +78,9 @@ function readOptions(): Options | string {
         help: { type: 'boolean', default: false },
         only: { type: 'string', multiple: true },
         quick: { type: 'boolean', default: false },
+        afresh: { type: 'boolean', default: false },
         json: { type: 'string' },
+        keep: { type: 'string', default: join(PROJECT_DIRECTORY, 'bench/results/unfinished') },
       },
     });
     const known = BENCHMARKS.map(({ name }) => name);
@@ -74,30 +88,11 @@ function readOptions(): Options | string {
     if (unknown !== undefined) return `--only ${unknown}: expected one of ${known.join(', ')}`;
     const json =
       values.json ?? join(PROJECT_DIRECTORY, 'bench/results', `${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.json`);
-    return { help: values.help, quick: values.quick, names: values.only ?? known, json };
+    const { help, quick, afresh, keep, only = known } = values;
+    return { help, quick, afresh, benchmarks: BENCHMARKS.filter(({ name }) => only.includes(name)), json, keep };
   } catch (error) {
     return `${messageOf(error)}; see --help`;
   }
-}
-
-function isReport(message: unknown): message is Report {
-  return typeof message === 'object' && message !== null && 'tables' in message && 'checks' in message && 'notes' in message;
-}
-
-/** @throws Error when the benchmark's process ends without a report. */
-async function reportOf(name: string, quick: boolean): Promise<Report> {
-  const { promise, resolve, reject } = Promise.withResolvers<Report>();
-  const child = fork(join(PROJECT_DIRECTORY, 'bench/one-benchmark.ts'), [name, ...(quick ? ['--quick'] : [])]);
-  let report: Report | undefined;
-  child.on('message', (message) => {
-    if (isReport(message)) report = message;
-  });
-  child.once('error', reject);
-  child.once('exit', (code, signal) => {
-    if (report && code === 0) resolve(report);
-    else reject(new Error(`benchmark ${name} ended with ${signal ?? `code ${code}`}`));
-  });
-  return promise;
 }
 
 process.exitCode = await main();

@@ -1,10 +1,17 @@
 import { Pipe } from '../src/adapters/sandbox/in-memory/pipe.ts';
 import { scriptedRunners } from './scripted-runner.ts';
 
-const EPISODES = 100_000;
+export interface Scripted {
+  readonly count: number;
+  /** In all, at least. */
+  readonly episodes: number;
+  readonly episodesPerRange: number;
+  readonly secondsPerEpisode: number;
+  readonly blockSize: number;
+}
 
 /** @returns µs of the main thread for an episode that scripted runners play for someone who has the frames ready and only counts bytes. */
-export async function scriptedCost(count: number, episodesPerRange: number, secondsPerEpisode: number, blockSize = 1): Promise<number> {
+export async function scriptedCost({ count, episodes, episodesPerRange, secondsPerEpisode, blockSize }: Scripted): Promise<number> {
   const runners = scriptedRunners(secondsPerEpisode, blockSize);
   const ended = new AbortController();
   let bytes = 0;
@@ -15,7 +22,7 @@ export async function scriptedCost(count: number, episodesPerRange: number, seco
     output.reader.on('data', (chunk: Buffer) => (bytes += chunk.length));
     return input.writer;
   });
-  const frames = Array.from({ length: Math.ceil(EPISODES / episodesPerRange) }, (_, range) => playFrame(range, episodesPerRange));
+  const frames = Array.from({ length: Math.ceil(episodes / episodesPerRange) }, (_, range) => playFrame(range, episodesPerRange));
   const start = process.threadCpuUsage();
   for (const [range, frame] of frames.entries()) {
     inputs[range % count]?.write(frame);

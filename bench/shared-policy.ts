@@ -29,10 +29,18 @@ interface Shared {
   readonly played: number;
 }
 
+const READING = 'reading the file';
+const STARTS: readonly Start[] = ['forked', 'plain'];
+
+function withName(start: Start, policy: 'small' | 'large'): string {
+  return `${start} sandboxes with a ${policy} policy`;
+}
+
 export const sharedPolicy: Benchmark = {
   name: 'shared-policy',
   summary: 'a policy of one gigabyte in hundreds of sandboxes: memory, and time from the file on disk to the first episode in the last',
-  async run({ quick, say }: BenchmarkContext) {
+  measurements: () => [READING, ...STARTS.flatMap((start) => [withName(start, 'small'), withName(start, 'large')])],
+  async run({ quick, say, measured }: BenchmarkContext) {
     const { sandboxes, plain, bytes, holdSeconds } = quick ? SIZES.quick : SIZES.full;
     const made = async (name: string, size: number): Promise<string> => {
       const path = join(files.directory, name);
@@ -45,13 +53,13 @@ export const sharedPolicy: Benchmark = {
     const small = await made('small.onnx', SMALL_BYTES);
     const large = await made('large.onnx', bytes);
     const { size } = await stat(large);
-    const readSeconds = Number(await tablePolicy('read', large));
+    const readSeconds = await measured(READING, async () => Number(await tablePolicy('read', large)));
     const rows: Row[] = [];
-    for (const { start, count } of [{ start: 'forked', count: sandboxes } as const, { start: 'plain', count: plain } as const]) {
-      say(`${count} ${start} sandboxes with a small policy`);
-      const without = await shared(start, count, small, small, holdSeconds);
-      say(`${count} ${start} sandboxes with the large one`);
-      rows.push({ start, count, without, shared: await shared(start, count, small, large, holdSeconds) });
+    for (const start of STARTS) {
+      const count = start === 'forked' ? sandboxes : plain;
+      const without = await measured(withName(start, 'small'), () => shared(start, count, small, small, holdSeconds));
+      const withLarge = await measured(withName(start, 'large'), () => shared(start, count, small, large, holdSeconds));
+      rows.push({ start, count, without, shared: withLarge });
     }
     return {
       tables: [timeTable(size, readSeconds, rows), memoryTable(rows)],

@@ -12,7 +12,7 @@ import { tablePolicy } from './table-policy.ts';
 const MB = 1e6;
 const SIZES = {
   full: { checkpoints: 8, sandboxes: 16, policies: [1e5, 2e8] },
-  quick: { checkpoints: 3, sandboxes: 4, policies: [1e5, 1e7] },
+  quick: { checkpoints: 3, sandboxes: 2, policies: [1e6] },
 };
 /** Episodes for each sandbox. */
 const EPISODES = 6;
@@ -22,10 +22,15 @@ const ENVIRONMENT = { seconds: 0.05, long_seconds: 0.5, long_every: 32 };
 type Way = 'made ready meanwhile' | 'on the same sandboxes' | 'on sandboxes of their own';
 const WAYS: readonly Way[] = ['made ready meanwhile', 'on the same sandboxes', 'on sandboxes of their own'];
 
+function nameOf(bytes: number, way: Way): string {
+  return `policies of ${bytes / MB} MB, ${way}`;
+}
+
 export const swap: Benchmark = {
   name: 'swap',
   summary: 'from the last episode of one checkpoint to the first of the next: made ready meanwhile, loaded afterwards, on new sandboxes',
-  async run({ quick, say }) {
+  measurements: (quick) => (quick ? SIZES.quick : SIZES.full).policies.flatMap((bytes) => WAYS.map((way) => nameOf(bytes, way))),
+  async run({ quick, say, measured }) {
     const { checkpoints, sandboxes, policies } = quick ? SIZES.quick : SIZES.full;
     const rows: Cell[][] = [];
     const checks: Check[] = [];
@@ -35,14 +40,13 @@ export const swap: Benchmark = {
       const paths = await Promise.all(
         Array.from({ length: checkpoints }, (_, i) => policy(join(files.directory, `step-${i}.onnx`), bytes + 4 * i)),
       );
-      const measured = new Map<Way, Spread>();
+      const spreads = new Map<Way, Spread>();
       for (const way of WAYS) {
-        say(`${way}, ${sandboxes} sandboxes`);
-        const gaps = await gapsBetween(way, paths, sandboxes);
-        measured.set(way, spreadOf(gaps));
+        const gaps = await measured(nameOf(bytes, way), () => gapsBetween(way, paths, sandboxes));
+        spreads.set(way, spreadOf(gaps));
         rows.push([bytes / MB, way, gaps.length, showSpread(spreadOf(gaps), 3)]);
       }
-      checks.push(checkOf(bytes, measured));
+      checks.push(checkOf(bytes, spreads));
     }
     return {
       tables: [

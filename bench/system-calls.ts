@@ -12,26 +12,36 @@ const SANDBOXES = 16;
 /** A system call that is made less often than this for an episode is not worth a line. */
 const LEAST = 0.01;
 
+const MUSTER = 'calls of Muster';
+const BARE = 'calls of the bare loop';
+/** How often each was made, by name. */
+type Calls = Readonly<Record<string, number>>;
+
+function hasStrace(): boolean {
+  return spawnSync('strace', ['-V']).status === 0;
+}
+
 export const systemCalls: Benchmark = {
   name: 'system-calls',
   summary: "what an episode costs in system calls of Muster's process, beside the bare loop",
-  async run({ quick }) {
-    if (spawnSync('strace', ['-V']).status !== 0) {
+  measurements: () => (hasStrace() ? [MUSTER, BARE] : []),
+  async run({ quick, measured }) {
+    if (!hasStrace()) {
       return { tables: [], checks: [], notes: ['Left out: strace is not installed (apt-get install strace).'] };
     }
     const episodes = quick ? 1_000 : 10_000;
     await using sandboxes = await RealSandboxes.warm(SANDBOXES);
     const request = await sandboxes.request(NOOP, episodes);
     await sandboxes.evaluate(request);
-    const muster = await traced(() => sandboxes.evaluate(request));
-    const bare = await traced(() => playBare(sandboxes, request, episodes, oneByOne));
-    const names = [...new Set([...muster.keys(), ...bare.keys()])];
+    const muster = await measured(MUSTER, () => traced(() => sandboxes.evaluate(request)));
+    const bare = await measured(BARE, () => traced(() => playBare(sandboxes, request, episodes, oneByOne)));
+    const names = [...new Set([...Object.keys(muster), ...Object.keys(bare)])];
     const rows: Cell[][] = names
-      .map((name) => ({ name, muster: (muster.get(name) ?? 0) / episodes, bare: (bare.get(name) ?? 0) / episodes }))
+      .map((name) => ({ name, muster: (muster[name] ?? 0) / episodes, bare: (bare[name] ?? 0) / episodes }))
       .filter(({ muster, bare }) => Math.max(muster, bare) >= LEAST)
       .sort((a, b) => b.muster - a.muster)
       .map(({ name, muster, bare }) => [name, muster.toFixed(2), bare.toFixed(2)]);
-    const total = (calls: ReadonlyMap<string, number>): string => ([...calls.values()].reduce((a, b) => a + b, 0) / episodes).toFixed(2);
+    const total = (calls: Calls): string => (Object.values(calls).reduce((a, b) => a + b, 0) / episodes).toFixed(2);
     rows.push(['all', total(muster), total(bare)]);
     return {
       tables: [{ title: `No-op episodes on ${SANDBOXES} sandboxes: calls an episode`, columns: ['', 'Muster', 'bare loop'], rows }],
@@ -44,7 +54,7 @@ export const systemCalls: Benchmark = {
 };
 
 /** How often this process made which system call meanwhile. */
-async function traced(work: () => Promise<unknown>): Promise<Map<string, number>> {
+async function traced(work: () => Promise<unknown>): Promise<Calls> {
   const directory = await mkdtemp(join(tmpdir(), 'muster-strace-'));
   const output = join(directory, 'counts');
   const tracer = spawn('strace', ['-c', '-f', '-o', output, '-p', `${process.pid}`], { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -72,11 +82,11 @@ async function attached(tracer: ChildProcess): Promise<void> {
 }
 
 /** Lines of "% time, seconds, µs a call, calls, errors (or nothing), name". */
-function parseCounts(text: string): Map<string, number> {
-  const counts = new Map<string, number>();
+function parseCounts(text: string): Calls {
+  const counts: Record<string, number> = {};
   for (const line of text.split('\n')) {
     const [, calls, name] = /^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?([a-z_]\w*)$/.exec(line) ?? [];
-    if (calls !== undefined && name !== undefined && name !== 'total') counts.set(name, Number(calls));
+    if (calls !== undefined && name !== undefined && name !== 'total') counts[name] = Number(calls);
   }
   return counts;
 }

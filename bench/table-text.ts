@@ -19,7 +19,7 @@ function showCheck({ what, target, measured, met }: Check): string {
   return `${met ? 'met   ' : 'MISSED'}  ${what}: ${measured}, target ${target}`;
 }
 
-function showCell(cell: Cell): string {
+export function showCell(cell: Cell): string {
   if (typeof cell === 'string') return cell;
   if (Number.isInteger(cell)) return cell.toLocaleString('en');
   const digits = Math.abs(cell) >= 100 ? 0 : Math.abs(cell) >= 10 ? 1 : 2;

@@ -9,27 +9,18 @@ const MIB = 2 ** 20;
 /** Of the event loop's delay, in milliseconds; each value holds the interval itself. */
 const RESOLUTION_MS = 1;
 
+const IN_MEMORY = 'in-memory sandboxes';
+const BUBBLEWRAP = 'bubblewrap sandboxes';
+
 export const warmPool: Benchmark = {
   name: 'pool',
   summary: 'time and memory of hundreds of warm sandboxes, memory of Muster for each, and its responsiveness while all of them play',
-  async run({ quick, say }) {
+  measurements: () => [IN_MEMORY, BUBBLEWRAP],
+  async run({ quick, say, measured }) {
     const count = quick ? 20 : 500;
     const inMemoryCount = quick ? 200 : 2_000;
-    say(`${inMemoryCount} in-memory sandboxes`);
-    const inMemory = await inMemoryGrowth(inMemoryCount);
-    // As above: a few sandboxes bring in what all of them share.
-    await (await RealSandboxes.warm(4))[Symbol.asyncDispose]();
-    const before = ownMemory();
-    say(`${count} bubblewrap sandboxes`);
-    const start = performance.now();
-    await using sandboxes = await RealSandboxes.open(count);
-    await sandboxes.untilWarm();
-    const seconds = (performance.now() - start) / 1000;
-    const real = growth(before, ownMemory(), count);
-    const idle = memoryRows(count, `idle, warm`);
-    say('all of them play');
-    const load = await playing(sandboxes, quick ? 100 : 6_000);
-    const played = memoryRows(count, 'after they have played');
+    const inMemory = await measured(IN_MEMORY, () => inMemoryGrowth(inMemoryCount));
+    const { seconds, real, idle, load, played } = await measured(BUBBLEWRAP, () => realPool(count, quick ? 100 : 6_000, say));
     const tables = [
       {
         title: 'Time until all are warm, Gymnasium imported',
@@ -63,6 +54,21 @@ export const warmPool: Benchmark = {
     return { tables, checks, notes: [`Delays are sampled every ${RESOLUTION_MS} ms, which is part of each value.`] };
   },
 };
+
+async function realPool(count: number, episodes: number, say: (text: string) => void) {
+  // A few sandboxes bring in what all of them share.
+  await (await RealSandboxes.warm(4))[Symbol.asyncDispose]();
+  const before = ownMemory();
+  const start = performance.now();
+  await using sandboxes = await RealSandboxes.open(count);
+  await sandboxes.untilWarm();
+  const seconds = (performance.now() - start) / 1000;
+  const real = growth(before, ownMemory(), count);
+  const idle = memoryRows(count, `idle, warm`);
+  say(`all of them were warm after ${seconds.toFixed(1)} s, and play`);
+  const load = await playing(sandboxes, episodes);
+  return { seconds, real, idle, load, played: memoryRows(count, 'after they have played') };
+}
 
 async function inMemoryGrowth(count: number): Promise<OwnMemory> {
   const { program } = scriptedRunners(0.001);

@@ -8,7 +8,7 @@
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, lstatSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, lstatSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -47,7 +47,9 @@ function once(stampFile, inputs, step) {
   const path = join(root, stampFile);
   if (existsSync(path) && readFileSync(path, 'utf8') === stamp) return;
   step();
-  writeFileSync(path, stamp);
+  // Not written over: in a copy made of hard links that would change the stamp of the other checkout, too.
+  writeFileSync(`${path}.new`, stamp);
+  renameSync(`${path}.new`, path);
 }
 
 /** npm and pip would empty or change what a link leads to: another checkout's packages. */

@@ -4,6 +4,7 @@ import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import { mayBringCode } from './policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from './policy-distribution/stored-checkpoint.ts';
 import type { Distributor } from './policy-distribution/distributor.ts';
+import type { PolicyPlace } from './pool/policy-apart.ts';
 import type { SharedCode, SharedContent, SharedPolicy } from './pool/shared-content.ts';
 
 /**
@@ -13,7 +14,8 @@ import type { SharedCode, SharedContent, SharedPolicy } from './pool/shared-cont
 const WORTH_SHARING_BYTES = 4 * 2 ** 20;
 
 /** What decides it: the template's word, and how long a sandbox is to last. */
-export type SharingSettings = Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'> & Pick<Config['pool'], 'episodesPerSandbox'>;
+export type SharingSettings = Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'> &
+  Pick<Config['pool'], 'episodesPerSandbox'> & { readonly policy: PolicyPlace };
 
 export interface Played {
   readonly suite: SuiteDefinition;
@@ -22,8 +24,10 @@ export interface Played {
 }
 
 /** What the sandboxes of an evaluation are to have in memory from their beginning, by the template's word. Part of the composition root. */
-export function contentToShare(played: Played, settings: SharingSettings, distributor: Distributor): readonly SharedContent[] {
+export function contentToShare(played: Played, wished: SharingSettings, distributor: Distributor): readonly SharedContent[] {
   const { suite, suiteFiles, checkpoints } = played;
+  // A policy that is played apart is not to find a suite's code in memory, nor run code of its own before it is behind its walls.
+  const settings = wished.policy === 'apart' ? { ...wished, sharedCode: [] } : wished;
   const policies = checkpoints
     .filter((checkpoint) => isWorthSharing(checkpoint, settings))
     .map((each) => policy(each, settings, distributor));

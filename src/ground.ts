@@ -14,11 +14,12 @@ import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
 import { defineSuite, type SuiteDefinition } from './orchestrator/suite-definition.ts';
 import { checkpointUri, sourceForOwner } from './own-checkpoints.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
-import type { CheckpointLabels } from './policy-distribution/checkpoint.ts';
+import { type Checkpoint, type CheckpointLabels, mayBringCode } from './policy-distribution/checkpoint.ts';
 import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
 import type { CheckpointStore } from './policy-distribution/checkpoint-store.ts';
 import type { StoredCheckpoint } from './policy-distribution/stored-checkpoint.ts';
 import { Distributor } from './policy-distribution/distributor.ts';
+import { assertPlaysApart, policyPlace, type PolicyPlace } from './pool/policy-apart.ts';
 import { Pools } from './pools.ts';
 import { readSuite, type ReadSuite, type SuiteInput } from './suite-input.ts';
 import { templateDelivery } from './template-delivery.ts';
@@ -44,6 +45,8 @@ export class Ground implements AsyncDisposable {
   /** A server's, which looks at files for many callers at a time. */
   readonly looks: LookThread | undefined;
   readonly #figures = new FiguresThread(systemClock);
+  /** Whether callers who need not trust one another play on it. */
+  readonly #hasTokens: boolean;
   readonly #closing = new AbortController();
   readonly #logger: Logger;
   #config: Config;
@@ -51,6 +54,7 @@ export class Ground implements AsyncDisposable {
 
   private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore, looks: LookThread | undefined) {
     this.looks = looks;
+    this.#hasTokens = looks !== undefined && config.server.access === 'tokens';
     this.files = looks ? filesystemSourceBy(looks) : filesystemSource;
     this.#config = config;
     this.#logger = logger;
@@ -130,20 +134,39 @@ export class Ground implements AsyncDisposable {
     return { definition: defineSuite(parsed, files.digest), files };
   }
 
-  /** All that playing needs; `sharing` is the caller's to dispose of. */
-  async context(played: Played, signal: AbortSignal): Promise<EvaluateContext> {
+  /**
+   * Where the policies of an evaluation are played. Code of one of them concerns all: they are played on the same sandboxes.
+   *
+   * @throws InputError `template.policy-together` when that is apart, and the template's sandboxes cannot.
+   */
+  policyPlace(template: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): PolicyPlace {
+    const settings = this.pools.settings(template);
+    const place = policyPlace({ wished: settings.policy, hasTokens: this.#hasTokens, bringsCode: checkpoints.some(mayBringCode) });
+    if (place === 'apart') assertPlaysApart(template, settings);
+    return place;
+  }
+
+  /**
+   * All that playing needs; `sharing` is the caller's to dispose of.
+   *
+   * @param principal for whom it is played.
+   * @throws InputError as `policyPlace` does.
+   */
+  async context(played: Played, principal: string, signal: AbortSignal): Promise<EvaluateContext> {
     const { template } = played.suite;
     const settings = this.pools.settings(template);
+    const pool = { template, policy: this.policyPlace(template, played.checkpoints) };
     const delivery = templateDelivery(template, settings, this.#config);
     const { episodesPerSandbox } = this.#config.pool;
-    const content = contentToShare(played, { ...settings, episodesPerSandbox }, this.#distributor);
+    const content = contentToShare(played, { ...settings, policy: pool.policy, episodesPerSandbox }, this.#distributor);
     return {
-      sharing: await this.pools.share(template, content, signal),
-      pool: await this.pools.of(template, signal),
+      principal,
+      sharing: await this.pools.share(pool, content, principal, signal),
+      pool: await this.pools.of(pool, signal),
       provider: settings.provider,
       maxSandboxes: this.pools.sizeOf(template).max,
       costPerSandboxHour: settings.costPerSandboxHour,
-      distributor: this.#distributor.forRun({ delivery, origin: this.#origin, log: this.log }),
+      distributor: this.#distributor.forRun({ delivery, origin: this.#origin, log: this.log, isConfidential: this.#hasTokens }),
       workOut: this.#figures.workOut,
       workOutImprovement: this.#figures.workOutImprovement,
       clock: systemClock,

@@ -2,7 +2,9 @@ import { quotaOf, type Quota } from './access/quota.ts';
 import { sourceForCallers } from './caller-checkpoints.ts';
 import type { Config } from './config/config.ts';
 import type { Clock } from './kernel/clock.ts';
+import type { Digest } from './kernel/ids.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
+import { digestHex } from './policy-distribution/checkpoint.ts';
 import type { FileLooks } from './policy-distribution/file-looks.ts';
 import type { ServiceConfig } from './service/evaluation-service.ts';
 import { webhooksOf, type Webhooks } from './webhook-sender.ts';
@@ -15,6 +17,16 @@ interface InForce {
 
 export function liveQuotas(ground: InForce): (principal: string) => Quota {
   return (principal) => quotaOf(ground.config.quotas, principal);
+}
+
+/** Whether the configuration grants a principal the use of a checkpoint. */
+export function liveGrants(ground: InForce): (principal: string, digest: Digest) => boolean {
+  const current = made(
+    () => ground.config.server.grants,
+    (grants) => new Set(grants.map(({ principal, sha256 }) => `${principal} ${sha256}`)),
+  );
+  // Names of principals have no spaces in them.
+  return (principal, digest) => current().has(`${principal} ${digestHex(digest)}`) || current().has(`${principal} *`);
 }
 
 export function liveServiceConfig(ground: InForce): ServiceConfig {

@@ -1,13 +1,15 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import type { RunningComparison } from './aggregation/paired-fold.ts';
+import { STATISTICS_VERSION } from './aggregation/statistics-version.ts';
 import { openRecordedEvaluation } from './adapters/results/recorded-evaluation.ts';
 import { ResultsDirectory } from './adapters/results/results-directory.ts';
+import { LOCAL_CALLER } from './access/caller.ts';
 import type { Config } from './config/config.ts';
 import { keptConfig } from './config/kept-config.ts';
 import { loadConfig } from './config/load-config.ts';
 import { Ground, type LoadedSuite } from './ground.ts';
-import { kept } from './kept-results.ts';
+import { kept, openResults } from './kept-results.ts';
 import { compare as compareOn, ComparisonFailedError, type ComparisonTermsInput, type NamedCheckpoint } from './orchestrator/compare.ts';
 import type { ComparisonSummary } from './orchestrator/comparison-summary.ts';
 import type { Baseline } from './orchestrator/comparison.ts';
@@ -20,6 +22,7 @@ import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import type { Summary } from './orchestrator/summary.ts';
 import { tune, type TuningProgress } from './orchestrator/tune.ts';
 import type { Tuning } from './orchestrator/tuning.ts';
+import type { Checkpoint } from './policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from './policy-distribution/stored-checkpoint.ts';
 import { Places, type HeldShare } from './service/places.ts';
 import type { SuiteInput } from './suite-input.ts';
@@ -42,8 +45,13 @@ export interface EvaluationInput extends SuiteInput, CheckpointInput {}
 export interface EvaluationOptions {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress) => void;
-  /** New directory to keep summary, episodes and configuration in. */
+  /**
+   * Directory to keep summary, episodes and configuration in: a new one, or that of the same evaluation (checkpoint, suite with its rule and
+   * budget, template) that was interrupted, which then goes on. Of one that is complete the summary is given again.
+   */
   readonly out?: string;
+  /** Called when `out` holds an earlier run of the same evaluation. */
+  readonly onEarlier?: (earlier: 'resumed' | 'complete') => void;
   /**
    * The evaluation before this one. Meanwhile the checkpoint is read, loaded where sandboxes are forked from, and into those that the one before
    * needs no more; the first episode, the clock and the budget begin when it is over, however it ends. When this one is given up before that,
@@ -115,15 +123,20 @@ export class Muster implements AsyncDisposable {
     using share = this.#join(asked, suite.definition);
     const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal, input.labels);
     await using _held = await this.#ground.hold([checkpoint, suite.files]);
-    await using results = await this.#results(options.out, { suite: suite.definition, checkpoint: identity(checkpoint) });
+    const facts = { ...this.#facts(), suite: suite.definition, checkpoint: identity(checkpoint), statistics: STATISTICS_VERSION };
+    const opened = options.out === undefined ? undefined : await openResults(options.out, suite.definition, facts, systemClock);
+    if (opened && opened.kind !== 'new') options.onEarlier?.(opened.kind);
+    if (opened?.kind === 'complete') return opened.summary;
+    await using results = opened?.directory;
     const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
     const play = async (): Promise<Summary> => {
-      const context = await this.#ground.context({ ...request, checkpoints: [checkpoint] }, signal);
+      const context = await this.#ground.context({ ...request, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
       using _sharing = context.sharing;
       return await evaluateOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
         ...(options.after ? { after: options.after } : {}),
         ...(results ? { episodes: results } : {}),
+        ...(opened?.kind === 'resumed' ? { journal: opened.journal } : {}),
         signal,
       });
     };
@@ -153,11 +166,14 @@ export class Muster implements AsyncDisposable {
       baseline: baseline.kind === 'played' ? identity(baseline.checkpoint) : { digest: baseline.digest, recorded: input.baseline },
       candidates: candidates.map(({ checkpoint }) => identity(checkpoint)),
     };
-    await using results = await this.#results(options.out, { suite, ...compared });
+    await using results =
+      options.out === undefined
+        ? undefined
+        : await ResultsDirectory.create(options.out, { ...this.#facts(), suite, ...compared }, systemClock);
     const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
     const play = async (): Promise<ComparisonSummary> => {
       const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
-      const context = await this.#ground.context({ suite, suiteFiles, checkpoints: played }, signal);
+      const context = await this.#ground.context({ suite, suiteFiles, checkpoints: played }, LOCAL_CALLER.principal, signal);
       using _sharing = context.sharing;
       return await compareOn({ ...context, share }, request, {
         ...(options.onProgress ? { onProgress: options.onProgress } : {}),
@@ -179,7 +195,7 @@ export class Muster implements AsyncDisposable {
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
     const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal);
     await using _held = await this.#ground.hold([checkpoint, suiteFiles]);
-    const context = await this.#ground.context({ suite, suiteFiles, checkpoints: [checkpoint] }, signal);
+    const context = await this.#ground.context({ suite, suiteFiles, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
     using _sharing = context.sharing;
     const terms = { processors: availableParallelism(), seconds: input.seconds };
     const request = { suite, suiteFiles, checkpoint, checkpointUri: input.checkpoint, ...terms };
@@ -214,8 +230,9 @@ export class Muster implements AsyncDisposable {
     await this.#ground[Symbol.asyncDispose]();
   }
 
-  async #results(out: string | undefined, facts: object): Promise<ResultsDirectory | undefined> {
-    return out === undefined ? undefined : ResultsDirectory.create(out, { config: keptConfig(this.#ground.config), ...facts });
+  /** The configuration, for the record. */
+  #facts(): { readonly config: Config } {
+    return { config: keptConfig(this.#ground.config) };
   }
 }
 
@@ -227,7 +244,7 @@ export interface OneEvaluationOptions extends EvaluationOptions {
 }
 
 /** Of a checkpoint, for the record. */
-function identity({ digest, kind, labels, files }: StoredCheckpoint): object {
+function identity({ digest, kind, labels, files }: StoredCheckpoint): Omit<Checkpoint, 'files'> & { readonly files: readonly object[] } {
   return { digest, kind, labels, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })) };
 }
 

@@ -7,6 +7,7 @@ import type { Checkpoint } from './policy-distribution/checkpoint.ts';
 import type { OrderedContent } from './service/evaluation-order.ts';
 import type { CheckpointReference, Library, OrderedSuite, SuiteReference } from './service/library.ts';
 import { KnownSuites } from './known-suites.ts';
+import { assertInlineEntries } from './orchestrator/inline-entries.ts';
 import { readSuite, type ReadSuite } from './suite-input.ts';
 import type { StopOverride } from './orchestrator/suite-definition.ts';
 
@@ -14,8 +15,8 @@ import type { StopOverride } from './orchestrator/suite-definition.ts';
 export interface CheckpointDoor {
   /** Reads what callers may have read by its URI, and nothing else. */
   readonly source: CheckpointSource;
-  /** One that is here under its digest; undefined when it is not. */
-  uploaded(digest: Digest): Promise<Checkpoint | undefined>;
+  /** One that is here under its digest; undefined when it is not, or not for this principal. */
+  uploaded(digest: Digest, principal: string): Promise<Checkpoint | undefined>;
 }
 
 /** Finds suites by their names in the configuration, and checkpoints where callers say that they are. Part of the composition root. */
@@ -38,13 +39,17 @@ export class OrderLibrary implements Library {
     return { written: read.parsed, digest: definition.digest, files: files && ordered(files, read.directory ?? '') };
   }
 
-  async checkpoint(reference: CheckpointReference, signal: AbortSignal): Promise<OrderedContent> {
+  async checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent> {
     const { run, version } = reference;
     const labels = { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version }) };
-    if ('sha256' in reference) return { ...ordered(await this.#uploaded(reference.sha256), reference.sha256), labels };
+    if ('sha256' in reference) return { ...ordered(await this.#uploaded(reference.sha256, principal), reference.sha256), labels };
     const { uri } = reference;
     const stored = addPinned(this.#ground.checkpoints, this.#door.source, pinnedUri(uri), this.#ground.either(signal), labels);
     return ordered(await stored, uri);
+  }
+
+  assertPlayable(template: string, checkpoints: readonly OrderedContent[]): void {
+    this.#ground.policyPlace(template, checkpoints);
   }
 
   /** Most suites are as they were the last time: their modules are looked at while they are. */
@@ -83,12 +88,14 @@ export class OrderLibrary implements Library {
     // The path would be one of the server's, and of any directory that it can read.
     if ('files' in reference)
       throw new InputError('suite.files', 'suite.files: a suite that is sent cannot bring modules; name it in server.suites instead');
-    return readSuite({ suite: reference, ...(stop ? { stop } : {}) });
+    const read = await readSuite({ suite: reference, ...(stop ? { stop } : {}) });
+    assertInlineEntries(read.parsed, this.#ground.config.server.inlineModules);
+    return read;
   }
 
-  async #uploaded(sha256: string): Promise<Checkpoint> {
+  async #uploaded(sha256: string, principal: string): Promise<Checkpoint> {
     const digest = sha256.startsWith('sha256:') ? sha256 : `sha256:${sha256}`;
-    const found = isDigest(digest) ? await this.#door.uploaded(digest) : undefined;
+    const found = isDigest(digest) ? await this.#door.uploaded(digest, principal) : undefined;
     if (found) return found;
     throw new InputError('checkpoint.unknown', `checkpoint.sha256: the server has no checkpoint ${digest}; upload it, or give its uri`);
   }

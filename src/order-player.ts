@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Ground } from './ground.ts';
 import { canonicalJson, digestOf } from './kernel/canonical-json.ts';
 import { InfrastructureError } from './kernel/errors.ts';
@@ -11,15 +12,20 @@ import { repeatedSummary, type RepeatedRun } from './orchestrator/repeated-summa
 import { checkpointFacts } from './orchestrator/summarise.ts';
 import type { CheckpointFacts } from './orchestrator/summary.ts';
 import type { EvaluateContext } from './orchestrator/evaluate-context.ts';
+import { whatRuns, type WhatRuns } from './orchestrator/what-runs.ts';
 import type { SuiteDefinition } from './orchestrator/suite-definition.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
+import { type Checkpoint, mayBringCode } from './policy-distribution/checkpoint.ts';
 import { addPinned, pinnedUri } from './policy-distribution/pinned-uri.ts';
 import type { StoredCheckpoint } from './policy-distribution/stored-checkpoint.ts';
-import type { EvaluationOrder, OrderedContent } from './service/evaluation-order.ts';
+import { checkpointsOf, type EvaluationOrder, type OrderedContent } from './service/evaluation-order.ts';
 import { orderedSuite } from './service/ordered-suite.ts';
 import type { Answer, PlayCourse, Player } from './service/player.ts';
 import { questionOf } from './service/question.ts';
 import { comparisonFigures, evaluationFigures } from './service/running-figures.ts';
+
+/** Some hundred bytes each. */
+const MOST_KNOWN = 1000;
 
 type OrderOf<Kind extends EvaluationOrder['kind']> = Extract<EvaluationOrder, { readonly kind: Kind }>;
 
@@ -28,6 +34,7 @@ export class OrderPlayer implements Player {
   readonly #ground: Ground;
   readonly #source: CheckpointSource;
   readonly #version: string;
+  readonly #known = new LRUCache<string, WhatRuns>({ max: MOST_KNOWN });
 
   /** @param source of what callers may name by its URI. @param version of Muster. */
   constructor(ground: Ground, source: CheckpointSource, version: string) {
@@ -45,8 +52,9 @@ export class OrderPlayer implements Player {
     }
   }
 
-  question(order: EvaluationOrder): Question {
-    return questionOf(order, { template: this.#templateDigest(order.suite.template), version: this.#version });
+  question(order: EvaluationOrder, principal: string): Question {
+    const template = this.#templateDigest(order.suite.template, checkpointsOf(order));
+    return questionOf(order, { template, version: this.#version, runs: this.#whatRuns(order), principal });
   }
 
   repeated(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined {
@@ -67,7 +75,9 @@ export class OrderPlayer implements Player {
     await using _held = await this.#ground.hold([checkpoint, suiteFiles]);
     const context = await this.#context({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
     using _sharing = context.sharing;
-    const journal = this.#journal(course, suite, drawOf(suite), 0, checkpoint.digest);
+    const runs = whatRuns(suite, [checkpoint]);
+    const ground = { suite, draw: drawOf(suite), runs, template: this.#templateDigest(suite.template, [checkpoint]) };
+    const journal = this.#journal(course, ground, 0, checkpoint.digest);
     const request = { suite, suiteFiles, checkpoint, checkpointUri: order.checkpoint.uri };
     return await evaluate(context, request, {
       journal,
@@ -96,8 +106,11 @@ export class OrderPlayer implements Player {
       candidates,
       terms: order.terms,
     } as const;
+    // One sandbox plays episodes of several arms: code of one of them concerns all.
+    const template = this.#templateDigest(suite.template, checkpoints);
+    const played = { suite, draw: 'proportional', runs: whatRuns(suite, checkpoints), template };
     return await compare(context, request, {
-      journal: (arm) => this.#journal(course, suite, 'proportional', arm, checkpoints[arm]?.digest ?? baseline.digest),
+      journal: (arm) => this.#journal(course, played, arm, checkpoints[arm]?.digest ?? baseline.digest),
       signal: course.signal,
       recallOnly: course.recallOnly,
       onProgress: (progress) => course.onProgress(comparisonFigures(progress)),
@@ -128,20 +141,39 @@ export class OrderPlayer implements Player {
   }
 
   async #context(played: Parameters<Ground['context']>[0], course: PlayCourse): Promise<EvaluateContext> {
-    const context = await this.#ground.context(played, this.#ground.either(course.signal));
+    const context = await this.#ground.context(played, course.principal, this.#ground.either(course.signal));
     await course.turns.next();
     return { ...context, share: course.share(played.suite.template), turns: course.turns };
   }
 
-  #journal(course: PlayCourse, suite: SuiteDefinition, draw: string, arm: number, checkpoint: Digest): EpisodeJournal {
-    return course.journal(arm, { checkpoint, suite: suite.digest, template: this.#templateDigest(suite.template), draw });
+  /** Of a suite that was asked about lately it is known: to parse it takes longer than all else about a question that was answered before. */
+  #whatRuns(order: EvaluationOrder): WhatRuns {
+    const checkpoints = checkpointsOf(order);
+    const key = `${order.suiteDigest} ${checkpoints.some(mayBringCode)}`;
+    const runs = this.#known.get(key) ?? whatRuns(orderedSuite(order), checkpoints);
+    this.#known.set(key, runs);
+    return runs;
   }
 
-  #templateDigest(name: string): Digest {
-    // What a sandbox costs, and how its files came, decides nothing that happens in it.
-    const { costPerSandboxHour: _price, delivery: _way, ...template } = this.#ground.pools.settings(name);
-    return digestOf(canonicalJson(template));
+  #journal(course: PlayCourse, { suite, draw, runs, template }: JournalGround, arm: number, checkpoint: Digest): EpisodeJournal {
+    return course.journal(arm, { checkpoint, suite: suite.digest, template, draw, runs });
   }
+
+  /** Of what the episodes are played on. @throws InputError as `Ground.policyPlace` does. */
+  #templateDigest(name: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): Digest {
+    // What a sandbox costs, and how its files came, decides nothing that happens in it.
+    const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#ground.pools.settings(name);
+    const policy = this.#ground.policyPlace(name, checkpoints);
+    // Left out where it is as it was before there was a choice: what had been stored then is still found.
+    return digestOf(canonicalJson({ ...template, ...(policy === 'apart' && { policy }) }));
+  }
+}
+
+interface JournalGround {
+  readonly suite: SuiteDefinition;
+  readonly draw: string;
+  readonly runs: WhatRuns;
+  readonly template: Digest;
 }
 
 function factsOf(content: OrderedContent): CheckpointFacts {

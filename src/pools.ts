@@ -8,8 +8,9 @@ import { InfrastructureError, InputError, messageOf } from './kernel/errors.ts';
 import type { Log } from './kernel/log.ts';
 import { parseOwnerId, parseSandboxId } from './kernel/ids.ts';
 import { createPool, type Pool } from './pool/pool.ts';
+import type { PolicyPlace } from './pool/policy-apart.ts';
 import type { PoolConfig, PoolSize } from './pool/pool-config.ts';
-import type { PoolState } from './pool/pool-state.ts';
+import { bothStates, type PoolState } from './pool/pool-state.ts';
 import type { SandboxProvider } from './pool/sandbox.ts';
 import type { SharedContent, Sharing } from './pool/shared-content.ts';
 import type { SandboxTemplate } from './pool/template.ts';
@@ -19,21 +20,30 @@ import { RunnerSession } from './runner/session.ts';
 /** Removing hundreds of sandboxes takes a while; nobody waits for it but the end of the process. */
 const SWEEP_MILLISECONDS = 60_000;
 
+/** Sandboxes of a template that play policies in one way. */
+export interface PoolName {
+  readonly template: string;
+  readonly policy: PolicyPlace;
+}
+
 interface OpenPool {
   readonly pool: Pool<RunnerSession>;
   readonly made: SandboxTemplate;
 }
 
-/** The sandboxes of one Muster: a pool for each template that was asked for, opened when it is first needed. Part of the composition root. */
+/**
+ * The sandboxes of one Muster: a pool for each template that was asked for, opened when it is first needed, and one more where the template's
+ * policies are played in both ways. Part of the composition root.
+ */
 export class Pools implements AsyncDisposable {
   readonly #config: Config;
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #owner = parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`);
   readonly #providers = new Map<TemplateConfig['provider'], Promise<SandboxProvider>>();
-  readonly #pools = new Map<string, Promise<OpenPool>>();
+  readonly #pools = { together: new Map<string, Promise<OpenPool>>(), apart: new Map<string, Promise<OpenPool>>() };
   /** Pools that are open. */
-  readonly #open = new Map<string, Pool<RunnerSession>>();
+  readonly #open = { together: new Map<string, Pool<RunnerSession>>(), apart: new Map<string, Pool<RunnerSession>>() };
   readonly #sizes = new Map<string, PoolSize>();
   readonly #closing = new AbortController();
   #sweeping: Promise<unknown> = Promise.resolve();
@@ -68,25 +78,30 @@ export class Pools implements AsyncDisposable {
   /** Until the end of this process. */
   resize(template: string, size: PoolSize): void {
     this.#sizes.set(template, size);
-    this.#open.get(template)?.resize(this.sizeOf(template));
+    for (const pool of this.#openOf(template)) pool.resize(this.sizeOf(template));
   }
 
   /** Undefined while nobody has needed the pool. */
   stateOf(template: string): PoolState | undefined {
-    return this.#open.get(template)?.state();
+    const [first, ...others] = this.#openOf(template).map((pool) => pool.state());
+    return first && others.reduce(bothStates, first);
   }
 
-  /** The template's pool. */
-  async of(template: string, signal: AbortSignal): Promise<Pool<RunnerSession>> {
-    return (await this.#opened(template, signal)).pool;
+  /** The template's pool. @throws InputError, InfrastructureError where its sandboxes cannot be made. */
+  async of(pool: PoolName, signal: AbortSignal): Promise<Pool<RunnerSession>> {
+    return (await this.#opened(pool, signal)).pool;
   }
 
-  /** Has the template's sandboxes made with the content in memory, where the provider can. */
-  async share(template: string, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing | undefined> {
+  /** Has the pool's sandboxes made with the content in memory, where the provider can. */
+  async share(pool: PoolName, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing | undefined> {
     if (content.length === 0) return undefined;
-    const { made } = await this.#opened(template, signal);
-    const provider = await this.#provider(this.settings(template).provider);
-    return await provider.share?.(made, content, signal);
+    const { made } = await this.#opened(pool, signal);
+    const provider = await this.#provider(this.settings(pool.template).provider);
+    return await provider.share?.(made, content, principal, signal);
+  }
+
+  #openOf(template: string): readonly Pool<RunnerSession>[] {
+    return [this.#open.together.get(template), this.#open.apart.get(template)].filter((pool) => pool !== undefined);
   }
 
   /**
@@ -111,13 +126,14 @@ export class Pools implements AsyncDisposable {
     }
   }
 
-  /** One pool a template; one that could not be opened is tried again by the next caller. */
-  async #opened(template: string, signal: AbortSignal): Promise<OpenPool> {
-    let opening = this.#pools.get(template);
+  /** One that could not be opened is tried again by the next caller. */
+  async #opened({ template, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
+    const pools = this.#pools[policy];
+    let opening = pools.get(template);
     if (!opening) {
-      opening = this.#start(template, this.#closing.signal);
-      opening.catch(() => this.#pools.delete(template));
-      this.#pools.set(template, opening);
+      opening = this.#start({ template, policy }, this.#closing.signal);
+      opening.catch(() => pools.delete(template));
+      pools.set(template, opening);
     }
     return await untilAborted(opening, signal);
   }
@@ -125,15 +141,15 @@ export class Pools implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
     await this.#sweeping;
-    const pools = await Promise.allSettled(this.#pools.values());
+    const pools = await Promise.allSettled([...this.#pools.together.values(), ...this.#pools.apart.values()]);
     for (const open of pools) if (open.status === 'fulfilled') await open.value.pool[Symbol.asyncDispose]();
     const providers = await Promise.allSettled(this.#providers.values());
     for (const open of providers) if (open.status === 'fulfilled') await open.value[Symbol.asyncDispose]();
   }
 
-  async #start(name: string, signal: AbortSignal): Promise<OpenPool> {
+  async #start({ template: name, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
     const settings = this.settings(name);
-    const made = await PROVIDERS[settings.provider].template(name, settings, PROJECT_DIRECTORY, signal);
+    const made = await PROVIDERS[settings.provider].template(name, { ...settings, policy }, PROJECT_DIRECTORY, signal);
     const pool = createPool({
       provider: await this.#provider(settings.provider),
       template: made,
@@ -146,7 +162,7 @@ export class Pools implements AsyncDisposable {
       await pool.started();
       // It may have been told otherwise meanwhile.
       pool.resize(this.sizeOf(name));
-      this.#open.set(name, pool);
+      this.#open[policy].set(name, pool);
       return { pool, made };
     } catch (error) {
       await pool[Symbol.asyncDispose]();

@@ -9,7 +9,13 @@ import type { WebhookDeliverer } from './service/webhook-deliverer.ts';
 
 /** What came of it, for people. */
 export type Reload =
-  | { readonly kind: 'reloaded'; readonly changed: readonly string[]; readonly pending: readonly string[] }
+  | {
+      readonly kind: 'reloaded';
+      readonly changed: readonly string[];
+      readonly pending: readonly string[];
+      /** Suites that cannot be played, and why. */
+      readonly suiteProblems: readonly string[];
+    }
   /** The one in force stays. */
   | { readonly kind: 'refused'; readonly problem: string };
 
@@ -20,13 +26,15 @@ export interface ReloadParts {
   readonly desk: PoolDesk;
   readonly bounds: EpisodeBounds;
   readonly webhooks: Pick<WebhookDeliverer, 'look'>;
+  /** Of the configuration in force. */
+  readonly problemsOfSuites: () => Promise<readonly string[]>;
 }
 
 /** Who scales the pools then, for the audit. */
 const PRINCIPAL = 'configuration';
 
 /** Reads the configuration of a server anew. Nothing that is under way ends by it. Names of settings are logged, never what they say. */
-export async function reload({ read, ground, desk, bounds, webhooks }: ReloadParts): Promise<Reload> {
+export async function reload({ read, ground, desk, bounds, webhooks, problemsOfSuites }: ReloadParts): Promise<Reload> {
   const { log } = ground;
   try {
     const before = ground.config;
@@ -37,7 +45,7 @@ export async function reload({ read, ground, desk, bounds, webhooks }: ReloadPar
     webhooks.look();
     log.info({ changed }, 'the configuration was read anew');
     if (pending.length > 0) log.warn({ pending }, 'these settings are others once Muster is started again');
-    return { kind: 'reloaded', changed, pending };
+    return { kind: 'reloaded', changed, pending, suiteProblems: await problemsOfSuites() };
   } catch (error) {
     if (!(error instanceof MusterError)) throw error;
     const problem = messageOf(error);

@@ -14,10 +14,11 @@ import { parseEvaluationId, parseOwnerId, type EvaluationId } from './kernel/ids
 import { EventLoopTurns } from './kernel/turns.ts';
 import type { CheckpointSource } from './policy-distribution/checkpoint-source.ts';
 import type { Uploads } from './policy-distribution/uploads.ts';
-import { liveQuotas, liveServiceConfig, liveSource, liveWebhooks, webhookSecret } from './live-settings.ts';
+import { liveGrants, liveQuotas, liveServiceConfig, liveSource, liveWebhooks, webhookSecret } from './live-settings.ts';
 import { OrderLibrary } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
 import { endedCounter, figureRoutes, measure } from './server/figures.ts';
+import { grantRoutes } from './server/grant-routes.ts';
 import { createHttpServer } from './server/http-server.ts';
 import { identifyByToken, identifyLocal } from './server/identify.ts';
 import type { Reason } from './server/operation-routes.ts';
@@ -25,15 +26,18 @@ import { poolRoutes } from './server/pool-routes.ts';
 import { suiteRoutes } from './server/suite-routes.ts';
 import { auditRoute, tokenRoutes } from './server/token-routes.ts';
 import { CheckpointDesk } from './service/checkpoint-desk.ts';
+import { CheckpointUse } from './service/checkpoint-use.ts';
 import { CheckpointKeeper } from './service/checkpoint-keeper.ts';
 import { EpisodeBounds } from './service/episode-bounds.ts';
 import { EvaluationService } from './service/evaluation-service.ts';
+import { GrantDesk } from './service/grant-desk.ts';
 import type { Library } from './service/library.ts';
 import { PoolDesk } from './service/pool-desk.ts';
 import { QuotaGate } from './service/quota-gate.ts';
 import { WebhookDeliverer } from './service/webhook-deliverer.ts';
 import { openEvaluationStore } from './stores.ts';
 import { reload, type Reload } from './reload.ts';
+import { suiteProblems } from './suite-problems.ts';
 import type { Webhooks } from './webhook-sender.ts';
 
 /** The composition root of `muster serve`. */
@@ -41,6 +45,8 @@ import type { Webhooks } from './webhook-sender.ts';
 export interface RunningServer {
   /** Where it listens: `http://127.0.0.1:7677`. */
   readonly url: string;
+  /** Suites of the configuration that could not be played when it opened, and why. */
+  readonly suiteProblems: readonly string[];
   /** Reads the configuration anew; one that cannot be used is refused, and the one in force stays. */
   reload(): Promise<Reload>;
   /** Begins nothing more, waits for what is played as long as the configuration allows, gives back the rest, and closes everything. */
@@ -72,15 +78,16 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   const webhooks = createDeliverer(store, ground, webhookSite);
   const countEnded = endedCounter(registry);
   const source = liveSource(ground, systemClock, ground.looks);
-  const library = new OrderLibrary(ground, { source, uploaded: (digest) => ground.checkpoints.find(digest) });
-  const service = createService({ store, ground, desk, gate, source, library, webhookSite }, (state) => {
+  const use = new CheckpointUse({ rights: store.rights, isGranted: liveGrants(ground), isEveryones: server.access === 'off' });
+  const checkpointDesk = new CheckpointDesk({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate, use });
+  const library = new OrderLibrary(ground, { source, uploaded: (digest, principal) => checkpointDesk.find(digest, principal) });
+  const service = createService({ store, ground, desk, gate, use, source, library, webhookSite }, (state) => {
     countEnded(state);
     webhooks.look();
   });
   measure(registry, { service, desk, delivered: ground.delivered });
   collectDefaultMetrics({ register: registry });
-  const checkpointDesk = new CheckpointDesk({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate });
-  const app = await createApp({ store, ground, desk, service, registry, checkpointDesk, library });
+  const app = await createApp({ store, ground, desk, service, registry, checkpointDesk, use, library });
   const keeper = createKeeper(store, ground, uploads);
   keeper.open();
   opening.defer(() => keeper.close());
@@ -91,11 +98,15 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   opening.defer(() => webhooks.close());
   service.open();
   opening.defer(() => service.drain(ground.config.server.drainSeconds * 1000));
+  const problemsOfSuites = (): Promise<readonly string[]> =>
+    suiteProblems(Object.keys(ground.config.server.suites), library, ground.either(undefined));
+  const problems = await problemsOfSuites();
   const url = await listen(config, (host, port) => app.listen({ host, port }));
   const opened = opening.move();
   return {
     url,
-    reload: () => reload({ read, ground, desk, bounds, webhooks }),
+    suiteProblems: problems,
+    reload: () => reload({ read, ground, desk, bounds, webhooks, problemsOfSuites }),
     close: () => opened.disposeAsync(),
   };
 }
@@ -111,13 +122,15 @@ function createApp(
     readonly service: EvaluationService;
     readonly registry: Registry;
     readonly checkpointDesk: CheckpointDesk;
+    readonly use: CheckpointUse;
     readonly library: Library;
   },
 ): ReturnType<typeof createHttpServer> {
-  const { store, ground, desk, service, registry, checkpointDesk, library } = parts;
+  const { store, ground, desk, service, registry, checkpointDesk, use, library } = parts;
   const { server } = ground.config;
   return createHttpServer({
     service,
+    use,
     clock: systemClock,
     log: ground.log,
     version: packageVersion(),
@@ -133,6 +146,7 @@ function createApp(
     more: [
       (routes) => suiteRoutes(routes, library),
       (routes) => poolRoutes(routes, desk),
+      (routes) => grantRoutes(routes, new GrantDesk({ rights: store.rights, use, audit: store.audit })),
       (routes) => figureRoutes(routes, registry),
       (routes) => tokenRoutes(routes, (principal) => new TokenOffice(store, systemClock, principal)),
       (routes) => auditRoute(routes, store.audit),
@@ -142,18 +156,20 @@ function createApp(
 
 interface ServiceParts extends Parts {
   readonly gate: QuotaGate;
+  readonly use: CheckpointUse;
   readonly source: CheckpointSource;
   readonly library: Library;
   readonly webhookSite: Webhooks;
 }
 
 function createService(
-  { store, ground, desk, gate, source, library, webhookSite }: ServiceParts,
+  { store, ground, desk, gate, use, source, library, webhookSite }: ServiceParts,
   onConcluded: (state: FinalState) => void,
 ): EvaluationService {
   return new EvaluationService({
     store,
     gate,
+    use,
     player: new OrderPlayer(ground, source, packageVersion()),
     library,
     assertWebhookUrl: webhookSite.assertUrl,

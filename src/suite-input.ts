@@ -1,6 +1,6 @@
 import { dirname, resolve } from 'node:path';
 import { readSuiteFile } from './adapters/suites/suite-file.ts';
-import { inlineSuite, parseSuite, withStop, type StopOverride } from './orchestrator/suite-definition.ts';
+import { inlineSuite, parseSuite, withChanges, withStop, type StopOverride, type SuiteChanges } from './orchestrator/suite-definition.ts';
 import type { ParsedSuite } from './orchestrator/suite.ts';
 
 export interface SuiteInput {
@@ -8,6 +8,7 @@ export interface SuiteInput {
   readonly suite: string | object;
   /** In place of the suite's own. */
   readonly stop?: StopOverride;
+  readonly changes?: SuiteChanges;
 }
 
 export interface ReadSuite {
@@ -17,9 +18,9 @@ export interface ReadSuite {
 }
 
 /** Reads and checks a suite, but for its modules. Part of the composition root. @throws InputError when it is wrong. */
-export async function readSuite({ suite, stop }: SuiteInput): Promise<ReadSuite> {
+export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Promise<ReadSuite> {
   const written = typeof suite === 'string' ? await readSuiteFile(suite) : inlineSuite(suite);
-  const parsed = parseSuite(stop ? withStop(written, stop) : written);
+  const parsed = parseSuite(withChanges(stop ? withStop(written, stop) : written, changes));
   const base = typeof suite === 'string' ? dirname(resolve(suite)) : process.cwd();
   return { parsed, directory: parsed.files === undefined ? undefined : resolve(base, parsed.files) };
 }

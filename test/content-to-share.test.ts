@@ -8,7 +8,7 @@ import { Distributor } from '../src/policy-distribution/distributor.ts';
 const LARGE = 4 * 2 ** 20;
 const NEVER = new AbortController().signal;
 type Settings = Parameters<typeof contentToShare>[1];
-const SETTINGS: Settings = { sharedPolicies: 'auto', sharedCode: [], episodesPerSandbox: 1000 };
+const SETTINGS: Settings = { sharedPolicies: 'auto', sharedCode: [], policy: 'together', episodesPerSandbox: 1000 };
 
 function stored(name: string, size: number, kind: StoredCheckpoint['kind'] = 'file', ...others: readonly string[]): StoredCheckpoint {
   const files = [name, ...others].map((path, i) => ({

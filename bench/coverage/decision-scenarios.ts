@@ -3,6 +3,7 @@ import type { Outcome } from '../../src/kernel/outcome.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import type { DecisionOutcome, Scenario, Trial } from './scenario.ts';
 import type { Target } from './targets.ts';
+import { TwoProportionsTest } from './two-proportions.ts';
 
 const CONFIDENCE = 0.95;
 /** Pairs of episodes for every candidate, unless there is a verdict before. */
@@ -15,14 +16,14 @@ const noneFalse: Target = { kind: 'share', figure: 'no false verdict', of: ['inc
 const swift: Target = { kind: 'episodes', figure: 'mean pairs', unit: 1, atMost: 800 };
 const settled = (verdict: DecisionOutcome): Target => ({ kind: 'share', figure: 'settled rightly', of: [verdict], atLeast: 0.97 });
 
-/** With successes and failures: a fifth of the pairs is discordant, and the candidate wins this share more of all pairs than it loses. */
-const successes =
-  (difference: number): Draw =>
+/** With successes and failures: this share of the pairs is discordant, and the candidate wins `difference` more of all pairs than it loses. */
+export const successes =
+  (difference: number, discordant = 0.2): Draw =>
   (random) => {
     const where = random();
-    const wins = 0.1 + difference / 2;
+    const wins = (discordant + difference) / 2;
     if (where < wins) return { baseline: 0, candidates: [1] };
-    if (where < 0.2) return { baseline: 1, candidates: [0] };
+    if (where < discordant) return { baseline: 1, candidates: [0] };
     const both = random() < 0.8 ? 1 : 0;
     return { baseline: both, candidates: [both] };
   };
@@ -31,6 +32,19 @@ const successes =
 const unrelated =
   (candidates: number, draw: (random: Random) => number): Draw =>
   (random) => ({ baseline: draw(random), candidates: Array.from({ length: candidates }, () => draw(random)) });
+
+/** The ordinary case with shared seeds: the candidate fails only where the baseline does, which succeeds in 90 %. */
+const nested =
+  (difference: number): Draw =>
+  (random) => {
+    const where = random();
+    return { baseline: where < 0.9 ? 1 : 0, candidates: [where < 0.9 + difference ? 1 : 0] };
+  };
+
+/** Successes with these probabilities, each by itself. */
+const apart =
+  (baseline: number, candidate: number): Draw =>
+  (random) => ({ baseline: random() < baseline ? 1 : 0, candidates: [random() < candidate ? 1 : 0] });
 
 const success = (random: Random): number => (random() < 0.9 ? 1 : 0);
 const balancing = (random: Random): number => (random() < 0.85 ? 1 : random());
@@ -42,12 +56,38 @@ export const DECISION_SCENARIOS: readonly Scenario[] = [
   scenario('no difference, 4 candidates', unrelated(4, success), [noneFalse]),
   scenario('difference 0.05, 20 % of the pairs discordant', successes(0.05), [settled('promote'), swift]),
   scenario('difference −0.05, 20 % of the pairs discordant', successes(-0.05), [settled('regress'), swift]),
+  scenario('difference 0.05, nested pairs', nested(0.05), [settled('promote'), { ...swift, atMost: 179 }]),
+  scenario('difference 0.02, nested pairs', nested(0.02), [settled('promote')]),
+  scenario('difference 0.15, each by itself', apart(0.8, 0.95), [settled('promote')]),
+  published('difference 0.05, nested pairs', nested(0.05)),
+  published('difference 0.15, each by itself', apart(0.8, 0.95)),
+  published('no difference, each succeeds in 90 % by itself', apart(0.9, 0.9)),
   scenario('difference 0.05, on the margin', successes(0.05), [noneFalse], 0.05),
   scenario('no difference, margin 0.05', successes(0), [], 0.05),
 ];
 
 function scenario(name: string, draw: Draw, targets: readonly Target[], margin = 0): Scenario {
   return { group: 'decisions', name, targets, trial: (random) => compare(draw, margin, random) };
+}
+
+/** The same comparison by a published test, to stand beside: nothing is promised of it here. */
+function published(name: string, draw: Draw): Scenario {
+  return {
+    group: 'decisions',
+    name: `${name}, by the test of two proportions`,
+    targets: [],
+    trial: (random) => testProportions(draw, random),
+  };
+}
+
+function testProportions(draw: Draw, random: Random): Trial {
+  const test = new TwoProportionsTest();
+  for (let pairs = 1; pairs <= BUDGET; pairs += 1) {
+    const { baseline, candidates } = draw(random);
+    test.fold(baseline, candidates[0] ?? 0);
+    if (test.log >= -Math.log(1 - CONFIDENCE)) return { outcome: test.favoursCandidate ? 'promote' : 'regress', episodes: pairs };
+  }
+  return { outcome: 'inconclusive', episodes: BUDGET };
 }
 
 /** One comparison until its verdicts or the end of its budget. The verdicts are the official ones; bootstraps are left out. */

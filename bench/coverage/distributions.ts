@@ -64,6 +64,14 @@ export function rareDisaster(share: number, halfWidth: number): Distribution {
   return bounded(`${100 * share} % at 0, the rest in [${from}, 1]`, UNIT, halfWidth, { mean, variance, draw });
 }
 
+/** 1 in this share of the episodes, else `usual`. */
+export function twoPoints(usual: number, share: number, halfWidth: number): Distribution {
+  const mean = usual + share * (1 - usual);
+  const variance = share * (1 - share) * (1 - usual) ** 2;
+  const draw = (random: Random): number => (random() < share ? 1 : usual);
+  return bounded(`${100 * share} % at 1, the rest at ${usual}`, UNIT, halfWidth, { mean, variance, draw });
+}
+
 export function uniform(halfWidth: number): Distribution {
   return bounded('uniform', UNIT, halfWidth, { mean: 1 / 2, variance: 1 / 12, draw: (random) => random() });
 }
@@ -82,6 +90,29 @@ export function arcsine(halfWidth: number): Distribution {
 
 export function normal(halfWidth: number): Distribution {
   return unbounded('normal', halfWidth, { mean: 0, variance: 1, draw: standardNormal });
+}
+
+/** Normal returns that depend on the one before: xᵢ = φ·xᵢ₋₁ + √(1 − φ²)·zᵢ. Keeps the last return: each evaluation has one of its own. */
+export function autoregressive(correlation: number): Distribution {
+  let before: number | undefined;
+  const draw = (random: Random): number => {
+    const fresh = standardNormal(random);
+    before = before === undefined ? fresh : correlation * before + Math.sqrt(1 - correlation ** 2) * fresh;
+    return before;
+  };
+  return unbounded(`normal, AR(1) of ${correlation}`, 0.1, { mean: 0, variance: 1, draw });
+}
+
+/** Successes and failures that come out as the one before in this share of the episodes, and afresh in the others. Keeps the last outcome. */
+export function sticky(p: number, again: number): Distribution {
+  const plain = bernoulli(p, 0.05);
+  let before: number | undefined;
+  const draw = (random: Random): number => {
+    const fresh = plain.draw(random);
+    before = before === undefined || random() >= again ? fresh : before;
+    return before;
+  };
+  return { ...plain, name: `${plain.name}, as the one before in ${100 * again} %`, draw };
 }
 
 export function exponential(halfWidth: number): Distribution {

@@ -1,5 +1,5 @@
 import { seededRandom } from '../../src/kernel/seeded-random.ts';
-import type { Scenario, TrialOutcome } from './scenario.ts';
+import type { Estimate, Scenario, Trial, TrialOutcome } from './scenario.ts';
 
 /** What many trials of a scenario came to. Whole numbers throughout, so that the order of adding up does not matter. */
 export interface Measurement {
@@ -8,27 +8,73 @@ export interface Measurement {
   readonly episodes: number;
   /** Sum of the squared numbers of episodes. */
   readonly squares: number;
+  /** Of the trials that had estimates. */
+  readonly estimated: number;
+  readonly errors: Readonly<Record<Estimate, ErrorSums>>;
 }
 
-export const NOTHING: Measurement = { runs: 0, outcomes: {}, episodes: 0, squares: 0 };
+/** In thousandths of a unit, and their squares. */
+interface ErrorSums {
+  readonly sum: number;
+  readonly squares: number;
+}
+
+const NO_ERRORS = { mean: { sum: 0, squares: 0 }, middle: { sum: 0, squares: 0 }, reduced: { sum: 0, squares: 0 } };
+export const NOTHING: Measurement = { runs: 0, outcomes: {}, episodes: 0, squares: 0, estimated: 0, errors: NO_ERRORS };
 
 /** Trials `first` … `first + runs − 1`; the scenario's name and a trial's number are its seed, whoever runs it. */
 export function measure(scenario: Scenario, first: number, runs: number): Measurement {
   const outcomes: Partial<Record<TrialOutcome, number>> = {};
-  let [episodes, squares] = [0, 0];
+  let [episodes, squares, estimated] = [0, 0, 0];
+  let errors: Measurement['errors'] = NO_ERRORS;
   for (let run = first; run < first + runs; run += 1) {
     const trial = scenario.trial(seededRandom(`coverage of ${scenario.group} ${scenario.name}`, run));
     outcomes[trial.outcome] = (outcomes[trial.outcome] ?? 0) + 1;
     episodes += trial.episodes;
     squares += trial.episodes ** 2;
+    if (trial.errors === undefined) continue;
+    estimated += 1;
+    errors = added(errors, sumsOf(trial.errors));
   }
-  return { runs, outcomes, episodes, squares };
+  return { runs, outcomes, episodes, squares, estimated, errors };
 }
 
 export function together(a: Measurement, b: Measurement): Measurement {
   const outcomes: Partial<Record<TrialOutcome, number>> = { ...a.outcomes };
   for (const outcome of outcomesOf(b)) outcomes[outcome] = (outcomes[outcome] ?? 0) + (b.outcomes[outcome] ?? 0);
-  return { runs: a.runs + b.runs, outcomes, episodes: a.episodes + b.episodes, squares: a.squares + b.squares };
+  const [episodes, squares] = [a.episodes + b.episodes, a.squares + b.squares];
+  return { runs: a.runs + b.runs, outcomes, episodes, squares, estimated: a.estimated + b.estimated, errors: added(a.errors, b.errors) };
+}
+
+export interface Bias {
+  /** Mean error, in units of the scenario. */
+  readonly bias: number;
+  /** Standard error of the bias. */
+  readonly error: number;
+  /** Root of the mean squared error. */
+  readonly distance: number;
+  readonly deviation: number;
+}
+
+export function biasOf({ errors, estimated }: Measurement, estimate: Estimate): Bias {
+  const { sum, squares } = errors[estimate];
+  const bias = sum / estimated / 1000;
+  const meanSquare = squares / estimated / 1e6;
+  const deviation = Math.sqrt(Math.max(0, meanSquare - bias ** 2));
+  return { bias, error: deviation / Math.sqrt(estimated), distance: Math.sqrt(meanSquare), deviation };
+}
+
+function sumsOf(errors: NonNullable<Trial['errors']>): Measurement['errors'] {
+  const sums = (error: number): ErrorSums => ({ sum: error, squares: error ** 2 });
+  return { mean: sums(errors.mean), middle: sums(errors.middle), reduced: sums(errors.reduced) };
+}
+
+function added(a: Measurement['errors'], b: Measurement['errors']): Measurement['errors'] {
+  const both = (estimate: Estimate): ErrorSums => ({
+    sum: a[estimate].sum + b[estimate].sum,
+    squares: a[estimate].squares + b[estimate].squares,
+  });
+  return { mean: both('mean'), middle: both('middle'), reduced: both('reduced') };
 }
 
 export interface Share {
@@ -60,6 +106,8 @@ const ALL_OUTCOMES: readonly TrialOutcome[] = [
   'regress',
   'equivalent',
   'inconclusive',
+  'warned',
+  'silent',
 ];
 
 function outcomesOf({ outcomes }: Measurement): readonly TrialOutcome[] {

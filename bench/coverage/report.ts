@@ -1,7 +1,7 @@
 import type { Cell, Check, Report } from '../benchmark.ts';
-import { episodesOf, shareOf } from './measurement.ts';
+import { biasOf, episodesOf, shareOf } from './measurement.ts';
 import { GROUPS, titleOf } from './scenario.ts';
-import type { Group, TrialOutcome } from './scenario.ts';
+import type { Estimate, Group, TrialOutcome } from './scenario.ts';
 import type { Row } from './study.ts';
 import { hold, percent } from './targets.ts';
 
@@ -18,6 +18,8 @@ const TITLES: Readonly<Record<Group, string>> = {
   watched: 'looked at after every episode, past the stop: how often no look ever left the mean out',
   tasks: 'means over tasks: about 25 episodes for each, correlation within a task 0.2',
   decisions: 'comparisons: at most 2,000 pairs',
+  bias: 'estimates at a stop: bias in standard deviations of the mean, and root mean squared error beside it; of comparisons those that promoted',
+  dependence: 'the warning that episodes depend on one another: where they do not, and where they do',
 };
 
 const returns: Column = { title: 'returns', cell: ({ scenario }) => scenario.name };
@@ -50,6 +52,16 @@ const share = (outcome: TrialOutcome, title: string = outcome): Column => ({
   cell: ({ measurement }) => percent(shareOf(measurement, [outcome]).share, 2),
 });
 
+/** In units of the deviation of the plain mean. */
+const estimate = (which: Estimate): Column => ({
+  title: which,
+  cell: ({ measurement }) => {
+    const unit = biasOf(measurement, 'mean').deviation;
+    const { bias, error, distance } = biasOf(measurement, which);
+    return `${(bias / unit).toFixed(3)} ± ${(error / unit).toFixed(3)}, ${(distance / unit).toFixed(2)}`;
+  },
+});
+
 const COVERAGE = [returns, trials, coverage, share('below', 'too low'), share('above', 'too high'), episodes];
 const VERDICTS = [share('promote'), share('regress'), share('equivalent'), share('inconclusive')];
 
@@ -63,6 +75,10 @@ function columnsOf(group: Group): readonly Column[] {
     case 'watched':
     case 'tasks':
       return COVERAGE;
+    case 'bias':
+      return [returns, trials, estimate('mean'), estimate('middle'), estimate('reduced'), episodes];
+    case 'dependence':
+      return [returns, trials, share('warned'), episodes];
     case 'decisions':
       return [{ ...returns, title: 'candidates' }, trials, ...VERDICTS, { ...episodes, title: 'pairs' }];
   }

@@ -5,15 +5,22 @@ import type { Target } from './targets.ts';
 export type CoverageOutcome = 'holds' | 'below' | 'above' | 'no interval';
 /** What one simulated comparison came to. */
 export type DecisionOutcome = 'promote' | 'regress' | 'equivalent' | 'inconclusive';
-export type TrialOutcome = CoverageOutcome | DecisionOutcome;
+/** Whether one simulated evaluation was said to have episodes that depend on one another. */
+export type WarningOutcome = 'warned' | 'silent';
+export type TrialOutcome = CoverageOutcome | DecisionOutcome | WarningOutcome;
+
+/** What could be quoted at a stop: the plain mean, the middle of the interval, and the mean less its bias. */
+export type Estimate = 'mean' | 'middle' | 'reduced';
 
 export interface Trial {
   readonly outcome: TrialOutcome;
   /** Episodes until the stop; pairs of them in a comparison. */
   readonly episodes: number;
+  /** How far each estimate is off, in thousandths of the scenario's unit: whole numbers. Only where estimates are looked at. */
+  readonly errors?: Readonly<Record<Estimate, number>>;
 }
 
-export const GROUPS = ['certified', 'approximate', 'asymptotic', 'fixed', 'watched', 'tasks', 'decisions'] as const;
+export const GROUPS = ['certified', 'approximate', 'asymptotic', 'fixed', 'watched', 'tasks', 'decisions', 'bias', 'dependence'] as const;
 export type Group = (typeof GROUPS)[number];
 
 /** One row of the study: a rule, and returns that it meets again and again. */

@@ -1,5 +1,5 @@
 import type { Measurement } from './measurement.ts';
-import { episodesOf, shareOf } from './measurement.ts';
+import { biasOf, episodesOf, shareOf } from './measurement.ts';
 import type { TrialOutcome } from './scenario.ts';
 
 /** What a figure of the study has to be. */
@@ -9,7 +9,9 @@ export type Target =
   /** Mean episodes of a trial, in multiples of `unit`. */
   | { readonly kind: 'episodes'; readonly figure: string; readonly unit: number; readonly atMost: number }
   /** The same, where it is known what they come to, give or take `within`: to take fewer is as suspect as to take more. */
-  | { readonly kind: 'known episodes'; readonly figure: string; readonly unit: number; readonly about: number; readonly within: number };
+  | { readonly kind: 'known episodes'; readonly figure: string; readonly unit: number; readonly about: number; readonly within: number }
+  /** Of the bias-reduced estimate, either way; in standard deviations of the plain one. */
+  | { readonly kind: 'bias'; readonly figure: string; readonly atMost: number };
 
 export interface Verdict {
   readonly met: boolean;
@@ -32,6 +34,8 @@ export function hold(measurement: Measurement, target: Target): Verdict {
       return holdEpisodes(measurement, target.unit, target.atMost);
     case 'known episodes':
       return holdKnownEpisodes(measurement, target.unit, target.about, target.within);
+    case 'bias':
+      return holdBias(measurement, target.atMost);
   }
 }
 
@@ -56,6 +60,14 @@ function holdKnownEpisodes(measurement: Measurement, unit: number, about: number
   const most = Math.max(within, allowance);
   const times = mean / unit;
   return { met: Math.abs(times - about) <= most, measured: `${times.toFixed(2)} ×`, target: `${about} ± ${most.toFixed(2)} ×` };
+}
+
+function holdBias(measurement: Measurement, atMost: number): Verdict {
+  const unit = biasOf(measurement, 'mean').deviation;
+  const { bias, error } = biasOf(measurement, 'reduced');
+  const allowance = measurement.runs < ENOUGH_RUNS ? (DEVIATE * error) / unit : 0;
+  const most = atMost + allowance;
+  return { met: Math.abs(bias / unit) <= most, measured: (bias / unit).toFixed(3), target: `within ± ${most.toFixed(2)}` };
 }
 
 /** The smallest count of successes in `runs` trials, each with probability `p`, that is not too unlikely to stay below. */

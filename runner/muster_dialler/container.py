@@ -25,8 +25,12 @@ EXIT_REFUSED = 69
 EXIT_LOST = 75
 _EXIT_KILLED = 128 + signal.SIGKILL
 
-# So long somebody who is not there yet is tried again: a service takes a moment to know of a Muster that has just started.
+# So long somebody who does not answer is tried again: the network of a pod that has just started may take a moment, and a Muster that many
+# dial at once, too.
 _DIAL_SECONDS = 60.0
+# And so long an address at which nobody listens: a service takes a moment to know of a Muster that has just started.
+# The pods of a Muster that was killed outlive it by this.
+_NOBODY_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 3.0
 
@@ -102,6 +106,7 @@ def _serve(connection: Connection, order: Order, undertaker: Undertaker) -> int:
 
 def _dialled(settings: Settings) -> Connection:
     begin = time.monotonic()
+    heard = begin
     pause = _FIRST_PAUSE_SECONDS
     while True:
         try:
@@ -109,7 +114,10 @@ def _dialled(settings: Settings) -> Connection:
         except (RefusedError, ssl.SSLCertVerificationError) as error:
             leave(EXIT_REFUSED, f"Muster cannot be reached: {error}")
         except OSError as error:
-            if time.monotonic() - begin > _DIAL_SECONDS:
+            now = time.monotonic()
+            if not isinstance(error, ConnectionRefusedError):
+                heard = now
+            if now - begin > _DIAL_SECONDS or now - heard > _NOBODY_SECONDS:
                 leave(EXIT_REFUSED, f"Muster cannot be reached: {error}")
         # Many containers that start at once do not come back at once.
         time.sleep(pause * (0.5 + random.random()))

@@ -9,6 +9,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+# Modules in a message.
+MOST_LISTED = 12
+
 
 class CodeError(Exception):
     """`module:name` does not lead to something callable. The message says why."""
@@ -23,6 +26,8 @@ class Visit:
     before: str
 
 
+# Directories that are being visited.
+_visited: list[Path] = []
 # What `keep` has kept, for who visits the directory next.
 _kept: dict[Path, dict[str, ModuleType]] = {}
 
@@ -31,6 +36,7 @@ def visit(directory: Path) -> Visit:
     """Makes the modules of `directory` importable, ahead of all others."""
     before = next(reversed(sys.modules))
     sys.path.insert(0, str(directory))
+    _visited.append(directory)
     # What was found in it before, if anything, may have changed. Emptying all caches would have all that is installed looked through again.
     for known in [path for path in sys.path_importer_cache if path.startswith(str(directory))]:
         del sys.path_importer_cache[known]
@@ -53,6 +59,8 @@ def keep(visited: Visit) -> None:
 
 def _leave(visited: Visit) -> dict[str, ModuleType]:
     """@returns the modules that lay in the directory, in the order in which they were imported."""
+    if visited.directory in _visited:
+        _visited.remove(visited.directory)
     while str(visited.directory) in sys.path:
         sys.path.remove(str(visited.directory))
     own = [name for name in _imported_since(visited.before) if _lies_in(sys.modules[name], visited.directory)]
@@ -62,6 +70,13 @@ def _leave(visited: Visit) -> dict[str, ModuleType]:
 def _imported_since(before: str) -> list[str]:
     """The latest first. To look at the others, hundreds, would be to copy the memory that a forked process shares: see shared_memory.py."""
     return list(takewhile(lambda name: name != before, reversed(sys.modules)))
+
+
+def without_directories(text: str) -> str:
+    """Paths as the author of a suite or a checkpoint knows them: where its files lie in the sandbox is left out."""
+    for directory in _visited:
+        text = text.replace(f"{directory}/", "")
+    return text
 
 
 def find(entry: str, directory: Path | None) -> Callable[..., Any]:
@@ -90,12 +105,21 @@ def _import(name: str, directory: Path | None) -> ModuleType:
     except ModuleNotFoundError as error:
         if error.name is None or not f"{name}.".startswith(f"{error.name}."):
             raise
-        where = f"neither installed nor in {directory}" if directory else "not installed"
-        raise CodeError(f'there is no module "{error.name}": it is {where}') from None
+        raise CodeError(f'there is no module "{error.name}": {_where_looked(directory)}') from None
     top = name.partition(".")[0]
     if directory and _holds(directory, top) and not _lies_in(sys.modules[top], directory):
         raise CodeError(f'module "{top}" hides behind another one of that name, which was imported first: rename it')
     return module
+
+
+def _where_looked(directory: Path | None) -> str:
+    if directory is None:
+        return f'it is not installed for {sys.executable}, and the suite brings no modules of its own ("files": their directory)'
+    there = sorted(path.stem for path in directory.glob("*.py"))
+    listed = ", ".join(there[:MOST_LISTED]) + (", …" if len(there) > MOST_LISTED else "")
+    return (
+        f"it is neither installed nor in the directory that travels along, which has {f'the modules {listed}' if there else 'no modules'}"
+    )
 
 
 def _holds(directory: Path, module: str) -> bool:

@@ -93,8 +93,13 @@ def take_channel() -> Channel:
     sys.stdout.flush()
     input_descriptor = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, LOWEST_PRIVATE_DESCRIPTOR)
     output_descriptor = fcntl.fcntl(1, fcntl.F_DUPFD_CLOEXEC, LOWEST_PRIVATE_DESCRIPTOR)
+    leave_streams()
+    return Channel(input_descriptor, output_descriptor)
+
+
+def leave_streams() -> None:
+    """Leaves /dev/null and the error output in the places of the standard input and output."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
-    return Channel(input_descriptor, output_descriptor)

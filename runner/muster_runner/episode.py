@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from muster_runner.environments import Environment
-from muster_runner.failure import describe
+from muster_runner.failure import EnvironmentFault, ToldFailure, describe, describe_environment
 from muster_runner.frames import Episode
 from muster_runner.policies.policy import Policy
 from muster_runner.random_state import seed_global_generators
@@ -91,7 +91,11 @@ def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[fl
 
 
 def failure(error: BaseException, cause: Literal["environment-crash", "policy-crash"]) -> Failed:
-    return Failed("out-of-memory" if isinstance(error, MemoryError) else cause, describe(error))
+    if isinstance(error, MemoryError) or (isinstance(error, ToldFailure) and error.is_out_of_memory):
+        return Failed("out-of-memory", describe(error))
+    if cause == "policy-crash" and not isinstance(error, EnvironmentFault):
+        return Failed(cause, describe(error))
+    return Failed("environment-crash", describe_environment(error))
 
 
 def measure(info: Any, names: Iterable[str]) -> dict[str, float]:

@@ -1,16 +1,68 @@
 """How an exception is told to a person."""
 
+import importlib.util
+import sys
 import traceback
 from pathlib import Path
 
+from muster_runner.carried_code import without_directories
 from muster_runner.frames import shorten
 
 OWN_FILES = Path(__file__).parent
+IMPORT_FILES = Path(importlib.util.__file__).parent
+
+
+class ToldFailure(Exception):
+    """What was raised in another process, described there."""
+
+    def __init__(self, text: str, is_out_of_memory: bool = False) -> None:
+        super().__init__(text)
+        self.is_out_of_memory = is_out_of_memory
+
+
+class EnvironmentFault(Exception):
+    """The environment is to blame, wherever it shows."""
 
 
 def describe(error: BaseException) -> str:
-    """One line with what was raised, then where; frames of the runner itself are left out."""
-    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not Path(frame.filename).is_relative_to(OWN_FILES)]
-    summary = traceback.format_exception_only(error)[-1].strip()
-    place = "".join(traceback.format_list(frames)).rstrip()
-    return shorten(f"{summary}\n{place}" if place else summary)
+    """One line with what was raised, then where: files that came with a suite or a checkpoint by their paths in it.
+
+    Frames of the runner itself and of Python's import are left out.
+    """
+    if isinstance(error, ToldFailure):
+        return shorten(str(error))
+    told = traceback.format_exception_only(error)
+    # A syntax error has no frame in the file that it is in: file, line and text come before the message, indented.
+    message = next((position for position, line in enumerate(told) if not line.startswith(" ")), 0)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not _is_machinery(frame.filename)]
+    place = "".join([*traceback.format_list(frames), *told[:message]]).rstrip()
+    summary = "".join(told[message:]).strip()
+    return shorten(without_directories(f"{summary}\n{place}" if place else summary))
+
+
+def describe_environment(error: BaseException) -> str:
+    """The same of what an environment raised. Where the runner could not use what it gave, the runner's own line says what was expected."""
+    frames = traceback.extract_tb(error.__traceback__)
+    line = frames[-1].line if frames and Path(frames[-1].filename).is_relative_to(OWN_FILES) else None
+    if not line or line.startswith("raise"):
+        return describe(error)
+    return shorten(f"{describe(error)}\nin the runner, which takes what the environment gives: {line}")
+
+
+def describe_load(error: BaseException) -> str:
+    """The same of something that could not be loaded, with the remedy where a package is missing."""
+    name = error.name.partition(".")[0] if isinstance(error, ModuleNotFoundError) and error.name else None
+    if name is None or name in sys.modules or importlib.util.find_spec(name) is not None:
+        return describe(error)
+    return f"{describe(error)}\nif a package of that name is what is missing, {installation(name)}"
+
+
+def installation(*packages: str) -> str:
+    """`install it there: COMMAND`: this process cannot, but the command names the interpreter that a person has to run."""
+    return f"install it there: {sys.executable} -m pip install {' '.join(packages)}"
+
+
+def _is_machinery(filename: str) -> bool:
+    return (
+        filename.startswith("<frozen importlib") or Path(filename).is_relative_to(OWN_FILES) or Path(filename).is_relative_to(IMPORT_FILES)
+    )

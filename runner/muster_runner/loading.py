@@ -3,6 +3,7 @@
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from muster_runner.blocks.block_player import BlockPlayer
 from muster_runner.carried_code import Visit, forget, visit
@@ -16,6 +17,9 @@ from muster_runner.policies.policy import Policy
 from muster_runner.policies.read_checkpoint import read_checkpoint
 from muster_runner.preloaded import find_preloaded
 from muster_runner.refusal import PolicyRefusal, Refusal
+
+if TYPE_CHECKING:
+    from muster_runner.apart.policy_link import PolicyLink
 
 # Tasks whose environment is kept between episodes; those of further tasks are made for each episode.
 KEPT_ENVIRONMENTS = 64
@@ -75,9 +79,10 @@ class Loaded:
             forget(visited)
 
 
-def load(request: Load) -> Loaded:
+def load(request: Load, policy: "PolicyLink | None" = None) -> Loaded:
     """Makes every task's environment once, so that a policy that does not fit one of them is refused before any episode.
 
+    @param policy: leads to the program that loads the checkpoint. Nothing of it is read or run here then.
     @raises Refusal
     """
     # Modules of a suite or a checkpoint must not leave bytecode beside them: it would change the directory's digest.
@@ -85,10 +90,7 @@ def load(request: Load) -> Loaded:
     path = Path(request.path)
     loaded = Loaded(digest="", metrics=request.metrics)
     try:
-        preloaded = find_preloaded(request.digest)
-        loaded.digest = request.digest if preloaded or request.verified else verified(path, request.digest)
-        _visit_code(request, path, loaded)
-        checkpoint = preloaded or read_checkpoint(path)
+        checkpoint = _read(request, path, loaded) if policy is None else _read_apart(request, policy, loaded)
         if request.batching is None:
             _fit_tasks(request, checkpoint, loaded)
         else:
@@ -98,17 +100,35 @@ def load(request: Load) -> Loaded:
         loaded.unload()
         raise
     except BaseException as error:
+        # Before the directories are left: paths in them are told without them.
+        message = f"{path.name} cannot be loaded: {describe(error)}"
         loaded.unload()
-        raise PolicyRefusal(f"{path.name} cannot be loaded: {describe(error)}") from error
+        raise PolicyRefusal(message) from error
     return loaded
 
 
-def _visit_code(request: Load, checkpoint: Path, loaded: Loaded) -> None:
-    directories = [checkpoint] if checkpoint.is_dir() else []
+def _read(request: Load, path: Path, loaded: Loaded) -> Checkpoint:
+    preloaded = find_preloaded(request.digest)
+    loaded.digest = request.digest if preloaded or request.verified else verified(path, request.digest)
+    if path.is_dir():
+        loaded.visits.append(visit(path))
+    _visit_suite(request, loaded)
+    return preloaded or read_checkpoint(path)
+
+
+def _read_apart(request: Load, policy: "PolicyLink", loaded: Loaded) -> Checkpoint:
+    """The policy's program has verified it, before any code of it has run there."""
+    from muster_runner.apart.distant_policy import DistantCheckpoint
+
+    checkpoint = DistantCheckpoint(policy, request)
+    loaded.digest = request.digest
+    _visit_suite(request, loaded)
+    return checkpoint
+
+
+def _visit_suite(request: Load, loaded: Loaded) -> None:
     if request.code is not None:
-        directories.append(Path(request.code))
-    for directory in directories:
-        loaded.visits.append(visit(directory))
+        loaded.visits.append(visit(Path(request.code)))
 
 
 def _fit_tasks(request: Load, checkpoint: Checkpoint, loaded: Loaded) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from muster_runner.carried_code import keep, visit
 from muster_runner.digest import verified, verifying
+from muster_runner.loading_bounds import bounded_loading
 from muster_runner.policies.carried_policy import CarriedPolicy
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.checkpoint_directory import read_description
@@ -54,7 +55,8 @@ def _preload(path: Path, digest: str, trusted: bool) -> None:
     with verifying(path, digest):
         if not _is_data(path):
             raise PolicyRefusal(f"{path.name} is not held as data alone: it is loaded in each sandbox by itself")
-        policy = read_checkpoint(path)
+        with bounded_loading(path):
+            policy = read_checkpoint(path)
     _preloaded[digest] = policy
 
 

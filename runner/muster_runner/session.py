@@ -5,6 +5,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from muster_runner.blocks.block_player import BlockPlayer
 from muster_runner.channel import Channel
@@ -14,6 +15,9 @@ from muster_runner.loading import Loaded, LoadedTask, load
 from muster_runner.prints import EpisodePrints
 from muster_runner.refusal import Refusal
 from muster_runner.shared_memory import is_memory_shared
+
+if TYPE_CHECKING:
+    from muster_runner.apart.policy_link import PolicyLink
 
 RUNNER_NAME = "muster-python/1.1"
 MAX_WARNINGS = 16
@@ -27,6 +31,8 @@ class Session:
 
     channel: Channel
     prints: EpisodePrints
+    """The line to the policy's program; None where the policy is played in this one."""
+    policy: "PolicyLink | None" = None
     _loaded: Loaded | None = None
     """What was there before the first load is shared with other processes, and the collector kept away from it."""
     _is_forked: bool = field(default_factory=is_memory_shared)
@@ -60,7 +66,7 @@ class Session:
     def _load(self, request: Load) -> None:
         self._unload()
         try:
-            self._loaded = load(request)
+            self._loaded = load(request, self.policy)
         except Refusal as refusal:
             message = shorten(str(refusal))
             self.channel.send({"type": "refused", "load": request.load, "part": refusal.part, "message": message})

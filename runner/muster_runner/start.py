@@ -2,45 +2,56 @@
 
 import signal
 import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from muster_runner.channel import take_channel
+from muster_runner.channel import leave_streams, take_channel
+from muster_runner.exit_codes import EXIT_MISSING_MODULE, EXIT_OUTPUT, EXIT_PROTOCOL, EXIT_USAGE
 from muster_runner.frames import ProtocolError
-from muster_runner.imports import import_all
+from muster_runner.imports import import_all, is_lasting
 from muster_runner.prints import keep_prints
 from muster_runner.shared_memory import is_memory_shared
 
-# After sysexits.h; what else ends the process is a crash.
-EXIT_USAGE = 64
-EXIT_MISSING_MODULE = 69
-EXIT_PROTOCOL = 70
-EXIT_OUTPUT = 74
+if TYPE_CHECKING:
+    from muster_runner.apart.policy_link import PolicyLink
 
-USAGE = """usage: runner [--import MODULE]...
+USAGE = """usage: runner [--import MODULE]... [--policy-line DESCRIPTOR | --serve-policy DESCRIPTOR]
 Plays episodes for Muster over stdin and stdout (docs/runner-protocol.md).
+With --policy-line, policies are played by another program, at the other end of a socket pair: that one has --serve-policy.
 """
+
+
+@dataclass(frozen=True)
+class Arguments:
+    modules: list[str]
+    """Descriptor of the line to the policy's program."""
+    policy_line: int | None = None
+    """The same in that program."""
+    serve_policy: int | None = None
 
 
 def start(arguments: list[str]) -> int:
     """@returns the process's exit code."""
-    modules = modules_to_import(arguments)
-    if modules is None:
+    wanted = parse_arguments(arguments)
+    if wanted is None:
         print(USAGE, file=sys.stderr, end="")
         return EXIT_USAGE
+    if wanted.serve_policy is not None:
+        return serve_policy(wanted.modules, wanted.serve_policy)
     channel = take_channel()
     prints = keep_prints()
     # Ctrl-C in a terminal reaches every process of the group: when a sandbox ends is Muster's decision.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        # In a forked process it was all done before the fork.
-        if not is_memory_shared():
-            import_all(modules)
+        import_modules(wanted.modules)
         # Only now: it imports NumPy, which reads the thread variables, and Gymnasium.
         from muster_runner.session import Session
-    except ImportError as error:
-        print(f"a module is missing in this sandbox: {error}", file=sys.stderr)
-        return EXIT_MISSING_MODULE
+
+        link = None if wanted.policy_line is None else open_link(wanted.policy_line)
+    except Exception as error:
+        return exit_code_of_import(error)
     try:
-        Session(channel, prints).run()
+        Session(channel, prints, link).run()
     except ProtocolError as error:
         print(f"protocol error: {error}", file=sys.stderr)
         return EXIT_PROTOCOL
@@ -51,7 +62,55 @@ def start(arguments: list[str]) -> int:
     return 0
 
 
-def modules_to_import(arguments: list[str]) -> list[str] | None:
+def serve_policy(modules: list[str], descriptor: int) -> int:
+    """@returns the process's exit code."""
+    leave_streams()
+    keep_prints()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        import_modules(modules)
+        from muster_runner.apart.policy_program import serve
+    except Exception as error:
+        return exit_code_of_import(error)
+    return serve(descriptor)
+
+
+def exit_code_of_import(error: Exception) -> int:
+    """@raises the error itself when another attempt may succeed."""
+    if not is_lasting(error):
+        raise error
+    print(f"a module cannot be imported in this sandbox: {type(error).__name__}: {error}", file=sys.stderr)
+    return EXIT_MISSING_MODULE
+
+
+def open_link(descriptor: int) -> "PolicyLink":
+    """The line to the policy's program, once that is ready. Imported only where there is one: it costs every sandbox memory."""
+    from muster_runner.apart.policy_link import PolicyLink
+
+    link = PolicyLink(descriptor)
+    link.greet()
+    return link
+
+
+def import_modules(modules: list[str]) -> None:
+    """@raises ImportError"""
+    # In a forked process it was all done before the fork.
+    if not is_memory_shared():
+        import_all(modules)
+
+
+def parse_arguments(arguments: list[str]) -> Arguments | None:
     """None when they are no arguments of the runner. The library's parser takes a megabyte and two milliseconds of each forked sandbox."""
-    flags, modules = arguments[::2], arguments[1::2]
-    return modules if len(flags) == len(modules) and all(flag == "--import" for flag in flags) else None
+    flags, values = arguments[::2], arguments[1::2]
+    if len(flags) != len(values):
+        return None
+    modules: list[str] = []
+    lines: dict[str, int] = {}
+    for flag, value in zip(flags, values, strict=True):
+        if flag == "--import":
+            modules.append(value)
+        elif flag in ("--policy-line", "--serve-policy") and not lines and value.isdecimal():
+            lines[flag] = int(value)
+        else:
+            return None
+    return Arguments(modules, lines.get("--policy-line"), lines.get("--serve-policy"))

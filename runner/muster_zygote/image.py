@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import NoReturn
 
-from muster_runner.imports import import_all
+from muster_runner.imports import import_all, is_lasting
 from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import Message, receive, send
 from muster_zygote.holes import fill_holes
@@ -39,7 +39,8 @@ class Image:
             policies = work()
             flush_prints()
         except BaseException as error:
-            send(self.channel, {"type": "unfit", "message": f"{type(error).__name__}: {error}"[:4096]})
+            message = f"{type(error).__name__}: {error}"[:4096]
+            send(self.channel, {"type": "unfit", "message": message, "lasting": is_lasting(error)})
             os._exit(1)
         self._serve(policies)
 
@@ -69,14 +70,14 @@ class Image:
             return False
         message, descriptors = received
         if message["type"] == "fork":
-            self._fork(message["sandbox"], message["command"], descriptors)
+            self._fork(message["sandbox"], message["command"], message["has_line"], descriptors)
         else:
             self._beget(message, descriptors[0])
         for descriptor in descriptors:
             os.close(descriptor)
         return True
 
-    def _fork(self, sandbox: str, command: list[str], descriptors: list[int]) -> None:
+    def _fork(self, sandbox: str, command: list[str], has_line: bool, descriptors: list[int]) -> None:
         walls, *rest = descriptors
         prepare(tuple(command))
         try:
@@ -86,7 +87,7 @@ class Image:
             send(self.channel, {"type": "unforked", "sandbox": sandbox, "message": str(error)})
             return
         if pid == 0:
-            self._become(sandbox, command, walls, rest)
+            self._become(sandbox, command, walls, has_line, rest)
         self._programs[pid] = sandbox
         make(self._home)
 
@@ -106,17 +107,18 @@ class Image:
         heir = Image(socket.socket(fileno=channel), self.settings)
         heir.prepare(lambda: preload(message["policies"], message["code"]))
 
-    def _become(self, sandbox: str, command: list[str], walls: int, rest: list[int]) -> NoReturn:
+    def _become(self, sandbox: str, command: list[str], walls: int, has_line: bool, rest: list[int]) -> NoReturn:
         """In the forked process. It never comes back: whatever happens, the process ends here."""
         try:
             stdin, stdout, stderr, *cgroups = rest
+            line = cgroups.pop(0) if has_line else None
             self._confinement.enter(walls, (stdin, stdout, stderr), cgroups)
             send(self.channel, {"type": "started", "sandbox": sandbox})
         except BaseException as error:
             with contextlib.suppress(OSError):
                 send(self.channel, {"type": "failed", "sandbox": sandbox, "message": f"{type(error).__name__}: {error}"})
             os._exit(1)
-        forget_the_past()
+        forget_the_past(line)
         run(tuple(command))
 
     def _bury(self) -> None:

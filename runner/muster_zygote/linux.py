@@ -194,6 +194,20 @@ def new_session() -> Call:
     return Call(_libc.setsid, (), "setsid")
 
 
+def leave_groups() -> Call:
+    """To be called before the user is another: it takes a privilege."""
+    return Call(_libc.setgroups, (0, None), "setgroups")
+
+
+def become_user(number: int) -> tuple[Call, ...]:
+    """The user and the group of this number. The process stays one that its user may look into, as it was."""
+    return (
+        Call(_libc.setresgid, (number, number, number), "setresgid"),
+        Call(_libc.setresuid, (number, number, number), "setresuid"),
+        Call(_libc.prctl, (_PR_SET_DUMPABLE, 1, 0, 0, 0), "PR_SET_DUMPABLE"),
+    )
+
+
 def last_capability() -> int:
     """The highest that the kernel knows."""
     return int(Path("/proc/sys/kernel/cap_last_cap").read_text())

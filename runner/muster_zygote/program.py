@@ -14,12 +14,14 @@ from typing import NoReturn
 
 from muster_zygote.linux import (
     Namespace,
+    become_user,
     change_directory,
     close_from,
     drop_capabilities,
     enter,
     forbid_new_privileges,
     install_filter,
+    leave_groups,
     make,
     new_session,
     unshare,
@@ -30,6 +32,8 @@ from muster_zygote.walls import PRIVATE_NAMESPACES
 # What a shell says of a program that it does not find, and of one that it may not run.
 EXIT_NOT_FOUND = 127
 EXIT_NOT_EXECUTABLE = 126
+# Where a program finds its line to the one that it is joined to.
+LINE = 3
 
 
 class Confinement:
@@ -42,6 +46,9 @@ class Confinement:
         # From the groups that it is in by then; so it does not see what they are called.
         self._own_cgroups = unshare(Namespace.CGROUP)
         self._home, self._session = change_directory("/tmp"), new_session()
+        # Nobody may leave groups in the user namespace of the walls, and nobody else is there to become in that of the warden.
+        self._leave_groups = (leave_groups(),) if settings.own_user else ()
+        self._own_user = become_user(settings.uid) if settings.own_user else ()
         self._confinement = (*drop_capabilities(), forbid_new_privileges(), install_filter(settings.filter))
 
     def enter(self, walls: int, streams: tuple[int, int, int], cgroups: list[int]) -> None:
@@ -55,7 +62,7 @@ class Confinement:
             os.write(descriptor, b"0")
         # The user namespace comes last: in it, this process may no longer enter what the warden's owns.
         shared, last = enter(walls, self._shared_with_first), enter(walls, Namespace.USER)
-        make(self._own_cgroups, shared, self._home, last, self._session)
+        make(self._own_cgroups, shared, self._home, *self._leave_groups, last, *self._own_user, self._session)
         for target, stream in enumerate(streams):
             os.dup2(stream, target)
         self._limit()
@@ -76,14 +83,21 @@ class Confinement:
             resource.setrlimit(kind, (limit, limit))
 
 
-def forget_the_past() -> None:
-    """What the image did and knew is not this program's: its signals, its descriptors, its random numbers and keys."""
+def forget_the_past(line: int | None = None) -> None:
+    """What the image did and knew is not this program's: its signals, its descriptors, its random numbers and keys.
+
+    @param line: a descriptor that is the program's as LINE from here on.
+    """
     signal.set_wakeup_fd(-1)
     for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGPIPE):
         signal.signal(number, signal.SIG_DFL)
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    close_from(3)
+    if line is None:
+        close_from(LINE)
+    else:
+        os.dup2(line, LINE)
+        close_from(LINE + 1)
     random.seed()
     if (numpy := sys.modules.get("numpy")) is not None:
         # Of one number: without any, NumPy takes ten times as long over it, and memory with it.

@@ -20,8 +20,9 @@ class Sandbox:
     pidfd: int
     """What that reports under."""
     serial: int
-    """The program's three streams, then its cgroup.procs files; empty once they are the image's."""
+    """The program's three streams, its line to another one if it has one, its cgroup.procs files; empty once they are the image's."""
     descriptors: list[int]
+    has_line: bool
     state: Literal["building", "waiting", "forked"] = "building"
     killed: bool = False
     walls_gone: bool = False
@@ -44,8 +45,8 @@ class ImageLink:
     waiting: list[str] = field(default_factory=list)
 
 
-def fork_message(sandbox: str, command: list[str]) -> Message:
-    return {"type": "fork", "sandbox": sandbox, "command": command}
+def fork_message(sandbox: str, command: list[str], has_line: bool) -> Message:
+    return {"type": "fork", "sandbox": sandbox, "command": command, "has_line": has_line}
 
 
 def is_exiting(pid: int) -> bool:

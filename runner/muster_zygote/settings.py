@@ -35,6 +35,8 @@ class Settings:
     mounts_within: tuple[str, ...]
     """The user and group that programs have inside."""
     uid: int
+    """Whether they have them in the warden's user namespace, too. Otherwise they are there who the warden is."""
+    own_user: bool
     """Whether programs share the host's network."""
     host_network: bool
     """Limits of each process; none where a control group holds the whole tree."""
@@ -56,6 +58,7 @@ def parse_settings(value: Object) -> Settings:
         shm_bytes=as_count(required(limits, "shm_bytes", "limits"), "limits.shm_bytes"),
         mounts_within=_texts(value, "mounts_within"),
         uid=as_count(required(value, "uid", "open"), "uid"),
+        own_user=as_flag(required(value, "own_user", "open"), "own_user"),
         host_network=as_flag(required(value, "host_network", "open"), "host_network"),
         memory_bytes=_limit(limits, "memory_bytes"),
         processes=_limit(limits, "processes"),

@@ -18,6 +18,7 @@ from muster_zygote.linux import (
     Call,
     MountFlag,
     Namespace,
+    become_user,
     change_directory,
     close_file,
     close_others,
@@ -26,6 +27,7 @@ from muster_zygote.linux import (
     ignore_signal,
     install_filter,
     keep_one_capability,
+    leave_groups,
     make,
     make_directory,
     mount,
@@ -107,14 +109,19 @@ def _own_user_namespace(settings: Settings) -> Iterator[Call]:
     """
     flags = MountFlag.NO_SUID | MountFlag.NO_DEVICES | MountFlag.NO_EXEC
     inside = settings.uid
+    user, group = (inside, inside) if settings.own_user else (os.getuid(), os.getgid())
     yield mount("proc", "/proc", "proc", flags, PROC_OPTIONS)
     yield change_directory("/proc")
     yield mount("/proc", "/proc", None, MountFlag.BIND)
     yield mount(None, "/proc", None, MountFlag.REMOUNT | MountFlag.BIND | MountFlag.READ_ONLY | flags)
+    if settings.own_user:
+        # The namespace belongs to the user that makes it, who may map itself.
+        yield leave_groups()
+        yield from become_user(inside)
     yield unshare(Namespace.USER)
     yield from write_file("self/setgroups", "deny", FREE)
-    yield from write_file("self/uid_map", f"{inside} {os.getuid()} 1", FREE)
-    yield from write_file("self/gid_map", f"{inside} {os.getgid()} 1", FREE)
+    yield from write_file("self/uid_map", f"{inside} {user} 1", FREE)
+    yield from write_file("self/gid_map", f"{inside} {group} 1", FREE)
     yield from write_file("sys/user/max_user_namespaces", "0", FREE)
     yield change_directory("/")
 

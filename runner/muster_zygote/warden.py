@@ -11,8 +11,9 @@ import os
 import selectors
 import signal
 import socket
+from collections.abc import Iterable
 
-from muster_runner.json_fields import Object, as_choice, as_list, as_text
+from muster_runner.json_fields import Object, as_choice, as_list, as_object, as_text
 from muster_runner.shared_memory import share_memory
 from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
 from muster_zygote.first_process import SERIALS
@@ -21,7 +22,7 @@ from muster_zygote.linux import Namespace, enter, make, unshare
 from muster_zygote.orders import Orders
 from muster_zygote.records import ImageLink, Sandbox, fork_message, is_exiting
 from muster_zygote.settings import Settings
-from muster_zygote.site import open_site
+from muster_zygote.site import STREAMS, open_site
 from muster_zygote.walls import inbox_of, open_walls
 
 BASE_IMAGE = ""
@@ -74,7 +75,7 @@ class Warden:
         for order in orders:
             match as_choice(order["type"], "type", ("fork", "kill", "image", "retire")):
                 case "fork":
-                    self._build(order)
+                    self._build_ordered(order)
                 case "kill":
                     self._kill(as_text(order["sandbox"], "sandbox"))
                 case "image":
@@ -82,10 +83,22 @@ class Warden:
                 case "retire":
                     self._retire(as_text(order["image"], "image"))
 
-    def _build(self, order: Object) -> None:
+    def _build_ordered(self, order: Object) -> None:
+        """Two that are joined each have one end of a socket pair, and know each other no more than that."""
+        if "beside" not in order:
+            self._build(order, None)
+            return
+        ends = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        for each, end in zip((order, as_object(order["beside"], "beside")), ends, strict=True):
+            self._build(each, end.detach())
+
+    def _build(self, order: Object, line: int | None) -> None:
+        """@param line: descriptor of the program's line to another one; it is the sandbox's from here on."""
         name, image, token = (as_text(order[field], field) for field in ("sandbox", "image", "token"))
         command = [as_text(word, "command") for word in as_list(order["command"], "command")]
-        if not fits(fork_message(name, command)):
+        lines = [] if line is None else [line]
+        if not fits(fork_message(name, command, bool(lines))):
+            close_all(lines)
             self._orders.tell({"type": "failed", "sandbox": name, "message": f"its command is too long: {MAX_BYTES} bytes are the limit"})
             return
         descriptors: list[int] = []
@@ -93,13 +106,13 @@ class Warden:
             descriptors = open_site(name, token, self._settings.cgroups)
             pid = self._put_up_walls(name)
         except OSError as error:
-            for descriptor in descriptors:
-                os.close(descriptor)
+            close_all([*descriptors, *lines])
             self._orders.tell({"type": "failed", "sandbox": name, "message": str(error)})
             return
+        descriptors[len(STREAMS) : len(STREAMS)] = lines
         if image in self._images:
             self._images[image].sandboxes += 1
-        self._sandboxes[name] = Sandbox(name, image, command, pid, os.pidfd_open(pid), self._last_serial, descriptors)
+        self._sandboxes[name] = Sandbox(name, image, command, pid, os.pidfd_open(pid), self._last_serial, descriptors, bool(lines))
         self._by_pid[pid] = self._by_serial[self._last_serial] = name
 
     def _put_up_walls(self, name: str) -> int:
@@ -129,7 +142,7 @@ class Warden:
         sandbox.state = "forked"
         sandbox.occupied = True
         descriptors, sandbox.descriptors = sandbox.descriptors, []
-        image.outbox.put(fork_message(sandbox.name, sandbox.command), [os.dup(sandbox.pidfd), *descriptors])
+        image.outbox.put(fork_message(sandbox.name, sandbox.command, sandbox.has_line), [os.dup(sandbox.pidfd), *descriptors])
         self._flush(sandbox.image, image)
 
     def _flush(self, key: str, image: ImageLink) -> None:
@@ -157,7 +170,7 @@ class Warden:
             case "ready":
                 self._image_ready(key, image, message["policies"])
             case "unfit":
-                self._lose_image(key, message["message"])
+                self._lose_image(key, message["message"], message["lasting"])
             case "started":
                 self._orders.tell(message)
             case "failed":
@@ -177,12 +190,12 @@ class Warden:
             if sandbox is not None and not sandbox.killed:
                 self._fork_program(sandbox, image)
 
-    def _lose_image(self, key: str, problem: str) -> None:
+    def _lose_image(self, key: str, problem: str, lasting: bool = False) -> None:
         """Its programs run on, but nobody will learn how they end: they end with it."""
         image = self._images.pop(key)
         self._selector.unregister(image.outbox.channel)
         image.outbox.close()
-        self._orders.tell({"type": "image-lost", "image": key, "message": problem})
+        self._orders.tell({"type": "image-lost", "image": key, "message": problem, "lasting": lasting})
         for sandbox in list(self._sandboxes.values()):
             if sandbox.image == key:
                 sandbox.occupied = False
@@ -248,10 +261,14 @@ class Warden:
         if sandbox.occupied or not sandbox.walls_gone:
             return
         del self._sandboxes[sandbox.name], self._by_serial[sandbox.serial]
-        for descriptor in (sandbox.pidfd, *sandbox.descriptors):
-            os.close(descriptor)
+        close_all([sandbox.pidfd, *sandbox.descriptors])
         self._orders.tell({**(sandbox.end or {}), "sandbox": sandbox.name})
         image = self._images.get(sandbox.image)
         if image is not None:
             image.sandboxes -= 1
             self._drop_if_idle(sandbox.image, image)
+
+
+def close_all(descriptors: Iterable[int]) -> None:
+    for descriptor in descriptors:
+        os.close(descriptor)

@@ -1,5 +1,6 @@
 """What no library computes: the published formulas in NumPy, written as they stand there, without regard to speed."""
 
+import itertools
 import math
 
 import numpy as np
@@ -63,20 +64,50 @@ def certified_hull(values: Values, half_width: float, confidence: float, grid: i
     """
     First and last grid point that the betting confidence sequence keeps, from log-capitals of all grid points at once.
 
-    The bets use the running mean and variance with one pseudo-value of ½ and of ¼; no bet risks more than half of its capital.
+    The bets use the running mean with one pseudo-value of ½, and what the squares and the cubes of the deviations from it come to; no bet
+    risks more than 95 % of its capital.
     """
     points = np.arange(grid + 1) / grid
-    with np.errstate(divide="ignore"):
-        caps_up, caps_down = 0.5 / points, 0.5 / (1 - points)
+    floor = np.full(grid + 1, 1 / grid)
+    caps_up, caps_down = 0.95 / np.maximum(points, floor), 0.95 / np.maximum(1 - points, floor)
     log_up, log_down = np.zeros(grid + 1), np.zeros(grid + 1)
     alive = np.ones(grid + 1, dtype=bool)
-    total, squares = 0.5, 0.25
+    aim = 1.5 * half_width
+    total, squares, below, above = 0.5, 0.0, 0.0, 0.0
+
+    def bets(distances: Values, cubes: float, t: int, caps: Values) -> Values:
+        loss = (3 * distances + cubes) / (3 + squares)
+        with np.errstate(divide="ignore"):
+            return np.minimum(aim / ((squares + 0.2 * distances) / t + aim * loss), caps)
+
     for t, x in enumerate(values, start=1):
-        bet = half_width / (squares / t)
-        log_up += np.log1p(np.minimum(bet, caps_up) * (x - points))
-        log_down += np.log1p(-np.minimum(bet, caps_down) * (x - points))
+        log_up += np.log1p(bets(points, below, t, caps_up) * (x - points))
+        log_down += np.log1p(-bets(1 - points, above, t, caps_down) * (x - points))
         alive &= np.maximum(log_up, log_down) < math.log(2 / (1 - confidence))
         total += x
-        squares += (x - total / (t + 1)) ** 2
+        deviation = x - total / (t + 1)
+        squares += deviation**2
+        below += max(-deviation, 0) ** 3
+        above += max(deviation, 0) ** 3
     kept = np.flatnonzero(alive)
     return int(kept[0]), int(kept[-1])
+
+
+def lag_one_excess(tasks: list[Values]) -> float:
+    """Sum of the products of neighbouring deviations, less its mean over all orders, over that of the squared deviations."""
+    excess, squares = 0.0, 0.0
+    for values in tasks:
+        deviations = values - np.mean(values)
+        orders = np.array(list(itertools.permutations(deviations)))
+        excess += float(np.sum(deviations[1:] * deviations[:-1]))
+        excess -= float(np.mean(np.sum(orders[:, 1:] * orders[:, :-1], axis=1)))
+        squares += float(np.sum(deviations**2))
+    return excess / squares
+
+
+def bias_reduced_mean(values: Values, half_width: float, confidence: float, price: float) -> float:
+    """x̄ + min(1, κ·(z·s/h)²/n)·m₃/(m₂·n), with the central moments m₂ and m₃."""
+    n, deviations = len(values), values - np.mean(values)
+    z = stats.norm.ppf((1 + confidence) / 2)
+    share = min(1.0, price * (z / half_width) ** 2 * float(np.var(values, ddof=1)) / n)
+    return float(np.mean(values) + share * np.mean(deviations**3) / np.mean(deviations**2) / n)

@@ -18,8 +18,10 @@ from formulas import (
     adjusted_interval,
     asymptotic_half_width,
     asymptotic_rho_squared,
+    bias_reduced_mean,
     certified_hull,
     interquartile_mean,
+    lag_one_excess,
     pass_at_k,
     probability_of_improvement,
 )
@@ -52,7 +54,15 @@ def listed(values: Values) -> list[float]:
 
 def moments() -> Cases:
     samples = [skewed(9), skewed(50) + 1e9, np.array([2.5, 2.5])]
-    return [{"values": listed(x), "mean": float(np.mean(x)), "variance": float(np.var(x, ddof=1))} for x in samples]
+    return [
+        {
+            "values": listed(x),
+            "mean": float(np.mean(x)),
+            "variance": float(np.var(x, ddof=1)),
+            "cubes": float(np.sum((x - np.mean(x)) ** 3)),
+        }
+        for x in samples
+    ]
 
 
 def normal() -> Cases:
@@ -74,10 +84,10 @@ def beta() -> Cases:
     return [{"p": p, "alpha": a, "beta": b, "quantile": float(stats.beta.ppf(p, a, b))} for p, a, b in cases]
 
 
-def proportions(method: str) -> Cases:
+def proportions() -> Cases:
     cases = [(18, 20, 0.95), (20, 20, 0.95), (0, 20, 0.95), (1, 1000, 0.99), (900, 1000, 0.9), (1, 2, 0.95)]
     return [
-        {"successes": c, "trials": n, "confidence": confidence} | ends(*proportion_confint(c, n, 1 - confidence, method))
+        {"successes": c, "trials": n, "confidence": confidence} | ends(*proportion_confint(c, n, 1 - confidence, "beta"))
         for c, n, confidence in cases
     ]
 
@@ -223,14 +233,26 @@ def percentile_interval(replicates: Values, confidence: float) -> dict[str, floa
     return given | ends(*np.quantile(replicates, [tail, 1 - tail]))
 
 
+def lag_one() -> Cases:
+    """Tasks in the order of their episodes; the mean over all orders is worked out by going through them."""
+    rng = np.random.default_rng(11)
+    cases = [[skewed(7)], [skewed(7), 1000 + np.cumsum(rng.normal(size=6)).round(3)], [np.array([0.0, 1, 1, 0, 1, 1, 1])]]
+    return [{"tasks": [listed(x) for x in tasks], "correlation": lag_one_excess(tasks)} for tasks in cases]
+
+
+def bias_reduced() -> Cases:
+    cases = [(skewed(40), 2.0, 0.95, 1.6), (40 - skewed(300), 1.0, 0.99, 1.2), (skewed(3000), 0.5, 0.95, 2.4)]
+    given = ("halfWidth", "confidence", "price")
+    return [{"values": listed(x), **dict(zip(given, rest, strict=True)), "value": bias_reduced_mean(x, *rest)} for x, *rest in cases]
+
+
 SECTIONS: dict[str, Callable[[], Any]] = {
     "moments": moments,
     "normal": normal,
     "normalProbability": normal_probability,
     "student": student,
     "beta": beta,
-    "wilson": lambda: proportions("wilson"),
-    "clopperPearson": lambda: proportions("beta"),
+    "clopperPearson": proportions,
     "studentInterval": student_intervals,
     "adjusted": adjusted,
     "quantiles": quantiles,
@@ -244,6 +266,8 @@ SECTIONS: dict[str, Callable[[], Any]] = {
     "knownVarianceEpisodes": known_variance,
     "asymptotic": asymptotic,
     "certified": certified,
+    "lagOne": lag_one,
+    "biasReducedMean": bias_reduced,
 }
 
 

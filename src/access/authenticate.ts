@@ -39,7 +39,7 @@ function refused(why: RefusedToken): Authentication {
 export function remedyOf(why: RefusedToken): string {
   switch (why) {
     case 'missing':
-      return 'send the header "Authorization: Bearer muster_…"; an operator makes tokens with "muster token create"';
+      return 'a token is needed: set MUSTER_TOKEN for muster commands and clients, or send the header "Authorization: Bearer muster_…"; an operator makes tokens with "muster token create"';
     case 'malformed':
       return 'the Authorization header holds no token of Muster; expected "Bearer muster_…", as "muster token create" printed it';
     case 'unknown':

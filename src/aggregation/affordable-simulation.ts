@@ -31,6 +31,8 @@ const EPISODE_WORK: Readonly<Record<SequentialStop['rule'], number>> = { certifi
 const LIVE_POINTS = 80;
 /** … but at first, while the bets are small, all 40/h of them are for about 2/√h episodes. */
 const FIRST_WORK = 80;
+/** Half of the episodes that `certified` takes where returns hardly vary, in multiples of ln(2/α)/h. */
+const FULL_BETS = 0.3;
 /** A run may take so many times its share of the work. */
 const PATIENCE = 4;
 /** Squared half-widths grow by this factor: at half-widths that are so related, `approximate` has its looks at related numbers of episodes. */
@@ -68,17 +70,17 @@ function episodeWork({ rule, halfWidth }: SequentialStop, range: number): number
  * What the spread σ² of the returns asks for, or what the rule asks for when they have none. Close enough for the work; and how it changes with
  * the half-width is how the number of episodes does, since intervals come about as the limits of random walks do, alike at every scale.
  *
- * For `certified`, capital that is bet with λ = h/σ² against a mean that is h away grows by h²/2σ² an episode, and with bets of at most ½ by
- * about h/2.
+ * For `certified`, capital that is bet with λ = h/σ² against a mean that is h away grows by h²/2σ² an episode. Where nearly all of it is bet,
+ * the two ends take turns: a good 0.6·ln(2/α)/h episodes.
  */
 function likelyEpisodes(stop: SequentialStop, { variance }: SimulatedReturns, range: number): number {
   const { halfWidth, confidence } = stop;
-  const bySpread = Math.max(variance / halfWidth ** 2, range / halfWidth / 2);
+  const bySpread = variance / halfWidth ** 2;
   switch (stop.rule) {
     case 'certified':
-      return 2 * Math.log(2 / (1 - confidence)) * bySpread;
+      return 2 * Math.log(2 / (1 - confidence)) * Math.max(bySpread, FULL_BETS * (range / halfWidth));
     case 'approximate':
-      return Math.max(FIRST_LOOK, normalQuantile((1 + confidence) / 2) ** 2 * bySpread);
+      return Math.max(FIRST_LOOK, normalQuantile((1 + confidence) / 2) ** 2 * Math.max(bySpread, range / halfWidth / 2));
     case 'asymptotic':
       return asymptoticEpisodes(stop, Math.sqrt(variance));
   }

@@ -25,6 +25,8 @@ export function lookAfter(look: number): number {
  */
 export class ApproximateRule implements StoppingRule {
   readonly targetHalfWidth: number;
+  /** The interval is about as narrow as that for a number of episodes fixed in advance. */
+  readonly priceOfSpread = 1;
   readonly confidence: number;
   readonly #bounds: Bounds;
   readonly #sample: Sample;

@@ -8,6 +8,9 @@ import type { Score, StoppingRule } from './stopping-rule.ts';
 /** While nearly all returns are the same, their deviation says nothing about the rare others: at least so many have to be seen. */
 const FEWEST_OFF_MODE = 10;
 
+const PRICE_OF_SPREAD = 2.4;
+const JUST_NARROW = 0.98;
+
 export interface AsymptoticRuleOptions {
   /** In units of the return. */
   readonly halfWidth: number;
@@ -36,7 +39,13 @@ export class AsymptoticRule implements StoppingRule {
     this.confidence = confidence;
     this.#bounds = bounds;
     this.#sequence = sequence;
-    this.#sample = new Sample(bounds, (moments) => sequence.interval(moments, bounds));
+    this.#sample = new Sample(bounds, (moments) => (moments.isSpreadHeld ? sequence.interval(moments, bounds) : undefined));
+  }
+
+  /** As the coverage study shows for normal returns. An interval that is narrower than asked for says that something else was waited for than the spread. */
+  get priceOfSpread(): number | undefined {
+    const interval = this.interval();
+    return interval !== undefined && halfWidthOf(interval) > JUST_NARROW * this.targetHalfWidth ? PRICE_OF_SPREAD : undefined;
   }
 
   fold(score: Score): void {
@@ -99,7 +108,7 @@ export class AsymptoticRule implements StoppingRule {
 
   /** Of the resolved episodes and so many more; Infinity where there is no interval. */
   #expectedHalfWidth(more: number): number {
-    const { count, mean, variance = 0 } = this.#sample.moments;
+    const { count, mean, variance = Infinity } = this.#sample.moments;
     const later = count + more;
     const interval = this.#sequence.interval({ count: later, mean, sumOfSquares: (later - 1) * variance }, this.#bounds);
     return interval === undefined ? Infinity : halfWidthOf(interval);

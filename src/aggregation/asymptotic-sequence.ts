@@ -33,7 +33,7 @@ export class AsymptoticSequence {
 
   /** @throws RangeError when an option is out of its range. */
   constructor({ confidence, tightestAt }: AsymptoticSequenceOptions) {
-    if (!(confidence > 0.5 && confidence < 1)) throw new RangeError(`expected a confidence between 0.5 and 1, got ${confidence}`);
+    if (!(confidence > 0.5 && confidence < 1)) throw new RangeError(`expected a confidence above 0.5 and below 1, got ${confidence}`);
     if (!Number.isSafeInteger(tightestAt) || tightestAt < FEWEST_VALUES)
       throw new RangeError(`expected tightestAt to be a whole number from ${FEWEST_VALUES} on, got ${tightestAt}`);
     const alpha = 1 - confidence;

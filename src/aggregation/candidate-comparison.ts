@@ -12,6 +12,7 @@ import {
   type ProbabilityOfImprovement,
   type WorkOutImprovement,
 } from './probability-of-improvement.ts';
+import { dependenceWarnings } from './serial-dependence.ts';
 import type { Score } from './stopping-rule.ts';
 
 /** A larger share of unresolved pairs than this permits no promotion: what was lost may not have been lost by chance. */
@@ -141,6 +142,7 @@ export class CandidateComparison {
       mean: figureOf(sample.candidate.mean),
       baselineMean: figureOf(sample.baseline.mean),
       difference: figureOf(sample.differences.mean),
+      biasReducedDifference: figureOf(this.biasReducedDifference),
       standardError: figureOf(sample.differences.standardError),
       interval: this.pairs === 0 ? null : interval('certified', low, high, intervalConfidence),
       evidence: { promote, regress, needed: needed / Math.LN10 },
@@ -150,6 +152,15 @@ export class CandidateComparison {
       probabilityOfImprovement: improvement ?? null,
       warnings: this.#warnings(),
     };
+  }
+
+  /** The mean difference, less what the verdict has added to it; undefined without a resolved pair. `equivalent` does so in both directions alike, and a budget in neither. */
+  get biasReducedDifference(): number | undefined {
+    const { mean, variance } = this.#sample.differences;
+    if (mean === undefined || variance === undefined) return mean;
+    if (this.#verdict === undefined || this.#verdict === 'equivalent') return mean;
+    const { range } = this.#terms;
+    return mean - range * this.#evidence.biasAt(this.#verdict, mean / range, variance / range / range);
   }
 
   #decide(): Decision | undefined {
@@ -181,8 +192,8 @@ export class CandidateComparison {
   }
 
   #warnings(): string[] {
-    const { resolved, unresolved, discordant, kept } = this.#sample;
-    const warnings: string[] = [];
+    const { resolved, unresolved, discordant, kept, dependence } = this.#sample;
+    const warnings = dependenceWarnings(dependence, 'differences');
     if (this.#tooManyUnresolved())
       warnings.push(
         `${unresolved} of ${this.pairs} pairs are unresolved: the infrastructure lost an episode of theirs for good. With more than 2 % of such pairs no candidate is promoted; mend what loses episodes, and compare again.`,

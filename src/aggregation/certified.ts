@@ -1,8 +1,14 @@
 import { clampUnit } from './bounds.ts';
 import type { Bounds } from './bounds.ts';
 
-/** No bet risks more than this share of its capital, so no factor falls below ½. */
-export const BET_CAP = 0.5;
+/** No bet risks more than this share of its capital, so no factor falls below 1/20. */
+export const BET_CAP = 0.95;
+/** Bets are made for means this many half-widths away. The ends of the interval rarely lie alike about the mean, and what was ruled out once stays so: bold bets gain by that. */
+const AIM = 1.5;
+/** Pseudo-value in the variance, times the distance of the worst value: how much is held back for losses that have not come up yet. */
+const UNSEEN = 0.2;
+/** Squared deviations, on the unit scale, that count as losses of the worst kind before the values say how large losses are. */
+const SUPPOSED_LOSSES = 3;
 /** The grid is this much finer than the half-width aimed at, so that rounding to it costs at most 1/40 of the width. */
 const GRID_FINENESS = 40;
 /** When the range of the values changes, so does their spread: what was learned of it before counts this much from then on. */
@@ -26,18 +32,23 @@ export interface ConfidenceSequenceOptions {
  *
  * Every candidate mean m on a grid is bet against, from both sides. Were m the mean, neither capital K⁺(m) nor K⁻(m) could be expected to
  * grow; m is dropped for good when one of them reaches 2/α. The size of a bet depends on earlier values only, which is all that validity
- * needs; λ = h/σ̂² is the size that grows fastest when the mean is h away.
+ * needs. With z the distance of m from the worst value, a = 1.5·h and σ² the variance, it is
+ *
+ *     λ = min(a/(σ² + a·d + 0.2·z/(t + 1)), 0.95/z)
+ *
+ * The logarithm of the capital grows by about λa − λ²σ²/2 − λ³·E(loss³)/3 an episode, and fastest where a = λσ² + λ²·E(loss³): d is
+ * Σ loss³/Σ deviation², with 3z for 3 put in, and the last term is what may be lost to values that have not come up yet.
+ * So returns that vary little are soon bet on with nearly all of the capital, and those with rare great losses with no more than the losses allow.
  *
  * An unresolved value is given as its lowest and highest possible one: the bet from above is settled at the lowest, the bet from
- * below at the highest, so both capitals are at most what the true value would have made of them. It is left out of μ̂ and σ̂² (and so the
- * bets remain functions of the past): the bets on resolved values are those that would have been made without it, hence an unresolved
- * value can only widen the interval.
+ * below at the highest, so both capitals are at most what the true value would have made of them. It is left out of μ̂ and σ̂², and counts as a
+ * loss of the worst kind, which it is to both capitals. A share q of such values also takes up to q/2 of the distance h from either end, so a is
+ * divided by 1 + q/2h. That the bets on other values then change is allowed: which values were lost before is known when a bet is made.
  *
  * Values need not be alike, as long as each has the same mean given those before it. They may also lie in a wider range [l, u] around [0, 1] that
- * is known before the value is. A bet of K⁺ against m is then at most c/(m − l), one of K⁻ at most c/(u − m): still, the worst value costs the
- * share c of the capital.
+ * is known before the value is. Then z is m − l for K⁺ and u − m for K⁻: still, the worst value costs no more than the share 0.95 of the capital.
  *
- * A factor of K⁺ falls with m: it is 1 + λ(x − m) up to m = l + c/λ, and 1 − c + c·(x − l)/(m − l) from there on, where x ≥ l. One of K⁻ rises
+ * A bet falls with z and what it risks, λz, rises with z. So a factor of K⁺, 1 + λ(x − m) = 1 + λ(x − l) − λz, falls with m, and one of K⁻ rises
  * with m for the same reason. So the points that K⁺ drops are a run from 0 upwards, those that K⁻ drops a run from 1 downwards, and only the two
  * ends of what is alive need be looked at. Capitals are products, flushed into logarithms now and then: the same points die as with a
  * logarithm for each point and value.
@@ -54,10 +65,14 @@ export class ConfidenceSequence {
   #last: number;
   #contradicted = false;
   #sinceFlush = 0;
-  /** Resolved values; those from before the range changed count less. */
+  /** Values by kind; those from before the range changed count less. */
   #resolved = 0;
+  #unresolved = 0;
   #sum = 0;
+  /** Of the deviations from the running mean: their squares, and the cubes of those below it and above it. */
   #squares = 0;
+  #cubesBelow = 0;
+  #cubesAbove = 0;
 
   /** @throws RangeError when an option is out of its range. */
   constructor({ halfWidth, confidence, grid = Math.ceil(GRID_FINENESS / halfWidth) }: ConfidenceSequenceOptions) {
@@ -82,13 +97,13 @@ export class ConfidenceSequence {
    */
   fold(low: number, high: number, range = UNIT): void {
     if (range.low !== this.#range.low || range.high !== this.#range.high) this.#changeRange(range);
-    const bet = this.#bet();
-    settle(this.#upward, this.#first, this.#last, bet, low, this.#grid, 1);
-    settle(this.#downward, this.#first, this.#last, bet, high, this.#grid, -1);
+    settle(this.#upward, this.#first, this.#last, this.#stake(this.#cubesBelow), low - range.low);
+    settle(this.#downward, this.#first, this.#last, this.#stake(this.#cubesAbove), range.high - high);
     this.#dropEnds();
     this.#sinceFlush += 1;
     if (this.#sinceFlush === FLUSH_PERIOD) this.#flush();
     if (low === high) this.#learn(low);
+    else this.#unresolved += 1;
   }
 
   /** Lower end of the interval, in [0, 1]. */
@@ -118,22 +133,35 @@ export class ConfidenceSequence {
     const centre = Math.min(Math.max(mean, this.#halfWidth), 1 - this.#halfWidth);
     const lowest = Math.floor((centre - this.#halfWidth) * this.#grid) + 1;
     const highest = Math.ceil((centre + this.#halfWidth) * this.#grid) - 1;
-    const low = lowest < this.#first || lowest <= 1 ? 0 : this.#valuesToDrop(this.#upward, lowest, mean - lowest / this.#grid);
-    const high =
-      highest > this.#last || highest >= this.#grid - 1 ? 0 : this.#valuesToDrop(this.#downward, highest, highest / this.#grid - mean);
-    return Math.max(1, Math.ceil((low + high) / 2));
+    const needed = { low: 0, high: 0 };
+    if (lowest >= this.#first && lowest > 1)
+      needed.low = this.#valuesToDrop(this.#upward, this.#cubesBelow, lowest, mean - lowest / this.#grid);
+    if (highest <= this.#last && highest < this.#grid - 1)
+      needed.high = this.#valuesToDrop(this.#downward, this.#cubesAbove, highest, highest / this.#grid - mean);
+    return Math.max(1, Math.ceil((needed.low + needed.high) / 2));
   }
 
-  #valuesToDrop(capital: Capital, point: number, distance: number): number {
-    const bet = Math.min(this.#bet(), capital.caps[point] ?? 0);
+  #valuesToDrop(capital: Capital, cubes: number, point: number, distance: number): number {
+    const bet = betAgainst(capital, point, this.#stake(cubes));
     const win = bet * distance;
-    // Second-order expansion of E log(1 + bet·(x − m)) at the mean; positive because bet ≤ h/σ̂² and distance is about h or more.
-    const growth = Math.log1p(win) - (bet * bet * this.#variance()) / (2 * (1 + win) * (1 + win));
+    const values = this.#resolved + this.#unresolved + 1;
+    const variance = (this.#squares + (UNSEEN + this.#unresolved) * (capital.distances[point] ?? 0)) / values;
+    // Third-order expansion of E log(1 + bet·(x − m)) at the mean; positive because of how the bets are made, for a distance of about h or more.
+    const growth = Math.log1p(win) - (bet * bet * (variance / 2 + (bet * cubes) / values / 3)) / (1 + win) ** 2;
     return Math.max(0, this.#limit - logOf(capital, point)) / growth;
   }
 
-  #bet(): number {
-    return this.#halfWidth / this.#variance();
+  /** @param cubes of the deviations that the bets lose by. */
+  #stake(cubes: number): Stake {
+    const values = this.#resolved + this.#unresolved + 1;
+    const aim = (AIM * this.#halfWidth) / (1 + this.#unresolved / (2 * this.#halfWidth * values));
+    const worst = SUPPOSED_LOSSES + this.#unresolved;
+    const losses = worst + this.#squares;
+    return {
+      aim,
+      seen: this.#squares / values + (aim * cubes) / losses,
+      supposed: (UNSEEN + this.#unresolved) / values + (aim * worst) / losses,
+    };
   }
 
   /** μ̂ with one pseudo-value of ½ */
@@ -141,16 +169,14 @@ export class ConfidenceSequence {
     return (0.5 + this.#sum) / (this.#resolved + 1);
   }
 
-  /** σ̂² with one pseudo-value of ¼ */
-  #variance(): number {
-    return (0.25 + this.#squares) / (this.#resolved + 1);
-  }
-
   #learn(value: number): void {
     this.#resolved += 1;
     this.#sum += value;
     const deviation = value - this.#mean();
-    this.#squares += deviation * deviation;
+    const square = deviation * deviation;
+    this.#squares += square;
+    if (deviation < 0) this.#cubesBelow -= square * deviation;
+    else this.#cubesAbove += square * deviation;
   }
 
   #dropEnds(): void {
@@ -169,14 +195,17 @@ export class ConfidenceSequence {
     this.#range = range;
     this.#limitBets();
     this.#resolved *= REMEMBERED;
+    this.#unresolved *= REMEMBERED;
     this.#sum *= REMEMBERED;
     this.#squares *= REMEMBERED;
+    this.#cubesBelow *= REMEMBERED;
+    this.#cubesAbove *= REMEMBERED;
   }
 
   #limitBets(): void {
     for (let point = this.#first; point <= this.#last; point += 1) {
-      this.#upward.caps[point] = BET_CAP / (point / this.#grid - this.#range.low);
-      this.#downward.caps[point] = BET_CAP / (this.#range.high - point / this.#grid);
+      limitBet(this.#upward, point, point / this.#grid - this.#range.low, this.#grid);
+      limitBet(this.#downward, point, this.#range.high - point / this.#grid, this.#grid);
     }
   }
 
@@ -191,8 +220,17 @@ export class ConfidenceSequence {
   }
 }
 
+/** What bets are made of: against a point at distance z from the worst value, aim/(seen + supposed·z). */
+interface Stake {
+  readonly aim: number;
+  readonly seen: number;
+  readonly supposed: number;
+}
+
 /** Of the bets in one direction, for each grid point. */
 interface Capital {
+  /** From the worst value. */
+  readonly distances: Float64Array;
   /** Largest bet allowed against the point. */
   readonly caps: Float64Array;
   /** Product of the factors since the last flush. */
@@ -203,22 +241,35 @@ interface Capital {
 
 function newCapital(grid: number): Capital {
   return {
+    distances: new Float64Array(grid + 1),
     caps: new Float64Array(grid + 1),
     product: new Float64Array(grid + 1).fill(1),
     flushed: new Float64Array(grid + 1),
   };
 }
 
+/** The worst value itself is a point where any bet is safe: it is treated as its neighbour, so that bets stay finite. */
+function limitBet({ distances, caps }: Capital, point: number, distance: number, grid: number): void {
+  distances[point] = distance;
+  caps[point] = BET_CAP / Math.max(distance, 1 / grid);
+}
+
 function logOf(capital: Capital, point: number): number {
   return (capital.flushed[point] ?? 0) + Math.log(capital.product[point] ?? 1);
 }
 
-/** Multiplies the capital of the points first … last by 1 + direction·min(bet, cap)·(value − m). */
-function settle(capital: Capital, first: number, last: number, bet: number, value: number, grid: number, direction: 1 | -1): void {
-  const { caps, product } = capital;
+function betAgainst({ distances, caps }: Capital, point: number, { aim, seen, supposed }: Stake): number {
+  return Math.min(aim / (seen + supposed * (distances[point] ?? 0)), caps[point] ?? 0);
+}
+
+/** Multiplies the capital of the points first … last by 1 + bet·(gain − distance). @param gain of the value over the worst one. */
+function settle(capital: Capital, first: number, last: number, stake: Stake, gain: number): void {
+  const { distances, caps, product } = capital;
+  const { aim, seen, supposed } = stake;
   for (let point = first; point <= last; point += 1) {
-    const stake = direction * Math.min(bet, caps[point] ?? 0);
-    product[point] = (product[point] ?? 1) * (1 + stake * (value - point / grid));
+    const distance = distances[point] ?? 0;
+    const bet = Math.min(aim / (seen + supposed * distance), caps[point] ?? 0);
+    product[point] = (product[point] ?? 1) * (1 + bet * (gain - distance));
   }
 }
 

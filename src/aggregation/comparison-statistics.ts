@@ -67,6 +67,9 @@ const candidateSchema = z.strictObject({
   mean: figure.describe('of the candidate, over its resolved pairs'),
   baselineMean: figure.describe('of the baseline, over the same pairs'),
   difference: figure.describe('candidate minus baseline, mean over the same pairs'),
+  biasReducedDifference: figure.describe(
+    'the difference, less the bias that it has because the verdict decided when to stop: the one to quote; the difference itself with "equivalent" and "inconclusive"',
+  ),
   standardError: figure.describe('of the mean difference, from the spread of the paired differences'),
   interval: intervalSchema.nullable().describe('null before the first pair'),
   evidence: evidenceSchema,
@@ -85,10 +88,10 @@ export const officialComparisonSchema = z
     pairs: count.describe('indices folded: episodes of the baseline'),
     episodes: count.describe('folded, of the baseline and all candidates together'),
     endedBy: z
-      .enum(['verdicts', 'episodes'])
+      .enum(['verdicts', 'episodes', 'failures'])
       .nullable()
       .describe(
-        'every candidate has its verdict, or the budget in episodes or the recorded baseline has none left for another index; null when it was cut short',
+        'every candidate has its verdict, or the budget in episodes or the recorded baseline has none left for another index, or the first episodes of a checkpoint all failed with the same error; null when it was cut short',
       ),
     confidence: z.number().gt(0).lt(1).describe('1 − α: probability that no verdict of the comparison is wrong'),
     margin: z.number().nonnegative().describe('δ: mean differences up to it do not matter'),

@@ -1,6 +1,7 @@
 import { InputError } from '../kernel/errors.ts';
 import { assertBounds } from './bounds.ts';
 import type { Bounds } from './bounds.ts';
+import { confidenceProblem } from './confidence.ts';
 import { assertFailureScores } from './scoring.ts';
 import type { FailureScores } from './scoring.ts';
 
@@ -48,8 +49,8 @@ export function comparisonTerms({ bounds, failureScores, confidence, margin, can
   }
   assertBounds(bounds);
   assertFailureScores(failureScores, bounds);
-  if (!(confidence > 0.5 && confidence < 1))
-    throw new InputError('comparison.invalid', `confidence: expected a number between 0.5 and 1, got ${confidence}`);
+  const problem = confidenceProblem(confidence, candidates);
+  if (problem !== undefined) throw new InputError('comparison.invalid', `confidence: ${problem}`);
   const range = bounds.high - bounds.low;
   const least = NARROWEST_MARGIN * range;
   if (!(margin === 0 || (margin >= least && margin < range))) {

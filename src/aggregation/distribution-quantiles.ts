@@ -1,23 +1,49 @@
-import betaQuantileOf from '@stdlib/stats-base-dists-beta-quantile';
-import normalQuantileOf from '@stdlib/stats-base-dists-normal-quantile';
-import studentQuantileOf from '@stdlib/stats-base-dists-t-quantile';
+import { compiled, incbi, ndtri, stdtri } from 'cephes';
+
+// The library is WebAssembly, which Node compiles without blocking.
+await compiled;
+
+/** From here on the expansion in powers of one over the degrees of freedom is more exact than an inverse of the distribution function. */
+const MANY_DEGREES = 100_000;
 
 /** The standard normal deviate with probability `p` below it. @throws RangeError unless 0 < p < 1. */
 export function normalQuantile(p: number): number {
-  return checked(normalQuantileOf(p, 0, 1), p);
+  return finite(ndtri(probability(p)), p);
 }
 
-/** Student's t with `degreesOfFreedom` > 0. @throws RangeError unless 0 < p < 1. */
+/**
+ * Student's t with `degreesOfFreedom`, a positive integer, to within 1e-9.
+ *
+ * @throws RangeError unless 0 < p < 1.
+ */
 export function studentQuantile(p: number, degreesOfFreedom: number): number {
-  return checked(studentQuantileOf(p, degreesOfFreedom), p);
+  if (degreesOfFreedom >= MANY_DEGREES) return expandedStudentQuantile(normalQuantile(p), degreesOfFreedom);
+  return finite(stdtri(positive(degreesOfFreedom), probability(p)), p);
 }
 
 /** The beta distribution with shapes `alpha` and `beta` > 0. @throws RangeError unless 0 < p < 1. */
 export function betaQuantile(p: number, alpha: number, beta: number): number {
-  return checked(betaQuantileOf(p, alpha, beta), p);
+  return finite(incbi(positive(alpha), positive(beta), probability(p)), p);
 }
 
-function checked(quantile: number, p: number): number {
-  if (p > 0 && p < 1 && Number.isFinite(quantile)) return quantile;
-  throw new RangeError(`a quantile needs a probability between 0 and 1 and positive shapes, got probability ${p}`);
+/** Abramowitz and Stegun, 26.7.5, from the normal deviate of the same probability. */
+function expandedStudentQuantile(z: number, degreesOfFreedom: number): number {
+  const first = (z ** 3 + z) / 4;
+  const second = (5 * z ** 5 + 16 * z ** 3 + 3 * z) / 96;
+  return z + (first + second / degreesOfFreedom) / degreesOfFreedom;
+}
+
+function probability(p: number): number {
+  if (p > 0 && p < 1) return p;
+  throw new RangeError(`a quantile needs a probability between 0 and 1, got ${p}`);
+}
+
+function positive(parameter: number): number {
+  if (parameter > 0) return parameter;
+  throw new RangeError(`a quantile needs positive shapes and degrees of freedom, got ${parameter}`);
+}
+
+function finite(quantile: number, p: number): number {
+  if (Number.isFinite(quantile)) return quantile;
+  throw new RangeError(`the quantile for probability ${p} is not a finite number`);
 }

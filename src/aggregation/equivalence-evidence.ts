@@ -1,9 +1,7 @@
-import { BET_CAP } from './certified.ts';
-
 /** Of the margin. With the whole of it, nothing within half of the margin of either end could be told from that end. */
 const SHARE_OF_MARGIN = 2 / 3;
-/** No bet risks more than half of its capital, which limits it to this when the mean is about 0. */
-const LARGEST_BET = 0.5;
+/** No bet risks more than this share of its capital, which also is the largest bet when the mean is about 0. */
+const BET_CAP = 0.5;
 /** Steps to the half-width aimed at, of the grid that the two tested means are on. */
 const GRID_FINENESS = 40;
 
@@ -11,7 +9,7 @@ const GRID_FINENESS = 40;
  * Evidence that the mean of differences in [−1, 1] lies strictly within ±δ: bets that it is above a mean next to −δ, and below one next to δ. Each
  * is convincing with probability at most α/(2C) if it is not so (after Waudby-Smith and Ramdas 2024).
  *
- * The bets are those of `certified`, λ = h/σ̂² with σ̂² from the resolved differences before. They rule out a mean at distance g at the rate
+ * The bets are λ = h/σ̂² with σ̂² from the resolved differences before. They rule out a mean at distance g at the rate
  * (h·g − h²/2)/σ² a value: fastest for a given g when h is g, never when g ≤ h/2. So h = ⅔δ rules ±δ out for any mean difference within ⅔δ,
  * and takes an eighth more pairs than the fastest when the mean difference is 0.
  */
@@ -62,7 +60,7 @@ export class EquivalenceEvidence {
 
   /** Values in all until it likely lies within the margin, if all have this mean and variance; Infinity when it is not to be expected. */
   expected(mean: number, variance: number): number {
-    const bet = Math.min(this.#halfWidth / variance, LARGEST_BET);
+    const bet = Math.min(this.#halfWidth / variance, BET_CAP);
     const growth = bet * (this.#margin - Math.abs(mean)) - (bet * bet * variance) / 2;
     return growth > 0 ? this.#needed / growth : Infinity;
   }

@@ -5,6 +5,11 @@ import { FAILURE_CAUSES, type FailureCause, type Outcome } from '../kernel/outco
 export const failuresSchema = z.record(z.enum(FAILURE_CAUSES), z.int().nonnegative());
 export type Failures = Readonly<Record<FailureCause, number>>;
 
+/** Over all causes. */
+export function failedCount(failures: Failures): number {
+  return FAILURE_CAUSES.reduce((sum, cause) => sum + failures[cause], 0);
+}
+
 /** Failed episodes by their cause. */
 export class FailureCounts {
   readonly #counts: Record<FailureCause, number> = {

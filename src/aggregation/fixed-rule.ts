@@ -6,6 +6,7 @@ import type { Score, StoppingRule } from './stopping-rule.ts';
 /** Stops after a number of episodes that was given in advance. */
 export class FixedRule implements StoppingRule {
   readonly targetHalfWidth = undefined;
+  readonly priceOfSpread = undefined;
   readonly #episodes: number;
   readonly confidence: number;
   readonly #sample: Sample;

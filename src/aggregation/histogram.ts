@@ -6,8 +6,8 @@ const MOST_BINS = 40;
 const ROUNDING = 1e-6;
 
 /**
- * Counts in at most 40 bins, each from its lower edge to below its upper one. Up to 40 distinct values have a bin each, around them; more share
- * bins of equal width. Undefined without values, or where floating point cannot hold the edges.
+ * Counts in at most 40 bins of equal width, each from its lower edge to below its upper one. Up to 40 distinct values that lie whole steps apart have
+ * a bin each, around them. Undefined without values, or where floating point cannot hold the edges.
  *
  * @param sorted ascending.
  */
@@ -20,7 +20,7 @@ export function histogram(sorted: readonly number[]): Histogram | undefined {
 function edgesFor(sorted: readonly number[]): number[] {
   const distinct = fewDistinct(sorted);
   if (distinct === undefined) return sharedBins(sorted);
-  return distinct.length === 1 ? onlyBin(distinct) : (evenBins(distinct) ?? ownBins(distinct));
+  return distinct.length === 1 ? onlyBin(distinct) : (evenBins(distinct) ?? finestBins(distinct) ?? sharedBins(sorted));
 }
 
 /** Undefined when there are more than bins. */
@@ -46,22 +46,22 @@ function evenBins(distinct: readonly number[]): number[] | undefined {
   const step = Math.min(...gaps(distinct));
   const places = distinct.map((value) => (value - lowest) / step);
   if (!places.every((place) => place < MOST_BINS - 0.5 && Math.abs(place - Math.round(place)) < ROUNDING)) return undefined;
-  const bins = Math.round(places.at(-1) ?? 0) + 1;
-  const edges = Array.from({ length: bins + 1 }, (_, bin) => lowest + (bin - 0.5) * step);
+  const edges = around(lowest, step, Math.round(places.at(-1) ?? 0) + 1);
   // Next to each other in floating point, values have nothing between them.
   return edges.length === ascending(edges).length ? edges : undefined;
 }
 
-/** Edges halfway between neighbours, the outermost as far from their values as the next ones. */
-function ownBins(distinct: readonly number[]): number[] {
-  const between = distinct.slice(1).map((value, position) => {
-    const below = distinct[position] ?? value;
-    const middle = below / 2 + value / 2;
-    return middle > below ? middle : value;
-  });
-  const [lowest = 0, second = 0, highest = 0] = [distinct[0], distinct.at(-2), distinct.at(-1)];
-  const last = between.at(-1) ?? 0;
-  return [2 * lowest - (between[0] ?? 0), ...between, 2 * highest - (last < highest ? last : second)];
+/** As many equal bins as there may be, the outermost around the lowest and the highest value. Undefined where floating point has no room for them. */
+function finestBins(distinct: readonly number[]): number[] | undefined {
+  const [lowest = 0, highest = 0] = [distinct[0], distinct.at(-1)];
+  if (distinct.every(isWhole)) return wholeBins(lowest, highest, MOST_BINS);
+  const edges = around(lowest, highest / (MOST_BINS - 1) - lowest / (MOST_BINS - 1), MOST_BINS);
+  return edges.length === ascending(edges).length ? edges : undefined;
+}
+
+/** Edges of bins around `lowest`, `lowest + step`, … */
+function around(lowest: number, step: number, bins: number): number[] {
+  return Array.from({ length: bins + 1 }, (_, bin) => lowest + (bin - 0.5) * step);
 }
 
 /**
@@ -74,10 +74,19 @@ function sharedBins(sorted: readonly number[]): number[] {
   const spread = (2 * (quantileSorted(sorted, 0.75) - quantileSorted(sorted, 0.25))) / Math.cbrt(sorted.length);
   const wanted = Math.max(Math.log2(sorted.length) + 1, spread > 0 ? range / spread : 0);
   const bins = Math.min(MOST_BINS, Math.ceil(wanted));
-  if (!sorted.every((value) => Number.isSafeInteger(2 * value)))
-    return ascending(Array.from({ length: bins + 1 }, (_, bin) => (bin === bins ? highest : lowest + (range * bin) / bins)));
-  const width = Math.ceil((range + 1) / bins);
-  return Array.from({ length: Math.ceil((range + 1) / width) + 1 }, (_, bin) => lowest - 0.5 + bin * width);
+  if (sorted.every(isWhole)) return wholeBins(lowest, highest, bins);
+  return ascending(Array.from({ length: bins + 1 }, (_, bin) => (bin === bins ? highest : lowest + (range * bin) / bins)));
+}
+
+/** At most so many bins, with equally many whole numbers in each. */
+function wholeBins(lowest: number, highest: number, most: number): number[] {
+  const width = Math.ceil((highest - lowest + 1) / most);
+  return Array.from({ length: Math.ceil((highest - lowest + 1) / width) + 1 }, (_, bin) => lowest - 0.5 + bin * width);
+}
+
+/** With room for halves. */
+function isWhole(value: number): boolean {
+  return Number.isSafeInteger(value) && Number.isSafeInteger(2 * value);
 }
 
 /** Without those that floating point cannot tell from the one before. */

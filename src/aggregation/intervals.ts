@@ -1,4 +1,4 @@
-import { clampUnit, fromUnit, toUnit } from './bounds.ts';
+import { fromUnit, toUnit } from './bounds.ts';
 import type { Bounds } from './bounds.ts';
 import { betaQuantile, normalQuantile, studentQuantile } from './distribution-quantiles.ts';
 import type { Moments } from './moments.ts';
@@ -6,7 +6,6 @@ import type { Moments } from './moments.ts';
 export const INTERVAL_METHODS = [
   'student-t',
   'adjusted',
-  'wilson',
   'clopper-pearson',
   'certified',
   'approximate',
@@ -35,7 +34,6 @@ export function halfWidthOf(interval: Interval): number {
 const GUARANTEES: Readonly<Record<IntervalMethod, string>> = {
   'student-t': 'asymptotic: approaches the stated confidence as episodes grow, for a number of episodes that was fixed in advance',
   adjusted: 'close to the stated confidence for bounded returns, for a number of episodes that was fixed in advance',
-  wilson: 'close to the stated confidence for two-valued returns, for a number of episodes that was fixed in advance',
   'clopper-pearson': 'at least the stated confidence for two-valued returns, for a number of episodes that was fixed in advance',
   certified: 'at least the stated confidence for bounded returns, and it holds at every stopping time',
   approximate:
@@ -107,20 +105,10 @@ export interface Proportion {
 
 const UNIT: Bounds = { low: 0, high: 1 };
 
-/** Wilson's score interval (1927), for returns that are all exactly on one of the two bounds; a success is the upper one. */
-export function wilsonInterval({ successes, trials }: Proportion, confidence: number, bounds: Bounds = UNIT): Interval {
-  const squared = normalQuantile(upperTail(confidence)) ** 2;
-  const share = successes / trials;
-  const centre = (share + squared / (2 * trials)) / (1 + squared / trials);
-  const spread = (share * (1 - share)) / trials + squared / (4 * trials * trials);
-  const halfWidth = Math.sqrt(squared * spread) / (1 + squared / trials);
-  // At 0 and n successes one end is exactly a bound, which rounding would miss.
-  const low = successes === 0 ? 0 : clampUnit(centre - halfWidth);
-  const high = successes === trials ? 1 : clampUnit(centre + halfWidth);
-  return interval('wilson', fromUnit(low, bounds), fromUnit(high, bounds), confidence);
-}
-
-/** The exact interval of Clopper and Pearson (1934): never below its confidence, and the wider for it. */
+/**
+ * The exact interval of Clopper and Pearson (1934), for returns that are all exactly on one of the two bounds; a success is the upper one. Never below its
+ * confidence, and the wider for it.
+ */
 export function clopperPearsonInterval({ successes, trials }: Proportion, confidence: number, bounds: Bounds = UNIT): Interval {
   const upper = upperTail(confidence);
   const low = successes === 0 ? 0 : betaQuantile(1 - upper, successes, trials - successes + 1);

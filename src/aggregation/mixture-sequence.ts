@@ -1,4 +1,4 @@
-import { Evidence, GAMBLERS } from './paired-evidence.ts';
+import { Evidence, GAMBLERS, LIMITING_MEANS } from './paired-evidence.ts';
 
 /** The evidence is computed for means this far apart, as a share of the range, and is bounded from below in between. */
 const SPACING = 0.01;
@@ -10,8 +10,8 @@ const NEWTON_STEPS = 2;
  * above m, E⁻(m) that it is below. Each ever reaches a threshold T with probability at most 1/T if Δ = m. A mean is ruled out for good when either
  * reaches T = 2C/α, so the means that are left hold Δ at all times at once with probability 1 − α/C.
  *
- * A factor of E⁺, 1 + λ(D − m), falls with m and is never negative, because |D − m| ≤ 2 and λ ≤ ½. So E⁺ falls with m, the means that it rules
- * out reach from −1 up to some end, and by symmetry those that E⁻ rules out reach from 1 down. The interval is what lies in between, both ends
+ * A factor of E⁺, 1 + λ(D − m) = 1 + λ(1 + D) − λ(1 + m), is never negative, and falls with m: λ = min(λₖ, 0.95/(1 + m)) falls and λ(1 + m) rises.
+ * So E⁺ falls with m, the means that it rules out reach from −1 up to some end, and by symmetry those that E⁻ rules out reach from 1 down. The interval is what lies in between, both ends
  * excluded.
  *
  * E⁺(δ) and E⁻(−δ) are the evidence for `promote` and `regress`, and ±δ are among the means that are tested. So the interval lies above δ as
@@ -53,9 +53,12 @@ interface TestedMean {
 
 /**
  * Lower end of the interval. Between two tested means a < b the evidence is bounded from below: the logarithm of one gambler's capital, a sum of
- * terms log(1 + λ(D − m)), is concave in m, so it lies above the chord from a to b. What the chords come to together, log of the mean of
- * their exponentials, is convex in m and falls. So a step of Newton's method that starts where it is still above log T ends where it still is.
- * A chord of length h comes down to log T at most about λh²/8 too soon, so with h = 0.01 the end is within 10⁻⁵ of where E⁺ itself is T.
+ * terms log(1 + λ(D − m)), is concave in the position of m, so it lies above the chord from a to b. Up to 0 the position is m itself, where all
+ * λ are constant. From there on it is m/(1 + m) = 1 − 1/(1 + m), in which terms are concave both while λ is constant and while it is 0.95/(1 + m); where the one
+ * goes over into the other is a tested mean. What the chords come to together, log of the sum of
+ * their exponentials, is convex in the position and falls. So a step of Newton's method that starts where it is still above log T ends where it still is.
+ * A chord of length h comes down to log T about λh²/8 too soon, and some times that next to where the largest bets begin to be limited: with h = 0.01 the end is
+ * within 10⁻⁴ of where E⁺ itself is T.
  *
  * Only what can still move the end is computed: from the last mean that is ruled out to the first one that the other end has ruled out.
  */
@@ -66,7 +69,7 @@ class LowerEnd {
   #end = -1;
 
   constructor(means: readonly number[], needed: number) {
-    this.#tested = means.map((mean) => ({ mean, evidence: new Evidence() }));
+    this.#tested = means.map((mean) => ({ mean, evidence: new Evidence(mean) }));
     this.#needed = needed;
   }
 
@@ -84,7 +87,7 @@ class LowerEnd {
   fold(value: number, last: number): void {
     for (let position = Math.max(0, this.#ruledOut - 1); position <= last; position += 1) {
       const tested = this.#tested[position];
-      tested?.evidence.fold(value - tested.mean);
+      tested?.evidence.fold(value);
     }
     this.#ruleOut(last);
     for (let step = 0; step < NEWTON_STEPS; step += 1) this.#approach();
@@ -103,8 +106,10 @@ class LowerEnd {
     const left = this.#tested[this.#ruledOut - 1];
     const right = this.#tested[this.#ruledOut];
     if (left === undefined || right === undefined) return;
-    const width = right.mean - left.mean;
-    const share = (this.#end - left.mean) / width;
+    const from = positionOf(left.mean);
+    const width = positionOf(right.mean) - from;
+    const position = positionOf(this.#end);
+    const share = (position - from) / width;
     let sum = 0;
     let slope = 0;
     for (let k = 0; k < GAMBLERS; k += 1) {
@@ -116,14 +121,24 @@ class LowerEnd {
       sum += capital;
       slope += capital * rise;
     }
-    const excess = Math.log(sum / GAMBLERS);
-    if (excess > 0) this.#end += (width * excess * sum) / -slope;
+    const excess = Math.log(sum);
+    if (excess > 0) this.#end = Math.max(this.#end, meanAt(position + (width * excess * sum) / -slope));
   }
 }
 
-/** From −1 to 1, at most `SPACING` apart; 0 and ±margin are among them. */
+function positionOf(mean: number): number {
+  return mean > 0 ? mean / (1 + mean) : mean;
+}
+
+/** Inverse of `positionOf`. */
+function meanAt(position: number): number {
+  return position > 0 ? position / (1 - position) : position;
+}
+
+/** From −1 to 1, at most `SPACING` apart; 0, ±margin and where bets begin to be limited are among them. */
 function testedMeans(margin: number): number[] {
-  const positive = [...evenly(0, margin), ...evenly(margin, 1)];
+  const marks = [...new Set([0, margin, ...LIMITING_MEANS, 1])].toSorted((a, b) => a - b);
+  const positive = marks.slice(1).flatMap((mark, i) => evenly(marks[i] ?? 0, mark));
   return [...positive.map((mean) => -mean).toReversed(), 0, ...positive];
 }
 

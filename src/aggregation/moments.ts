@@ -1,5 +1,8 @@
+/** A sum of squares below it may have lost squares that floating point rounds to 0; from it on those are negligible. */
+const SMALLEST_SQUARES = 1e-280;
+
 /**
- * Mean and variance in one pass, with constant state (Welford 1962).
+ * Mean, variance and third moment in one pass, with constant state (Welford 1962; Pébay 2008).
  *
  * The running mean is subtracted before squaring, so an offset that is large beside the spread costs no precision. Floating-point
  * addition is not associative: values must be added in index order for the result to be the same on every run.
@@ -8,13 +11,16 @@ export class Moments {
   #count = 0;
   #mean = 0;
   #squares = 0;
+  #cubes = 0;
   #min = Infinity;
   #max = -Infinity;
 
   add(value: number): void {
     this.#count += 1;
     const delta = value - this.#mean;
-    this.#mean += delta / this.#count;
+    const step = delta / this.#count;
+    this.#cubes += step * (step * delta * (this.#count - 1) * (this.#count - 2) - 3 * this.#squares);
+    this.#mean += step;
     this.#squares += delta * (value - this.#mean);
     if (value < this.#min) this.#min = value;
     if (value > this.#max) this.#max = value;
@@ -26,6 +32,7 @@ export class Moments {
     copy.#count = this.#count;
     copy.#mean = this.#mean;
     copy.#squares = this.#squares;
+    copy.#cubes = this.#cubes;
     copy.#min = this.#min;
     copy.#max = this.#max;
     return copy;
@@ -45,9 +52,21 @@ export class Moments {
     return this.#squares;
   }
 
-  /** Sample variance, with divisor n − 1; undefined for fewer than two values. */
+  /** Σ(xᵢ − mean)³ */
+  get sumOfCubes(): number {
+    return this.#cubes;
+  }
+
+  /**
+   * Whether floating point holds the squared deviations: they are neither beyond what it can hold nor, of values that differ, rounded to 0.
+   */
+  get isSpreadHeld(): boolean {
+    return this.#squares < Infinity && (this.#squares >= SMALLEST_SQUARES || !(this.#max > this.#min));
+  }
+
+  /** Sample variance, with divisor n − 1; undefined for fewer than two values, or when floating point cannot hold their spread. */
   get variance(): number | undefined {
-    return this.#count < 2 ? undefined : this.#squares / (this.#count - 1);
+    return this.#count < 2 || !this.isSpreadHeld ? undefined : this.#squares / (this.#count - 1);
   }
 
   get standardDeviation(): number | undefined {
@@ -55,7 +74,7 @@ export class Moments {
     return variance === undefined ? undefined : Math.sqrt(variance);
   }
 
-  /** Of the mean: s/√n; undefined for fewer than two values. */
+  /** Of the mean: s/√n; undefined where the variance is. */
   get standardError(): number | undefined {
     const variance = this.variance;
     return variance === undefined ? undefined : Math.sqrt(variance / this.#count);

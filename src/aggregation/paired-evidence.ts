@@ -1,27 +1,47 @@
-/** λₖ = ½·0.6ᵏ for k = 0 … 7. The best bet on a mean m with variance σ² is about m/σ²: with σ² = 0.2 these suit means from 0.1 down to 0.003. */
-const BETS = Float64Array.from({ length: 8 }, (_, k) => 0.5 * 0.6 ** k);
+/**
+ * λₖ = 0.95·0.6ᵏ for k = 0 … 8. The best bet on a mean m with variance σ² is about m/σ²: with σ² = 0.2 these suit means from 0.2 down to 0.003. The
+ * largest is for pairs that nearly all favour the same side, as where a checkpoint fails only where the other one does.
+ */
+const BETS = Float64Array.from({ length: 9 }, (_, k) => 0.95 * 0.6 ** k);
 export const GAMBLERS = BETS.length;
-/** Capitals are scaled anew after so many values: 32 factors between 10⁻⁹ and 2 stay within floating point. */
+/** No bet risks more than this share of its capital. */
+const BET_CAP = 0.95;
+/** What the gambler with the largest bet has at first; each of the others has 1. With it, eight wins and no loss suffice at a confidence of 95 %. */
+const LARGEST_START = 1.625;
+const START = LARGEST_START + GAMBLERS - 1;
+/** Capitals are scaled anew after so many values: 32 factors between 1/20 and 3 stay within floating point. */
 const RESCALE_PERIOD = 32;
 
+/** Where a bet begins to be limited by what it risks against the mean: λₖ = 0.95/(1 + m). */
+export const LIMITING_MEANS: readonly number[] = [...BETS].map((bet) => BET_CAP / bet - 1).filter((mean) => mean < 1);
+
 /**
- * Evidence that the mean of values in [−2, 2] is above 0: the average capital of eight gamblers who each stake the fixed share λₖ of
- * what they have on every value, E = mean over k of Π(1 + λₖ·x) (after Waudby-Smith and Ramdas 2024).
+ * Evidence that the mean of values in [−1, 1] is above m: the capital of nine gamblers together, as a multiple of what they began with, who each stake a fixed share
+ * of what they have on every value, E = Σ wₖ·Π(1 + λₖ·(x − m)) (after Waudby-Smith and Ramdas 2024), with λₖ at most 0.95/(1 + m).
  *
- * Were the mean 0 or less given the values before, no capital could be expected to grow, so E ever reaches a threshold T with probability
+ * Were the mean m or less given the values before, no capital could be expected to grow, so E ever reaches a threshold T with probability
  * at most 1/T (Ville 1939). That holds at all times at once: E may be looked at after every value. Capitals are kept as multiples of
  * a common scale, because they leave the range of floating point after some thousand values. A gambler 10³⁰⁸ times poorer than the richest
  * has nothing from then on, which can only lower E.
  */
 export class Evidence {
+  readonly #mean: number;
+  readonly #bets: Float64Array;
   /** In multiples of the scale. */
   readonly #capitals = new Float64Array(GAMBLERS).fill(1);
   #logScale = 0;
   #sinceRescale = 0;
 
+  /** @param mean m, from −1 to 1. */
+  constructor(mean: number) {
+    this.#mean = mean;
+    this.#bets = BETS.map((bet) => Math.min(bet, BET_CAP / (1 + mean)));
+    this.#capitals[0] = LARGEST_START;
+  }
+
   fold(value: number): void {
-    const capitals = this.#capitals;
-    for (let k = 0; k < GAMBLERS; k += 1) capitals[k] = (capitals[k] ?? 0) * (1 + (BETS[k] ?? 0) * value);
+    const [capitals, bets, excess] = [this.#capitals, this.#bets, value - this.#mean];
+    for (let k = 0; k < GAMBLERS; k += 1) capitals[k] = (capitals[k] ?? 0) * (1 + (bets[k] ?? 0) * excess);
     this.#sinceRescale += 1;
     if (this.#sinceRescale === RESCALE_PERIOD) this.#rescale();
   }
@@ -30,19 +50,39 @@ export class Evidence {
   get log(): number {
     let sum = 0;
     for (const capital of this.#capitals) sum += capital;
-    return this.#logScale + Math.log(sum / GAMBLERS);
+    return this.#logScale + Math.log(sum / START);
   }
 
-  /** Logarithm of the capital of gambler k, from 0 to below `GAMBLERS`; −Infinity when there is none left. */
+  /** Logarithm of the share of gambler k in E, from 0 to below `GAMBLERS`; −Infinity when there is none left. */
   logCapital(k: number): number {
-    return this.#logScale + Math.log(this.#capitals[k] ?? 0);
+    return this.#logScale + Math.log((this.#capitals[k] ?? 0) / START);
   }
 
-  /** Values until log E likely reaches `limit`, if they go on with this mean and variance; Infinity when no capital would grow. */
-  expectedUntil(limit: number, mean: number, variance: number): number {
+  /**
+   * How much a mean of the values at the moment at which E reaches a threshold is above the true one, per unit of their variance. By Wald's identity it is off
+   * by −Cov(N, x̄)/E N, with N the number of values; a mean that is higher by ε has brought every gambler's capital the factor exp(N·ε·λ/(1 + λ·(x̄ − m)))
+   * more, and N moves by as much as the capitals grow in that time. Each gambler counts with what they own. 0 before there is evidence.
+   *
+   * @param excess of the mean of the values over m.
+   */
+  overshoot(excess: number): number {
+    const log = this.log;
+    let [slope, grown] = [0, 0];
+    for (const [k, bet] of this.#bets.entries()) {
+      const own = this.logCapital(k);
+      if (own === -Infinity) continue;
+      const share = Math.exp(own - log);
+      slope += (share * bet) / (1 + bet * excess);
+      grown += share * (own + Math.log(START / (k === 0 ? LARGEST_START : 1)));
+    }
+    return grown > 0 ? slope / grown : 0;
+  }
+
+  /** Values until log E likely reaches `limit`, if they go on with a mean so far above m and this variance; Infinity when no capital would grow. */
+  expectedUntil(limit: number, excess: number, variance: number): number {
     let fastest = 0;
-    for (const bet of BETS) {
-      const win = 1 + bet * mean;
+    for (const bet of this.#bets) {
+      const win = 1 + bet * excess;
       // Second-order expansion of E log(1 + λx) at the mean.
       fastest = Math.max(fastest, Math.log(win) - (bet * bet * variance) / (2 * win * win));
     }
@@ -53,8 +93,10 @@ export class Evidence {
     this.#sinceRescale = 0;
     let largest = 0;
     for (const capital of this.#capitals) if (capital > largest) largest = capital;
-    this.#logScale += Math.log(largest);
-    for (let k = 0; k < GAMBLERS; k += 1) this.#capitals[k] = (this.#capitals[k] ?? 0) / largest;
+    // A unit that the start is in: where nothing was won or lost, E stays 1 to the last digit.
+    const unit = largest / LARGEST_START;
+    this.#logScale += Math.log(unit);
+    for (let k = 0; k < GAMBLERS; k += 1) this.#capitals[k] = (this.#capitals[k] ?? 0) / unit;
   }
 }
 
@@ -66,19 +108,21 @@ export class Evidence {
  */
 export class PairedEvidence {
   readonly #margin: number;
-  readonly #promote = new Evidence();
-  readonly #regress = new Evidence();
+  readonly #promote: Evidence;
+  readonly #regress: Evidence;
 
   /** @param margin δ as a share of the range, in [0, 1). @throws RangeError when it is not. */
   constructor(margin: number) {
     if (!(margin >= 0 && margin < 1)) throw new RangeError(`expected a margin from 0 to below 1, got ${margin}`);
     this.#margin = margin;
+    this.#promote = new Evidence(margin);
+    this.#regress = new Evidence(margin);
   }
 
   /** Takes the next difference in, in [−1, 1]; both ends are equal when it is known. */
   fold(low: number, high: number): void {
-    this.#promote.fold(low - this.#margin);
-    this.#regress.fold(-high - this.#margin);
+    this.#promote.fold(low);
+    this.#regress.fold(-high);
   }
 
   /** log E⁺ */
@@ -89,6 +133,12 @@ export class PairedEvidence {
   /** log E⁻ */
   get regress(): number {
     return this.#regress.log;
+  }
+
+  /** The bias of the mean difference at a stop by `promote`, upwards, or by `regress`, downwards. @param mean and variance of the differences. */
+  biasAt(decision: 'promote' | 'regress', mean: number, variance: number): number {
+    if (decision === 'promote') return variance * this.#promote.overshoot(mean - this.#margin);
+    return -variance * this.#regress.overshoot(-mean - this.#margin);
   }
 
   /**

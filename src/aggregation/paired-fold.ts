@@ -7,14 +7,18 @@ import type { ComparisonBudgetOptions } from './comparison-budget.ts';
 import type { CandidateStatistics, OfficialComparison } from './comparison-statistics.ts';
 import { comparisonTerms } from './comparison-terms.ts';
 import type { ComparisonQuestion, ComparisonTerms } from './comparison-terms.ts';
+import { FailingStart } from './failing-start.ts';
 import { FailureCounts } from './failure-counts.ts';
 import { assertTask, type FoldStep, type OfferedEpisode } from './offered-episode.ts';
 import type { WorkOutImprovement } from './probability-of-improvement.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
 import { judge, scoreOf } from './scoring.ts';
+import type { FailurePolicy } from './scoring.ts';
 import type { Score } from './stopping-rule.ts';
 
 export interface PairedFoldOptions extends Omit<ComparisonQuestion, 'candidates' | 'margin'>, ComparisonBudgetOptions {
+  /** `unexpected` ends the fold when the first episodes of an arm all fail with the same error; `scored` when left out. */
+  readonly failures?: FailurePolicy | undefined;
   /** How many tasks the suite has. */
   readonly tasks: number;
   /** Their names; C of them, at least one. */
@@ -27,8 +31,11 @@ export interface PairedFoldOptions extends Omit<ComparisonQuestion, 'candidates'
   readonly seed: number;
 }
 
-/** `verdicts`: every candidate has its verdict. `episodes`: the budget or the recorded baseline has none left for another index. */
-export type ComparisonEnd = 'verdicts' | 'episodes';
+/**
+ * `verdicts`: every candidate has its verdict. `episodes`: the budget or the recorded baseline has none left for another index. `failures`: the
+ * first episodes of an arm all failed with the same error.
+ */
+export type ComparisonEnd = 'verdicts' | 'episodes' | 'failures';
 
 export interface RunningComparison {
   /** Indices folded. */
@@ -40,9 +47,13 @@ export interface RunningComparison {
   readonly candidates: readonly RunningCandidate[];
 }
 
-interface Contender {
-  readonly buffer: ReorderBuffer<OfferedEpisode>;
+interface Failing {
   readonly failures: FailureCounts;
+  readonly start: FailingStart | undefined;
+}
+
+interface Contender extends Failing {
+  readonly buffer: ReorderBuffer<OfferedEpisode>;
   readonly comparison: CandidateComparison;
 }
 
@@ -62,7 +73,7 @@ export class PairedFold {
   readonly #budget: ComparisonBudget;
   readonly #seed: number;
   readonly #baseline: ReorderBuffer<OfferedEpisode>;
-  readonly #baselineFailures = new FailureCounts();
+  readonly #baselineFailing: Failing;
   readonly #contenders: readonly Contender[];
   #live: readonly Contender[];
   #ended: ComparisonEnd | undefined;
@@ -71,7 +82,7 @@ export class PairedFold {
    * @throws InputError when there are no bounds, a failure's score is no possible return, the margin or the confidence is out of its range, or
    * the budget or the recorded baseline does not allow for one index; RangeError when there is no candidate, or the window is none.
    */
-  constructor({ candidates, margin = 0, windowSize, ...options }: PairedFoldOptions) {
+  constructor({ candidates, margin = 0, windowSize, failures = 'scored', ...options }: PairedFoldOptions) {
     if (candidates.length === 0) throw new RangeError('expected at least one candidate');
     this.#terms = comparisonTerms({ ...options, margin, candidates: candidates.length });
     this.#budget = new ComparisonBudget(options, candidates.length + 1);
@@ -79,9 +90,11 @@ export class PairedFold {
     this.#tasks = options.tasks;
     this.#seed = options.seed;
     this.#baseline = new ReorderBuffer(windowSize);
+    const failing = (): Failing => ({ failures: new FailureCounts(), start: failures === 'unexpected' ? new FailingStart() : undefined });
+    this.#baselineFailing = failing();
     this.#contenders = candidates.map((name) => ({
+      ...failing(),
       buffer: new ReorderBuffer(windowSize),
-      failures: new FailureCounts(),
       comparison: new CandidateComparison(name, this.#terms),
     }));
     this.#live = this.#contenders;
@@ -179,7 +192,7 @@ export class PairedFold {
       endedBy: this.#ended ?? null,
       confidence: this.#terms.confidence,
       margin: this.#margin,
-      baselineFailures: this.#baselineFailures.counts,
+      baselineFailures: this.#baselineFailing.failures.counts,
       candidates,
       warnings: this.#warnings(),
     };
@@ -204,15 +217,17 @@ export class PairedFold {
   #foldNext(): void {
     const index = this.folded;
     const base = this.#take(this.#baseline);
-    const baseline = this.#score(base, this.#baselineFailures);
-    for (const { buffer, comparison, failures } of this.#live) {
+    const baseline = this.#score(base, this.#baselineFailing);
+    for (const { buffer, comparison, ...failing } of this.#live) {
       const episode = this.#take(buffer);
       if (episode.task !== base.task) throw differentTasks(index, base.task, episode.task);
-      comparison.fold(base.task, baseline, this.#score(episode, failures));
+      comparison.fold(base.task, baseline, this.#score(episode, failing));
     }
     this.#budget.spend(this.#armsAtOnce());
+    const isFailing = [this.#baselineFailing, ...this.#live].some(({ start }) => start?.isFailing);
     this.#live = this.#live.filter(({ comparison }) => comparison.verdict === undefined);
-    if (this.#live.length === 0) this.#ended = 'verdicts';
+    if (isFailing) this.#ended = 'failures';
+    else if (this.#live.length === 0) this.#ended = 'verdicts';
     else if (this.#budget.indicesLeft(this.#armsAtOnce()) === 0) this.#ended = 'episodes';
   }
 
@@ -222,10 +237,11 @@ export class PairedFold {
     return episode;
   }
 
-  #score({ outcome }: OfferedEpisode, failures: FailureCounts): Score {
+  #score({ outcome }: OfferedEpisode, { failures, start }: Failing): Score {
     const { bounds, failureScores } = this.#terms;
     const judged = judge(outcome, bounds);
     failures.add(judged);
+    start?.fold(judged);
     return scoreOf(judged, failureScores, bounds);
   }
 

@@ -1,5 +1,6 @@
 import { KeptPairs } from './kept-pairs.ts';
 import { Moments } from './moments.ts';
+import { SerialDependence } from './serial-dependence.ts';
 import type { Score } from './stopping-rule.ts';
 
 /** Normal quantiles for a two-sided 5 % and a power of 80 %: 1.96 + 0.84. */
@@ -11,6 +12,8 @@ export class PairedSample {
   readonly candidate = new Moments();
   /** Candidate minus baseline. */
   readonly differences = new Moments();
+  /** Of the differences. */
+  readonly dependence = new SerialDependence();
   readonly kept = new KeptPairs();
   #unresolved = 0;
   #discordant = 0;
@@ -24,6 +27,7 @@ export class PairedSample {
     this.baseline.add(baseline.low);
     this.candidate.add(candidate.low);
     this.differences.add(candidate.low - baseline.low);
+    this.dependence.add(task, candidate.low - baseline.low);
     this.kept.add(task, baseline.low, candidate.low);
     if (candidate.low !== baseline.low) this.#discordant += 1;
   }

@@ -2,11 +2,12 @@ import type { Outcome } from '../kernel/outcome.ts';
 import type { Allocation } from './allocation.ts';
 import type { Bounds } from './bounds.ts';
 import { distributionFigures, type WorkOut } from './distribution-figures.ts';
+import { FailingStart } from './failing-start.ts';
 import { halfWidthOf } from './intervals.ts';
 import { assertTask, type FoldStep, type OfferedEpisode } from './offered-episode.ts';
 import { ReorderBuffer } from './reorder-buffer.ts';
 import { assertFailureScores, judge, scoreOf } from './scoring.ts';
-import type { FailureScores } from './scoring.ts';
+import type { FailurePolicy, FailureScores } from './scoring.ts';
 import type { OfficialStatistics } from './statistics.ts';
 import type { StoppingRule } from './stopping-rule.ts';
 import type { SuccessCriterion } from './success-results.ts';
@@ -16,6 +17,8 @@ import type { WeightedTask } from './task-results.ts';
 export interface PrefixFoldOptions {
   readonly bounds: Bounds | undefined;
   readonly failureScores: FailureScores;
+  /** `unexpected` ends the fold when its first episodes all fail with the same error; `scored` when left out. */
+  readonly failures?: FailurePolicy | undefined;
   readonly tasks: readonly WeightedTask[];
   /** Names of the metrics to aggregate. */
   readonly metrics: readonly string[];
@@ -29,8 +32,8 @@ export interface PrefixFoldOptions {
   readonly windowSize: number;
 }
 
-/** `rule`: the stopping rule is satisfied. `episodes`: the budget is spent. */
-export type EndedBy = 'rule' | 'episodes';
+/** `rule`: the stopping rule is satisfied. `episodes`: the budget is spent. `failures`: the first episodes all failed with the same error. */
+export type EndedBy = 'rule' | 'episodes' | 'failures';
 
 export interface RunningStatistics {
   /** In the folded prefix. */
@@ -45,8 +48,8 @@ export interface RunningStatistics {
 /**
  * Turns outcomes that arrive in any order into one official result that does not depend on the order.
  *
- * Episodes are folded in index order, one by one, and the fold ends for good at the first prefix 0 … n−1 that satisfies the stopping rule or
- * spends the budget. Were they folded as they complete, quick episodes would be over-represented whenever the fold stops, and no
+ * Episodes are folded in index order, one by one, and the fold ends for good at the first prefix 0 … n−1 that satisfies the stopping rule,
+ * spends the budget or, where failures are unexpected, has shown that everything fails. Were they folded as they complete, quick episodes would be over-represented whenever the fold stops, and no
  * interval could mend that bias. An offered index that lies ahead waits in a buffer of bounded size.
  *
  * Each index draws its task at random, independently of all others and in proportion to the weights. So the returns are independent and
@@ -62,10 +65,22 @@ export class PrefixFold {
   readonly #taskCount: number;
   readonly #buffer: ReorderBuffer<OfferedEpisode>;
   readonly #tally: Tally;
+  readonly #failingStart: FailingStart | undefined;
   #ended: EndedBy | undefined;
 
   /** @throws InputError when a failure's score is no possible return; RangeError when another option is out of its range. */
-  constructor({ bounds, failureScores, tasks, metrics, success, rule, allocation, budgetEpisodes, windowSize }: PrefixFoldOptions) {
+  constructor({
+    bounds,
+    failureScores,
+    failures = 'scored',
+    tasks,
+    metrics,
+    success,
+    rule,
+    allocation,
+    budgetEpisodes,
+    windowSize,
+  }: PrefixFoldOptions) {
     assertFailureScores(failureScores, bounds);
     if (budgetEpisodes !== undefined && !(budgetEpisodes >= 1))
       throw new RangeError(`expected a budget of at least 1, got ${budgetEpisodes}`);
@@ -76,6 +91,7 @@ export class PrefixFold {
     this.#budget = budgetEpisodes ?? Infinity;
     this.#taskCount = tasks.length;
     this.#buffer = new ReorderBuffer(windowSize);
+    this.#failingStart = failures === 'unexpected' ? new FailingStart() : undefined;
     this.#tally = new Tally({ tasks, metrics, bounds, success, rule, allocation });
   }
 
@@ -142,7 +158,9 @@ export class PrefixFold {
       const score = this.#allocation?.fold(episode.task, returned) ?? returned;
       this.#rule.fold(score);
       this.#tally.add(episode.task, outcome, score);
-      if (this.#rule.satisfied()) this.#ended = 'rule';
+      this.#failingStart?.fold(outcome);
+      if (this.#failingStart?.isFailing) this.#ended = 'failures';
+      else if (this.#rule.satisfied()) this.#ended = 'rule';
       else if (this.folded >= this.#budget) this.#ended = 'episodes';
     }
   }

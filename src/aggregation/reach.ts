@@ -1,6 +1,7 @@
 import { FIRST_LOOK, lookAfter } from './approximate-rule.ts';
 import { FEWEST_VALUES } from './asymptotic-sequence.ts';
 import type { Bounds } from './bounds.ts';
+import { BET_CAP } from './certified.ts';
 import { adjustedInterval, halfWidthOf } from './intervals.ts';
 import { Moments } from './moments.ts';
 import type { Stop } from './stopping-rule.ts';
@@ -40,16 +41,16 @@ export function leastEpisodes(stop: Stop, bounds: Bounds | undefined): number {
 }
 
 /**
- * ln(2/α) / ln((1 − h)/(1 − 2h)), h on the unit scale.
+ * ln(2/α) / ln((1 − 2h + 2ch)/(1 − 2h)), h on the unit scale and c the share of the capital that bets may risk.
  *
- * The interval is narrow enough once means a and b are dropped that lie at most 2h apart. No bet risks more than half, so returns of x multiply the capital
- * against a by at most 1 + (x − a)/2a an episode, and that against b by at most 1 + (b − x)/2(1 − b). The lesser of the two fractions is at most their
- * mediant, half of (b − a)/(1 − (b − a)). So one of the capitals needs at least as many episodes to reach 2/α as a growth by
- * 1 + h/(1 − 2h) does. It takes a few more, because bets start small.
+ * The interval is narrow enough once means a and b are dropped that lie at most 2h apart. So returns of x multiply the capital against a by at
+ * most 1 + c(x − a)/a an episode, and that against b by at most 1 + c(b − x)/(1 − b). The lesser of the two fractions is at most their mediant,
+ * c(b − a)/(1 − (b − a)). So one of the capitals needs at least as many episodes to reach 2/α as a growth by 1 + 2ch/(1 − 2h) does. It takes a
+ * quarter more, because bets start small.
  */
 function leastCertified(halfWidth: number, confidence: number, bounds: Bounds): number {
-  const unit = halfWidth / (bounds.high - bounds.low);
-  return Math.ceil(Math.log(2 / (1 - confidence)) / Math.log((1 - unit) / (1 - 2 * unit)));
+  const width = (2 * halfWidth) / (bounds.high - bounds.low);
+  return Math.ceil(Math.log(2 / (1 - confidence)) / Math.log1p((BET_CAP * width) / (1 - width)));
 }
 
 /**

@@ -1,5 +1,5 @@
 import type { Bounds } from './bounds.ts';
-import { adjustedInterval, interval, studentInterval, wilsonInterval } from './intervals.ts';
+import { adjustedInterval, clopperPearsonInterval, interval, studentInterval } from './intervals.ts';
 import type { Interval, Proportion } from './intervals.ts';
 import { Moments } from './moments.ts';
 import type { Score } from './stopping-rule.ts';
@@ -105,7 +105,7 @@ function forFixedNumber(bounds: Bounds | undefined): IntervalOf {
   return (moments, confidence, twoValued) => {
     if (moments.count < 2) return undefined;
     if (bounds === undefined) return studentInterval(moments, confidence);
-    if (twoValued !== undefined) return wilsonInterval(twoValued, confidence, bounds);
+    if (twoValued !== undefined) return clopperPearsonInterval(twoValued, confidence, bounds);
     return adjustedInterval(moments, bounds, confidence);
   };
 }

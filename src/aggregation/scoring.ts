@@ -10,6 +10,10 @@ export interface FailureScores {
   readonly crash: number;
 }
 
+/** Whether episodes that all fail are a mistake to be told of (`unexpected`), or an answer like any other (`scored`). */
+export const FAILURE_POLICIES = ['unexpected', 'scored'] as const;
+export type FailurePolicy = (typeof FAILURE_POLICIES)[number];
+
 /** @throws InputError when a failure's score is no possible return: not finite, or outside of the bounds. */
 export function assertFailureScores({ timeout, crash }: FailureScores, bounds: Bounds | undefined): void {
   for (const [kind, score] of [

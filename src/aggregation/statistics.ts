@@ -65,7 +65,7 @@ const taskPopulationSchema = z
     mean: figure,
     standardError: figure.describe('clustered by task'),
     tasks: count.describe('of which there are resolved episodes'),
-    interval: intervalSchema.nullable(),
+    interval: intervalSchema.nullable().describe('kept within the bounds; null for fewer than 3 tasks'),
   })
   .describe(
     'mean over all tasks that these could have been drawn from; returns on one task may depend on each other. With adaptive allocation a task counts by its weight, otherwise by its resolved episodes',
@@ -105,7 +105,6 @@ const successSchema = z
     rate: figure.describe(
       'of the resolved episodes; with adaptive allocation Σ wₖ·rateₖ over the tasks, null while one of them has no resolved episode',
     ),
-    wilson: intervalSchema.nullable().describe(`for the rate; only where ${FIXED}`),
     clopperPearson: intervalSchema.nullable().describe(`for the rate, never below its confidence; only where ${FIXED}`),
     pass: z.array(
       z.strictObject({
@@ -134,11 +133,16 @@ export const officialStatisticsSchema = z
     resolved: count.describe('of these, with a score: completed or failed'),
     unresolved: count.describe('of these, lost to infrastructure for good; they widen the interval'),
     endedBy: z
-      .enum(['rule', 'episodes'])
+      .enum(['rule', 'episodes', 'failures'])
       .nullable()
-      .describe('what ended the evaluation: the stopping rule or the budget in episodes; null when it was cut short'),
+      .describe(
+        'what ended the evaluation: the stopping rule, the budget in episodes, or its first episodes, which all failed with the same error; null when it was cut short',
+      ),
     mean: figure.describe(
       "estimate of the suite's mean from the resolved episodes: the mean of their returns, or with adaptive allocation of what they count for, kept within the bounds",
+    ),
+    biasReducedMean: figure.describe(
+      'the mean, less the bias that it has because the returns decided when to stop: the one to quote; the mean itself where they did not',
     ),
     variance: figure.describe('sample variance of what the mean is taken of, with divisor n − 1'),
     standardError: figure.describe('of the mean'),
@@ -156,6 +160,7 @@ export const officialStatisticsSchema = z
     histogram: histogramSchema.nullable(),
     success: successSchema.nullable(),
     failures: failuresSchema.describe('failed episodes by cause; each counts with the score that the suite declares'),
+    failedShare: figure.describe('of the resolved episodes; null when there is none'),
     meanLength: figure.describe('environment steps of a completed episode'),
     tasks: z.array(taskSchema),
     metrics: z.array(metricSchema),

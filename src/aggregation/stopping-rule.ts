@@ -39,4 +39,9 @@ export interface StoppingRule {
   readonly confidence: number;
   /** Aimed at, in units of the return; undefined where the rule aims at none and so stops whatever the returns are. */
   readonly targetHalfWidth: number | undefined;
+  /**
+   * Episodes that the rule takes on average where nothing but the spread of the returns decides, in multiples of (z·σ/h)²; undefined where it takes as many
+   * whatever the returns are.
+   */
+  readonly priceOfSpread: number | undefined;
 }

@@ -4,6 +4,7 @@ import { AsymptoticRule } from './asymptotic-rule.ts';
 import { FEWEST_VALUES } from './asymptotic-sequence.ts';
 import { assertBounds } from './bounds.ts';
 import type { Bounds } from './bounds.ts';
+import { confidenceProblem } from './confidence.ts';
 import { CertifiedRule } from './certified-rule.ts';
 import { FixedRule } from './fixed-rule.ts';
 import { halfWidthProblem } from './reach.ts';
@@ -16,8 +17,8 @@ import type { Stop, StoppingRule } from './stopping-rule.ts';
  */
 export function stoppingRule(stop: Stop, bounds: Bounds | undefined): StoppingRule {
   if (bounds !== undefined) assertBounds(bounds);
-  if (!(stop.confidence > 0.5 && stop.confidence < 1))
-    throw invalid('confidence', `expected a number between 0.5 and 1, got ${stop.confidence}`);
+  const problem = confidenceProblem(stop.confidence);
+  if (problem !== undefined) throw invalid('confidence', problem);
   switch (stop.rule) {
     case 'fixed':
       assertWhole('episodes', stop.episodes, 2);

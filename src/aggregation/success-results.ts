@@ -1,5 +1,5 @@
 import { figureOf } from './figure.ts';
-import { clopperPearsonInterval, wilsonInterval } from './intervals.ts';
+import { clopperPearsonInterval } from './intervals.ts';
 import type { Interval } from './intervals.ts';
 import { allOf, anyOf, meanOverTasks } from './pass-at-k.ts';
 import type { Attempts } from './pass-at-k.ts';
@@ -13,6 +13,9 @@ export interface SuccessCriterion {
   /** Numbers of attempts for pass@k and pass^k: whole numbers from 1 on. */
   readonly k: readonly number[];
 }
+
+const BIASED =
+  'pass@k and pass^k are without bias only for a number of episodes that was fixed in advance. Here the returns decided it: use the rule "fixed" for figures to quote.';
 
 /** Successes among the resolved episodes, apart by task. */
 export class SuccessResults {
@@ -39,19 +42,11 @@ export class SuccessResults {
   statistics(unresolved: number, confidence: number, fixed: boolean): SuccessStatistics {
     const successes = this.#tasks.reduce((sum, task) => sum + task.successes, 0);
     const resolved = this.#tasks.reduce((sum, task) => sum + task.count, 0);
-    /** Reaches over everything that the unresolved episodes could have been. */
-    const ofRate = (method: typeof wilsonInterval): Interval | null => {
-      const trials = resolved + unresolved;
-      if (!fixed || trials === 0) return null;
-      const { high } = method({ successes: successes + unresolved, trials }, confidence);
-      return { ...method({ successes, trials }, confidence), high };
-    };
     return {
       threshold: this.#criterion.threshold,
       count: successes,
       rate: figureOf(this.#isStratified ? this.#stratifiedRate() : successes / resolved),
-      wilson: ofRate(wilsonInterval),
-      clopperPearson: ofRate(clopperPearsonInterval),
+      clopperPearson: fixed ? rateInterval(successes, resolved, unresolved, confidence) : null,
       pass: this.#criterion.k.map((k) => ({
         k,
         anyOf: this.#estimate((attempts) => anyOf(attempts, k), confidence),
@@ -60,7 +55,12 @@ export class SuccessResults {
     };
   }
 
-  warnings(): string[] {
+  /** @param fixed whether the number of episodes was fixed in advance. */
+  warnings(fixed: boolean): string[] {
+    return [...this.#missedWarnings(), ...(fixed || this.#criterion.k.every((k) => k === 1) ? [] : [BIASED])];
+  }
+
+  #missedWarnings(): string[] {
     const fewest = this.#tasks.reduce((least, task) => (task.count < least.count ? task : least));
     const missed = this.#criterion.k.filter((k) => k > fewest.count);
     if (missed.length === 0) return [];
@@ -86,4 +86,12 @@ export class SuccessResults {
     const mean = known.length === values.length ? meanOverTasks(known, confidence) : undefined;
     return mean ?? { value: null, low: null, high: null };
   }
+}
+
+/** Reaches over everything that the unresolved episodes could have been; null without an episode. */
+function rateInterval(successes: number, resolved: number, unresolved: number, confidence: number): Interval | null {
+  const trials = resolved + unresolved;
+  if (trials === 0) return null;
+  const { high } = clopperPearsonInterval({ successes: successes + unresolved, trials }, confidence);
+  return { ...clopperPearsonInterval({ successes, trials }, confidence), high };
 }

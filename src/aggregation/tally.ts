@@ -1,13 +1,15 @@
 import type { Outcome } from '../kernel/outcome.ts';
 import type { Allocation } from './allocation.ts';
+import { biasReducedMean } from './bias-reduced-mean.ts';
 import type { Bounds } from './bounds.ts';
 import { certainty } from './certainty.ts';
 import { Course } from './course.ts';
 import type { DistributionFigures, DistributionQuestion } from './distribution-figures.ts';
-import { FailureCounts } from './failure-counts.ts';
+import { failedCount, FailureCounts } from './failure-counts.ts';
 import { figureOf } from './figure.ts';
 import { MetricResults } from './metric-results.ts';
 import { Moments } from './moments.ts';
+import { dependenceWarnings, SerialDependence } from './serial-dependence.ts';
 import { ReturnDistribution } from './return-distribution.ts';
 import type { Certainty, CoursePoint, OfficialStatistics } from './statistics.ts';
 import type { Score, StoppingRule } from './stopping-rule.ts';
@@ -19,6 +21,9 @@ import { UnresolvedEpisodes } from './unresolved-episodes.ts';
 
 const AS_PLAYED =
   'Tasks were not drawn by weight (allocation: adaptive): histogram, failures, mean length, metrics and the number of successes are of the episodes as they were played, more of them on tasks whose returns vary more.';
+
+const NO_SPREAD =
+  'The returns are so large, or their differences so small, that floating point cannot hold their variance: there is no interval.';
 
 export interface TallyOptions {
   readonly tasks: readonly WeightedTask[];
@@ -37,6 +42,7 @@ export class Tally {
   readonly #returns = new Moments();
   readonly #distribution = new ReturnDistribution();
   readonly #lengths = new Moments();
+  readonly #dependence = new SerialDependence();
   readonly #tasks: TaskResults;
   readonly #metrics: MetricResults;
   readonly #success: SuccessResults | undefined;
@@ -98,6 +104,7 @@ export class Tally {
       unresolved: this.#unresolved.count,
       endedBy,
       mean: figureOf(this.mean),
+      biasReducedMean: figureOf(endedBy === 'rule' ? this.#biasReducedMean() : this.mean),
       variance: figureOf(scores.variance),
       standardError: figureOf(scores.standardError),
       min: figureOf(returns.min),
@@ -109,6 +116,7 @@ export class Tally {
       ...figures,
       success: this.#success?.statistics(this.#unresolved.count, confidence, fixed) ?? null,
       failures: this.#failures.counts,
+      failedShare: returns.count === 0 ? null : failedCount(this.#failures.counts) / returns.count,
       meanLength: figureOf(this.#lengths.mean),
       tasks: this.#tasks.statistics(fixed ? confidence : undefined),
       metrics: this.#metrics.statistics(),
@@ -143,6 +151,7 @@ export class Tally {
   #addResolved(task: number, outcome: Exclude<Outcome, { kind: 'lost' }>, score: number): void {
     this.#returns.add(score);
     this.#distribution.add(score, task);
+    this.#dependence.add(task, score);
     this.#success?.add(task, score);
     this.#failures.add(outcome);
     if (outcome.kind === 'failed') return;
@@ -160,6 +169,12 @@ export class Tally {
     };
   }
 
+  #biasReducedMean(): number | undefined {
+    const mean = biasReducedMean(this.#scores, this.#rule);
+    const { low = -Infinity, high = Infinity } = this.#bounds ?? {};
+    return mean === undefined ? undefined : Math.min(Math.max(mean, low), high);
+  }
+
   #certainty(): Certainty | undefined {
     const { standardDeviation } = this.#scores;
     const { confidence, targetHalfWidth } = this.#rule;
@@ -168,14 +183,14 @@ export class Tally {
   }
 
   #warnings(): string[] {
-    const { count, variance } = this.#scores;
-    const overflow = count > 1 && !Number.isFinite(variance);
+    const { count, isSpreadHeld } = this.#scores;
     return [
       ...(this.#isReweighted ? [AS_PLAYED] : []),
+      ...dependenceWarnings(this.#dependence, 'returns'),
       ...this.#distribution.warnings(this.#hasBca),
-      ...(overflow ? ['The returns are so large that floating point cannot hold their variance.'] : []),
+      ...(count > 1 && !isSpreadHeld ? [NO_SPREAD] : []),
       ...this.#tasks.warnings(),
-      ...(this.#success?.warnings() ?? []),
+      ...(this.#success?.warnings(this.#isFixed()) ?? []),
     ];
   }
 }

@@ -22,15 +22,20 @@ interface TaskResult {
   readonly sample: Sample;
 }
 
+/** Two means that happen to be near each other would give an interval as narrow as can be, and say nothing of other tasks. */
+const FEWEST_TASKS = 3;
+
 /** With fewer the clustered standard error is itself uncertain, and tends to be too small. */
 const FEW_TASKS = 20;
 
 /** Scores apart by task, and their weighted mean. */
 export class TaskResults {
   readonly #tasks: readonly TaskResult[];
+  readonly #bounds: Bounds | undefined;
 
   /** @throws RangeError when there is no task, or a weight that is not positive and finite. */
   constructor(tasks: readonly WeightedTask[], bounds: Bounds | undefined) {
+    this.#bounds = bounds;
     const shares = sharesOf(tasks.map(({ weight }) => weight));
     this.#tasks = tasks.map(({ name }, task) => ({ name, share: shares[task] ?? 0, sample: new Sample(bounds) }));
   }
@@ -83,15 +88,22 @@ export class TaskResults {
     const tasks = clusters.length;
     if (mean === undefined || standardError === undefined || !Number.isFinite(standardError))
       return { mean: figureOf(mean), standardError: null, tasks, interval: null };
+    if (tasks < FEWEST_TASKS) return { mean, standardError, tasks, interval: null };
     const halfWidth = studentQuantile((1 + confidence) / 2, tasks - 1) * standardError;
-    return { mean, standardError, tasks, interval: interval('clustered-t', mean - halfWidth, mean + halfWidth, confidence) };
+    const { low, high } = this.#bounds ?? { low: -Infinity, high: Infinity };
+    const [from, to] = [Math.max(low, mean - halfWidth), Math.min(high, mean + halfWidth)];
+    return { mean, standardError, tasks, interval: interval('clustered-t', from, to, confidence) };
   }
 
   warnings(): string[] {
     const tasks = this.#clusters().length;
     if (this.#tasks.length === 1 || tasks === 0 || tasks >= FEW_TASKS) return [];
+    if (tasks < FEWEST_TASKS)
+      return [
+        `What tasks like these return on average cannot be told from ${tasks} ${tasks === 1 ? 'task' : 'tasks'}: it takes ${FEWEST_TASKS} at least.`,
+      ];
     return [
-      `The standard error for the population of tasks rests on ${tasks} ${tasks === 1 ? 'task' : 'tasks'}: with fewer than ${FEW_TASKS} it tends to be too small.`,
+      `The standard error for the population of tasks rests on ${tasks} tasks: with fewer than ${FEW_TASKS} it tends to be too small.`,
     ];
   }
 

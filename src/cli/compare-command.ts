@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { RunningComparison } from '../aggregation/paired-fold.ts';
-import { ComparisonFailedError } from '../orchestrator/compare.ts';
+import { partialComparisonOf } from '../orchestrator/compare.ts';
 import type { ComparisonSummary } from '../orchestrator/comparison-summary.ts';
 import type { Progress } from '../orchestrator/progress.ts';
 import type { Muster } from '../main.ts';
@@ -11,6 +11,7 @@ import { EXIT_CODES } from './exit-code.ts';
 import { failedAttempt } from './failed-attempt.ts';
 import { collect, positiveNumber, probability, wholeNumber } from './flag-values.ts';
 import { interruption } from './interruption.ts';
+import { addNeededOption } from './needed-option.ts';
 import { print } from './output.ts';
 import { openProgressDisplay } from './progress-display.ts';
 import { reportFile } from './report-file.ts';
@@ -36,9 +37,12 @@ export function compareCommand(open: OpenMuster): Command {
     .description(
       'Plays all checkpoints on the same episodes, until each candidate is shown to be better or worse than the baseline, or equivalent within a margin.',
     )
-    .argument('<suite>', 'suite file (YAML or JSON) that declares reward bounds')
-    .requiredOption('-b, --baseline <path>', 'checkpoint, or a directory that "muster eval --out" kept on the same suite')
-    .requiredOption('-c, --candidate <path>', 'checkpoint; give it again for further ones', collect)
+    .argument('<suite>', 'suite file (YAML or JSON) that declares reward bounds');
+  addNeededOption(
+    command,
+    new Option('-b, --baseline <path>', 'checkpoint, or a directory that "muster eval --out" kept on the same suite'),
+  );
+  addNeededOption(command, new Option('-c, --candidate <path>', 'checkpoint; give it again for further ones').argParser(collect))
     .option('--margin <difference>', 'mean differences up to it do not matter; needed for "equivalent"', positiveNumber)
     .option('--budget <episodes>', "most episodes of all checkpoints together (default: the suite's, or 2000 for each)", wholeNumber)
     .option('--confidence <probability>', "that no verdict is wrong (default: the suite's)", probability);
@@ -53,7 +57,7 @@ const HELP = `
 Exit codes, so that a pipeline can act on them (with several candidates, the best verdict counts):
   0    promote or equivalent
   1    a defect of Muster
-  2    bad input: a suite, checkpoint, configuration or flag
+  2    bad input: a suite, checkpoint, configuration or flag; or all episodes of a checkpoint failed
   3    the infrastructure failed
   4    regress
   5    inconclusive within the budget
@@ -96,8 +100,9 @@ async function verdictOn(muster: Pick<Muster, 'compare'>, suite: string, flags: 
     const summary = await muster.compare(input, { signal, onProgress, ...(flags.out === undefined ? {} : { out: flags.out }) });
     return { summary, exitCode: codeOf(summary) };
   } catch (error) {
+    const summary = partialComparisonOf(error);
     const told = failedAttempt(error, signal, 'the first episode');
-    return error instanceof ComparisonFailedError ? { ...told, summary: error.partial } : told;
+    return summary ? { ...told, summary } : told;
   }
 }
 

@@ -3,7 +3,8 @@ import type { Verdict } from '../aggregation/comparison-statistics.ts';
 import type { ComparisonSummary } from '../orchestrator/comparison-summary.ts';
 import { formatCount, formatFigure } from '../shown/figures.ts';
 import { printableLine } from '../shown/printable.ts';
-import { failedRows, runRows, tableLines, warningLines, type Row } from './summary-lines.ts';
+import { errorLines, failedRows } from './failure-lines.ts';
+import { runRows, tableLines, warningLines, type Row } from './summary-lines.ts';
 
 type Candidate = ComparisonSummary['official']['candidates'][number];
 
@@ -22,11 +23,12 @@ export function comparisonLines(summary: ComparisonSummary, suite: string): stri
         'episodes',
         `${formatCount(official.episodes)} in ${formatCount(official.pairs)} pairs, of at most ${formatCount(official.budgetEpisodes)}`,
       ],
-      ...failedRows('baseline failed', official.baselineFailures),
+      ...failedRows('baseline failed', official.baselineFailures, official.pairs),
       ...runRows(summary.run),
       ['baseline', official.baseline.digest],
       ['suite', official.suite.digest],
     ]),
+    ...errorLines(summary.run, summary.ended === 'failures'),
     ...warningLines([...official.warnings, ...summary.warnings]),
   ];
 }
@@ -46,22 +48,40 @@ export function verdictText(verdict: Verdict): string {
 }
 
 function candidateRows(candidate: Candidate, margin: number): Row[] {
-  const { difference, interval, mean, baselineMean, evidence, smallestEffect, probabilityOfImprovement: better } = candidate;
+  const {
+    verdict,
+    difference,
+    biasReducedDifference: reduced,
+    interval,
+    mean,
+    baselineMean,
+    evidence,
+    smallestEffect,
+    probabilityOfImprovement: better,
+  } = candidate;
   const spread = interval ? (interval.high - interval.low) / 2 : Math.abs(difference ?? 1);
   const figure = (value: number): string => formatFigure(value, spread);
   const signed = (value: number): string => `${value > 0 ? '+' : ''}${figure(value)}`;
   const rows: Row[] = [];
   if (difference !== null && mean !== null && baselineMean !== null)
     rows.push(['difference', `${styleText('bold', signed(difference))}, ${figure(mean)} against ${figure(baselineMean)}`]);
+  if (reduced !== null && (verdict === 'promote' || verdict === 'regress'))
+    rows.push(['bias-reduced', `${signed(reduced)}  ${styleText('dim', 'quote this one: the verdict decided when to stop')}`]);
   if (interval) {
     const percent = `${Number((interval.confidence * 100).toPrecision(6))} %`;
     rows.push([`${percent} interval`, `[${signed(interval.low)}, ${signed(interval.high)}]${margin > 0 ? `, margin ± ${margin}` : ''}`]);
   }
-  rows.push(['evidence', `promote ${odds(evidence.promote)}, regress ${odds(evidence.regress)}, either needs ${odds(evidence.needed)}`]);
-  if (better) rows.push(['chance to do better', `${share(better.value)} [${share(better.low)}, ${share(better.high)}]`]);
-  if (smallestEffect !== null) rows.push(['smallest effect', `${figure(smallestEffect)} would be found by so many pairs 4 times out of 5`]);
-  if (candidate.unresolvedPairs > 0) rows.push(['unresolved', `${formatCount(candidate.unresolvedPairs)} pairs (they widen the interval)`]);
-  rows.push(...failedRows('failed episodes', candidate.failures), ['candidate', candidate.name]);
+  rows.push([
+    'evidence',
+    `${odds(evidence.promote)} for promote, ${odds(evidence.regress)} for regress; a verdict needs ${odds(evidence.needed)}`,
+  ]);
+  if (better)
+    rows.push(['chance to do better', `${share(better.value)} [${share(better.low)}, ${share(better.high)}] in an episode of each`]);
+  if (smallestEffect !== null)
+    rows.push(['smallest effect', `${figure(smallestEffect)}: a difference that so many pairs find in 4 of 5 comparisons`]);
+  if (candidate.unresolvedPairs > 0)
+    rows.push(['lost pairs', `${formatCount(candidate.unresolvedPairs)}, an episode of each with its sandbox (they widen the interval)`]);
+  rows.push(...failedRows('failed episodes', candidate.failures, candidate.pairs), ['candidate', candidate.name]);
   return rows;
 }
 

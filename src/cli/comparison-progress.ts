@@ -22,13 +22,13 @@ export function comparisonView(title: ComparisonTitle): ProgressView<Shown> {
       `${styleText('bold', title.suite)} ${styleText('dim', '· against')} ${printableLine(title.baseline)}`,
       `${bar(share(progress))} ${countText(progress)}`,
       ...progress.statistics.candidates.map((candidate, i) => `${printableLine(title.candidates[i] ?? '')}: ${candidateText(candidate)}`),
-      `${label('pool')} ${poolText(progress)}`,
+      `${label('sandboxes')} ${poolText(progress)}`,
     ],
     line: (progress) => {
       const candidates = progress.statistics.candidates.map(
         (one, i) => `${printableLine(title.candidates[i] ?? '')}: ${candidateText(one)}`,
       );
-      return `${title.suite} · against ${printableLine(title.baseline)}: ${[countText(progress), ...candidates].join('; ')}; pool ${poolText(progress)}`;
+      return `${title.suite} · against ${printableLine(title.baseline)}: ${[countText(progress), ...candidates].join('; ')}; sandboxes: ${poolText(progress)}`;
     },
   };
 }

@@ -1,25 +1,28 @@
 import { basename, join } from 'node:path';
-import { Command } from 'commander';
-import { EvaluationFailedError } from '../orchestrator/evaluate.ts';
+import { Command, Option } from 'commander';
+import { partialSummaryOf } from '../orchestrator/evaluate.ts';
 import type { Progress } from '../orchestrator/progress.ts';
 import { summariesOf } from '../orchestrator/summaries.ts';
 import type { Summary } from '../orchestrator/summary.ts';
 import type { CheckpointOptions, EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
+import { notice } from './error-report.ts';
 import { EXIT_CODES } from './exit-code.ts';
 import { failedAttempt } from './failed-attempt.ts';
 import { collect } from './flag-values.ts';
 import { inTurn } from './in-turn.ts';
 import { interruption } from './interruption.ts';
 import { print } from './output.ts';
+import { addNeededOption } from './needed-option.ts';
 import { openProgressDisplay } from './progress-display.ts';
 import { evaluationView, type ProgressTitle } from './progress-lines.ts';
 import { addStopFlags, type StopFlags } from './stop-override.ts';
 import { rankingLines } from './ranking-lines.ts';
 import { reportFile } from './report-file.ts';
 import { addRunFlags, type RunFlags } from './run-flags.ts';
+import { addSuiteChangeFlags, type SuiteChangeFlags } from './suite-change-flags.ts';
 import { summaryLines } from './summary-lines.ts';
 
-interface EvalFlags extends StopFlags, RunFlags {
+interface EvalFlags extends StopFlags, SuiteChangeFlags, RunFlags {
   readonly checkpoint: readonly string[];
 }
 
@@ -27,9 +30,11 @@ export function evalCommand(evaluateSuite: EvaluateSuite): Command {
   const command = new Command('eval')
     .summary('evaluate checkpoints on a suite')
     .description('Plays episodes of a suite in isolated sandboxes until the answer is precise enough, and prints the summary.')
-    .argument('<suite>', 'suite file (YAML or JSON)')
-    .requiredOption('-c, --checkpoint <path>', 'checkpoint file or directory; give it again for further ones', collect);
-  return addRunFlags(addStopFlags(command))
+    .argument('<suite>', 'suite file (YAML or JSON)');
+  const checkpoint = new Option('-c, --checkpoint <path>', 'checkpoint file or directory; give it again for further ones').argParser(
+    collect,
+  );
+  return addRunFlags(addSuiteChangeFlags(addStopFlags(addNeededOption(command, checkpoint))))
     .addHelpText('after', EXIT_CODE_HELP)
     .action(async (suite: string, flags: EvalFlags) => {
       process.exitCode = await runEval(evaluateSuite, suite, flags);
@@ -40,7 +45,7 @@ const EXIT_CODE_HELP = `
 Exit codes:
   0    done
   1    a defect of Muster
-  2    bad input: a suite, checkpoint, configuration or flag
+  2    bad input: a suite, checkpoint, configuration or flag; or all episodes failed
   3    the infrastructure failed
   130  interrupted; the partial summary is printed
 
@@ -69,6 +74,9 @@ async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalF
     if (isEnding && verdict.exitCode !== EXIT_CODES.interrupted) break;
     if (verdict.report !== undefined) await print(process.stderr, verdict.report);
     if (verdict.summary) summaries.push(verdict.summary);
+    // Who reads the document by a program would not see what the text says.
+    const unverified = flags.json ? (verdict.summary?.run.pool.unverified ?? []) : [];
+    for (const sentence of unverified) await print(process.stderr, notice(sentence));
     if (verdict.summary && !flags.json) await print(process.stdout, summaryText(verdict.summary, verdict.title));
     exitCode = verdict.exitCode;
     if (exitCode !== EXIT_CODES.done) break;
@@ -99,6 +107,11 @@ function verdictsInTurn(evaluator: SuiteEvaluator, { checkpoint, out }: EvalFlag
   );
 }
 
+const EARLIER = {
+  resumed: 'goes on with the episodes that an earlier run kept there',
+  complete: 'this evaluation is complete; its summary is shown again, and nothing is played',
+} as const;
+
 /** Never rejects: what goes wrong with one checkpoint takes nothing from those before it. */
 async function verdictOn(
   evaluator: SuiteEvaluator,
@@ -109,11 +122,13 @@ async function verdictOn(
   try {
     using display = openProgressDisplay(evaluationView(title), process.stderr);
     const onProgress = (progress: Progress): void => display.show(progress);
-    const summary = await evaluator.evaluate(checkpoint, { ...turn, onProgress, ...(out === undefined ? {} : { out }) });
+    const onEarlier: CheckpointOptions['onEarlier'] = (earlier) => process.stderr.write(notice(`${out}: ${EARLIER[earlier]}`));
+    const summary = await evaluator.evaluate(checkpoint, { ...turn, onProgress, onEarlier, ...(out === undefined ? {} : { out }) });
     return { title, summary, exitCode: EXIT_CODES.done };
   } catch (error) {
+    const summary = partialSummaryOf(error);
     const told = { title, ...failedAttempt(error, turn.signal, `the first episode of ${checkpoint}`) };
-    return error instanceof EvaluationFailedError ? { ...told, summary: error.partial } : told;
+    return summary ? { ...told, summary } : told;
   }
 }
 

@@ -2,11 +2,12 @@ import type { Progress } from '../orchestrator/progress.ts';
 import type { Summary } from '../orchestrator/summary.ts';
 import type { SuiteFlags } from './run-flags.ts';
 import type { StopFlags } from './stop-override.ts';
+import type { SuiteChangeFlags } from './suite-change-flags.ts';
 
 /** What `muster eval` needs of the composition root: a suite, ready to be played by one checkpoint after the other. */
 export type EvaluateSuite = (request: SuiteRequest) => Promise<SuiteEvaluator>;
 
-export interface SuiteRequest extends StopFlags, Pick<SuiteFlags, 'config' | 'sandboxes'> {
+export interface SuiteRequest extends StopFlags, SuiteChangeFlags, Pick<SuiteFlags, 'config' | 'sandboxes'> {
   /** Path of the suite file. */
   readonly suite: string;
 }
@@ -21,6 +22,7 @@ export interface CheckpointOptions {
   /** See `EvaluationOptions.after`. */
   readonly after: Promise<void>;
   readonly onProgress: (progress: Progress) => void;
-  /** New directory for summary, episodes and configuration. */
+  /** See `EvaluationOptions`. */
   readonly out?: string;
+  readonly onEarlier?: (earlier: 'resumed' | 'complete') => void;
 }

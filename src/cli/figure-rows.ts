@@ -5,15 +5,9 @@ type Official = Summary['official'];
 type TaskEstimate = NonNullable<Official['success']>['pass'][number]['anyOf'];
 type Row = readonly [name: string, text: string];
 
-/** Figures beside the mean: what it would be robustly, at worst, over other tasks, and what it cost to be sure. */
+/** Figures beside the mean: what it would be robustly, at worst, and over other tasks. */
 export function figureRows(official: Official): Row[] {
-  return [
-    ...robustRows(official),
-    ...successRows(official),
-    ...worstCaseRows(official),
-    ...taskPopulationRows(official),
-    ...certaintyRows(official),
-  ];
+  return [...robustRows(official), ...successRows(official), ...worstCaseRows(official), ...taskPopulationRows(official)];
 }
 
 function robustRows({ iqm }: Official): Row[] {
@@ -45,7 +39,7 @@ function worstCaseRows({ unresolved, worstCase }: Official): Row[] {
   if (unresolved === 0 || !worstCase) return [];
   const spread = (worstCase.high - worstCase.low) / 2;
   const ends = [worstCase.low, worstCase.high].map((end) => formatFigure(end, spread));
-  return [['mean at worst · best', `${ends.join(' · ')}, whatever the unresolved came to`]];
+  return [['mean at worst · best', `${ends.join(' · ')}, whatever the lost episodes came to`]];
 }
 
 function taskPopulationRows({ estimands: { taskPopulation } }: Official): Row[] {
@@ -53,15 +47,7 @@ function taskPopulationRows({ estimands: { taskPopulation } }: Official): Row[] 
   const { mean, interval, tasks } = taskPopulation;
   const spread = (interval.high - interval.low) / 2;
   const ends = `[${formatFigure(interval.low, spread)}, ${formatFigure(interval.high, spread)}]`;
-  return [['tasks like these', `${formatFigure(mean, spread)} ${ends}, from ${formatCount(tasks)} tasks`]];
-}
-
-function certaintyRows({ certainty, episodes }: Official): Row[] {
-  if (!certainty) return [];
-  const { knownVarianceEpisodes: known } = certainty;
-  return [
-    ['cost of certainty', `${(episodes / known).toFixed(2)} × the ${formatCount(known)} episodes that a known variance would have taken`],
-  ];
+  return [['mean on tasks like these', `${formatFigure(mean, spread)} ${ends}, from ${formatCount(tasks)} tasks`]];
 }
 
 function percent(share: number): string {

@@ -1,4 +1,5 @@
 import { InvalidArgumentError } from 'commander';
+import { confidenceProblem, LARGEST_CONFIDENCE } from '../aggregation/confidence.ts';
 
 /** For a flag that may be given again. */
 export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
@@ -11,6 +12,12 @@ export function wholeNumber(text: string): number {
   throw new InvalidArgumentError('expected a whole number from 1 on.');
 }
 
+export function wholeNumberFromZero(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new InvalidArgumentError('expected a whole number from 0 on.');
+}
+
 export function positiveNumber(text: string): number {
   const value = Number(text);
   if (Number.isFinite(value) && value > 0) return value;
@@ -19,8 +26,8 @@ export function positiveNumber(text: string): number {
 
 export function probability(text: string): number {
   const value = Number(text);
-  if (value > 0.5 && value < 1) return value;
-  throw new InvalidArgumentError('expected a number between 0.5 and 1.');
+  if (confidenceProblem(value) === undefined) return value;
+  throw new InvalidArgumentError(`expected a number above 0.5 and at most ${LARGEST_CONFIDENCE}.`);
 }
 
 const UNIT_MS = new Map([

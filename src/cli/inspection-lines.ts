@@ -1,4 +1,5 @@
-import type { CheckpointInspection, FileContents, InspectedFile } from '../policy-distribution/checkpoint-inspection.ts';
+import type { CheckpointInspection, InspectedFile } from '../policy-distribution/checkpoint-inspection.ts';
+import type { FileContents } from '../policy-distribution/file-contents.ts';
 import { printableLine } from '../shown/printable.ts';
 
 /** For people; names and metadata are an outsider's, and shown as such. */

@@ -22,13 +22,13 @@ export function progressLines(title: ProgressTitle, progress: Progress): string[
     `${styleText('bold', title.suite)} ${styleText('dim', '·')} ${printableLine(title.checkpoint)}`,
     `${bar(share(progress))} ${episodesText(progress)}`,
     `${label('mean')} ${meanText(progress)}`,
-    `${label('pool')} ${poolText(progress)}`,
+    `${label('sandboxes')} ${poolText(progress)}`,
   ];
 }
 
 /** One line for a log: the same facts without movement. */
 export function progressLine(title: ProgressTitle, progress: Progress): string {
-  return `${title.suite} · ${printableLine(title.checkpoint)}: ${episodesText(progress)}; mean ${meanText(progress)}; pool ${poolText(progress)}`;
+  return `${title.suite} · ${printableLine(title.checkpoint)}: ${episodesText(progress)}; mean ${meanText(progress)}; sandboxes: ${poolText(progress)}`;
 }
 
 function share({ statistics }: Pick<Progress, 'statistics'>): number {
@@ -43,7 +43,7 @@ export function bar(filled: number): string {
 }
 
 export function label(text: string): string {
-  return styleText('dim', text.padEnd(5));
+  return styleText('dim', text.padEnd(9));
 }
 
 function episodesText({ statistics, episodesPerSecond, seconds, secondsLeft }: Progress): string {
@@ -68,7 +68,7 @@ export function poolText({ pool, surplus }: Pick<Progress, 'pool' | 'surplus'>):
   const { creating, warming, idle, leased } = pool.sandboxes;
   const parts = [`${formatCount(leased)} playing`, `${formatCount(idle)} idle`, `${formatCount(creating + warming)} starting`];
   if (pool.totals.died > 0) parts.push(`${formatCount(pool.totals.died)} died`);
-  if (surplus > 0) parts.push(`${formatCount(surplus)} ahead of the fold`);
+  if (surplus > 0) parts.push(`${formatCount(surplus)} finished, waiting for earlier ones`);
   for (const { kind, sandboxes, detail } of pool.obstacles ?? []) parts.push(`${formatCount(sandboxes)} ${kind}: ${printableLine(detail)}`);
   if (pool.lastErrors.creation !== undefined && leased === 0) parts.push(`last failure: ${printableLine(pool.lastErrors.creation)}`);
   return parts.join(' · ');

@@ -4,30 +4,30 @@ import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts'
 import type { ReportDocument } from '../report/document.ts';
 import { reportPage } from '../report/page.ts';
 
-/** Where `--report` puts its page. */
+/** Where a command puts its page. */
 export interface ReportFile {
   /** The page is there whole or not at all. @throws InfrastructureError when it cannot be written. */
   write(document: ReportDocument): Promise<void>;
 }
 
-/** @throws InputError at once, before anything is played, when a page could not be put there. */
-export async function reportFile(path: string): Promise<ReportFile> {
+/** @param flag that named the path. @throws InputError at once, before anything is played, when a page could not be put there. */
+export async function reportFile(path: string, flag = '--report'): Promise<ReportFile> {
   const target = resolve(path);
   try {
     await access(dirname(target), constants.W_OK);
   } catch (error) {
     throw new InputError(
       'report.unusable',
-      `--report ${path} cannot be written: ${messageOf(error)}; name a file in a directory that you may write to`,
+      `${flag} ${path} cannot be written: ${messageOf(error)}; name a file in a directory that you may write to`,
       {
         cause: error,
       },
     );
   }
-  return { write: (document) => write(path, target, document) };
+  return { write: (document) => write(`${flag} ${path}`, target, document) };
 }
 
-async function write(path: string, target: string, document: ReportDocument): Promise<void> {
+async function write(what: string, target: string, document: ReportDocument): Promise<void> {
   const partial = `${target}.partial`;
   try {
     await writeFile(partial, reportPage(document));
@@ -36,7 +36,7 @@ async function write(path: string, target: string, document: ReportDocument): Pr
     await rm(partial, { force: true });
     throw new InfrastructureError(
       'report.write',
-      `--report ${path} could not be written: ${messageOf(error)}; free space there or name another file`,
+      `${what} could not be written: ${messageOf(error)}; free space there or name another file`,
       {
         cause: error,
       },

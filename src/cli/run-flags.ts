@@ -11,7 +11,7 @@ export interface SuiteFlags {
 
 /** Flags of the commands that play episodes. */
 export interface RunFlags extends SuiteFlags {
-  /** New directory for summary, episodes and configuration. */
+  /** Directory for summary, episodes and configuration. */
   readonly out?: string;
   /** Path of an HTML file. */
   readonly report?: string;
@@ -26,6 +26,9 @@ export function addSuiteFlags(command: Command): Command {
 
 export function addRunFlags(command: Command): Command {
   return addSuiteFlags(command)
-    .option('-o, --out <directory>', 'keep summary, episodes and configuration in a new directory')
+    .option(
+      '-o, --out <directory>',
+      'keep summary, episodes and configuration in a new directory; "muster eval" goes on with an evaluation that was interrupted there',
+    )
     .option('--report <file>', 'write a page to look at (HTML, in one file)');
 }

@@ -27,6 +27,7 @@ export function serveCommand(serve: (flags: ServeFlags) => Promise<RunningServer
       using reloads = onHangUp();
       const server = await serve(flags);
       reloads.open(() => server.reload());
+      for (const problem of server.suiteProblems) await print(process.stderr, notice(problem));
       await print(process.stderr, notice(`listening on ${server.url}; its documentation is at ${server.url}/docs`));
       await whenAborted(interrupt.signal);
       await reloads.settled();
@@ -68,7 +69,8 @@ function reloadText(result: Reload): string {
       return `the configuration in force stays; mend this and send the signal again:\n${result.problem}`;
     case 'reloaded': {
       const changed = result.changed.length === 0 ? 'nothing has changed' : `changed ${result.changed.join(', ')}`;
-      return result.pending.length === 0 ? changed : `${changed}; these take a restart: ${result.pending.join(', ')}`;
+      const pending = result.pending.length === 0 ? [] : [`; these take a restart: ${result.pending.join(', ')}`];
+      return [changed, ...pending, ...result.suiteProblems.map((problem) => `\n${problem}`)].join('');
     }
   }
 }

@@ -4,8 +4,9 @@ import type { Filter } from '../client/list-filter.ts';
 import { EVALUATION_STATES } from '../evaluation-store/evaluation-record.ts';
 import type { EvaluationItem } from '../server/evaluation-schemas.ts';
 import type { Pool, PoolChange } from '../server/pool-schemas.ts';
+import { systemClock } from '../kernel/clock.ts';
 import { InputError } from '../kernel/errors.ts';
-import { printable } from '../shown/printable.ts';
+import { evaluationLines, isAnsweredElsewhere, type Listed } from './evaluation-list.ts';
 import { wholeNumber } from './flag-values.ts';
 import { interruption } from './interruption.ts';
 import { print } from './output.ts';
@@ -35,24 +36,30 @@ export function listCommand(connect: Connect): Command {
     .option('--limit <count>', 'how many at most', wholeNumber, MOST_LISTED);
   return addServerFlags(command).action(async ({ run, suite, state, label, limit, ...flags }: ListFlags) => {
     using interrupt = interruption(process);
-    let listed = 0;
-    for await (const item of connect(flags).list({ run, suite, state, label }, { signal: interrupt.signal })) {
-      await print(process.stdout, `${flags.json ? JSON.stringify(item) : itemLine(item)}\n`);
-      listed += 1;
-      if (listed >= limit) return;
+    const { signal } = interrupt;
+    const client = connect(flags);
+    const listed: Listed[] = [];
+    for await (const item of client.list({ run, suite, state, label }, { signal })) {
+      if (flags.json) await print(process.stdout, `${JSON.stringify(item)}\n`);
+      listed.push(!flags.json && isAnsweredElsewhere(item) ? await client.get(item.id, signal) : item);
+      if (listed.length >= limit) break;
     }
+    if (!flags.json) await print(process.stdout, `${evaluationLines(listed, systemClock.date()).join('\n')}\n`);
   });
 }
 
 export function cancelCommand(connect: Connect): Command {
   const command = new Command('cancel')
     .summary('call off an evaluation on a server')
-    .description('Cancels an evaluation; what was folded is kept, labelled partial.')
+    .description('Cancels an evaluation. The episodes that count by then are kept as a partial summary.')
     .argument('<id>', 'as "muster submit" printed it');
   return addServerFlags(command).action(async (id: string, flags: ServerFlags) => {
     using interrupt = interruption(process);
     const evaluation = await connect(flags).cancel(id, interrupt.signal);
-    await print(process.stdout, flags.json ? `${JSON.stringify(evaluation, undefined, 2)}\n` : `${itemLine(evaluation)}\n`);
+    await print(
+      process.stdout,
+      flags.json ? `${JSON.stringify(evaluation, undefined, 2)}\n` : `${evaluationLines([evaluation], systemClock.date()).join('\n')}\n`,
+    );
   });
 }
 
@@ -125,10 +132,4 @@ function poolLine({ name, min, max, warm, draining, sandboxes, waiting }: Pool):
   const { leased, idle, creating, warming } = sandboxes;
   const how = draining ? 'draining' : `min ${min} max ${max} warm ${warm}`;
   return `${name}  ${how}  ${leased} playing, ${idle} idle, ${creating + warming} starting, ${waiting} waiting`;
-}
-
-function itemLine({ id, state, suite, run, version, running, createdAt }: EvaluationItem): string {
-  const subject = run === null ? '' : `  ${run}${version === null ? '' : `@${version}`}`;
-  const episodes = running === null ? '' : `  ${running.episodes} episodes`;
-  return printable(`${id}  ${createdAt}  ${state}  ${suite}${subject}${episodes}`);
 }

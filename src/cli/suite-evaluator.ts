@@ -1,6 +1,7 @@
 import type { Muster } from '../main.ts';
 import type { SuiteEvaluator, SuiteRequest } from './evaluate-suite.ts';
 import { stopOverride } from './stop-override.ts';
+import { suiteChanges } from './suite-change-flags.ts';
 
 /**
  * Reads the suite once: every checkpoint plays the same, whatever becomes of its files meanwhile. Muster is closed with the
@@ -13,7 +14,7 @@ export async function evaluatorOf(
   await using opening = new AsyncDisposableStack();
   opening.use(muster);
   const stop = stopOverride(request);
-  const suite = await muster.loadSuite({ suite: request.suite, ...(stop ? { stop } : {}) });
+  const suite = await muster.loadSuite({ suite: request.suite, ...(stop ? { stop } : {}), changes: suiteChanges(request) });
   const opened = opening.move();
   return {
     suiteName: suite.definition.name,

@@ -2,6 +2,7 @@ import { styleText } from 'node:util';
 import type { Ending, Summary } from '../orchestrator/summary.ts';
 import { formatCount, formatDuration, formatFigure, formatRate } from '../shown/figures.ts';
 import { printableLine } from '../shown/printable.ts';
+import { errorLines, failedRows } from './failure-lines.ts';
 import { figureRows } from './figure-rows.ts';
 
 type Interval = NonNullable<Summary['official']['interval']>;
@@ -16,14 +17,8 @@ export function summaryLines(summary: Summary, title: string): string[] {
   ];
   return [
     styleText('bold', printableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
-    ...tableLines([
-      ...answerRows(summary),
-      ...figureRows(official),
-      ...taskRows(summary),
-      ...metricRows(summary),
-      ...runRows(run),
-      ...names,
-    ]),
+    ...tableLines([...(summary.ended === 'failures' ? noAnswerRows(summary) : answerRows(summary)), ...runRows(run), ...names]),
+    ...errorLines(run, summary.ended === 'failures'),
     ...warningLines([...official.warnings, ...summary.warnings]),
   ];
 }
@@ -38,11 +33,27 @@ export function warningLines(warnings: readonly string[]): string[] {
   return warnings.map((warning) => `  ${styleText('yellow', '!')} ${printableLine(warning)}`);
 }
 
-function answerRows({ official, ended }: Summary): Row[] {
+/** The scores of episodes that all failed would look like a result. */
+function noAnswerRows({ official, ended }: Summary): Row[] {
+  return [
+    ['mean return', styleText('bold', 'none')],
+    ['episodes', `${formatCount(official.episodes)}, ${endingText(ended)}`],
+    ...failureRows(official),
+  ];
+}
+
+function answerRows(summary: Summary): Row[] {
+  const { official } = summary;
+  return [...meanRows(summary), ...figureRows(official), ...taskRows(summary), ...metricRows(summary)];
+}
+
+function meanRows({ official, ended }: Summary): Row[] {
   const { interval, mean, quantiles } = official;
   const spread = interval ? (interval.high - interval.low) / 2 : Math.abs(mean ?? 1);
   const figure = (value: number): string => formatFigure(value, spread);
   const rows: Row[] = [['mean return', mean === null ? 'none: no episode was resolved' : styleText('bold', figure(mean))]];
+  const quoted = toQuote(official);
+  if (quoted !== null) rows.push(['bias-reduced mean', `${figure(quoted)}  ${styleText('dim', QUOTE_IT)}`]);
   if (interval) {
     const percent = `${Number((interval.confidence * 100).toPrecision(6))} %`;
     const ends = `[${figure(interval.low)}, ${figure(interval.high)}]`;
@@ -57,6 +68,13 @@ function answerRows({ official, ended }: Summary): Row[] {
   return [...rows, ...failureRows(official)];
 }
 
+const QUOTE_IT = 'quote this one: the returns decided when to stop';
+
+/** The mean without the bias of the stop, where the stop gave it one; null where the mean itself is the one to quote. */
+function toQuote({ stop, endedBy, biasReducedMean }: Summary['official']): number | null {
+  return stop.rule !== 'fixed' && endedBy === 'rule' ? biasReducedMean : null;
+}
+
 /** The interval's guarantee, short enough for a line; the whole of it is in the summary itself. */
 function promiseText(method: Interval['method'], percent: string): string {
   switch (method) {
@@ -65,7 +83,6 @@ function promiseText(method: Interval['method'], percent: string): string {
     case 'clopper-pearson':
       return `${method}: at least ${percent}, for episodes fixed in advance`;
     case 'adjusted':
-    case 'wilson':
       return `${method}: about ${percent}, for episodes fixed in advance`;
     case 'student-t':
     case 'bca':
@@ -80,15 +97,11 @@ function promiseText(method: Interval['method'], percent: string): string {
   }
 }
 
-function failureRows({ failures, unresolved }: Summary['official']): Row[] {
-  const rows = failedRows('failed episodes', failures);
-  return unresolved === 0 ? rows : [...rows, ['unresolved', `${formatCount(unresolved)} (they widen the interval)`]];
-}
-
-/** Nothing where nothing failed. */
-export function failedRows(name: string, failures: Summary['official']['failures']): Row[] {
-  const causes = Object.entries(failures).filter(([, count]) => count > 0);
-  return causes.length === 0 ? [] : [[name, causes.map(([cause, count]) => `${formatCount(count)} ${cause}`).join(' · ')]];
+function failureRows({ failures, resolved, unresolved }: Summary['official']): Row[] {
+  const rows = failedRows('failed episodes', failures, resolved);
+  return unresolved === 0
+    ? rows
+    : [...rows, ['lost episodes', `${formatCount(unresolved)}, with their sandboxes, in every attempt (they widen the interval)`]];
 }
 
 function endingText(ended: Ending): string {
@@ -102,6 +115,8 @@ function endingText(ended: Ending): string {
     case 'seconds':
     case 'cost':
       return `ended by the budget of ${ended}`;
+    case 'failures':
+      return 'all of them failed';
     case 'interrupted':
       return 'interrupted';
     case 'failed':
@@ -133,9 +148,8 @@ function metricRows({ official }: Summary): Row[] {
 /** What it took. */
 export function runRows(run: Summary['run']): Row[] {
   const extra = [
-    run.surplus > 0 ? `${formatCount(run.surplus)} surplus` : '',
-    run.retried > 0 ? `${formatCount(run.retried)} retried` : '',
-    run.duplicated > 0 ? `${formatCount(run.duplicated)} duplicated` : '',
+    run.retried > 0 ? `${episodesText(run.retried)} played again after a lost sandbox` : '',
+    run.duplicated > 0 ? `${formatCount(run.duplicated)} slow, played twice` : '',
   ].filter((text) => text !== '');
   const played = [formatDuration(run.seconds), `${formatRate(run.episodesPerSecond)} episodes/s`, ...extra].join(' · ');
   const died = run.pool.died > 0 ? `, ${formatCount(run.pool.died)} died` : '';

@@ -5,6 +5,7 @@ import { InputError, messageOf } from '../kernel/errors.ts';
 import { parseTokenId, type TokenId } from '../kernel/ids.ts';
 import { notice } from './error-report.ts';
 import { lifetime } from './flag-values.ts';
+import { addNeededOption } from './needed-option.ts';
 import { print } from './output.ts';
 import { tokenLines } from './token-lines.ts';
 
@@ -47,9 +48,12 @@ Example:
 function createCommand(openOffice: OpenOffice): Command {
   const command = new Command('create')
     .summary('make a token and print it, this once')
-    .argument('<name>', 'whom it is for: evaluations, quotas and the audit go by this name')
-    .addOption(new Option('-r, --role <role>', 'what it may do').choices(ROLES).makeOptionMandatory())
-    .option('-e, --expires <time>', 'when it ends: 90d, 12h, 30m from now (default: never)', lifetime);
+    .argument('<name>', 'whom it is for: evaluations, quotas and the audit go by this name');
+  addNeededOption(command, new Option('-r, --role <role>', 'what it may do').choices(ROLES)).option(
+    '-e, --expires <time>',
+    'when it ends: 90d, 12h, 30m from now (default: never)',
+    lifetime,
+  );
   return shared(command).action(async (name: string, flags: TokenFlags & { role: Role; expires?: number }) => {
     await using opened = await openOffice(flags);
     const issued = await opened.office.issue({ principal: name, role: flags.role, lifetimeMs: flags.expires });

@@ -1,9 +1,10 @@
-import { Command } from 'commander';
+import { Command, Option } from 'commander';
 import type { Muster } from '../main.ts';
 import { EXIT_CODES } from './exit-code.ts';
 import { failedAttempt } from './failed-attempt.ts';
 import { positiveNumber } from './flag-values.ts';
 import { interruption } from './interruption.ts';
+import { addNeededOption } from './needed-option.ts';
 import { print } from './output.ts';
 import { openProgressDisplay } from './progress-display.ts';
 import { addSuiteFlags, type SuiteFlags } from './run-flags.ts';
@@ -23,9 +24,13 @@ export function tuneCommand(open: OpenTuner): Command {
   const command = new Command('tune')
     .summary('find the fastest way to play a suite')
     .description('Plays a suite in several ways and on several numbers of sandboxes, each for a few seconds, and says how fast each is.')
-    .argument('<suite>', 'suite file (YAML or JSON)')
-    .requiredOption('-c, --checkpoint <path>', 'checkpoint file or directory')
-    .option('-s, --seconds <seconds>', 'for all trials together, about', positiveNumber, DEFAULT_SECONDS);
+    .argument('<suite>', 'suite file (YAML or JSON)');
+  addNeededOption(command, new Option('-c, --checkpoint <path>', 'checkpoint file or directory')).option(
+    '-s, --seconds <seconds>',
+    'for all trials together, about',
+    positiveNumber,
+    DEFAULT_SECONDS,
+  );
   return addSuiteFlags(command)
     .addHelpText('after', HELP)
     .action(async (suite: string, flags: TuneFlags) => {

@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { isComparisonSummary, isSummary } from '../client/answer-of.ts';
 import type { MusterClient } from '../client/muster-client.ts';
 import { InputError } from '../kernel/errors.ts';
+import { ALL_FAILED } from '../orchestrator/run-failed-error.ts';
 import type { EvaluationResource } from '../server/evaluation-schemas.ts';
 import { runningFiguresSchema } from '../service/running-figures.ts';
 import { printable } from '../shown/printable.ts';
@@ -74,7 +75,7 @@ const HELP = `
 Exit codes:
   0    the evaluation has finished; with --once: all checkpoints are done with
   1    a defect of Muster
-  2    bad input: an id, suite, configuration or flag
+  2    bad input: an id, suite, configuration or flag; or all episodes failed
   3    the evaluation, or the infrastructure, failed
   130  no longer watched; with --suite the same command goes on later where this one ended
 
@@ -127,7 +128,7 @@ export async function watched(client: MusterClient, id: string, json: boolean, s
   const evaluation = await client.get(id, signal);
   await print(process.stdout, json ? `${JSON.stringify(evaluation, undefined, 2)}\n` : `${answerLines(evaluation).join('\n')}\n`);
   if (evaluation.failure) await print(process.stderr, notice(`${evaluation.failure.code}: ${evaluation.failure.message}`));
-  return exitCodeOfState(evaluation.state);
+  return exitCodeOfState(evaluation);
 }
 
 function answerLines({ id, suite, state, summary }: EvaluationResource): readonly string[] {
@@ -136,13 +137,15 @@ function answerLines({ id, suite, state, summary }: EvaluationResource): readonl
   return isComparisonSummary(summary) ? comparisonLines(summary, title) : [`${title}: ${state}`];
 }
 
+const ALL_FAILED_CODES: ReadonlySet<string> = new Set(Object.values(ALL_FAILED));
+
 /** What a shell learns of how an evaluation stands. */
-export function exitCodeOfState(state: EvaluationResource['state']): number {
+export function exitCodeOfState({ state, failure }: Pick<EvaluationResource, 'state' | 'failure'>): number {
   switch (state) {
     case 'finished':
       return EXIT_CODES.done;
     case 'failed':
-      return EXIT_CODES.infrastructure;
+      return failure && ALL_FAILED_CODES.has(failure.code) ? EXIT_CODES.badInput : EXIT_CODES.infrastructure;
     case 'waiting':
     case 'running':
     case 'cancelled':

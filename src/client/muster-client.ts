@@ -13,6 +13,7 @@ import {
   type EvaluationItem,
   type EvaluationResource,
 } from '../server/evaluation-schemas.ts';
+import { grantListSchema, grantSchema, type Grant } from '../server/grant-schemas.ts';
 import { type Pool, type PoolChange, poolListSchema, poolSchema } from '../server/pool-schemas.ts';
 import { suiteResourceSchema } from '../server/suite-routes.ts';
 import { issuedTokenSchema, type newTokenSchema, tokenPageSchema, tokenSchema, type Token } from '../server/token-schemas.ts';
@@ -209,6 +210,22 @@ export class MusterClient {
     return this.#uploader.bring(path, { signal, onProgress: onUpload, base });
   }
 
+  /** Lets another principal use a checkpoint that the caller's principal has brought. @param sha256 64 hexadecimal digits. */
+  grant(sha256: string, principal: string, signal?: AbortSignal): Promise<Grant> {
+    return this.#calls.ask(grantSchema, { method: 'POST', path: grantsPath(sha256), body: { principal }, signal });
+  }
+
+  /** @returns what was taken back: nothing when there was no such grant. */
+  async revokeGrant(sha256: string, principal: string, signal?: AbortSignal): Promise<readonly Grant[]> {
+    const path = `${grantsPath(sha256)}/${encodeURIComponent(principal)}`;
+    return (await this.#calls.ask(grantListSchema, { method: 'DELETE', path, signal })).items;
+  }
+
+  /** Whom the caller's principal lets use a checkpoint; for an operator, whom anybody does. */
+  async grants(sha256: string, signal?: AbortSignal): Promise<readonly Grant[]> {
+    return (await this.#calls.ask(grantListSchema, { method: 'GET', path: grantsPath(sha256), signal })).items;
+  }
+
   /** What a suite is that the server has a name for. */
   suite(name: string, signal?: AbortSignal): Promise<z.infer<typeof suiteResourceSchema>> {
     return this.#calls.ask(suiteResourceSchema, { method: 'GET', path: `/v1/suites/${encodeURIComponent(name)}`, signal });
@@ -266,4 +283,8 @@ export class MusterClient {
       answerMilliseconds: SLOW_ANSWER_MILLISECONDS,
     });
   }
+}
+
+function grantsPath(sha256: string): string {
+  return `/v1/checkpoints/${encodeURIComponent(sha256)}/grants`;
 }

@@ -1,35 +1,85 @@
 import { parse } from 'yaml';
 import type { KnownSettings } from '../written/known-settings.ts';
+import { nearest } from '../written/did-you-mean.ts';
 import type { Layer } from '../written/layer.ts';
 import { nested } from '../written/path.ts';
 
 const PREFIX = 'MUSTER_';
 /** For clients: which server they speak to, and what they show it. No settings, and nothing that a configuration should have in it. */
-const OF_CLIENTS = new Set(['MUSTER_TOKEN', 'MUSTER_URL']);
+const OF_CLIENTS: readonly string[] = ['MUSTER_TOKEN', 'MUSTER_URL'];
+
+const EXPECTED_VARIABLE = 'config/default.yaml has all settings, and MUSTER_POOL__MAX for example sets pool.max';
+
+type Environment = Readonly<Record<string, string | undefined>>;
 
 /**
  * One layer for each variable that begins with `MUSTER_`: `MUSTER_POOL__CREATION_CONCURRENCY=8` sets
  * `pool.creationConcurrency`. Values are read as YAML, so numbers and lists are possible, unless the setting takes text only.
  */
-export function environmentLayers(environment: Readonly<Record<string, string | undefined>>, known: KnownSettings): readonly Layer[] {
-  return Object.entries(environment)
-    .filter(([name]) => name.startsWith(PREFIX) && !OF_CLIENTS.has(name))
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([name, text]) => {
-      const path = settingPath(name.slice(PREFIX.length), known);
+export function environmentLayers(environment: Environment, known: KnownSettings): readonly Layer[] {
+  return variablesForSettings(environment)
+    .map((name) => ({ name, text: environment[name], path: settingPath(name.slice(PREFIX.length), known) }))
+    .filter(({ path }) => known.knows(path))
+    .map(({ name, text, path }) => {
       const value = known.takesTextOnly(path) ? text : parsedOrText(text ?? '');
       return { value: nested(path, value), whereIs: () => `environment variable ${name}` };
     });
 }
 
+/** A line for each variable that begins with `MUSTER_` and sets nothing, with the name that was probably meant. */
+export function unknownVariables(environment: Environment, known: KnownSettings): readonly string[] {
+  return variablesForSettings(environment)
+    .filter((name) => !known.knows(settingPath(name.slice(PREFIX.length), known)))
+    .map((name) => {
+      const given = name.slice(PREFIX.length);
+      const parts = given.split('__');
+      const names = [...OF_CLIENTS.map((client) => client.slice(PREFIX.length)), ...variableNames(parts, known)];
+      const meant = nearest(given, names, Math.min(...parts.map((part) => part.length)));
+      const remedy = meant === undefined ? EXPECTED_VARIABLE : `did you mean "${PREFIX}${meant}"?`;
+      return `environment variable ${name}: there is no such setting; ${remedy}`;
+    });
+}
+
+function variablesForSettings(environment: Environment): readonly string[] {
+  return Object.keys(environment)
+    .filter((name) => name.startsWith(PREFIX) && !OF_CLIENTS.includes(name))
+    .sort();
+}
+
+/**
+ * The variables of all settings, without what all begin with.
+ *
+ * @param parts: of a variable, whose names that people choose, such as a template's, are taken to be right.
+ */
+function variableNames(parts: readonly string[], known: KnownSettings, path: readonly string[] = []): readonly string[] {
+  const [part = '', ...rest] = parts;
+  const keys = known.keysAt(path).map((key) => ({ key, name: upperSnake(key) }));
+  const key = keyFor(part, path, known);
+  const chosen = known.takesKey(path, key) && !known.keysAt(path).includes(key) ? [{ key, name: part }] : [];
+  const names: string[] = [];
+  for (const { key: inner, name } of [...keys, ...chosen]) {
+    names.push(name);
+    for (const end of variableNames(rest, known, [...path, inner])) names.push(`${name}__${end}`);
+  }
+  return names;
+}
+
 function settingPath(name: string, known: KnownSettings): readonly string[] {
   const path: string[] = [];
-  for (const part of name.split('__')) path.push(known.takesKey(path, part) ? part : camelCase(part));
+  for (const part of name.split('__')) path.push(keyFor(part, path, known));
   return path;
+}
+
+function keyFor(part: string, path: readonly string[], known: KnownSettings): string {
+  return known.takesKey(path, part) ? part : camelCase(part);
 }
 
 function camelCase(upperSnake: string): string {
   return upperSnake.toLowerCase().replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+}
+
+function upperSnake(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 }
 
 /** What is no YAML is meant as it stands. */

@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { InputError, messageOf } from '../kernel/errors.ts';
 import { workedOut, type Config } from './config.ts';
-import { environmentLayers } from './environment-layer.ts';
+import { environmentLayers, unknownVariables } from './environment-layer.ts';
 import { KnownSettings } from '../written/known-settings.ts';
 import type { Flag, Layer } from '../written/layer.ts';
 import { isMapping, nested, overlaid, valueAt, type SettingPath } from '../written/path.ts';
@@ -37,7 +37,7 @@ export function loadConfig(sources: ConfigSources): Config {
     ...environmentLayers(sources.environment, KNOWN),
     ...(sources.flags ?? []).map(flagLayer),
   ];
-  assertNone(layers.flatMap(linesOfLayer));
+  assertNone([...layers.flatMap(linesOfLayer), ...unknownVariables(sources.environment, KNOWN)]);
   const merged = withInheritance(layers.reduce<unknown>((base, { value }) => overlaid(base, value), {}));
   const machine = { processors: sources.processors ?? availableParallelism(), environment: sources.environment };
   const config = workedOut(validated(merged, layers), machine);

@@ -26,6 +26,8 @@ function withChanges(inForce: Config, wanted: Config): Config {
     checkpoints: taken(inForce.checkpoints, wanted.checkpoints, ['keptBytes']),
     server: taken(inForce.server, wanted.server, [
       'suites',
+      'grants',
+      'inlineModules',
       'concurrentEvaluations',
       'pollSeconds',
       'reportSeconds',

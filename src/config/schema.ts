@@ -89,6 +89,11 @@ const templateSchema = z
       .describe(
         'names of suites, and digests of checkpoints, whose own code may be loaded before sandboxes are forked, outside of their walls',
       ),
+    policy: z
+      .enum(['auto', 'together', 'apart'])
+      .describe(
+        'together: the policy is played in the process of the environment; apart: in a sandbox of its own beside it, so that code that comes with a checkpoint cannot reach the environment; auto: apart on a server with tokens where a checkpoint may bring code, else together',
+      ),
     delivery: templateDeliverySchema,
     environment: z.record(variableName, variableValue).describe('environment variables inside; nothing is inherited'),
     mounts: z

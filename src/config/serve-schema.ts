@@ -24,6 +24,22 @@ export const serverSchema = z
     streams: numberOrUnlimited.describe('the same of all principals together'),
     port: z.int().min(0).max(65_535).describe('0: any that is free'),
     suites: z.record(z.string().regex(/^[\w.-]{1,64}$/), absolutePath).describe('suite files that callers may name, by the name they use'),
+    inlineModules: z
+      .array(z.string().regex(/^[A-Za-z_]\w*(\.[A-Za-z_]\w*)*$/, 'expected the name of a module, such as minigrid.envs'))
+      .max(1000)
+      .describe('modules, with all below them, that suites which callers send may name as module:name; to name one is to run its code'),
+    grants: z
+      .array(
+        z.strictObject({
+          principal: z.string().regex(/^[a-z0-9][a-z0-9._@-]{0,62}$/, 'expected the name of a principal, as tokens have it'),
+          sha256: z
+            .string()
+            .regex(/^(\*|[0-9a-f]{64})$/, 'expected 64 lower-case hexadecimal digits, or "*" for every checkpoint')
+            .describe('of the checkpoint; "*": every one'),
+        }),
+      )
+      .max(10_000)
+      .describe('checkpoints that principals may use beside those that they brought'),
     concurrentEvaluations: z
       .union([z.literal('auto'), z.int().min(1).max(10_000)], { error: 'expected "auto" or a whole number from 1 to 10000' })
       .describe('evaluations that are played at a time; "auto": two for each sandbox, at least 8'),

@@ -84,6 +84,14 @@ function enforcement({ scope, by }: LimitEnforcement): string {
   }
 }
 
+/** @param start has the template's program started in a sandbox, as an evaluation does. @returns seconds until it was ready. */
+export function runnerCheck(template: string, start: (signal: AbortSignal) => Promise<number>): DoctorCheck {
+  return {
+    name: template === 'local' ? 'runner' : `runner (${template})`,
+    run: async (signal) => ok(`ready in a sandbox after ${(await start(signal)).toFixed(1)} s`),
+  };
+}
+
 /** What the interpreter that a template names was found to be; anything that is wrong is thrown. */
 export interface PythonFacts {
   readonly executable: string;

@@ -1,5 +1,6 @@
 import type { AnswerCache } from './answer-cache.ts';
 import type { AuditTrail } from './audit-trail.ts';
+import type { CheckpointRights } from './checkpoint-rights.ts';
 import type { EpisodeLog } from './episode-log.ts';
 import type { EvaluationCatalogue } from './evaluation-catalogue.ts';
 import type { EvaluationCourse } from './evaluation-course.ts';
@@ -26,4 +27,5 @@ export interface EvaluationStore extends AsyncDisposable {
   readonly audit: AuditTrail;
   readonly tokens: Tokens;
   readonly usage: UsageLedger;
+  readonly rights: CheckpointRights;
 }

@@ -9,12 +9,13 @@ import type { PlayedEpisode } from '../runner/played-episode.ts';
 import type { PlannedEpisode } from '../runner/playlist.ts';
 import { Dispatcher, type DispatchConfig, type DispatchView, type Settled } from './dispatcher.ts';
 import type { EpisodeSink } from './episode-record.ts';
+import { FailureLog, type LoggedErrors } from './failure-log.ts';
 import type { Goal } from './goal.ts';
 import { HeldEpisodes } from './held-episodes.ts';
 import { blockSize } from './play.ts';
 import { ArmRecall, type RecalledEpisode } from './arm-recall.ts';
 import { RepeatedPlays } from './repeated-plays.ts';
-import { withoutDetail } from './without-detail.ts';
+import { asFolded, withoutDetail } from './without-detail.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 
 /** Least number of episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
@@ -68,6 +69,7 @@ export class Arm {
   readonly #recall: ArmRecall | undefined;
   readonly #repeated = new RepeatedPlays();
   readonly #remarks = new Set<string>();
+  readonly #failures = new FailureLog();
   #sharedFailures = 0;
 
   constructor({ suite, suiteFiles, checkpoint, goal, plan, config, sink, journal }: ArmOptions) {
@@ -110,6 +112,11 @@ export class Arm {
   /** What runners said of what they loaded, each once. */
   get remarks(): readonly string[] {
     return [...this.#remarks];
+  }
+
+  /** Errors of the failed episodes that are part of the result so far. */
+  get errors(): LoggedErrors {
+    return this.#failures.upTo(this.#goal.folded);
   }
 
   /** Whether anything is kept of an episode beside what it counts for. */
@@ -253,7 +260,8 @@ export class Arm {
 
   #count({ played, planned, outcome }: SettledEpisode): void {
     this.#held?.add(played, planned, outcome);
-    this.#goal.offer(played.index, planned.task, withoutDetail(outcome));
+    if (outcome.kind === 'failed') this.#failures.note(played.index, outcome, this.#goal.folded);
+    this.#goal.offer(played.index, planned.task, asFolded(played.index, outcome));
   }
 }
 

@@ -10,7 +10,8 @@ import { EpisodeRun, type RunOptions, type RunResult } from './episode-run.ts';
 import { assertPriced } from './evaluate.ts';
 import { windowOf, type EvaluateContext } from './evaluate-context.ts';
 import { runWarnings } from './run-facts.ts';
-import { RunFailedError } from './run-failed-error.ts';
+import { allFailedText, failureWarnings, isAllFailed, type FailedEpisodes } from './all-failed.ts';
+import { AllFailedError, RunFailedError } from './run-failed-error.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 import { checkpointFacts } from './summarise.ts';
 import type { CheckpointFacts } from './summary.ts';
@@ -54,13 +55,21 @@ export class ComparisonFailedError extends RunFailedError<ComparisonSummary> {
   }
 }
 
+/** All episodes of a checkpoint failed, and the suite does not say that this is an answer. */
+export class ComparisonAllFailedError extends AllFailedError<ComparisonSummary> {}
+
+/** What there is of an answer in an error of `compare`. */
+export function partialComparisonOf(error: unknown): ComparisonSummary | undefined {
+  return error instanceof ComparisonFailedError || error instanceof ComparisonAllFailedError ? error.partial : undefined;
+}
+
 /** Enough for a difference of 5 % of the range to be settled nearly always. */
 const DEFAULT_PAIRS = 2000;
 
 /**
  * Plays checkpoints on the same episodes until every candidate has its verdict against the baseline.
  *
- * @throws InputError when suite, checkpoints and terms do not fit together; ComparisonFailedError when the infrastructure gave out.
+ * @throws InputError when suite, checkpoints and terms do not fit together, as ComparisonAllFailedError when every episode of one failed; ComparisonFailedError when the infrastructure gave out.
  */
 export async function compare(
   context: EvaluateContext,
@@ -87,17 +96,40 @@ export async function compare(
   if (failure && !(failure instanceof InfrastructureError)) throw failure;
   await context.turns?.next();
   const official = await comparison.official(context.workOutImprovement);
-  const summary = summariseComparison(request, budgetEpisodes, official, result);
+  const parts = partsOf(request, official);
+  const failing = parts.findIndex((part) => isAllFailed(suite, result.ending, part));
+  const ending = failing < 0 ? result.ending : 'failures';
+  const summary = summariseComparison(request, budgetEpisodes, official, { ...result, ending });
   if (failure) throw new ComparisonFailedError(summary, failure);
+  const part = parts[failing];
+  if (part) throw new ComparisonAllFailedError('comparison', allFailedText(part, comparison.errorsOf(failing), part.whose), summary);
   return summary;
 }
 
+interface CheckpointEpisodes extends FailedEpisodes {
+  /** As people say it. */
+  readonly whose: string;
+}
+
+/** Of each checkpoint, the baseline's first. */
+function partsOf({ baselineUri, candidates }: ComparisonRequest, official: OfficialComparison): readonly CheckpointEpisodes[] {
+  return [
+    { whose: `episodes of ${baselineUri}`, failures: official.baselineFailures, resolved: official.pairs },
+    ...official.candidates.map(({ failures, pairs, name }, i) => ({
+      whose: `episodes of ${candidates[i]?.uri ?? name}`,
+      failures,
+      resolved: pairs,
+    })),
+  ];
+}
+
 function summariseComparison(
-  { suite, baseline, baselineUri, candidates }: ComparisonRequest,
+  request: ComparisonRequest,
   budgetEpisodes: number,
   official: OfficialComparison,
   { ending, facts }: RunResult,
 ): ComparisonSummary {
+  const { suite, baseline, baselineUri, candidates } = request;
   return {
     schema: 'muster.comparison/1',
     official: {
@@ -109,7 +141,10 @@ function summariseComparison(
     verdict: bestVerdict(official.candidates.map(({ verdict }) => verdict)),
     ended: ending,
     partial: ending !== 'verdicts' && ending !== 'episodes',
-    warnings: runWarnings(ending, facts, suite),
+    warnings: [
+      ...partsOf(request, official).flatMap((part) => failureWarnings(suite, part, part.whose)),
+      ...runWarnings(ending, facts, suite),
+    ],
     baseline: { ...baselineFacts(baseline, baselineUri), recorded: baseline.kind === 'recorded' },
     candidates: candidates.map(({ checkpoint, uri }) => checkpointFacts(checkpoint, uri)),
     run: facts,

@@ -17,7 +17,11 @@ export const comparisonSummarySchema = z
       ...officialComparisonSchema.shape,
     }),
     verdict: z.enum(VERDICTS).describe('the best verdict of any candidate: what the exit code says'),
-    ended: z.enum(ENDINGS).describe('what ended it: verdicts for all, a budget, the caller, or an infrastructure failure'),
+    ended: z
+      .enum(ENDINGS)
+      .describe(
+        'what ended it: verdicts for all, a budget, a checkpoint whose episodes all failed, the caller, or an infrastructure failure',
+      ),
     partial: z.boolean().describe('true when it was cut short: neither verdicts nor the budget of episodes ended it'),
     warnings: z.array(z.string()),
     baseline: z.strictObject({ ...checkpointFactsSchema.shape, recorded: z.boolean().describe('its episodes were played before') }),

@@ -1,10 +1,14 @@
+import type { Bounds } from '../aggregation/bounds.ts';
 import type { OfficialComparison } from '../aggregation/comparison-statistics.ts';
 import { PairedFold, type RunningComparison } from '../aggregation/paired-fold.ts';
 import type { WorkOutImprovement } from '../aggregation/probability-of-improvement.ts';
+import { judge } from '../aggregation/scoring.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
+import { parseEpisodeIndex } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Arm, type ArmConfig } from './arm.ts';
+import { FailureLog, type LoggedErrors } from './failure-log.ts';
 import type { EpisodeSink } from './episode-record.ts';
 import type { Goal } from './goal.ts';
 import type { RecordedBaseline } from './recorded-baseline.ts';
@@ -50,15 +54,18 @@ export class Comparison implements Study<RunningComparison> {
   readonly arms: readonly Arm[];
   readonly #fold: PairedFold;
   readonly #recorded: RecordedBaseline['outcomes'];
+  readonly #bounds: Bounds | undefined;
   #handedOver = 0;
 
   /** @throws InputError when the suite has no reward bounds, or a term is out of its range. */
   constructor(options: ComparisonOptions) {
     const { suite, baseline, candidates, config } = options;
+    this.#bounds = suite.bounds;
     this.#recorded = baseline.kind === 'recorded' ? baseline.outcomes : [];
     this.#fold = new PairedFold({
       bounds: suite.bounds,
       failureScores: suite.failureScores,
+      failures: suite.failures,
       tasks: suite.tasks.length,
       candidates: candidates.map(({ digest }) => digest),
       confidence: options.confidence,
@@ -95,6 +102,20 @@ export class Comparison implements Study<RunningComparison> {
   /** Once nothing more is offered. @param workOut works out here what takes long, when left out. */
   async official(workOut?: WorkOutImprovement): Promise<OfficialComparison> {
     return workOut ? this.#fold.officialBy(workOut) : this.#fold.official();
+  }
+
+  /** Errors of the failed episodes of one checkpoint, 0 being the baseline. */
+  errorsOf(checkpoint: number): LoggedErrors {
+    const recorded = this.#recorded.length > 0;
+    const arm = recorded ? this.arms[checkpoint - 1] : this.arms[checkpoint];
+    if (arm) return arm.errors;
+    const log = new FailureLog();
+    const { folded } = this.#fold;
+    this.#recorded.slice(0, folded).forEach(({ outcome }, index) => {
+      const judged = judge(outcome, this.#bounds);
+      if (judged.kind === 'failed') log.note(parseEpisodeIndex(index), judged, folded);
+    });
+    return log.upTo(folded);
   }
 
   #goal(arm: number, lead: number): Goal {

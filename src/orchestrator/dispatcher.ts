@@ -5,6 +5,7 @@ import type { PlannedEpisode } from '../runner/playlist.ts';
 import { Block } from './block.ts';
 import { Flights, type Flight } from './flights.ts';
 import { rangeSize } from './range-size.ts';
+import type { Killed } from '../runner/played-episode.ts';
 import { afterLoss } from './retry.ts';
 
 export interface DispatchConfig {
@@ -149,7 +150,7 @@ export class Dispatcher {
   }
 
   /** A copy of the episode's block whose sandbox was lost. Undefined: another copy is still being played, and decides. */
-  lost(index: EpisodeIndex, detail: string, killed: boolean): LossDecision | undefined {
+  lost(index: EpisodeIndex, detail: string, killed: Killed): LossDecision | undefined {
     const flight = this.#flights.get(this.#numberOf(index));
     if (!flight) return undefined;
     const { block } = flight;

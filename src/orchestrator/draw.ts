@@ -1,3 +1,4 @@
+import { STATISTICS_VERSION } from '../aggregation/statistics-version.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 
 /**
@@ -9,7 +10,7 @@ export function drawOf({ allocation, stop }: Pick<SuiteDefinition, 'allocation' 
     case 'proportional':
       return 'proportional';
     case 'adaptive':
-      // Adaptive designs aim at the half-width that is to be certified, so another one draws other tasks.
-      return stop.rule === 'certified' ? `adaptive ${stop.halfWidth}` : 'adaptive';
+      // Adaptive designs aim at the half-width that is to be certified and at the bets that certify it, so others draw other tasks.
+      return stop.rule === 'certified' ? `adaptive ${stop.halfWidth} by statistics ${STATISTICS_VERSION}` : 'adaptive';
   }
 }

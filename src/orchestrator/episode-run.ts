@@ -17,6 +17,7 @@ import { Staff } from './staff.ts';
 import type { RunningFigures, Study } from './study.ts';
 import type { Ending } from './summary.ts';
 import { Waiters } from './waiters.ts';
+import { exposureOf } from './what-runs.ts';
 
 export interface RunOptions<Running extends RunningFigures> {
   /** Aborting it ends the run with what there is. */
@@ -232,16 +233,19 @@ export class EpisodeRun<Running extends RunningFigures> {
   async #shift(): Promise<void> {
     const { pool, clock, config } = this.#context;
     using place = await this.#staff.takePlace(this.#over.signal);
-    await using lease = await pool.acquire(this.#over.signal);
+    const arm = this.#shifts.neediest();
+    using _shift = this.#shifts.begin(arm);
+    const exposure = exposureOf(this.#context.principal, arm.suite, arm.checkpoint);
+    await using lease = await pool.acquire(exposure, this.#over.signal);
+    if (arm.isOver) return;
     using _renewal = keepRenewed(lease, clock, config.renewMilliseconds);
     const startedAt = clock.now();
     this.#sandboxTime.start(startedAt);
-    const arm = this.#shifts.neediest();
-    using _shift = this.#shifts.begin(arm);
     try {
       await new Shift(lease, {
         ...this.#context,
         arm,
+        exposure,
         idle: this.#idle,
         over: this.#over.signal,
         place,

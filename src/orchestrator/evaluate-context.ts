@@ -14,6 +14,8 @@ import type { SuiteDefinition } from './suite-definition.ts';
 
 /** What a study is played with. */
 export interface EvaluateContext {
+  /** Who asks for it: what comes with it meets nobody else's code, and its code nobody else's data. */
+  readonly principal: string;
   readonly pool: Pool<RunnerSession>;
   /** Of the pool, for the record. */
   readonly provider: string;

@@ -6,7 +6,8 @@ import type { EpisodeSink } from './episode-record.ts';
 import { EpisodeRun, type RunOptions } from './episode-run.ts';
 import { windowOf, type EvaluateContext } from './evaluate-context.ts';
 import { Evaluation } from './evaluation.ts';
-import { RunFailedError } from './run-failed-error.ts';
+import { allFailedText, isAllFailed } from './all-failed.ts';
+import { AllFailedError, RunFailedError } from './run-failed-error.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 import { summarise } from './summarise.ts';
 import type { Summary } from './summary.ts';
@@ -32,20 +33,32 @@ export class EvaluationFailedError extends RunFailedError<Summary> {
   }
 }
 
+/** All episodes failed, and the suite does not say that this is an answer. */
+export class EvaluationAllFailedError extends AllFailedError<Summary> {}
+
+/** What there is of an answer in an error of `evaluate`. */
+export function partialSummaryOf(error: unknown): Summary | undefined {
+  return error instanceof EvaluationFailedError || error instanceof EvaluationAllFailedError ? error.partial : undefined;
+}
+
 /**
  * Plays as many episodes of the suite as its stopping rule needs, on as many sandboxes as the pool may have.
  *
- * @throws InputError when checkpoint and suite do not fit together; EvaluationFailedError when the infrastructure gave out.
+ * @throws InputError when checkpoint and suite do not fit together, as EvaluationAllFailedError when every episode failed; EvaluationFailedError when the infrastructure gave out.
  */
 export async function evaluate(context: EvaluateContext, request: EvaluationRequest, options: EvaluateOptions = {}): Promise<Summary> {
   assertPriced(context, request.suite);
   const config = { ...context.config, window: windowOf(context, request.suite) };
   const evaluation = new Evaluation({ ...request, config, sink: options.episodes, journal: options.journal });
-  const { ending, failure, facts } = await new EpisodeRun(context, evaluation, options).play();
+  const { ending: ended, failure, facts } = await new EpisodeRun(context, evaluation, options).play();
   if (failure && !(failure instanceof InfrastructureError)) throw failure;
   await context.turns?.next();
-  const summary = summarise({ ...request, official: await evaluation.official(context.workOut), ending, facts });
+  const official = await evaluation.official(context.workOut);
+  const ending = isAllFailed(request.suite, ended, official) ? 'failures' : ended;
+  const summary = summarise({ ...request, official, ending, facts });
   if (failure) throw new EvaluationFailedError(summary, failure);
+  if (ending === 'failures')
+    throw new EvaluationAllFailedError('evaluation', allFailedText(official, evaluation.arms[0].errors, 'episodes'), summary);
   return summary;
 }
 

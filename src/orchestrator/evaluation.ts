@@ -39,6 +39,7 @@ export class Evaluation implements Study<RunningStatistics>, Goal {
     this.#fold = new PrefixFold({
       bounds: suite.bounds,
       failureScores: suite.failureScores,
+      failures: suite.failures,
       tasks: suite.tasks,
       metrics: suite.metrics,
       success: suite.success,

@@ -1,3 +1,4 @@
+import { FAILING_START } from '../aggregation/failing-start.ts';
 import { parseEpisodeIndex, type Digest, type EpisodeIndex } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { PlayedEpisode } from '../runner/played-episode.ts';
@@ -28,7 +29,8 @@ export class HeldEpisodes {
 
   add(episode: PlayedEpisode, planned: PlannedEpisode, outcome: Outcome): void {
     const text = textOf(outcome, episode.log);
-    const keepsText = this.#text + text <= MAX_HELD_TEXT;
+    // The errors of the first decide whether the evaluation goes on: what takes it up has to find the same.
+    const keepsText = episode.index < FAILING_START || this.#text + text <= MAX_HELD_TEXT;
     const log = keepsText ? episode.log : episode.log && TEXT_DROPPED;
     if (keepsText) this.#text += text;
     this.#held.set(episode.index, {

@@ -1,16 +1,14 @@
-import { z } from 'zod';
 import { InputError } from '../kernel/errors.ts';
 import { parseDigest, type Digest } from '../kernel/ids.ts';
-import { FAILURE_CAUSES, type Outcome } from '../kernel/outcome.ts';
-import { assertPlayedOn, checkedRecord, recordedSummarySchema, type Refusal } from './recorded-summary.ts';
-import { episodePlanner, type AllocationDeclaration, type SuiteDefinition } from './suite-definition.ts';
+import type { Outcome } from '../kernel/outcome.ts';
+import { recordedEpisodes, type EpisodeLines } from './recorded-episodes.ts';
+import { assertPlayedOn, checkedRecord, NOT_KEPT, recordedSummarySchema } from './recorded-summary.ts';
+import type { AllocationDeclaration, SuiteDefinition } from './suite-definition.ts';
 
 /** An evaluation as it was kept, unchecked. */
-export interface RecordedFiles {
+export interface RecordedFiles extends EpisodeLines {
   readonly summaryFile: string;
   readonly summary: unknown;
-  readonly episodesFile: string;
-  episodes(): AsyncIterable<{ readonly line: number; readonly value: unknown }>;
 }
 
 /** A baseline that was played before: its outcomes stand in for playing it again. */
@@ -19,23 +17,6 @@ export interface RecordedBaseline {
   /** Of the indices 0, 1, … without a gap. */
   readonly outcomes: readonly { readonly task: number; readonly outcome: Outcome }[];
 }
-
-const NOT_KEPT: Refusal = { code: 'results.invalid', remedy: 'expected what "muster eval --out" writes; record the evaluation again' };
-
-const outcomeSchema = z.discriminatedUnion('kind', [
-  // JSON has no infinite numbers: a return that was none is null there, and failed as what it was.
-  z.object({ kind: z.literal('completed'), return: z.number(), length: z.int(), metrics: z.record(z.string(), z.number()) }),
-  z.object({ kind: z.literal('failed'), cause: z.enum(FAILURE_CAUSES), detail: z.string() }),
-  z.object({ kind: z.literal('lost'), detail: z.string() }),
-]);
-
-const episodeSchema = z.object({
-  index: z.int().min(0),
-  task: z.string(),
-  environmentSeed: z.int(),
-  policySeed: z.int(),
-  outcome: outcomeSchema,
-});
 
 /**
  * @throws InputError when the files are not what `--out` writes, or were played on another suite or with adaptive allocation: every index must
@@ -63,28 +44,16 @@ export async function recordedBaseline(files: RecordedFiles, suite: SuiteDefinit
  * @throws InputError as `recordedBaseline` does.
  */
 export async function recordedOutcomes(
-  files: Pick<RecordedFiles, 'episodesFile' | 'episodes'>,
+  files: EpisodeLines,
   suite: SuiteDefinition,
   allocation: AllocationDeclaration = 'proportional',
 ): Promise<RecordedBaseline['outcomes']> {
-  const position = new Map(suite.tasks.map(({ name }, task) => [name, task]));
-  const plan = episodePlanner(suite);
   const outcomes: RecordedBaseline['outcomes'][number][] = [];
-  for await (const { line, value } of files.episodes()) {
-    const where = `${files.episodesFile}:${line}`;
-    const { index, task, environmentSeed, policySeed, outcome } = checkedRecord(episodeSchema, value, where, NOT_KEPT);
+  for await (const { where, index, task, outcome, isOfSuite } of recordedEpisodes(files, suite, allocation)) {
     // Surplus episodes come last and may leave gaps: what follows one has no use.
     if (index > outcomes.length) break;
-    const planned = plan(index);
-    const played = position.get(task);
-    const same =
-      index === outcomes.length &&
-      played !== undefined &&
-      (allocation === 'adaptive' || played === planned.task) &&
-      environmentSeed === planned.environmentSeed &&
-      policySeed === planned.policySeed;
-    if (!same) throw differs(where, index);
-    outcomes.push({ task: played, outcome });
+    if (index !== outcomes.length || task === undefined || !isOfSuite) throw differs(where, index);
+    outcomes.push({ task, outcome });
   }
   return outcomes;
 }

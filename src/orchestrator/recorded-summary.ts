@@ -25,6 +25,12 @@ export interface Refusal {
   readonly remedy: string;
 }
 
+/** For what should be as `--out` wrote it. */
+export const NOT_KEPT: Refusal = {
+  code: 'results.invalid',
+  remedy: 'expected what "muster eval --out" writes; record the evaluation again',
+};
+
 /** @param where its file, and the line if it has several. @throws InputError that names every field that is wrong. */
 export function checkedRecord<Value>(schema: z.ZodType<Value>, value: unknown, where: string, { code, remedy }: Refusal): Value {
   const parsed = schema.safeParse(value);

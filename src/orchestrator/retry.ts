@@ -1,4 +1,5 @@
 import type { Outcome } from '../kernel/outcome.ts';
+import type { Killed } from '../runner/played-episode.ts';
 
 /** How often an index was tried in vain. */
 export interface LostAttempts {
@@ -17,13 +18,14 @@ export type RetryDecision =
  * is unresolved, unless its runner was killed in every attempt: an episode that ends every runner which plays it is the
  * cause, and is scored as the crash that it is.
  */
-export function afterLoss(attempts: LostAttempts, detail: string, killed: boolean, maxAttempts: number): RetryDecision {
+export function afterLoss(attempts: LostAttempts, detail: string, killed: Killed, maxAttempts: number): RetryDecision {
   const next = { lost: attempts.lost + 1, killed: attempts.killed + (killed ? 1 : 0) };
   if (next.lost < maxAttempts) return { kind: 'again', attempts: next };
   if (next.killed === next.lost) {
+    const cause = killed === 'policy' ? 'policy-crash' : 'environment-crash';
     return {
       kind: 'final',
-      outcome: { kind: 'failed', cause: 'environment-crash', detail: `the runner was killed in each of ${next.lost} attempts: ${detail}` },
+      outcome: { kind: 'failed', cause, detail: `the ${killed} was killed in each of ${next.lost} attempts: ${detail}` },
     };
   }
   return { kind: 'final', outcome: { kind: 'lost', detail: `lost ${next.lost} times: ${detail}` } };

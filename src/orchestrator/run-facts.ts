@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { PoolState, PoolTotals } from '../pool/pool-state.ts';
+import { FAILURE_CAUSES } from '../kernel/outcome.ts';
 import { LIMIT_NAMES } from '../pool/template.ts';
 import type { Arm } from './arm.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
@@ -12,6 +13,7 @@ const poolFactsSchema = z.strictObject({
   template: z.string(),
   mechanism: z.string(),
   limits: z.partialRecord(z.enum(LIMIT_NAMES), enforcementSchema),
+  unverified: z.array(z.string()).optional().describe('what somebody else has to enforce, and Muster has not tried: a sentence each'),
   sandboxesMax: z.int(),
   created: z.int(),
   destroyed: z.int(),
@@ -42,6 +44,19 @@ export const runFactsSchema = z.strictObject({
     .describe(
       'episodes that failed with others of their block, because the process that played them ended or hung; left out when there is none',
     ),
+  errors: z
+    .array(
+      z.strictObject({
+        checkpoint: z.string().describe('digest'),
+        cause: z.enum(FAILURE_CAUSES),
+        episodes: z.int().describe('of the result: how many failed with it; errors that differ in numbers and addresses alone are one'),
+        firstIndex: z.int(),
+        detail: z.string().describe('of the first of them: what was raised, and where; shortened'),
+      }),
+    )
+    .optional()
+    .describe('the first distinct errors of each checkpoint, in the order of their first episodes; left out when no episode failed'),
+  otherErrors: z.int().optional().describe('failed episodes of the result with errors beyond these; left out when there is none'),
   remarks: z.array(z.string()).optional().describe('what runners had to say of checkpoint and suite, each once'),
   sandboxSeconds: z.number().describe('for how long sandboxes were leased, added up'),
   cost: z.number().nullable().describe('sandboxSeconds at the price of the template; null when it has none'),
@@ -79,6 +94,8 @@ export function runFacts(parts: RunParts): RunFacts {
   const { arms, surplus, timings, sandboxSeconds, costPerSandboxHour, deliveries = {} } = parts;
   const sum = (count: (arm: Arm) => number): number => arms.reduce((total, arm) => total + count(arm), 0);
   const sharedFailures = sum((arm) => arm.sharedFailures);
+  const errors = arms.flatMap(({ checkpoint, errors: { groups } }) => groups.map((group) => ({ checkpoint: checkpoint.digest, ...group })));
+  const otherErrors = sum((arm) => arm.errors.others);
   const remarks = [...new Set(arms.flatMap((arm) => arm.remarks))];
   return {
     startedAt: timings.startedAt.toISOString(),
@@ -88,6 +105,8 @@ export function runFacts(parts: RunParts): RunFacts {
     episodeSeconds: timings.episodeSeconds ?? null,
     ...(timings.forwardShare === undefined ? {} : { forwardShare: timings.forwardShare }),
     ...(sharedFailures === 0 ? {} : { sharedFailures }),
+    ...(errors.length === 0 ? {} : { errors }),
+    ...(otherErrors === 0 ? {} : { otherErrors }),
     ...(remarks.length === 0 ? {} : { remarks }),
     sandboxSeconds,
     cost: costPerSandboxHour === undefined ? null : (sandboxSeconds * costPerSandboxHour) / 3600,
@@ -108,6 +127,7 @@ function poolFacts({ provider, template, sandboxesMax, pool, poolBefore }: RunPa
     template,
     mechanism: pool.isolation?.mechanism ?? 'unknown',
     limits: pool.isolation?.limits ?? {},
+    ...(pool.isolation?.unverified ? { unverified: [...pool.isolation.unverified] } : {}),
     sandboxesMax,
     created: pool.totals.created - poolBefore.created,
     destroyed: pool.totals.destroyed - poolBefore.destroyed,
@@ -125,8 +145,8 @@ export function runWarnings(ending: string, facts: RunFacts, { play }: Pick<Suit
   const warnings: string[] = [];
   if (ending === 'seconds' || ending === 'cost')
     warnings.push(`the budget of ${ending} ended it: how many episodes it holds depends on the speed of this machine`);
-  if (ending === 'interrupted') warnings.push('it was interrupted: the figures are those of the episodes folded by then');
-  if (ending === 'failed') warnings.push('the infrastructure gave out: the figures are those of the episodes folded by then');
+  if (ending === 'interrupted') warnings.push('it was interrupted: the figures are those of the episodes that counted by then');
+  if (ending === 'failed') warnings.push('the infrastructure gave out: the figures are those of the episodes that counted by then');
   const differing = facts.nonDeterministic.length;
   if (differing > 0)
     warnings.push(
@@ -145,5 +165,6 @@ export function runWarnings(ending: string, facts: RunFacts, { play }: Pick<Suit
   const unenforced = Object.entries(facts.pool.limits).filter(([, { scope }]) => scope === 'none');
   if (unenforced.length > 0)
     warnings.push(`not enforced on this machine: ${unenforced.map(([name]) => name).join(', ')}; see "muster doctor"`);
+  warnings.push(...(facts.pool.unverified ?? []));
   return warnings;
 }

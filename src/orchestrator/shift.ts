@@ -4,8 +4,8 @@ import { Deadline, whenAborted } from '../kernel/deadline.ts';
 import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Turns } from '../kernel/turns.ts';
-import { mayBringCode } from '../policy-distribution/checkpoint.ts';
-import type { Distributor } from '../policy-distribution/distributor.ts';
+import type { Distributor, Inbox } from '../policy-distribution/distributor.ts';
+import type { Exposure } from '../pool/exposure.ts';
 import { LeaseLostError, type Lease } from '../pool/lease.ts';
 import type { Pool } from '../pool/pool.ts';
 import type { Sharing } from '../pool/shared-content.ts';
@@ -20,6 +20,8 @@ import type { Waiters } from './waiters.ts';
 /** What a shift needs of the run that it works for. */
 export interface ShiftContext {
   readonly arm: Arm;
+  /** What the arm brings into the sandbox, which was leased for it. */
+  readonly exposure: Exposure;
   readonly distributor: Distributor;
   readonly sharing?: Sharing | undefined;
   readonly turns?: Turns | undefined;
@@ -74,11 +76,9 @@ export class Shift {
    */
   async work(): Promise<void> {
     await this.#context.turns?.next();
-    const code = this.#code();
-    if (this.#session.isTaintedFor(code)) return this.#lease.discard('it has run code that came with another checkpoint or suite');
     try {
       if (await this.#isToMakeRoom()) return this.#lease.discard('one that shares what is to be loaded takes its place');
-      await this.#load(code);
+      await this.#load();
     } catch (error) {
       throw await this.#afterFailedLoad(error);
     }
@@ -103,6 +103,11 @@ export class Shift {
     return false;
   }
 
+  /** A policy that is played apart has files of its own, which the environment does not see. */
+  get #policyInbox(): Inbox {
+    return this.#lease.sandbox.policy ?? this.#lease.sandbox;
+  }
+
   #isMissing(digest: string): boolean {
     return this.#lease.sandbox.shares?.has(digest) !== true;
   }
@@ -114,22 +119,15 @@ export class Shift {
     return sharing?.isOn === true && sharing.digests.includes(digest) && this.#isMissing(digest);
   }
 
-  /** Digests of all that brings code with it; empty when everything is data. */
-  #code(): string {
-    const { checkpoint, suiteFiles } = this.#context.arm;
-    return [...(suiteFiles ? [suiteFiles.digest] : []), ...(mayBringCode(checkpoint) ? [checkpoint.digest] : [])].join();
-  }
-
   /**
-   * The runner refuses the checkpoint: so will every other, unless one has taken it already. Anything else is this sandbox's
-   * own trouble, and it is not used again.
+   * The runner refuses the checkpoint: so will every other, unless one has taken it already. Anything else is this sandbox's own trouble. Either
+   * way the sandbox is not used again: what was loaded in part may have run, and has left what nobody knows.
    */
   async #afterFailedLoad(error: unknown): Promise<unknown> {
     if (this.#context.over.aborted) return error;
     if (this.#session.isClosed || error instanceof LeaseLostError) return this.#lostWhileLoading();
-    if (error instanceof InputError && !this.#context.arm.wasLoaded) return error;
     this.#lease.discard(messageOf(error));
-    if (!(error instanceof InputError)) return error;
+    if (!(error instanceof InputError) || !this.#context.arm.wasLoaded) return error;
     return new InfrastructureError('runner.refused', `${error.message} (others have taken it)`, { cause: error });
   }
 
@@ -140,14 +138,14 @@ export class Shift {
     return new InfrastructureError('sandbox.lost', reason);
   }
 
-  async #load(code: string): Promise<void> {
+  async #load(): Promise<void> {
     const { suite, checkpoint, suiteFiles } = this.#context.arm;
     const { clock, config, distributor } = this.#context;
     using deadline = new Deadline(clock, config.loadMilliseconds, () => loadTimeout(config.loadMilliseconds), this.#stop);
     const { signal } = deadline;
     const isVerified = this.#isVerified;
     const modules = suiteFiles ? await distributor.deliver(suiteFiles, this.#lease.sandbox, signal) : null;
-    const path = await distributor.deliver(checkpoint, this.#lease.sandbox, signal);
+    const path = await distributor.deliver(checkpoint, this.#policyInbox, signal);
     const batching = batchingOf(suite.play, suite.episodeSeconds);
     const remarks = await this.#session.load(
       {
@@ -158,12 +156,12 @@ export class Shift {
         metrics: suite.metrics,
         ...(batching && { batching }),
       },
-      { episodeMilliseconds: suite.episodeSeconds * 1000, beginMilliseconds: config.beginMilliseconds, code },
+      { episodeMilliseconds: suite.episodeSeconds * 1000, beginMilliseconds: config.beginMilliseconds, exposure: this.#context.exposure },
       signal,
     );
     this.#context.arm.hear(remarks);
     // It has the file mapped. A sandbox that lasts would have the store keep every checkpoint that it has ever played.
-    if (isVerified) await distributor.withdraw(checkpoint, this.#lease.sandbox);
+    if (isVerified) await distributor.withdraw(checkpoint, this.#policyInbox);
   }
 
   /** Also when the lease is lost, the session is heard to its end: only then is it known what was not played. */
@@ -244,5 +242,5 @@ function loadTimeout(milliseconds: number): InfrastructureError {
 
 /** A kill may be the episode's own doing, and is bounded by its attempts; other losses count against the infrastructure. */
 function isAttributable({ outcome, killed }: PlayedEpisode): boolean {
-  return outcome.kind !== 'lost' || killed;
+  return outcome.kind !== 'lost' || killed !== false;
 }

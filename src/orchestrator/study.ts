@@ -6,8 +6,8 @@ export interface RunningFigures {
   readonly expectedRemaining: number;
 }
 
-/** Why a study needs no more episodes: its rule is satisfied, every verdict is reached, or the budget of episodes is spent. */
-export type StudyEnd = 'rule' | 'verdicts' | 'episodes';
+/** Why a study needs no more episodes: its rule is satisfied, every verdict is reached, the budget of episodes is spent, or episodes fail as a rule. */
+export type StudyEnd = 'rule' | 'verdicts' | 'episodes' | 'failures';
 
 /** What a run of episodes is to find out, and by which arms: one for an evaluation, one for each checkpoint of a comparison. */
 export interface Study<Running extends RunningFigures> {

@@ -27,10 +27,12 @@ function allocationProblems({ allocation, tasks }: ParsedSuite): Problem[] {
   return [problem(['allocation'], text)];
 }
 
-function scoreProblems({ failureScores, reward: { bounds } }: ParsedSuite): Problem[] {
+function scoreProblems({ failureScores, failures, reward: { bounds } }: ParsedSuite): Problem[] {
   return (['timeout', 'crash'] as const).flatMap((cause) => {
     const score = failureScores[cause];
     const path = ['failureScores', cause];
+    if (score === undefined && failures === 'scored')
+      return [problem(path, `expected the return that a ${cause} counts as, because failing is an answer here (failures: scored)`)];
     if (!bounds)
       return score === undefined
         ? [problem(path, `expected the return that a ${cause} counts as, because reward.bounds is not given`)]

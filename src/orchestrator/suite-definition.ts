@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Bounds } from '../aggregation/bounds.ts';
+import type { FailurePolicy } from '../aggregation/scoring.ts';
 import { drawnTask } from '../aggregation/sampling-design.ts';
 import { canonicalJson, digestOf } from '../kernel/canonical-json.ts';
 import { InputError } from '../kernel/errors.ts';
@@ -34,6 +35,9 @@ export interface SuiteDefinition {
   readonly actions: 'deterministic' | 'stochastic';
   readonly bounds: Bounds | undefined;
   readonly failureScores: { readonly timeout: number; readonly crash: number };
+  /** Which of the scores the suite itself gives: the others are the lower bound. */
+  readonly declaredScores: readonly ('timeout' | 'crash')[];
+  readonly failures: FailurePolicy;
   readonly episodeSeconds: number;
   /** One after the other, or in blocks that a runner plays batched. */
   readonly play: PlayDeclaration;
@@ -64,6 +68,33 @@ export function withStop(layer: Layer, stop: StopOverride): Layer {
   return {
     value: { ...layer.value, stop: { ...kept, ...stop } },
     whereIs: (path) => (path[0] === 'stop' ? 'stopping rule asked for' : layer.whereIs(path)),
+  };
+}
+
+/** Single settings asked for in place of the suite's own. */
+export interface SuiteChanges {
+  readonly seed?: number | undefined;
+  readonly actions?: SuiteDefinition['actions'] | undefined;
+  /** Of the stopping rule. */
+  readonly confidence?: number | undefined;
+}
+
+export function withChanges(layer: Layer, { seed, actions, confidence }: SuiteChanges): Layer {
+  if (!isMapping(layer.value)) return layer;
+  const stop = valueAt(layer.value, ['stop']);
+  const asked = new Map<string, unknown>([
+    ['seed', seed],
+    ['actions', actions],
+    ['stop.confidence', confidence],
+  ]);
+  return {
+    value: {
+      ...layer.value,
+      ...(seed === undefined ? {} : { seed }),
+      ...(actions === undefined ? {} : { actions }),
+      ...(confidence === undefined || !isMapping(stop) ? {} : { stop: { ...stop, confidence } }),
+    },
+    whereIs: (path) => (asked.get(path.join('.')) === undefined ? layer.whereIs(path) : 'setting asked for'),
   };
 }
 
@@ -98,6 +129,8 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
     ...decisive,
     name: suite.name,
     digest: decisiveDigest(decisive),
+    declaredScores: (['timeout', 'crash'] as const).filter((cause) => suite.failureScores[cause] !== undefined),
+    failures: suite.failures,
     allocation: suite.allocation,
     success: suite.success,
     stop: suite.stop,

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { LARGEST_CONFIDENCE } from '../aggregation/confidence.ts';
+import { FAILURE_POLICIES } from '../aggregation/scoring.ts';
 import { TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
 import { playSchema } from './play.ts';
 
@@ -52,7 +54,11 @@ export const allocationSchema = z
   );
 
 const halfWidth = z.number().positive().describe('in units of the return: the interval ends up at most this far to either side');
-const confidence = z.number().gt(0.5).lt(1).default(0.95).describe('probability that the interval holds the true mean');
+export const confidenceSchema = z
+  .number()
+  .gt(0.5)
+  .max(LARGEST_CONFIDENCE, `expected at most ${LARGEST_CONFIDENCE}; a larger one cannot be told from 1`);
+const confidence = confidenceSchema.default(0.95).describe('probability that the interval holds the true mean');
 
 export const stoppingSchema = z
   .discriminatedUnion('rule', [
@@ -125,6 +131,12 @@ export const suiteSchema = z
       .strictObject({ timeout: z.number().optional(), crash: z.number().optional() })
       .default({})
       .describe('return that a failed episode counts as; the lower reward bound where there is one'),
+    failures: z
+      .enum(FAILURE_POLICIES)
+      .default('unexpected')
+      .describe(
+        '"unexpected": an evaluation whose episodes all fail has no answer, and ends with their error; "scored": failing is an answer',
+      ),
     episode: z
       .strictObject({ seconds: z.number().positive().max(86_400).default(60).describe('time limit for one episode, by the wall clock') })
       .prefault({}),

@@ -1,6 +1,7 @@
 import type { OfficialStatistics } from '../aggregation/statistics.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import type { Checkpoint } from '../policy-distribution/checkpoint.ts';
+import { failureWarnings } from './all-failed.ts';
 import { runWarnings, type RunFacts } from './run-facts.ts';
 import type { SuiteDefinition } from './suite-definition.ts';
 import type { CheckpointFacts, Ending, Summary } from './summary.ts';
@@ -28,7 +29,7 @@ export function summarise({ suite, checkpoint, checkpointUri, official, ending, 
     },
     ended: ending,
     partial: ending !== 'rule',
-    warnings: runWarnings(ending, facts, suite),
+    warnings: [...failureWarnings(suite, official, 'episodes'), ...runWarnings(ending, facts, suite)],
     checkpoint: checkpointFacts(checkpoint, checkpointUri),
     run: facts,
   };

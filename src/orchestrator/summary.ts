@@ -6,7 +6,7 @@ import { allocationSchema, stoppingSchema } from './suite.ts';
 
 export const digestSchema = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 
-export const ENDINGS = ['rule', 'verdicts', 'episodes', 'seconds', 'cost', 'interrupted', 'failed'] as const;
+export const ENDINGS = ['rule', 'verdicts', 'episodes', 'seconds', 'cost', 'failures', 'interrupted', 'failed'] as const;
 export type Ending = (typeof ENDINGS)[number];
 
 export const checkpointFactsSchema = z.strictObject({
@@ -35,7 +35,9 @@ export const summarySchema = z
     }),
     ended: z
       .enum(ENDINGS)
-      .describe('what ended it: the stopping rule, the budget of episodes, seconds or cost, the caller, or an infrastructure failure'),
+      .describe(
+        'what ended it: the stopping rule, the budget of episodes, seconds or cost, episodes that all failed, the caller, or an infrastructure failure',
+      ),
     partial: z.boolean().describe('true when it ended before its stopping rule was satisfied or its episodes were played'),
     warnings: z.array(z.string()),
     checkpoint: checkpointFactsSchema,

@@ -1,5 +1,4 @@
 import { BLOCK_BYTES } from './block-digest.ts';
-import { inspect } from './checkpoint-checks.ts';
 import type { CheckpointListing, CheckpointSource, ListedFile } from './checkpoint-source.ts';
 import type { StoredFile } from './stored-checkpoint.ts';
 import { sortedByPath, type CheckpointFile } from './checkpoint.ts';
@@ -8,6 +7,7 @@ import type { StoredObject } from './stored-object.ts';
 import { KnownFiles } from './known-files.ts';
 import { wholeFile } from './listed-files.ts';
 import { isShardIndex } from './shard-index.ts';
+import { untrustedFiles } from './untrusted-files.ts';
 
 /** Files as sources list them, brought into the store: one that was read is not read again as long as it stays as it is. */
 export class BroughtFiles {
@@ -48,7 +48,7 @@ export class BroughtFiles {
     if (kept) return kept;
     const bytes = source.read(file, signal, new Uint8Array(Math.min(file.size, BLOCK_BYTES) + 1));
     const object = await this.#content.write(wholeFile(file, bytes), file.size, (readAt, size) =>
-      inspect(file.path, file.address, size, readAt, beside),
+      untrustedFiles.read('check', { path: file.path, address: file.address, size, beside }, readAt),
     );
     this.#known.remember(file, object.digest);
     return object;

@@ -1,7 +1,7 @@
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
-import { assertAcceptable, assertFileName, inspect, type CheckpointLimits } from './checkpoint-checks.ts';
+import { assertAcceptable, assertFileName, type CheckpointLimits } from './checkpoint-checks.ts';
 import { BroughtFiles } from './brought-files.ts';
 import { EarlyLooks, type Look } from './early-looks.ts';
 import { CheckpointRecords, type Hold, type RecordedCheckpoint } from './checkpoint-records.ts';
@@ -9,17 +9,19 @@ import type { CheckpointListing, CheckpointSource, ListOptions } from './checkpo
 import { checkpointDigest, type BucketObject, type Checkpoint, type CheckpointLabels } from './checkpoint.ts';
 import { ContentStore, type Syncing } from './content-store.ts';
 import type { StoredCheckpoint } from './stored-checkpoint.ts';
+import { untrustedFiles } from './untrusted-files.ts';
 import { inspectObject, type StoredObject } from './stored-object.ts';
 import { filesOfManifest, filesOfRestored, filesThatAreHere } from './files-here.ts';
 import type { FileLooks } from './file-looks.ts';
 import { IncomingNames } from './incoming-names.ts';
 import { assertSameListing } from './listed-files.ts';
 import { PackedFiles } from './packed-files.ts';
-import { keepTold } from './sent-delta.ts';
+import { keepTold, type SentDelta } from './sent-delta.ts';
 import { RecentMarks } from './recent-marks.ts';
 import { SharedHolds } from './shared-holds.ts';
 import { StoredContents } from './stored-contents.ts';
 import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
+import type { UsableFiles } from './usable-files.ts';
 import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
 
 export interface CheckpointStoreOptions {
@@ -133,20 +135,21 @@ export class CheckpointStore {
    */
   async adopt(path: string, name: string, expected: Digest, signal: AbortSignal): Promise<StoredCheckpoint> {
     assertFileName(name);
-    const object = await this.#content.adopt(path, expected, signal, (readAt, size) => inspect(name, name, size, readAt));
+    const object = await this.#content.adopt(path, expected, signal, (readAt, size) =>
+      untrustedFiles.read('check', { path: name, address: name, size }, readAt),
+    );
     return this.#recorded({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
   }
 
   /**
    * A file that is told by what differs from another one that is here; the delta stays where it is.
    *
-   * @param path of the delta, which nobody else writes any more.
    * @throws as `keepTold` does, and InputError `checkpoint.path`.
    */
-  async adoptDelta(path: string, name: string, expected: Digest, signal: AbortSignal): Promise<StoredCheckpoint> {
+  async adoptDelta(sent: Omit<SentDelta, 'maxBytes'>, signal: AbortSignal): Promise<StoredCheckpoint> {
+    const { name, expected } = sent;
     assertFileName(name);
-    const sent = { path, name, expected, maxBytes: this.#limits.maxBytes };
-    const object = await keepTold(sent, this.#content, this.#contents, signal);
+    const object = await keepTold({ ...sent, maxBytes: this.#limits.maxBytes }, this.#content, this.#contents, signal);
     return this.#recorded({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
   }
 
@@ -154,14 +157,18 @@ export class CheckpointStore {
    * A directory of files that are all here already, by the text that its digest is the SHA-256 of: `<sha256 hex>  <path>` a line, sorted by
    * path in byte order.
    *
-   * @throws InputError `checkpoint.manifest`, `checkpoint.digest`, `checkpoint.incomplete` (with the first digests that are missing), and as
+   * @param path of the text, which stays where it is.
+   * @throws InputError `checkpoint.manifest`, `checkpoint.too-many-files`, `checkpoint.digest`, `checkpoint.incomplete` (with the first digests that are missing), and as
    * `adopt` does.
    */
-  async assemble(manifest: string, expected: Digest): Promise<StoredCheckpoint> {
-    const files = await filesOfManifest(manifest, expected, this.#contents);
+  async assemble(path: string, expected: Digest, usable: UsableFiles): Promise<StoredCheckpoint> {
+    const files = await filesOfManifest({ path, maxFiles: this.#limits.maxFiles }, expected, this.#contents, usable);
     assertAcceptable(expected, files, this.#limits);
     const beside = new Set(files.map(({ path }) => path));
-    for (const file of files) await inspectObject(file, (readAt, size) => inspect(file.path, file.path, size, readAt, beside));
+    for (const file of files)
+      await inspectObject(file, (readAt, size) =>
+        untrustedFiles.read('check', { path: file.path, address: file.path, size, beside }, readAt),
+      );
     return this.#recorded({ digest: expected, kind: 'directory', files, labels: {} });
   }
 
@@ -231,7 +238,9 @@ export class CheckpointStore {
 
   /** @throws InfrastructureError `store.removed` when a file was removed before it was recorded as this checkpoint's. */
   async #recorded(stored: StoredCheckpoint): Promise<StoredCheckpoint> {
-    await this.#records.write(stored);
+    // A manifest's text has the directory's digest: as a file it does not take the directory's place, which others may be using.
+    const isTaken = stored.kind === 'file' && (await this.#records.read(stored.digest))?.kind === 'directory';
+    if (!isTaken) await this.#records.write(stored);
     if (await this.#withObjects(stored)) {
       this.#marks.note(markOf(stored));
       return stored;

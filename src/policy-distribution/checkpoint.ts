@@ -39,9 +39,12 @@ export interface CheckpointLabels {
   readonly version?: number;
 }
 
-/** Whether loading it may run code that came with it. The formats that are data alone are the ones known to be so. */
-export function mayBringCode({ kind, files }: Pick<Checkpoint, 'kind' | 'files'>): boolean {
-  return kind === 'directory' || !files.every(({ path }) => /\.(safetensors|onnx)$/.test(path));
+/** Weights in a format that is known to be data alone, and what lies beside such: nothing of it can be imported or run. */
+const DATA = /\.(safetensors|safetensors\.index\.json|onnx|onnx\.data)$/;
+
+/** Whether loading it may run code that came with it: whatever has a file that is not known to be data. A `muster.json` may name an entry. */
+export function mayBringCode({ files }: Pick<Checkpoint, 'files'>): boolean {
+  return !files.every(({ path }) => DATA.test(path));
 }
 
 /** A file's checkpoint bears the file's digest; a directory's bears the digest of its manifest. */

@@ -1,7 +1,8 @@
 import { crc32, zstdCompressSync, constants } from 'node:zlib';
 import type { Digest } from '../kernel/ids.ts';
+import { isWithin } from '../kernel/json-bounds.ts';
 import { Block, BLOCK_BYTES, type Stretches } from './delta-block.ts';
-import { BLOCK_KINDS, MAGIC, type DeltaIndex, type DeltaSegment } from './delta-format.ts';
+import { BLOCK_KINDS, INDEX_BOUNDS, MAGIC, type DeltaIndex, type DeltaSegment } from './delta-format.ts';
 import { likes, type Segment } from './delta-layout.ts';
 import { Changes, differences, type WordBytes } from './delta-words.ts';
 
@@ -58,7 +59,7 @@ export async function encodeDelta(file: DeltaSide, base: DeltaSide, { maxBytes, 
     base: { digest: base.digest, size: base.bytes.size },
     segments,
   });
-  if (written + tail.length > maxBytes) return false;
+  if (tail === undefined || written + tail.length > maxBytes) return false;
   await write(tail);
   return true;
 }
@@ -117,8 +118,11 @@ class BlockEncoder {
   }
 }
 
-function indexBytes(index: DeltaIndex): Uint8Array {
-  const packed = zstdCompressSync(JSON.stringify(index));
+/** @returns undefined when it would be beyond what is read of one. */
+function indexBytes(index: DeltaIndex): Uint8Array | undefined {
+  const json = Buffer.from(JSON.stringify(index));
+  if (!isWithin(json, INDEX_BOUNDS)) return undefined;
+  const packed = zstdCompressSync(json);
   const numbers = Buffer.alloc(8);
   numbers.writeUInt32LE(packed.length, 0);
   numbers.writeUInt32LE(crc32(packed), 4);

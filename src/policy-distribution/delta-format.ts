@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isDigest } from '../kernel/ids.ts';
+import type { JsonBounds } from '../kernel/json-bounds.ts';
 
 /**
  * A file told by what differs from another one, its base. docs/delta-format.md describes it for whoever writes or reads one elsewhere.
@@ -10,8 +11,8 @@ import { isDigest } from '../kernel/ids.ts';
  */
 export const MAGIC = Buffer.from('MUSTERD1', 'latin1');
 export const TAIL_BYTES = 8 + MAGIC.length;
-/** A million blocks of a megabyte each. */
-export const MAX_INDEX_BYTES = 16 * 2 ** 20;
+/** A segment has a dozen values, a block three: those of all tensors that a safetensors header may have, and of some hundred gigabytes. */
+export const INDEX_BOUNDS: JsonBounds = { bytes: 16 * 2 ** 20, depth: 8, values: 2_500_000 };
 
 /** How the bytes of a block are told. */
 export const BLOCK_KINDS = {

@@ -1,24 +1,16 @@
 import { crc32, zstdDecompressSync } from 'node:zlib';
 import { messageOf } from '../kernel/errors.ts';
 import { Block, BLOCK_BYTES, type Stretches } from './delta-block.ts';
-import {
-  BLOCK_KINDS,
-  indexSchema,
-  MAGIC,
-  MalformedDelta,
-  MAX_INDEX_BYTES,
-  TAIL_BYTES,
-  type DeltaIndex,
-  type DeltaSegment,
-} from './delta-format.ts';
+import { BLOCK_KINDS, MAGIC, MalformedDelta, INDEX_BOUNDS, TAIL_BYTES, type DeltaIndex, type DeltaSegment } from './delta-format.ts';
+import { untrustedFiles } from './untrusted-files.ts';
 import { applyChanges, applyDifferences } from './delta-words.ts';
 
 /**
  * Reads the index. All that it says of places and sizes is true afterwards.
  *
- * @throws MalformedDelta
+ * @param address for people. @throws MalformedDelta; InputError `checkpoint.bounds`
  */
-export async function readIndex(delta: Stretches): Promise<DeltaIndex> {
+export async function readIndex(delta: Stretches, address: string): Promise<DeltaIndex> {
   if (delta.size < MAGIC.length + TAIL_BYTES) throw new MalformedDelta(`it has ${delta.size} bytes, too few for a delta`);
   const [head, tail] = [Buffer.alloc(MAGIC.length), Buffer.alloc(TAIL_BYTES)];
   await delta.readInto(head, 0);
@@ -26,38 +18,13 @@ export async function readIndex(delta: Stretches): Promise<DeltaIndex> {
   if (!head.equals(MAGIC) || !tail.subarray(8).equals(MAGIC)) throw new MalformedDelta('it does not begin and end as a delta does');
   const length = tail.readUInt32LE(0);
   const begin = delta.size - TAIL_BYTES - length;
-  if (length > MAX_INDEX_BYTES || begin < MAGIC.length) throw new MalformedDelta(`its index claims ${length} bytes`);
+  if (length > INDEX_BOUNDS.bytes || begin < MAGIC.length) throw new MalformedDelta(`its index claims ${length} bytes`);
   const packed = Buffer.alloc(length);
   await delta.readInto(packed, begin);
   if (crc32(packed) !== tail.readUInt32LE(4)) throw new MalformedDelta('its index has another checksum than it should');
-  const index = parsed(packed);
-  assertCoherent(index, begin - MAGIC.length);
-  return index;
-}
-
-function parsed(packed: Uint8Array): DeltaIndex {
-  try {
-    return indexSchema.parse(JSON.parse(decompressed(packed, MAX_INDEX_BYTES).toString()));
-  } catch (error) {
-    throw new MalformedDelta(`its index makes no sense: ${messageOf(error).slice(0, 500)}`, { cause: error });
-  }
-}
-
-function assertCoherent({ file, base, segments }: DeltaIndex, payloadBytes: number): void {
-  const [size, payload] = [
-    sum(segments.map((segment) => segment.size)),
-    sum(segments.flatMap(({ blocks }) => blocks.map(([, bytes]) => bytes))),
-  ];
-  if (size !== file.size) throw new MalformedDelta(`its segments have ${size} bytes, the file ${file.size}`);
-  if (payload !== payloadBytes) throw new MalformedDelta(`its index tells of ${payload} bytes of blocks, there are ${payloadBytes}`);
-  for (const { name, size: own, from, wordBytes, blocks } of segments) {
-    const said = JSON.stringify(name.slice(0, 200));
-    if (blocks.length !== Math.ceil(own / BLOCK_BYTES)) throw new MalformedDelta(`${said} has ${blocks.length} blocks for ${own} bytes`);
-    if (own % wordBytes !== 0) throw new MalformedDelta(`${said} has ${own} bytes, not whole words of ${wordBytes}`);
-    if (from !== null && from + own > base.size) throw new MalformedDelta(`${said} is to be found beyond the end of the base`);
-    const needsBase = blocks.some(([kind]) => kind < BLOCK_KINDS.bytes);
-    if (needsBase && from === null) throw new MalformedDelta(`${said} is told by a base that it does not have`);
-  }
+  const json = decompressed(packed, INDEX_BOUNDS.bytes);
+  const order = { address, size: json.length, payloadBytes: begin - MAGIC.length };
+  return untrustedFiles.read('deltaIndex', order, async (position, count) => json.subarray(position, position + count));
 }
 
 interface Place {
@@ -189,8 +156,4 @@ function decompressed(packed: Uint8Array, maxBytes: number): Buffer {
   } catch (error) {
     throw new MalformedDelta(`a part of it cannot be decompressed: ${messageOf(error)}`, { cause: error });
   }
-}
-
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, each) => total + each, 0);
 }

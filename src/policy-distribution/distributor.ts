@@ -19,6 +19,8 @@ export interface DistributorOptions {
   /** Undefined: sandboxes have nowhere to fetch from. */
   readonly origin?: ContentOrigin | undefined;
   readonly log?: Log;
+  /** What is brought is not for every sandbox to read, as the caches of nodes are: they are used only where the template names them. */
+  readonly isConfidential?: boolean;
 }
 
 type Delivered = WeakMap<Inbox, Map<string, string>>;
@@ -72,9 +74,10 @@ export class Distributor {
   }
 
   async #bring(stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<{ readonly path: string; readonly way: DeliveryWay }> {
-    const { delivery = 'auto', origin, log = silentLog } = this.#options;
+    const { delivery = 'auto', origin, log = silentLog, isConfidential = false } = this.#options;
     const bytes = stored.files.reduce((sum, { size }) => sum + size, 0);
-    const offered = origin ? (inbox.fetching?.ways ?? []) : [];
+    const fetched = origin ? (inbox.fetching?.ways ?? []) : [];
+    const offered = isConfidential ? fetched.filter((way) => way !== 'node-cache') : fetched;
     if (delivery === 'auto' && bytes > UPLOADED_BYTES && inbox.fetching && offered.length === 0) this.#warn(stored, bytes);
     const ways = [...deliveryWays(delivery, bytes, offered)];
     for (let way = ways.shift(); ; way = ways.shift()) {

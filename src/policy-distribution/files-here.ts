@@ -1,11 +1,15 @@
+import { open } from 'node:fs/promises';
 import PQueue from 'p-queue';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
 import type { StoredFile } from './stored-checkpoint.ts';
 import { checkpointDigest, type CheckpointFile } from './checkpoint.ts';
-import { incomplete, readManifest } from './manifest.ts';
+import { incomplete, type ManifestEntry } from './manifest.ts';
 import { undefinedWhenDamaged } from './packed-files.ts';
+import { guarded, readAt } from './store-files.ts';
 import type { StoredContents } from './stored-contents.ts';
+import { untrustedFiles } from './untrusted-files.ts';
+import type { UsableFiles } from './usable-files.ts';
 import type { StoredObject } from './stored-object.ts';
 
 /** Some threads look for files, and take their time where the disk is far away. */
@@ -61,13 +65,33 @@ function objectsOf(files: readonly CheckpointFile[], find: Find): Promise<readon
   );
 }
 
-/** @throws InputError `checkpoint.manifest`, `checkpoint.digest`, and `checkpoint.incomplete` with the first digests that are not here. */
-export async function filesOfManifest(manifest: string, expected: Digest, contents: StoredContents): Promise<readonly StoredFile[]> {
-  const entries = readManifest(manifest);
+async function entriesOf(
+  { path, maxFiles }: { readonly path: string; readonly maxFiles: number },
+  expected: Digest,
+): Promise<readonly ManifestEntry[]> {
+  await using handle = await guarded(path, () => open(path, 'r'));
+  const { size } = await guarded(path, () => handle.stat());
+  return await untrustedFiles.read('manifest', { address: expected, size, maxFiles }, (position, length) =>
+    guarded(path, () => readAt(handle, position, length)),
+  );
+}
+
+/**
+ * @param usable what whoever sent the manifest may name. Other files are not looked for: how long that takes would tell that they are here.
+ * @throws InputError `checkpoint.manifest`, `checkpoint.too-many-files`, `checkpoint.digest`, and `checkpoint.incomplete` with the first digests that are not here.
+ */
+export async function filesOfManifest(
+  manifest: { readonly path: string; readonly maxFiles: number },
+  expected: Digest,
+  contents: StoredContents,
+  usable: UsableFiles,
+): Promise<readonly StoredFile[]> {
+  const entries = await entriesOf(manifest, expected);
+  const allowed = await usable([...new Set(entries.map(({ digest }) => digest))]);
   const files: StoredFile[] = [];
   const missing: Digest[] = [];
   for (const { path, digest } of entries) {
-    const object = await contents.find(digest);
+    const object = allowed.has(digest) ? await contents.find(digest) : undefined;
     if (object) files.push({ path, ...object });
     else missing.push(digest);
   }

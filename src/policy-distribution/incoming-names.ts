@@ -49,7 +49,7 @@ const WRITER = /^(?<place>[0-9a-f]{16})\.(?<pid>\d+)\.(?<start>\d+)\./;
 
 const ELSEWHERE_KEPT_MS = 24 * 60 * 60 * 1000;
 
-/** Start time in clock ticks since boot, field 22 of /proc/<pid>/stat; undefined when there is no such process. */
+/** Start time in clock ticks since boot, field 22 of /proc/<pid>/stat; undefined when there is no such process, or only its exit status is left. */
 async function startOf(pid: number): Promise<string | undefined> {
   let line: string;
   try {
@@ -59,5 +59,6 @@ async function startOf(pid: number): Promise<string | undefined> {
     throw error;
   }
   // The name of the program stands in brackets and may hold anything; what comes after its end is numbers.
-  return line.slice(line.lastIndexOf(')') + 2).split(' ')[19];
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
 }

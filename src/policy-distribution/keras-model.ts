@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { JsonProblem, parseJson, type JsonBounds } from '../kernel/json-bounds.ts';
 
 /** What a `.keras` file says of its model: `config.json` beside the weights. Nothing of it is built. */
 export interface KerasModel {
@@ -14,6 +15,9 @@ export interface KerasLayer {
   /** Of what it takes, null where any size will do; undefined where it takes several things, or has never been built. */
   readonly inputShape?: readonly (number | null)[] | undefined;
 }
+
+/** Beyond that of ten thousand layers. Models stand in one another, and each is some ten levels deep. */
+export const CONFIG_BOUNDS: JsonBounds = { bytes: 16 * 2 ** 20, depth: 128, values: 1_000_000 };
 
 /** The message says why. */
 export class UnknownKerasModel extends Error {}
@@ -42,8 +46,8 @@ export function readKerasModel(bytes: Uint8Array): KerasModel {
 
 function parsed(bytes: Uint8Array): unknown {
   try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-  } catch {
-    throw new UnknownKerasModel('config.json is no JSON');
+    return parseJson(bytes, CONFIG_BOUNDS);
+  } catch (error) {
+    throw error instanceof JsonProblem ? new UnknownKerasModel(`config.json: ${error.message}`) : error;
   }
 }

@@ -32,7 +32,11 @@ const MODEL = { graph: 7, metadata: 14 };
 const GRAPH = { initializer: 5, input: 11, output: 12 };
 const TENSOR = { dims: 1, type: 2, name: 8 };
 const ENTRY = { key: 1, value: 2 };
-const MOST_FIELDS = 2_000_000;
+/** Of all messages that are looked into, and of the dimensions: a tensor has some ten. */
+const MOST_FIELDS = 1_000_000;
+/** Of names and metadata together. */
+const MOST_TEXT_BYTES = 32 * 2 ** 20;
+const MOST_DIMENSIONS = 64;
 const MOST_NAME_BYTES = 4096;
 const MOST_METADATA_BYTES = 2 ** 20;
 
@@ -57,7 +61,7 @@ const DTYPES: ReadonlyMap<number, string> = new Map([
 /** @throws InputError `checkpoint.onnx`, naming the file and what was found. */
 export async function readOnnxModel(file: string, size: number, readAt: ReadAt): Promise<OnnxModel> {
   try {
-    return await new ModelReader(new FieldReader(size, readAt, MOST_FIELDS)).model(size);
+    return await new ModelReader(new FieldReader(size, readAt, { fields: MOST_FIELDS, textBytes: MOST_TEXT_BYTES })).model(size);
   } catch (error) {
     if (!(error instanceof MalformedMessage)) throw error;
     throw new InputError('checkpoint.onnx', `checkpoint: ${file}: ${error.message}; expected an ONNX model`, { cause: error });
@@ -112,11 +116,12 @@ class ModelReader {
       if (field.kind === 'varint' && field.number === TENSOR.type) dtype = dtypeOf(Number(field.value));
       if (field.kind === 'varint' && field.number === TENSOR.dims) shape.push(Number(field.value));
       if (field.kind !== 'bytes') continue;
-      if (field.number === TENSOR.dims) shape.push(...(await this.#reader.varints(field.begin, field.end)).map(Number));
+      if (field.number === TENSOR.dims) for (const size of await this.#reader.varints(field.begin, field.end)) shape.push(Number(size));
       else if (field.number === TENSOR.name) name = await this.#reader.text(field.begin, field.end, MOST_NAME_BYTES);
       // Numbers stand raw or as those of one type or another: the longest field is theirs.
       else bytes = Math.max(bytes, field.end - field.begin);
     }
+    assertDimensions(shape);
     return { name, dtype, shape, bytes };
   }
 
@@ -143,6 +148,7 @@ class ModelReader {
       for await (const dimension of this.#reader.fields(field.begin, field.end))
         if (dimension.kind === 'bytes' && dimension.number === 1) shape.push(await this.#dimension(dimension));
     }
+    assertDimensions(shape);
     return { dtype, shape };
   }
 
@@ -164,6 +170,10 @@ class ModelReader {
     }
     return [key, value];
   }
+}
+
+function assertDimensions({ length }: readonly unknown[]): void {
+  if (length > MOST_DIMENSIONS) throw new MalformedMessage(`a tensor has ${length} dimensions, at most ${MOST_DIMENSIONS} are shown`);
 }
 
 function dtypeOf(number: number): string {

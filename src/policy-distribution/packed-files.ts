@@ -149,7 +149,7 @@ async function throughDeltas(base: FileStretches, deltas: readonly FileStretches
   let bytes: Stretches = base;
   for (const delta of deltas) {
     try {
-      bytes = new DeltaFile(delta, await readIndex(delta), bytes);
+      bytes = new DeltaFile(delta, await readIndex(delta, delta.path), bytes);
     } catch (error) {
       throw asDamage(delta.path, error);
     }

@@ -12,6 +12,11 @@ export class UnknownPickle extends Error {
 export class Named {
   readonly name: string;
 
+  /** For people. */
+  get shown(): string {
+    return this.name.slice(0, MOST_SHOWN);
+  }
+
   constructor(name: string) {
     this.name = name;
   }
@@ -39,6 +44,10 @@ export class Stored {
 }
 
 const MARK = Symbol('mark');
+/** A tensor takes some forty: those of a hundred thousand. */
+const MOST_STEPS = 4_000_000;
+/** Of what is shown of a name. */
+const MOST_SHOWN = 200;
 
 /** What a pickle comes to: plain values, lists, maps, and what it would have made. @throws UnknownPickle */
 export function pickledValue(pickle: Uint8Array): unknown {
@@ -54,6 +63,7 @@ class Opcodes {
   readonly #bytes: Uint8Array;
   readonly #view: DataView;
   #at = 0;
+  #steps = 0;
   readonly #stack: unknown[] = [];
   readonly #memo = new Map<number, unknown>();
 
@@ -66,6 +76,7 @@ class Opcodes {
   result(): unknown {
     try {
       for (;;) {
+        this.#step(1);
         const code = this.#view.getUint8(this.#at++);
         if (code === 0x2e) return this.#stack.pop();
         this.#obey(code);
@@ -74,6 +85,12 @@ class Opcodes {
       if (error instanceof RangeError) throw new UnknownPickle('it ends in the middle', { cause: error });
       throw error;
     }
+  }
+
+  /** What a pickle has copied costs as much as what it has written down. */
+  #step(count: number): void {
+    this.#steps += count;
+    if (this.#steps > MOST_STEPS) throw new UnknownPickle(`it takes more than ${MOST_STEPS} steps`);
   }
 
   #obey(code: number): void {
@@ -156,7 +173,7 @@ class Opcodes {
       case 0x63: // GLOBAL
         return this.#push(new Named(`${this.#line()}.${this.#line()}`));
       case 0x93: // STACK_GLOBAL
-        return this.#push(new Named(this.#stack.splice(-2).join('.')));
+        return this.#push(this.#named(this.#stack.splice(-2)));
       case 0x51: // BINPERSID
         return this.#push(new Stored(this.#stack.pop()));
       case 0x52: // REDUCE
@@ -172,6 +189,13 @@ class Opcodes {
     }
   }
 
+  /** Made of texts alone: to join lists of lists would never end. */
+  #named(parts: readonly unknown[]): Named {
+    const texts = parts.filter((part) => typeof part === 'string');
+    if (texts.length !== 2) throw new UnknownPickle(`what is named before byte ${this.#at} has no name`);
+    return new Named(texts.join('.'));
+  }
+
   #push(value: unknown): true {
     this.#stack.push(value);
     return true;
@@ -184,7 +208,7 @@ class Opcodes {
 
   #append(values: readonly unknown[]): true {
     const list = this.#stack.at(-1);
-    if (Array.isArray(list)) list.push(...values);
+    if (Array.isArray(list)) for (const value of values) list.push(value);
     return true;
   }
 
@@ -198,8 +222,9 @@ class Opcodes {
   /** What would be set on any other object is no tensor's shape. */
   #build(state: unknown): true {
     const target = this.#stack.at(-1);
-    if (target instanceof Called && isModule(target) && state instanceof Map)
-      for (const [key, value] of state) target.entries.set(key, value);
+    if (!(target instanceof Called && isModule(target) && state instanceof Map)) return true;
+    this.#step(state.size);
+    for (const [key, value] of state) target.entries.set(key, value);
     return true;
   }
 

@@ -27,36 +27,68 @@ const STORAGES: ReadonlyMap<string, string> = new Map([
 ]);
 /** Of TorchScript, with nothing but numbers in them. */
 const PLAIN_LISTS: ReadonlySet<string> = new Set(['int', 'double', 'bool'].map((kind) => `torch.jit._pickle.build_${kind}list`));
+/** What they make is made of the first thing that they are given. */
+const FIRST_ALONE: ReadonlySet<string> = new Set([
+  'torch._utils._rebuild_parameter',
+  'torch.jit._pickle.restore_type_tag',
+  'torch.jit._pickle.build_tensorlist',
+]);
 const MOST_DEPTH = 64;
+/** A list that stands in two lists is gone through twice: a few bytes can stand for more than anybody has time for. */
+const MOST_VALUES = 2_000_000;
+const MOST_NAME_CHARACTERS = 4096;
+const MOST_DIMENSIONS = 64;
 
 /** @throws UnknownPickle */
 export function pickledTensors(pickle: Uint8Array): readonly PickledTensor[] {
-  return [...tensorsIn(pickledValue(pickle), '', 0)];
+  const search = new Search();
+  search.in(pickledValue(pickle), '', 0);
+  return search.found;
 }
 
-function* tensorsIn(value: unknown, name: string, depth: number): Generator<PickledTensor> {
-  if (depth > MOST_DEPTH) throw new UnknownPickle('it is nested too deeply');
-  if (value instanceof Map) yield* tensorsAmong(value, name, depth);
-  else if (Array.isArray(value)) yield* tensorsAmong(value.entries(), name, depth);
-  else if (value instanceof Called) {
-    const { name: callee } = value.callee instanceof Named ? value.callee : { name: '' };
-    if (callee === 'torch._utils._rebuild_tensor_v2') yield tensor(name, value.with);
-    else if (callee === 'torch._utils._rebuild_parameter') yield* tensorsIn(value.with[0], name, depth + 1);
-    else if (callee === 'collections.OrderedDict') yield* tensorsAmong(value.entries, name, depth);
-    else if (callee === 'torch.jit._pickle.restore_type_tag' || callee === 'torch.jit._pickle.build_tensorlist')
-      yield* tensorsIn(value.with[0], name, depth + 1);
-    else if (isModule(value)) yield* tensorsAmong(value.entries, name, depth);
-    else if (!PLAIN_LISTS.has(callee)) throw new UnknownPickle(`it calls ${callee === '' ? 'something without a name' : callee}`);
+/** Goes through all that a pickle comes to. */
+class Search {
+  readonly found: PickledTensor[] = [];
+  #left = MOST_VALUES;
+
+  in(value: unknown, name: string, depth: number): void {
+    if (depth > MOST_DEPTH) throw new UnknownPickle('it is nested too deeply');
+    this.#left -= 1;
+    if (this.#left < 0) throw new UnknownPickle(`it comes to more than ${MOST_VALUES} values`);
+    if (value instanceof Map) this.#among(value, name, depth);
+    else if (Array.isArray(value)) this.#among(value.entries(), name, depth);
+    else if (value instanceof Called) this.#called(value, name, depth);
+  }
+
+  #called(value: Called, name: string, depth: number): void {
+    const { name: callee, shown } = value.callee instanceof Named ? value.callee : { name: '', shown: 'something without a name' };
+    if (callee === 'torch._utils._rebuild_tensor_v2') this.found.push(tensor(name, value.with));
+    else if (FIRST_ALONE.has(callee)) this.in(value.with[0], name, depth + 1);
+    else if (callee === 'collections.OrderedDict' || isModule(value)) this.#among(value.entries, name, depth);
+    else if (!PLAIN_LISTS.has(callee)) throw new UnknownPickle(`it calls ${shown}`);
+  }
+
+  #among(entries: Iterable<readonly [unknown, unknown]>, name: string, depth: number): void {
+    for (const [key, value] of entries) {
+      const inner = name === '' ? keyText(key) : `${name}.${keyText(key)}`;
+      if (inner.length > MOST_NAME_CHARACTERS) throw new UnknownPickle(`a name has more than ${MOST_NAME_CHARACTERS} characters`);
+      this.in(value, inner, depth + 1);
+    }
   }
 }
 
-function* tensorsAmong(entries: Iterable<readonly [unknown, unknown]>, name: string, depth: number): Generator<PickledTensor> {
-  for (const [key, value] of entries) yield* tensorsIn(value, name === '' ? String(key) : `${name}.${String(key)}`, depth + 1);
+/** Not of a list: one of lists of itself would never end. */
+function keyText(key: unknown): string {
+  return typeof key === 'string' || typeof key === 'number' || typeof key === 'boolean' ? String(key) : '?';
 }
 
 function tensor(name: string, [storage, , shape]: readonly unknown[]): PickledTensor {
   const [, kind] = storage instanceof Stored ? storage.place : [];
   const dtype = kind instanceof Named ? STORAGES.get(kind.name.replace(/^torch\./, '')) : undefined;
-  if (dtype === undefined || !Array.isArray(shape)) throw new UnknownPickle(`of the tensor ${name} nothing is known`);
-  return { name, dtype, shape: shape.map(Number) };
+  if (dtype === undefined || !isShape(shape)) throw new UnknownPickle(`of the tensor ${name} nothing is known`);
+  return { name, dtype, shape };
+}
+
+function isShape(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.length <= MOST_DIMENSIONS && value.every((size) => typeof size === 'number');
 }

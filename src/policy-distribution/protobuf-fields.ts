@@ -27,10 +27,11 @@ export class FieldReader {
   #window: Uint8Array = new Uint8Array();
   #windowAt = 0;
   #left: number;
+  #textBytesLeft: number;
 
-  /** @param mostFields of all messages together. */
-  constructor(size: number, readAt: ReadAt, mostFields: number) {
-    [this.#size, this.#readAt, this.#left] = [size, readAt, mostFields];
+  /** @param most of all messages together. */
+  constructor(size: number, readAt: ReadAt, most: { readonly fields: number; readonly textBytes: number }) {
+    [this.#size, this.#readAt, this.#left, this.#textBytesLeft] = [size, readAt, most.fields, most.textBytes];
   }
 
   /** @throws MalformedMessage */
@@ -62,6 +63,8 @@ export class FieldReader {
   async text(begin: number, end: number, mostBytes: number): Promise<string> {
     if (end - begin > mostBytes)
       throw new MalformedMessage(`a text at byte ${begin} has ${end - begin} bytes, at most ${mostBytes} are shown`);
+    this.#textBytesLeft -= end - begin;
+    if (this.#textBytesLeft < 0) throw new MalformedMessage('it has more text than any model');
     return new TextDecoder().decode(await this.#readAt(begin, end - begin));
   }
 

@@ -1,5 +1,7 @@
 import { InputError } from '../kernel/errors.ts';
+import { JsonProblem, parsedText, type JsonBounds } from '../kernel/json-bounds.ts';
 import { duplicateKey } from './json-duplicates.ts';
+import { readJsonText } from './json-in-file.ts';
 import { elementBits } from './safetensors-dtype.ts';
 
 /**
@@ -26,14 +28,18 @@ export interface Tensor {
 /** Reads up to `length` bytes of the file from `position` on; fewer only where the file ends. */
 export type ReadAt = (position: number, length: number) => Promise<Uint8Array>;
 
-/** The bound that the reference implementation sets. */
-export const MAX_HEADER_BYTES = 100_000_000;
+/** Some hundred thousand tensors: an entry has seven values and more, and stands three deep. */
+export const HEADER_BOUNDS: JsonBounds = { bytes: 32 * 2 ** 20, depth: 8, values: 1_000_000 };
 const LENGTH_BYTES = 8;
 
 /** @throws InputError `checkpoint.safetensors`, naming the file, the tensor, what was found and what was expected. */
 export async function readSafetensorsHeader(file: string, size: number, readAt: ReadAt): Promise<SafetensorsHeader> {
-  const length = headerLength(file, size, await readAt(0, LENGTH_BYTES));
-  const json = parseJson(file, await readAt(LENGTH_BYTES, length));
+  const beginning = await readAt(0, LENGTH_BYTES + 1);
+  const length = headerLength(file, size, beginning);
+  const first = length > 0 ? beginning[LENGTH_BYTES] : undefined;
+  if (first !== '{'.charCodeAt(0))
+    throw refused(file, `the header begins with byte ${first ?? 'none'}`, 'a JSON object, beginning with "{"');
+  const json = await headerJson(file, length, readAt);
   const dataStart = LENGTH_BYTES + length;
   const { __metadata__: metadata, ...entries } = json;
   const tensors = Object.entries(entries).map(([name, entry]) => parseTensor(file, name, entry));
@@ -47,7 +53,7 @@ function headerLength(file: string, size: number, bytes: Uint8Array): number {
     throw refused(file, `the file has ${size} bytes`, `at least ${LENGTH_BYTES} for the length of the header; it looks truncated`);
   }
   const length = new DataView(bytes.buffer, bytes.byteOffset, LENGTH_BYTES).getBigUint64(0, true);
-  if (length > BigInt(MAX_HEADER_BYTES)) throw refused(file, `the header claims ${length} bytes`, `at most ${MAX_HEADER_BYTES}`);
+  if (length > BigInt(HEADER_BOUNDS.bytes)) throw refused(file, `the header claims ${length} bytes`, `at most ${HEADER_BOUNDS.bytes}`);
   if (length > BigInt(size - LENGTH_BYTES)) {
     throw refused(
       file,
@@ -58,21 +64,17 @@ function headerLength(file: string, size: number, bytes: Uint8Array): number {
   return Number(length);
 }
 
-function parseJson(file: string, bytes: Uint8Array): Record<string, unknown> {
-  if (bytes[0] !== '{'.charCodeAt(0))
-    throw refused(file, `the header begins with byte ${bytes[0] ?? 'none'}`, 'a JSON object, beginning with "{"');
-  let value: unknown;
-  let text: string;
+async function headerJson(file: string, length: number, readAt: ReadAt): Promise<Record<string, unknown>> {
   try {
-    text = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-    value = JSON.parse(text);
+    const text = await readJsonText(readAt, LENGTH_BYTES, length, HEADER_BOUNDS);
+    const value = parsedText(text);
+    const duplicate = duplicateKey(text);
+    if (duplicate !== undefined) throw refused(file, `the header has ${JSON.stringify(shortened(duplicate))} twice`, 'every name once');
+    if (isRecord(value)) return value;
   } catch (error) {
-    throw refused(file, 'the header is no valid JSON', 'a JSON object in UTF-8', error);
+    throw error instanceof JsonProblem ? refused(file, `the header: ${error.found}`, error.expected, error) : error;
   }
-  const duplicate = duplicateKey(text);
-  if (duplicate !== undefined) throw refused(file, `the header has ${JSON.stringify(shortened(duplicate))} twice`, 'every name once');
-  if (!isRecord(value)) throw refused(file, 'the header is no JSON object', 'a JSON object');
-  return value;
+  throw refused(file, 'the header is no JSON object', 'a JSON object');
 }
 
 function parseTensor(file: string, name: string, entry: unknown): Tensor {

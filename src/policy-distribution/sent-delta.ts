@@ -1,12 +1,14 @@
 import { InputError } from '../kernel/errors.ts';
 import type { Digest } from '../kernel/ids.ts';
-import { assertSize, inspect } from './checkpoint-checks.ts';
+import { assertSize } from './checkpoint-checks.ts';
 import type { ContentStore } from './content-store.ts';
 import type { StoredObject } from './stored-object.ts';
 import { MalformedDelta, type DeltaIndex } from './delta-format.ts';
 import { DeltaFile, readIndex } from './delta-reader.ts';
 import { FileStretches } from './file-stretches.ts';
 import type { StoredContents } from './stored-contents.ts';
+import { untrustedFiles } from './untrusted-files.ts';
+import type { UsableFiles } from './usable-files.ts';
 
 /** A delta that somebody has sent in place of a file. Nothing in it is trusted. */
 export interface SentDelta {
@@ -17,16 +19,18 @@ export interface SentDelta {
   readonly expected: Digest;
   /** For that file. */
   readonly maxBytes: number;
+  /** What the delta may be told by. */
+  readonly usable: UsableFiles;
 }
 
 /**
  * Makes the file that a delta tells and keeps it, when it is what it should be.
  *
- * @throws InputError `checkpoint.delta`, `checkpoint.base` when what it is told by is not here, `checkpoint.digest`, `checkpoint.too-large`,
+ * @throws InputError `checkpoint.delta`, `checkpoint.base` when what it is told by is not here, or not for who sends it, `checkpoint.digest`, `checkpoint.too-large`,
  * `checkpoint.safetensors`; InfrastructureError `store.full`, `store.unusable`; the signal's reason.
  */
 export async function keepTold(
-  { path, name, expected, maxBytes }: SentDelta,
+  { path, name, expected, maxBytes, usable }: SentDelta,
   plain: ContentStore,
   contents: StoredContents,
   signal: AbortSignal,
@@ -34,10 +38,10 @@ export async function keepTold(
   await using delta = await FileStretches.open(path);
   if (!delta) throw refused(expected, 'it is gone');
   try {
-    const index = await readIndex(delta);
+    const index = await readIndex(delta, `the delta of ${expected}`);
     if (index.file.digest !== expected) throw refused(expected, `it tells ${index.file.digest}`);
     assertSize(expected, index.file.size, maxBytes);
-    await using base = await baseOf(index, contents);
+    await using base = await baseOf(index, contents, usable);
     const told = new DeltaFile(delta, index, base);
     return await plain.write(heeding(signal, told.pieces()), told.size, async (readAt, size, found) => {
       if (found !== expected)
@@ -45,15 +49,16 @@ export async function keepTold(
           'checkpoint.digest',
           `checkpoint: what the delta gives has the digest ${found}; expected ${expected}. Send the whole file`,
         );
-      await inspect(name, name, size, readAt);
+      await untrustedFiles.read('check', { path: name, address: name, size }, readAt);
     });
   } catch (error) {
     throw error instanceof MalformedDelta ? refused(expected, error.message, error) : error;
   }
 }
 
-async function baseOf({ base }: DeltaIndex, contents: StoredContents): Promise<FileStretches> {
-  const object = await contents.find(base.digest);
+async function baseOf({ base }: DeltaIndex, contents: StoredContents, usable: UsableFiles): Promise<FileStretches> {
+  // Not even looked for: how long that takes would tell that it is here.
+  const object = (await usable([base.digest])).has(base.digest) ? await contents.find(base.digest) : undefined;
   const file = object && (await FileStretches.open(object.hostPath));
   if (file) return file;
   throw new InputError('checkpoint.base', `checkpoint: ${base.digest}, which the delta is told by, is not here; send the whole file`);

@@ -1,10 +1,9 @@
 import { open, type FileHandle } from 'node:fs/promises';
+import { isDiskFull } from '../kernel/disk-full.ts';
 import { InfrastructureError, messageOf, MusterError } from '../kernel/errors.ts';
 import { directLooks, type FileLooks } from './file-looks.ts';
 
 /** Files of the store on disk, and what their failures are called. */
-
-const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
 
 /** @throws InfrastructureError `store.full`, `store.unusable`; errors of Muster's own pass through. */
 export async function guarded<Value>(path: string, operation: () => Promise<Value>): Promise<Value> {
@@ -12,7 +11,7 @@ export async function guarded<Value>(path: string, operation: () => Promise<Valu
     return await operation();
   } catch (error) {
     if (error instanceof MusterError) throw error;
-    if (error instanceof Error && 'code' in error && FULL.has(error.code)) {
+    if (isDiskFull(error)) {
       throw new InfrastructureError('store.full', `store: no space left for ${path}; free some, or set stateDir to a larger disk`, {
         cause: error,
       });

@@ -3,7 +3,7 @@ import type { Digest } from '../kernel/ids.ts';
 import type { CheckpointRecords, RecordedCheckpoint } from './checkpoint-records.ts';
 import type { ContentStore } from './content-store.ts';
 import type { DeltaSide } from './delta-encoder.ts';
-import { layoutOf } from './delta-layout.ts';
+import { untrustedFiles } from './untrusted-files.ts';
 import { fits, isTold, packable, type Packable } from './packing.ts';
 import { isDamage, undefinedWhenDamaged, type PackedFile, type PackedFiles, type ReadFile } from './packed-files.ts';
 import { contentsOf, toForget, type Kept } from './retention.ts';
@@ -183,7 +183,7 @@ export class StoreRetention {
 }
 
 async function side(digest: Digest, path: string, { bytes }: ReadFile): Promise<DeltaSide> {
-  const layout = await layoutOf(path, bytes.size, async (position, length) => {
+  const layout = await untrustedFiles.read('layout', { path, address: path, size: bytes.size }, async (position, length) => {
     const read = new Uint8Array(Math.max(0, Math.min(length, bytes.size - position)));
     await bytes.readInto(read, position);
     return read;

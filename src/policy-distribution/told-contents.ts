@@ -5,7 +5,7 @@ import type { Digest } from '../kernel/ids.ts';
 import { digestHex } from './checkpoint.ts';
 import type { StoredObject } from './stored-object.ts';
 import { encodeDelta, type DeltaSide } from './delta-encoder.ts';
-import { layoutOf } from './delta-layout.ts';
+import { untrustedFiles } from './untrusted-files.ts';
 import { FileStretches } from './file-stretches.ts';
 import { IncomingNames } from './incoming-names.ts';
 import { factsOf, guarded, readAt, writeAll } from './store-files.ts';
@@ -116,7 +116,7 @@ export class ToldContents implements AsyncDisposable {
     const bytes = await FileStretches.open(hostPath);
     if (!bytes) return undefined;
     stack.use(bytes);
-    const layout = await layoutOf(name, size, async (position, length) => {
+    const layout = await untrustedFiles.read('layout', { path: name, address: name, size }, async (position, length) => {
       await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
       return await readAt(handle, position, length);
     });

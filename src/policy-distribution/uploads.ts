@@ -1,4 +1,4 @@
-import { open, readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { Clock } from '../kernel/clock.ts';
 import { Deadline } from '../kernel/deadline.ts';
 import { InputError, MusterError } from '../kernel/errors.ts';
@@ -8,6 +8,7 @@ import { assertFileName, assertSize } from './checkpoint-checks.ts';
 import type { CheckpointStore } from './checkpoint-store.ts';
 import type { StoredCheckpoint } from './stored-checkpoint.ts';
 import { guarded, writeAll } from './store-files.ts';
+import type { UsableFiles } from './usable-files.ts';
 import { isOf, UploadFiles, uploadKey, type UploadKey } from './upload-files.ts';
 
 /** What is being sent: a file under its name, what it differs in from one that is here, or the manifest of a directory whose files are here. */
@@ -20,6 +21,8 @@ export interface UploadPart {
   /** Principal. Nobody goes on with what another has begun. */
   readonly uploader: string;
   readonly content: UploadContent;
+  /** Files that a delta or a manifest of the uploader may name. */
+  readonly usable: UsableFiles;
   /** Where in the whole these bytes begin; 0 starts anew, whatever had come before. */
   readonly offset: number;
   /** Of the whole, in bytes. */
@@ -194,18 +197,17 @@ export class Uploads implements AsyncDisposable {
     return await iteration.next(idle.signal);
   }
 
-  async #finish(path: string, { digest, content }: UploadPart, signal: AbortSignal): Promise<StoredCheckpoint> {
+  async #finish(path: string, { digest, content, usable }: UploadPart, signal: AbortSignal): Promise<StoredCheckpoint> {
     switch (content.kind) {
       case 'file':
         return this.#store.adopt(path, content.name, digest, signal);
       case 'delta': {
-        const stored = await this.#store.adoptDelta(path, content.name, digest, signal);
+        const stored = await this.#store.adoptDelta({ path, name: content.name, expected: digest, usable }, signal);
         await this.#files.remove(path);
         return stored;
       }
       case 'manifest': {
-        const text = await guarded(path, () => readFile(path, 'utf8'));
-        const stored = await this.#store.assemble(text, digest);
+        const stored = await this.#store.assemble(path, digest, usable);
         await this.#files.remove(path);
         return stored;
       }

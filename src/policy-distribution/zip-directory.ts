@@ -28,6 +28,11 @@ const ENTRY = { signature: 0x02014b50, bytes: 46 };
 const MOST_COMMENT_BYTES = 0xffff;
 /** Some hundred thousand entries: beyond all checkpoints, and read at once. */
 const MOST_DIRECTORY_BYTES = 32 * 1024 * 1024;
+const MOST_ENTRIES = 200_000;
+const MOST_NAME_BYTES = 4096;
+/** Nothing that deflate packs is smaller by more, and a little stands before it. */
+const MOST_RATIO = 1032;
+const PACKED_OVERHEAD_BYTES = 16;
 const ZIP64_FIELD = 1;
 const IN_ZIP64 = 0xffffffff;
 const LOCAL = { signature: 0x04034b50, bytes: 30 };
@@ -47,6 +52,8 @@ export async function readZipDirectory(file: string, size: number, readAt: ReadA
 export async function readZipEntry(file: string, entry: LocatedEntry, readAt: ReadAt, mostBytes: number): Promise<Uint8Array> {
   const { name, size, packed, offset, method } = entry;
   if (Math.max(size, packed) > mostBytes) throw refused(file, `its entry ${name} has ${size} bytes`, `at most ${mostBytes}`);
+  const isPossible = method === STORED ? size === packed : size <= MOST_RATIO * packed + PACKED_OVERHEAD_BYTES;
+  if (!isPossible) throw refused(file, `its entry ${name} has ${size} bytes packed into ${packed}`, `what its method ${method} can do`);
   const head = viewOf(await readAt(offset, LOCAL.bytes));
   if (head.byteLength < LOCAL.bytes || head.getUint32(0, true) !== LOCAL.signature)
     throw refused(file, `its entry ${name} does not begin at byte ${offset}`, 'it where the directory says');
@@ -94,6 +101,8 @@ function parseDirectory(file: string, directory: DataView): readonly LocatedEntr
     if (left < ENTRY.bytes || directory.getUint32(at, true) !== ENTRY.signature)
       throw refused(file, `no entry begins at byte ${at} of its directory`, 'one entry after the other');
     const [nameBytes, extraBytes, commentBytes] = [28, 30, 32].map((field) => directory.getUint16(at + field, true));
+    if ((nameBytes ?? 0) > MOST_NAME_BYTES) throw refused(file, `an entry has a name of ${nameBytes} bytes`, `at most ${MOST_NAME_BYTES}`);
+    if (entries.length === MOST_ENTRIES) throw refused(file, `its directory has more than ${MOST_ENTRIES} entries`, 'at most that');
     const length = ENTRY.bytes + (nameBytes ?? 0) + (extraBytes ?? 0) + (commentBytes ?? 0);
     if (length > left) throw refused(file, `an entry of its directory claims ${length} bytes`, `at most the ${left} that are left`);
     const nameAt = at + ENTRY.bytes;

@@ -1,3 +1,4 @@
+import { InputError } from '../kernel/errors.ts';
 import { FREE_PACE, slowedDown, spedUp, type CreationPace } from './creation-pace.ts';
 import type { CreationObservation } from './plan.ts';
 import { fullBucket, settledBucket, takeTokens, type TokenBucket, type TokenRate } from './token-bucket.ts';
@@ -11,6 +12,7 @@ export class CreationHistory implements CreationObservation {
   #failures = 0;
   #failedAt = -Infinity;
   #lastError: unknown;
+  #isHopeless = false;
 
   /** @param configured how fast creations may go at most. */
   constructor(configured: TokenRate, now: number) {
@@ -43,6 +45,11 @@ export class CreationHistory implements CreationObservation {
     return this.#lastError;
   }
 
+  /** The latest failure is the caller's to mend: it will not pass by itself. */
+  get isHopeless(): boolean {
+    return this.#isHopeless;
+  }
+
   began(count: number, now: number): void {
     this.#bucket = takeTokens(this.#bucket, this.rate, now, count);
   }
@@ -55,11 +62,13 @@ export class CreationHistory implements CreationObservation {
   /** One got ready. */
   succeeded(): void {
     this.#failures = 0;
+    this.#isHopeless = false;
   }
 
   /** A creation that began before the latest round failed belongs to that round: it says nothing new about the provider. */
   failed(beganAt: number, error: unknown, now: number): void {
     this.#lastError = error;
+    this.#isHopeless = error instanceof InputError;
     if (beganAt <= this.#failedAt) return;
     this.#failures++;
     this.#failedAt = now;

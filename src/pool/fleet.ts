@@ -12,7 +12,7 @@ import type { Sandbox } from './sandbox.ts';
 import type { IdleState } from './sandbox-state.ts';
 import type { Isolation } from './template.ts';
 
-export interface FleetListener<Resident> {
+export interface FleetListener<Resident extends Occupant> {
   /** A sandbox has to end; whoever holds it, loses it. */
   ending(member: Member<Resident>, loss: LeaseLoss): void;
   /** Something happened that may call for a plan. */
@@ -57,14 +57,18 @@ export class Fleet<Resident extends Occupant> {
     return this.#destructionError;
   }
 
-  /** The record comes first, then the deed: a creation that never comes back is on the books from its start. */
-  create(count: number): void {
+  /**
+   * The record comes first, then the deed: a creation that never comes back is on the books from its start.
+   *
+   * @param audiences for each sandbox the principal that it is for, if it is for one.
+   */
+  create(audiences: readonly (string | undefined)[]): void {
     const { clock } = this.#making;
-    this.creation.began(count, clock.now());
-    for (let i = 0; i < count; i++) {
-      const member = new Member<Resident>(this.#newSandboxId(), clock.now());
+    this.creation.began(audiences.length, clock.now());
+    for (const audience of audiences) {
+      const member = new Member<Resident>(this.#newSandboxId(), clock.now(), audience);
       this.#roster.add(member);
-      void live(member.id, this.#making, member.condemned.signal, {
+      void live(member, this.#making, member.condemned.signal, {
         created: (sandbox) => this.#created(member, sandbox),
         warm: (sandbox, occupant) => this.#warm(member, sandbox, occupant),
         died: (detail) => this.died(member, detail),

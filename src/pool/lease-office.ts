@@ -1,11 +1,12 @@
 import type { Clock } from '../kernel/clock.ts';
 import { parseLeaseId } from '../kernel/ids.ts';
 import { Lease, LeaseLostError, type LeaseDesk, type LeaseLoss, type LeaseTicket } from './lease.ts';
+import type { Occupant } from './occupant.ts';
 import type { PoolConfig } from './pool-config.ts';
 import type { Member, Roster } from './roster.ts';
 
 /** What becomes of a sandbox whose holder has given it back. */
-export interface Returns<Resident> {
+export interface Returns<Resident extends Occupant> {
   released(member: Member<Resident>): void;
   discarded(member: Member<Resident>, reason: string): void;
 }
@@ -14,7 +15,7 @@ export interface Returns<Resident> {
 export type LeaseTerms = Pick<PoolConfig, 'leaseSeconds' | 'episodesPerSandbox'>;
 
 /** Grants leases and checks, at every use of one, that it is still in force. */
-export class LeaseOffice<Resident> implements LeaseDesk {
+export class LeaseOffice<Resident extends Occupant> implements LeaseDesk {
   readonly #roster: Roster<Resident>;
   readonly #clock: Clock;
   readonly #terms: LeaseTerms;

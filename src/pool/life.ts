@@ -4,7 +4,7 @@ import { InfrastructureError } from '../kernel/errors.ts';
 import type { SandboxId } from '../kernel/ids.ts';
 import { Deadline, whenAborted, within } from '../kernel/deadline.ts';
 import type { Occupant } from './occupant.ts';
-import type { Sandbox, SandboxExit, SandboxProvider } from './sandbox.ts';
+import type { Sandbox, SandboxExit, SandboxProvider, SandboxSpec } from './sandbox.ts';
 import { tearDown } from './tear-down.ts';
 import type { SandboxTemplate } from './template.ts';
 
@@ -38,7 +38,7 @@ const ABANDON_MS = 30_000;
  * ready or failed. Never rejects.
  */
 export async function live<Resident extends Occupant>(
-  id: SandboxId,
+  { id, audience }: Pick<SandboxSpec, 'id' | 'audience'>,
   making: Making<Resident>,
   condemned: AbortSignal,
   events: LifeEvents<Resident>,
@@ -47,9 +47,10 @@ export async function live<Resident extends Occupant>(
   let stuck: InfrastructureError | undefined;
   try {
     using ready = new Deadline(making.clock, making.readySeconds * 1000, () => notReady(id, making.readySeconds), condemned);
-    sandbox = await create(id, making, ready.signal);
+    sandbox = await create({ id, audience, template: making.template }, making, ready.signal);
     events.created(sandbox);
-    void sandbox.exit.then((exit) => events.died(exitText(exit)));
+    // After all that promises bring about: a warm-up that fails for the program's end has more to say about it than the exit code.
+    void sandbox.exit.then((exit) => process.nextTick(() => events.died(exitText(exit))));
     ready.signal.throwIfAborted();
     const occupant = await untilAborted(making.warmUp(sandbox, ready.signal), ready.signal);
     void occupant.gone.then((reason) => events.died(reason));
@@ -65,15 +66,15 @@ export async function live<Resident extends Occupant>(
 class CreationStuckError extends InfrastructureError {}
 
 /** Once abandoned, a creation is still waited for: what it may have made by then is handed on, to be destroyed. */
-async function create(id: SandboxId, { provider, template, clock }: Making<Occupant>, signal: AbortSignal): Promise<Sandbox> {
-  const creation = provider.create({ id, template }, signal);
+async function create(spec: SandboxSpec, { provider, clock }: Making<Occupant>, signal: AbortSignal): Promise<Sandbox> {
+  const creation = provider.create(spec, signal);
   try {
     return await untilAborted(creation, signal);
   } catch (error) {
     if (!signal.aborted) throw error;
   }
   const settled = creation.catch(() => undefined);
-  const late = await within(clock, ABANDON_MS, settled, () => creationStuck(id)).catch((error: unknown) => {
+  const late = await within(clock, ABANDON_MS, settled, () => creationStuck(spec.id)).catch((error: unknown) => {
     void settled.then((sandbox) => (sandbox === undefined ? undefined : tearDown(sandbox, clock)));
     throw error;
   });

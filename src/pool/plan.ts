@@ -1,5 +1,7 @@
 import type { LeaseId, SandboxId } from '../kernel/ids.ts';
 import { backoffMs } from './backoff.ts';
+import type { Exposure, PastExposure } from './exposure.ts';
+import { SandboxShelves } from './sandbox-shelves.ts';
 import type { PoolConfig } from './pool-config.ts';
 import type { IdleState, LeasedState, SandboxObservation } from './sandbox-state.ts';
 import { nextTokenAt, tokensAt, type TokenBucket, type TokenRate } from './token-bucket.ts';
@@ -15,6 +17,8 @@ export type PoolPhase = 'starting' | 'open' | 'draining' | 'closing';
 export interface WaiterObservation {
   readonly id: number;
   readonly since: number;
+  /** What would come into the sandbox. */
+  readonly wanted: Exposure;
 }
 
 export interface CreationObservation {
@@ -27,6 +31,8 @@ export interface CreationObservation {
   readonly failures: number;
   /** When the last of these rounds failed; −∞ before the first. */
   readonly failedAt: number;
+  /** The last failure will not pass by itself. */
+  readonly isHopeless: boolean;
 }
 
 export interface PoolObservation {
@@ -45,26 +51,34 @@ export type PoolAction =
   | { readonly kind: 'destroy'; readonly sandbox: SandboxId; readonly why: DestroyReason }
   | { readonly kind: 'grant'; readonly waiter: number; readonly sandbox: SandboxId }
   | { readonly kind: 'refuse'; readonly waiter: number; readonly why: 'closed' | 'creation-failed' }
-  | { readonly kind: 'create'; readonly count: number }
+  /** One for each; for a principal, or for whoever comes. */
+  | { readonly kind: 'create'; readonly audiences: readonly (string | undefined)[] }
   | { readonly kind: 'ping'; readonly sandbox: SandboxId }
   | { readonly kind: 'rest'; readonly sandbox: SandboxId }
   /** Plan again at this time, should nothing happen before. At most one a plan. */
   | { readonly kind: 'wake'; readonly at: number };
 
-/** `silent`: it did not answer its heartbeat in time. `worn-out`: it has played its episodes. `surplus`: not needed for long. */
-export type DestroyReason = 'closed' | 'silent' | 'worn-out' | 'surplus';
+/**
+ * `silent`: it did not answer its heartbeat in time. `worn-out`: it has played its episodes. `surplus`: not needed for long. `unfit`: its past keeps it
+ * from serving those who wait, and one that can serve them needs its room.
+ */
+export type DestroyReason = 'closed' | 'silent' | 'worn-out' | 'surplus' | 'unfit';
 
 /** The sandboxes by what they are once the actions so far are done. */
 interface Census {
-  coming: number;
+  coming: ComingSandbox[];
   leased: number;
   idle: IdleSandbox[];
   /** They still count against the maximum. */
   ending: number;
 }
 
-interface IdleSandbox {
+interface ComingSandbox {
   readonly id: SandboxId;
+  readonly past: PastExposure;
+}
+
+interface IdleSandbox extends ComingSandbox {
   readonly state: IdleState;
 }
 
@@ -96,10 +110,12 @@ class Agenda {
 export function plan(pool: PoolObservation, now: number): PoolAction[] {
   const agenda = new Agenda();
   const census = inspect(pool, now, agenda);
-  const waiting = grant(pool.config, census, refuse(pool, census, agenda), now, agenda);
+  const waiting = isOpen(pool.phase) ? grant(pool, census, now, agenda) : refuseAll(pool, agenda);
   if (isOpen(pool.phase)) {
-    const surplus = present(census) - targetSize(pool.config, census.leased + waiting);
-    if (surplus < 0 && pool.phase === 'open') create(pool, census, -surplus, now, agenda);
+    const target = targetSize(pool.config, census.leased + waiting.length);
+    const missing = missingFor(waiting, census, target);
+    const created = pool.phase === 'open' ? create(pool, census, missing, now, agenda) : 0;
+    const surplus = present(census) + created - target;
     if (surplus > 0) retire(pool.config, census, surplus, now, agenda);
     for (const sandbox of census.idle) if (!lieAtRest(pool.config, sandbox, now, agenda)) keepHeartbeat(pool.config, sandbox, now, agenda);
   }
@@ -126,22 +142,22 @@ function targetSize(config: PoolConfig, demand: number): number {
 }
 
 function present(census: Census): number {
-  return census.coming + census.leased + census.idle.length;
+  return census.coming.length + census.leased + census.idle.length;
 }
 
 function inspect(pool: PoolObservation, now: number, agenda: Agenda): Census {
-  const census: Census = { coming: 0, leased: 0, idle: [], ending: 0 };
+  const census: Census = { coming: [], leased: 0, idle: [], ending: 0 };
   for (const sandbox of pool.sandboxes) {
     const { id, state } = sandbox;
     switch (state.kind) {
       case 'creating':
       case 'warming':
-        if (isOpen(pool.phase)) census.coming++;
+        if (isOpen(pool.phase)) census.coming.push({ id, past: sandbox.past });
         else end(id, 'closed', census, agenda);
         break;
       case 'idle': {
         const why = reasonToEnd(pool, sandbox, state, now);
-        if (why === undefined) census.idle.push({ id, state });
+        if (why === undefined) census.idle.push({ id, state, past: sandbox.past });
         else end(id, why, census, agenda);
         break;
       }
@@ -180,56 +196,86 @@ function inspectLease(phase: PoolPhase, sandbox: SandboxId, state: LeasedState, 
 }
 
 /**
- * Refuses those who wait in vain, and returns the others. With no sandbox left or on its way and creation failing again and again, that
- * is everyone who has seen the latest failure; whoever came after it gets a try of their own.
+ * Longest waiting first: each gets a sandbox that may serve it. Where there is none, it has a claim to one that is on its way or that there is room
+ * for; in a full pool the longest idle sandbox goes for it, before anybody who came later can take that. Who waits in vain is refused.
+ *
+ * @returns those who still wait.
  */
-function refuse(pool: PoolObservation, census: Census, agenda: Agenda): WaiterObservation[] {
-  const hopeless = pool.creation.failures >= pool.config.maxCreationFailures && present(census) === 0;
-  const others: WaiterObservation[] = [];
-  for (const waiter of pool.waiting) {
-    if (!isOpen(pool.phase)) agenda.add({ kind: 'refuse', waiter: waiter.id, why: 'closed' });
-    else if (hopeless && waiter.since < pool.creation.failedAt) agenda.add({ kind: 'refuse', waiter: waiter.id, why: 'creation-failed' });
-    else others.push(waiter);
+function grant(pool: PoolObservation, census: Census, now: number, agenda: Agenda): readonly WaiterObservation[] {
+  const { config } = pool;
+  const waiting = [...pool.waiting];
+  if (waiting.length === 0) return [];
+  // The most recently used is taken first, so that a surplus is left alone and can age out.
+  const idle = new SandboxShelves(census.idle.toSorted((a, b) => a.state.since - b.state.since));
+  const left: WaiterObservation[] = [];
+  let room = config.max - census.leased - census.idle.length;
+  for (const waiter of waiting) {
+    const sandbox = idle.isEmpty ? undefined : idle.take(waiter.wanted);
+    if (sandbox !== undefined) {
+      agenda.add({ kind: 'grant', waiter: waiter.id, sandbox: sandbox.id });
+      agenda.remember(now + config.leaseSeconds * 1000);
+      census.leased++;
+    } else if (waitsInVain(waiter, pool.creation, config, census)) {
+      agenda.add({ kind: 'refuse', waiter: waiter.id, why: 'creation-failed' });
+    } else {
+      left.push(waiter);
+      const unfit = room > 0 ? undefined : idle.takeFirst();
+      if (unfit) end(unfit.id, 'unfit', census, agenda);
+      room--;
+    }
   }
-  return others;
+  census.idle = idle.left();
+  return left;
 }
 
 /**
- * Longest waiting first; most recently used sandbox first, so that a surplus is left alone and can age out.
- *
- * @returns how many still wait.
+ * With no sandbox at work or on its way and creation failing again and again, or for a reason that will not pass, that is everyone for whom there is none
+ * and who has seen the latest failure; whoever came after it gets a try of their own.
  */
-function grant(config: PoolConfig, census: Census, waiting: readonly WaiterObservation[], now: number, agenda: Agenda): number {
-  if (waiting.length > 0) census.idle.sort((a, b) => a.state.since - b.state.since);
-  let granted = 0;
-  for (const waiter of waiting) {
-    const sandbox = census.idle.pop();
-    if (sandbox === undefined) break;
-    agenda.add({ kind: 'grant', waiter: waiter.id, sandbox: sandbox.id });
-    agenda.remember(now + config.leaseSeconds * 1000);
-    granted++;
-  }
-  census.leased += granted;
-  return waiting.length - granted;
+function waitsInVain(waiter: WaiterObservation, creation: CreationObservation, config: PoolConfig, census: Census): boolean {
+  const isHopeless = creation.isHopeless || creation.failures >= config.maxCreationFailures;
+  return isHopeless && census.leased === 0 && census.coming.length === 0 && waiter.since < creation.failedAt;
+}
+
+function refuseAll(pool: PoolObservation, agenda: Agenda): readonly WaiterObservation[] {
+  for (const { id } of pool.waiting) agenda.add({ kind: 'refuse', waiter: id, why: 'closed' });
+  return [];
+}
+
+/**
+ * For whom sandboxes are to be created: those who wait beside ones that are not for them and with none on its way, longest waiting first, and then whoever
+ * comes, up to the target.
+ */
+function missingFor(waiting: readonly WaiterObservation[], census: Census, target: number): readonly (string | undefined)[] {
+  const coming = new SandboxShelves(census.coming);
+  const without = waiting.filter(({ wanted }) => coming.isEmpty || coming.take(wanted) === undefined).map(({ wanted }) => wanted.principal);
+  const spare = Math.max(0, target - present(census) - without.length);
+  return [...without, ...Array.from({ length: spare }, () => undefined)];
 }
 
 /**
  * Creates what is missing, as far as maximum, concurrency and rate allow. After a failure, one creation at a time probes whether the
  * provider is back, each after a longer pause, until one gets ready.
+ *
+ * @param missing for whom, the most urgent first. @returns how many it creates.
  */
-function create(pool: PoolObservation, census: Census, missing: number, now: number, agenda: Agenda): void {
+function create(pool: PoolObservation, census: Census, missing: readonly (string | undefined)[], now: number, agenda: Agenda): number {
   const { config, creation } = pool;
-  const slots = (creation.failures > 0 ? 1 : config.creationConcurrency) - census.coming;
+  const slots = (creation.failures > 0 ? 1 : config.creationConcurrency) - census.coming.length;
   const room = config.max - present(census) - census.ending;
-  const wanted = Math.min(missing, slots, room);
-  if (wanted <= 0) return;
+  const wanted = Math.min(missing.length, slots, room);
+  if (wanted <= 0) return 0;
   const pauseEnds = Math.max(creation.failedAt + backoffMs(creation.failures), creation.pausedUntil);
-  if (now < pauseEnds) return agenda.remember(pauseEnds);
+  if (now < pauseEnds) {
+    agenda.remember(pauseEnds);
+    return 0;
+  }
   const { rate } = creation;
   const allowed = tokensAt(creation.bucket, rate, now);
   const count = Math.min(wanted, allowed);
-  if (count > 0) agenda.add({ kind: 'create', count });
+  if (count > 0) agenda.add({ kind: 'create', audiences: missing.slice(0, count) });
   if (wanted > allowed) agenda.remember(nextTokenAt(creation.bucket, rate, now));
+  return count;
 }
 
 /** Of the surplus, those end that have been idle for long; the longest idle first. */

@@ -41,3 +41,36 @@ export interface PoolTotals {
   /** Leases that ended against their holder's will. */
   readonly revoked: number;
 }
+
+/** Of two pools as one. */
+export function bothStates(one: PoolState, other: PoolState): PoolState {
+  const obstacles = [...(one.obstacles ?? []), ...(other.obstacles ?? [])];
+  return {
+    phase: one.phase === 'open' ? other.phase : one.phase,
+    sandboxes: {
+      creating: one.sandboxes.creating + other.sandboxes.creating,
+      warming: one.sandboxes.warming + other.sandboxes.warming,
+      idle: one.sandboxes.idle + other.sandboxes.idle,
+      leased: one.sandboxes.leased + other.sandboxes.leased,
+      destroying: one.sandboxes.destroying + other.sandboxes.destroying,
+    },
+    waiting: one.waiting + other.waiting,
+    totals: {
+      created: one.totals.created + other.totals.created,
+      destroyed: one.totals.destroyed + other.totals.destroyed,
+      failed: one.totals.failed + other.totals.failed,
+      died: one.totals.died + other.totals.died,
+      abandoned: one.totals.abandoned + other.totals.abandoned,
+      leases: one.totals.leases + other.totals.leases,
+      revoked: one.totals.revoked + other.totals.revoked,
+    },
+    ...(obstacles.length > 0 && { obstacles }),
+    isolation: one.isolation ?? other.isolation,
+    swept: one.swept === undefined ? other.swept : one.swept + (other.swept ?? 0),
+    lastErrors: {
+      creation: one.lastErrors.creation ?? other.lastErrors.creation,
+      destruction: one.lastErrors.destruction ?? other.lastErrors.destruction,
+      sweep: one.lastErrors.sweep ?? other.lastErrors.sweep,
+    },
+  };
+}

@@ -3,6 +3,8 @@ import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
 import type { LeaseId, SandboxId } from '../kernel/ids.ts';
 import { CreationHistory } from './creation-history.ts';
+import { EndedEarlyError } from './ended-early-error.ts';
+import { mayServe, type Exposure } from './exposure.ts';
 import { Fleet } from './fleet.ts';
 import type { Lease, LeaseLoss } from './lease.ts';
 import { LeaseOffice } from './lease-office.ts';
@@ -85,11 +87,12 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   /**
    * A sandbox that is ready, for the caller alone; first come, first served.
    *
+   * @param wanted what the caller will bring into it: nothing has been there that must not meet this.
    * @throws the signal's reason when it is aborted first; InfrastructureError when sandboxes cannot be created, or the pool is closed.
    */
-  acquire(signal: AbortSignal): Promise<Lease<Resident>> {
+  acquire(wanted: Exposure, signal: AbortSignal): Promise<Lease<Resident>> {
     if (this.#phase === 'draining' || this.#phase === 'closing') return Promise.reject(this.#closedError());
-    const lease = this.#line.join(this.#options.clock.now(), signal);
+    const lease = this.#line.join(wanted, this.#options.clock.now(), signal);
     this.#pacer.soon();
     return lease;
   }
@@ -159,7 +162,12 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   #creationError(): Error {
     const { failures, lastError } = this.#fleet.creation;
     if (lastError instanceof InputError) return lastError;
-    const text = `no sandbox could be created: ${failures} attempts in a row failed, the last one with: ${messageOf(lastError)}`;
+    const failed = `${failures} attempts in a row failed, the last one with: ${messageOf(lastError)}`;
+    if (lastError instanceof EndedEarlyError) {
+      const remedy = 'mend the template: its python, imports, command or limits; "muster doctor" tries it';
+      return new InputError('runner.cannot-start', `the template's program does not start: ${failed}; ${remedy}`, { cause: lastError });
+    }
+    const text = `no sandbox could be created: ${failed}`;
     return new InfrastructureError('pool.creation-failed', text, { cause: lastError });
   }
 
@@ -194,7 +202,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       case 'refuse':
         return this.#line.refuse(action.waiter, action.why === 'closed' ? this.#closedError() : this.#creationError());
       case 'create':
-        return this.#fleet.create(action.count);
+        return this.#fleet.create(action.audiences);
       case 'ping':
         return void this.#fleet.ping(action.sandbox);
       case 'rest':
@@ -221,6 +229,8 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
         return this.#fleet.condemn(member, `it has played ${member.episodes} episodes`, closed);
       case 'surplus':
         return this.#fleet.condemn(member, `it was not needed for ${this.#options.config.idleSeconds} s`, closed);
+      case 'unfit':
+        return this.#fleet.condemn(member, 'what has been in it must not meet what those who wait bring', closed);
       case 'silent':
         return this.#fleet.died(member, `it did not answer its heartbeat within ${this.#options.config.heartbeatSeconds} s`);
     }
@@ -228,7 +238,9 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
 
   #grant(waiter: number, sandbox: SandboxId): void {
     const member = this.#roster.get(sandbox);
-    if (member?.state.kind === 'idle' && this.#line.has(waiter)) this.#line.serve(waiter, this.#office.grant(member));
+    const wanted = this.#line.get(waiter)?.wanted;
+    if (member?.state.kind === 'idle' && wanted !== undefined && mayServe(member.past, wanted))
+      this.#line.serve(waiter, this.#office.grant(member));
     else this.#pacer.soon();
   }
 
@@ -239,6 +251,6 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     this.#roster.move(member, { kind: 'idle', since: now, heardAt: now, pingedAt: undefined });
     const waiter = this.#line.first();
     if (this.#phase !== 'open' || waiter === undefined || isWornOut(member, this.#config)) return this.#pacer.soon();
-    this.#grant(waiter, member.id);
+    this.#grant(waiter.id, member.id);
   }
 }

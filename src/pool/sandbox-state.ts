@@ -1,4 +1,5 @@
 import type { LeaseId, SandboxId } from '../kernel/ids.ts';
+import type { PastExposure } from './exposure.ts';
 
 /**
  * The life of a sandbox in the pool:
@@ -12,7 +13,7 @@ import type { LeaseId, SandboxId } from '../kernel/ids.ts';
  * - **warming**: the program runs and its occupant gets ready. Left for `idle` when it is, for `destroying` when it fails, is
  *   late, the program ends, or it is no longer wanted.
  * - **idle**: ready, and nobody's. Pinged at every heartbeat, unless it was laid to rest. Left for `leased` when it is granted, for `destroying` when it dies,
- *   does not answer, is worn out, or has not been needed for long.
+ *   does not answer, is worn out, has not been needed for long, or has a past that keeps it from those who wait for its room.
  * - **leased**: one holder's, until a time that the holder can move. Left for `idle` when the holder releases it in good order; for
  *   `destroying` when the holder discards it, the lease expires (its holder may still be speaking to it), it dies, or the pool closes.
  * - **destroying**: entered before anything is taken down, and still counted against the maximum, for it still takes up room. Nothing
@@ -56,6 +57,8 @@ export interface SandboxObservation {
   readonly state: SandboxState;
   /** Episodes played in it so far. */
   readonly episodes: number;
+  /** What has been in it so far. */
+  readonly past: PastExposure;
 }
 
 const NEXT: Readonly<Record<SandboxStateKind, readonly SandboxStateKind[]>> = {

@@ -2,6 +2,7 @@ import type { Readable, Writable } from 'node:stream';
 import type { Fetching } from '../kernel/fetching.ts';
 import type { OwnerId, SandboxId } from '../kernel/ids.ts';
 import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
+import type { PastExposure } from './exposure.ts';
 import type { SharedContent, Sharing } from './shared-content.ts';
 import type { Isolation, SandboxTemplate } from './template.ts';
 
@@ -19,6 +20,8 @@ export interface Sandbox {
   readonly stderr: Readable;
   /** Digests of what the program has had in memory from its beginning; none where this is left out. */
   readonly shares?: ReadonlySet<string>;
+  /** What has been in it before its program began, which may be whose that is; nothing where this is left out. */
+  readonly past?: PastExposure;
   /** How the program ended. Resolves once, after the last byte of output can be read; never rejects. */
   readonly exit: Promise<SandboxExit>;
   /**
@@ -36,6 +39,11 @@ export interface Sandbox {
    * @throws InfrastructureError when it stays.
    */
   remove?(path: string): Promise<void>;
+  /**
+   * Where the policy's program receives files, when the template has it apart. The environment's program does not see them, and the policy's
+   * sees none of the others.
+   */
+  readonly policy?: Pick<Sandbox, 'upload' | 'remove'>;
   /** Left out where files only come by `upload`. */
   readonly fetching?: Fetching | undefined;
   /**
@@ -65,7 +73,12 @@ export type UploadContent = { readonly kind: 'file'; readonly hostPath: string }
 
 export type SandboxExit =
   /** The program ended by itself. By signal n, the code is 128 + n, as shells have it. */
-  | { readonly kind: 'exited'; readonly code: number }
+  | {
+      readonly kind: 'exited';
+      readonly code: number;
+      /** It was the policy's program, apart from the first: that one ends with it. */
+      readonly part?: 'policy';
+    }
   /** The memory limit ended it. */
   | { readonly kind: 'out-of-memory' }
   /** `limits.lifetimeSeconds` passed. */
@@ -88,6 +101,8 @@ export interface Obstacle {
 export interface SandboxSpec {
   readonly id: SandboxId;
   readonly template: SandboxTemplate;
+  /** Principal that it is made for: of nobody else it shares anything. Undefined: for whoever comes. */
+  readonly audience?: string | undefined;
 }
 
 /** Makes sandboxes. Disposing it destroys all that it still holds. */
@@ -111,9 +126,10 @@ export interface SandboxProvider extends AsyncDisposable {
   /**
    * Has sandboxes of this template made with the content in memory, loaded once for all. Left out by providers that cannot.
    *
+   * @param principal for whose sandboxes it is.
    * @throws InfrastructureError when the content cannot be delivered.
    */
-  share?(template: SandboxTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing>;
+  share?(template: SandboxTemplate, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing>;
   /** What keeps sandboxes of the template that are being created from getting ready, now. Left out by providers that make them at once. */
   obstacles?(template: SandboxTemplate): readonly Obstacle[];
   /** Destroys the sandboxes of owners that are gone, wherever this provider makes some. @returns their ids. */

@@ -20,6 +20,8 @@ export interface SandboxTemplate {
   readonly demands: readonly LimitName[];
   /** Present when sandboxes are to be forked, where the provider can, from a process that has imported what they need. */
   readonly zygote?: Zygote;
+  /** Present when the policy is to be played apart from the environment, by a second program. */
+  readonly policy?: PolicyProgram;
   /** Present when sandboxes are to be pods. */
   readonly pod?: PodTemplate;
   /** Present when sandboxes are to be E2B's. */
@@ -35,6 +37,14 @@ export interface Zygote {
   readonly imports: readonly string[];
   /** Whether a provider that cannot fork must refuse the template, rather than start each sandbox by itself. */
   readonly isRequired: boolean;
+}
+
+/**
+ * A sandbox's second program. It has walls, limits, files to write and an inbox of its own; what it shares with the first is a socket pair,
+ * of which each has one end as descriptor 3. They end together.
+ */
+export interface PolicyProgram {
+  readonly command: readonly string[];
 }
 
 export interface Mount {
@@ -62,6 +72,8 @@ export interface Isolation {
   /** `bubblewrap`, `in-memory`, … */
   readonly mechanism: string;
   readonly limits: Readonly<Record<LimitName, LimitEnforcement>>;
+  /** What the template asks for and somebody else has to enforce, without Muster having tried it: each a sentence, for people. */
+  readonly unverified?: readonly string[];
 }
 
 export interface LimitEnforcement {

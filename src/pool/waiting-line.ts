@@ -1,3 +1,4 @@
+import type { Exposure } from './exposure.ts';
 import type { WaiterObservation } from './plan.ts';
 
 interface Waiter<T> extends WaiterObservation {
@@ -19,7 +20,7 @@ export class WaitingLine<T> implements Iterable<WaiterObservation> {
   }
 
   /** Resolves when served; rejects when refused, or with the signal's reason when it is aborted before. */
-  join(since: number, signal: AbortSignal): Promise<T> {
+  join(wanted: Exposure, since: number, signal: AbortSignal): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     if (signal.aborted) {
       reject(signal.reason);
@@ -38,6 +39,7 @@ export class WaitingLine<T> implements Iterable<WaiterObservation> {
     this.#waiters.set(id, {
       id,
       since,
+      wanted,
       serve: (value) => {
         leave();
         resolve(value);
@@ -50,12 +52,12 @@ export class WaitingLine<T> implements Iterable<WaiterObservation> {
     return promise;
   }
 
-  first(): number | undefined {
-    return this.#waiters.keys().next().value;
+  first(): WaiterObservation | undefined {
+    return this.#waiters.values().next().value;
   }
 
-  has(id: number): boolean {
-    return this.#waiters.has(id);
+  get(id: number): WaiterObservation | undefined {
+    return this.#waiters.get(id);
   }
 
   /** Nothing happens when the waiter has left. */

@@ -9,11 +9,12 @@ type Official = Summary['official'];
 /** The answer, how sure it is, and what the certainty promises. */
 export function answer({ official, ended, partial }: Summary, source: string): Markup {
   const { interval, mean, episodes } = official;
+  const isAnswered = mean !== null && ended !== 'failures';
   const spread = spreadOf(interval, mean);
   return markup`<section class="card answer" aria-label="Answer">
 <div><p class="label">Mean return</p>
-<p class="headline">${mean === null ? 'none' : figure(mean, spread, `${source}official.mean`)}</p>
-${intervalLine(official, `${source}official`)}</div>
+<p class="headline">${isAnswered ? figure(mean, spread, `${source}official.mean`) : 'none'}</p>
+${ended === 'failures' ? markup`<p>There is no answer: all episodes failed, and the figures below are those of their scores.</p>` : markup`${reducedLine(official, `${source}official`)}${intervalLine(official, `${source}official`)}`}</div>
 <dl>
 <div><dt>Episodes</dt><dd>${count(episodes, `${source}official.episodes`)}, ${endingText(ended)}</dd></div>
 <div><dt>Stopping rule</dt><dd>${ruleText(official.stop)}</dd></div>
@@ -25,6 +26,12 @@ ${intervalLine(official, `${source}official`)}</div>
 
 export const PARTIAL = markup`<span class="state caution">◐ partial</span>`;
 const COMPLETE = markup`<span class="state good">✓ complete</span>`;
+
+function reducedLine({ stop, endedBy, biasReducedMean, interval, mean }: Official, source: string): Markup | undefined {
+  if (stop.rule === 'fixed' || endedBy !== 'rule' || biasReducedMean === null) return undefined;
+  return markup`<p class="note">Bias-reduced <b>${figure(biasReducedMean, spreadOf(interval, mean), `${source}.biasReducedMean`)}</b>: quote this one, since the returns decided when to stop.</p>
+`;
+}
 
 function intervalLine({ interval, mean, episodes }: Official, source: string): Markup {
   if (mean === null) return markup`<p>No ${episodes === 0 ? 'episode was played' : 'episode was resolved'}.</p>`;

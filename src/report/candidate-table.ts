@@ -8,22 +8,17 @@ import { count, ends, figure, NONE, share, spreadOf } from './numbers.ts';
 import type { Scale } from './plot.ts';
 import { verdictBadge } from './verdict.ts';
 
-/** All candidates on one scale, the greatest difference first. */
+/** All candidates on one scale, in the order given. */
 export function candidateTable(candidates: readonly NamedCandidate[], margin: number): Markup {
-  const sorted = candidates.toSorted((a, b) => differenceOf(b) - differenceOf(a) || 0);
   const scale = stripScale(
-    sorted.map(({ statistics }) => stripOf(statistics)),
+    candidates.map(({ statistics }) => stripOf(statistics)),
     [-margin, 0, margin],
   );
   return markup`<section class="card"><h2>Candidates</h2>
 <p>The greatest difference first, each with its interval; the line through all of them is no difference.</p>
 <div class="scroll wide" role="region" aria-label="Candidates" tabindex="0"><table>
 <thead><tr><th scope="col">Candidate</th><th scope="col">Difference</th><th scope="col" class="picture">${scale && stripHead(scale)}</th><th scope="col">Interval</th><th scope="col">P(improvement)</th><th scope="col">Pairs</th><th scope="col">Verdict</th></tr></thead>
-<tbody>${sorted.map((candidate) => candidateRow(candidate, scale))}</tbody></table></div></section>`;
-}
-
-function differenceOf({ statistics }: NamedCandidate): number {
-  return statistics.difference ?? -Infinity;
+<tbody>${candidates.map((candidate) => candidateRow(candidate, scale))}</tbody></table></div></section>`;
 }
 
 function candidateRow({ statistics, name }: NamedCandidate, scale: Scale | undefined): Markup {

@@ -51,13 +51,19 @@ ${differenceChart(statistics, margin, source)}</div>
 }
 
 function differenceRows(candidate: CandidateStatistics, source: string): FigureRow[] {
-  const { difference, interval, standardError, mean, baselineMean, probabilityOfImprovement } = candidate;
+  const { verdict, difference, biasReducedDifference, interval, standardError, mean, baselineMean, probabilityOfImprovement } = candidate;
   const spread = spreadOf(interval, difference);
   const rows: FigureRow[] = [
     { name: 'Candidate', value: figure(mean, spread, `${source}.mean`), note: 'mean return over its resolved pairs' },
     { name: 'Baseline', value: figure(baselineMean, spread, `${source}.baselineMean`), note: 'mean return over the same pairs' },
     { name: 'Difference', value: figure(difference, spread), note: 'candidate minus baseline' },
   ];
+  if (verdict === 'promote' || verdict === 'regress')
+    rows.push({
+      name: 'Bias-reduced difference',
+      value: figure(biasReducedDifference, spread, `${source}.biasReducedDifference`),
+      note: 'quote this one: the verdict decided when to stop',
+    });
   if (interval)
     rows.push({
       name: 'Interval',

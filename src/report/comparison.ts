@@ -3,7 +3,7 @@ import { candidateSection, verdictCard } from './candidate.ts';
 import type { NamedCandidate } from './candidate.ts';
 import { candidateTable } from './candidate-table.ts';
 import { checkpointLine, checkpointNames } from './checkpoint-name.ts';
-import { failedText } from './failures.ts';
+import { errorList, failedText } from './failures.ts';
 import { markup } from './markup.ts';
 import type { Markup } from './markup.ts';
 import { count, data, percentText } from './numbers.ts';
@@ -23,12 +23,14 @@ ${warningList([...official.warnings, ...warnings])}
 ${candidates.length > 1 ? candidateTable(candidates, official.margin) : undefined}
 ${candidates.map((candidate) => candidateSection(candidate, official.margin))}
 <section><h2>The run</h2>${runSection(run, 'run')}
+${errors(comparison)}
 ${inputs(comparison, candidates)}</section>`;
 }
 
+/** The greatest difference first. */
 function namedCandidates({ official, candidates }: ComparisonSummary): NamedCandidate[] {
   const names = checkpointNames(candidates);
-  return official.candidates.map((statistics, position) => {
+  const named = official.candidates.map((statistics, position) => {
     const checkpoint = candidates[position] ?? { uri: statistics.name, files: 0, bytes: 0 };
     return {
       statistics,
@@ -38,6 +40,11 @@ function namedCandidates({ official, candidates }: ComparisonSummary): NamedCand
       source: `official.candidates.${position}`,
     };
   });
+  return named.sort((a, b) => differenceOf(b) - differenceOf(a) || a.position - b.position);
+}
+
+function differenceOf({ statistics }: NamedCandidate): number {
+  return statistics.difference ?? -Infinity;
 }
 
 /** What the verdicts together promise, and what they took. */
@@ -46,6 +53,10 @@ function promise({ official, ended }: ComparisonSummary): Markup {
   const verdicts = candidates.length === 1 ? 'the verdict is right' : 'none of these verdicts is wrong';
   const tolerance = markup` Differences of at most ${data(margin, String(margin), 'official.margin')} do not matter (the margin).`;
   return markup`<p class="promise">With a probability of at least ${data(confidence, percentText(confidence), 'official.confidence')} ${verdicts}, whenever the comparison stops.${margin > 0 ? tolerance : undefined} It took ${count(pairs, 'official.pairs')} pairs, ${count(episodes, 'official.episodes')} episodes in all: ${endingText(ended)}.</p>`;
+}
+
+function errors({ run }: ComparisonSummary): Markup | undefined {
+  return run.errors === undefined ? undefined : markup`<section class="card"><h3>Errors of failed episodes</h3>${errorList(run)}</section>`;
 }
 
 function inputs({ official, baseline, verdict }: ComparisonSummary, candidates: readonly NamedCandidate[]): Markup {

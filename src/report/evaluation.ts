@@ -28,7 +28,7 @@ ${answer(summary, source)}
 ${warningList([...official.warnings, ...summary.warnings])}
 ${courseChart(official, at)}
 <div class="${anyFailed(official) ? 'pair' : 'alone'}">${histogramChart(official, spreadOf(official.interval, official.mean), at)}
-${failures(official, at)}</div>
+${failures(official, run, at)}</div>
 ${official.tasks.length > 1 ? taskTable(official, at) : undefined}
 ${figures(official, at)}
 ${official.metrics.length > 0 ? metricTable(official.metrics, at) : undefined}

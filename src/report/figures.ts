@@ -70,7 +70,7 @@ function robust({ iqm, bca, interval, mean }: Official, source: string): RowGrou
 function success({ success }: Official, source: string): RowGroup {
   if (success === null) return { title: 'Success', rows: [] };
   const at = `${source}.success`;
-  const { threshold, rate, wilson, clopperPearson, pass } = success;
+  const { threshold, rate, clopperPearson, pass } = success;
   const rows: FigureRow[] = [
     {
       name: 'Success rate',
@@ -78,7 +78,6 @@ function success({ success }: Official, source: string): RowGroup {
       note: markup`${count(success.count, `${at}.count`)} episodes with a score of at least ${data(threshold, String(threshold), `${at}.threshold`)}`,
     },
   ];
-  if (wilson) rows.push({ name: 'Wilson interval', value: ends(wilson, spreadOf(wilson, rate), `${at}.wilson`), note: promise(wilson) });
   if (clopperPearson)
     rows.push({
       name: 'Clopper–Pearson interval',
@@ -128,21 +127,21 @@ function estimands({ estimands: { thisSuite, taskPopulation }, tasks }: Official
 }
 
 function certainty({ certainty, episodes }: Official, source: string): RowGroup {
-  const title = 'What the certainty cost';
+  const title = 'Price of not knowing the spread beforehand';
   if (certainty === null) return { title, rows: [] };
   const { knownVarianceEpisodes, extraEpisodes } = certainty;
   const factor = episodes / knownVarianceEpisodes;
-  const times = markup`${data(factor, factor.toFixed(1))} times as many in all: the price of not knowing the variance, and of looking at the returns`;
+  const times = markup`${data(factor, factor.toFixed(1))} times as many in all: the interval holds though nobody knew the standard deviation, and though the returns decided when to stop`;
   return {
     title,
     rows: [
       {
-        name: 'Variance known',
+        name: 'Had it been known',
         value: count(knownVarianceEpisodes, `${source}.certainty.knownVarianceEpisodes`),
-        note: 'episodes that a normal interval of the half-width asked for would then have needed',
+        note: 'episodes that an interval as narrow as was asked for would have needed, had the standard deviation been known',
       },
       {
-        name: 'Beyond that',
+        name: 'Played beyond that',
         value: count(extraEpisodes, `${source}.certainty.extraEpisodes`),
         note: extraEpisodes < 0 ? 'episodes: it ended before it had as many' : times,
       },

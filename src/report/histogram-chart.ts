@@ -15,23 +15,26 @@ interface Bin {
   readonly from: number;
   readonly to: number;
   readonly count: number;
+  /** Before the outermost ones were cut off at the lowest and the highest return. */
+  readonly width: number;
+  readonly fromSource: string;
+  readonly toSource: string;
 }
 
 /** The top of the picture is kept free of bars for the quantiles. */
 const [BARS_TOP, BOX_MIDDLE, BOX_HALF] = [32, 14, 7];
+
+/** In units of the picture: returns that are all the same have a bar all the same. */
+const ONLY_BAR = 40;
 
 /** In pixels: a few episodes beside many must not vanish. */
 const LOWEST_BAR = 2;
 
 /** How often which return came, with mean and quantiles. @param spread how uncertain the mean is. */
 export function histogramChart(official: Official, spread: number, source: string): Markup {
-  const { histogram, mean, quantiles } = official;
-  const bins = (histogram?.counts ?? []).map((count, position) => ({
-    from: histogram?.edges[position] ?? 0,
-    to: histogram?.edges[position + 1] ?? 0,
-    count,
-  }));
-  const width = bins[0] ? bins[0].to - bins[0].from : 0;
+  const { mean, quantiles } = official;
+  const bins = binsOf(official, source);
+  const width = bins[0]?.width ?? 0;
   return chart({
     title: 'Distribution of returns',
     drawing: drawing(bins, mean, quantiles, width),
@@ -44,11 +47,41 @@ export function histogramChart(official: Official, spread: number, source: strin
     table: {
       columns: [{ title: 'Return from' }, { title: 'to' }, { title: 'Episodes' }],
       rows: bins.map(
-        ({ from, to, count: episodes }, position) =>
-          markup`<tr><th scope="row">${figure(from, width, `${source}.histogram.edges.${position}`)}</th><td>${figure(to, width, `${source}.histogram.edges.${position + 1}`)}</td><td>${count(episodes, `${source}.histogram.counts.${position}`)}</td></tr>`,
+        ({ from, to, count: episodes, fromSource, toSource }, position) =>
+          markup`<tr><th scope="row">${figure(from, width, fromSource)}</th><td>${figure(to, width, toSource)}</td><td>${count(episodes, `${source}.histogram.counts.${position}`)}</td></tr>`,
       ),
     },
   });
+}
+
+/** No bar reaches further than returns do: they end at the lowest and the highest one. */
+function binsOf({ histogram, min, max }: Official, source: string): readonly Bin[] {
+  const { edges, counts } = histogram ?? { edges: [], counts: [] };
+  return counts.map((count, position) => {
+    const [low = 0, high = 0] = edges.slice(position);
+    const isCutBelow = min !== null && min > low;
+    const isCutAbove = max !== null && max < high;
+    return {
+      from: isCutBelow ? min : low,
+      to: isCutAbove ? max : high,
+      count,
+      width: high - low,
+      fromSource: isCutBelow ? `${source}.min` : `${source}.histogram.edges.${position}`,
+      toSource: isCutAbove ? `${source}.max` : `${source}.histogram.edges.${position + 1}`,
+    };
+  });
+}
+
+/** As a share of the widest bin: what floating point may have done. */
+const SAME_WIDTH = 1e-6;
+
+/** The height of a bar is its number of episodes; where bins are not equally wide, what it would be if the bin were as wide as the widest. */
+function heightsOf(bins: readonly Bin[]): { readonly label: string; readonly heightOf: (bin: Bin) => number } {
+  const widths = bins.map(({ width }) => width);
+  const widest = Math.max(...widths);
+  if (widest - Math.min(...widths) <= SAME_WIDTH * widest) return { label: 'episodes', heightOf: ({ count }) => count };
+  const heightOf = ({ count, width }: Bin): number => (count * widest) / width;
+  return { label: `episodes per ${formatFigure(widest, widest)} of return`, heightOf };
 }
 
 function quantileLegend({ p05, p25, p50, p75, p95 }: Quantiles, spread: number, source: string): LegendEntry[] {
@@ -64,23 +97,25 @@ function quantileLegend({ p05, p25, p50, p75, p95 }: Quantiles, spread: number, 
 function drawing(bins: readonly Bin[], mean: number | null, quantiles: Official['quantiles'], width: number): Markup | undefined {
   const extent = domainOf(bins.flatMap(({ from, to }) => [from, to]));
   if (extent === undefined) return undefined;
-  const most = Math.max(...bins.map(({ count }) => count));
+  const { label, heightOf } = heightsOf(bins);
+  const most = Math.max(...bins.map(heightOf));
   const x = scaleAcross(extent);
   const y = scaleUp([0, Math.max(most, 1)]).range([HEIGHT, BARS_TOP]);
-  const marks = markup`${bins.map((bin) => bar(bin, x, y, width))}${quantiles ? box(quantiles, x) : undefined}${present(mean) ? markup`<path class="estimate" d="M${round(x(mean))},0V${HEIGHT}"/>` : undefined}`;
+  const marks = markup`${bins.map((bin) => bar(bin, heightOf(bin), x, y, width))}${quantiles ? box(quantiles, x) : undefined}${present(mean) ? markup`<path class="estimate" d="M${round(x(mean))},0V${HEIGHT}"/>` : undefined}`;
   return plot({
     x: { scale: x, label: 'return' },
-    y: { scale: y, label: 'episodes', whole: true },
+    y: { scale: y, label, whole: true },
     marks,
     alternative: alternative(bins, quantiles, width),
   });
 }
 
-function bar({ from, to, count }: Bin, x: Scale, y: Scale, width: number): Markup {
-  const left = round(x(from));
-  const top = round(count > 0 ? Math.min(y(count), HEIGHT - LOWEST_BAR) : HEIGHT);
-  const breadth = Math.max(round(x(to)) - left, 2);
-  const text = `${formatCount(count)} from ${formatFigure(from, width)} to ${formatFigure(to, width)}`;
+function bar({ from, to, count }: Bin, height: number, x: Scale, y: Scale, width: number): Markup {
+  const breadth = from === to ? ONLY_BAR : Math.max(round(x(to)) - round(x(from)), 2);
+  const left = round(from === to ? x(from) - ONLY_BAR / 2 : x(from));
+  const top = round(count > 0 ? Math.min(y(height), HEIGHT - LOWEST_BAR) : HEIGHT);
+  const [low, high] = [formatFigure(from, width), formatFigure(to, width)];
+  const text = from === to ? `${formatCount(count)} with ${low}` : `${formatCount(count)} from ${low} to ${high}`;
   return markup`<rect class="bar" x="${left}" width="${round(breadth)}" y="${top}" height="${round(HEIGHT - top)}"><title>${text}</title></rect>`;
 }
 

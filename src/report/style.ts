@@ -131,7 +131,7 @@ details .scroll tbody th{min-width:0}
 thead th.words{text-align:left}
 .ranking .state{font-size:.8rem;padding:0 .5rem}
 .ranking th code{display:block;color:var(--muted);white-space:nowrap}
-.scroll{overflow:auto}
+.scroll{overflow:auto;background:linear-gradient(90deg,var(--surface) 40%,transparent) left/2.5rem 100% no-repeat local,linear-gradient(270deg,var(--surface) 40%,transparent) right/2.5rem 100% no-repeat local,linear-gradient(90deg,var(--line),transparent) left/.9rem 100% no-repeat,linear-gradient(270deg,var(--line),transparent) right/.9rem 100% no-repeat}
 .scroll:focus-visible,summary:focus-visible,a:focus-visible{outline:2px solid var(--estimate);outline-offset:2px}
 details .scroll,.scroll.tall{max-height:32rem;border:1px solid var(--line);border-radius:8px;padding:0 .75rem}
 details .scroll{max-height:18rem;margin-top:.5rem}
@@ -143,6 +143,8 @@ details .scroll{max-height:18rem;margin-top:.5rem}
 .whisker{stroke:var(--estimate);stroke-width:2.5;stroke-linecap:round}
 .failures code{display:block;color:var(--muted)}
 .failures .picture{min-width:6rem;width:30%}
+.errors{list-style:none;padding:0}
+.errors pre{overflow:auto;max-height:18rem;border:1px solid var(--line);border-radius:8px;padding:.5rem .75rem;font-size:.8rem}
 .failed{fill:var(--bad);fill-opacity:.6}
 .figures th[scope=rowgroup]{padding-top:1rem;color:var(--muted);font-size:.8rem;font-weight:600;border-bottom-color:var(--line)}
 .figures tbody:first-of-type th[scope=rowgroup]{padding-top:.25rem}
@@ -155,6 +157,7 @@ h1{font-size:1.6rem}
 .answer dl>div{grid-template-columns:6.5rem 1fr}
 .card{padding:1rem}
 .failures .picture{display:none}
+.scroll.wide::before,.scroll.tall::before{content:"↔ scroll sideways for all columns";position:sticky;left:0;display:inline-block;color:var(--muted);font-size:.8rem;padding:.25rem 0}
 .figures,.figures tbody,.figures tr,.figures th,.figures td{display:block;width:auto!important;text-align:left;padding-right:0}
 .figures tr{display:grid;grid-template-columns:minmax(0,1fr) minmax(0,1.2fr);gap:0 .75rem;padding:.35rem 0;border-bottom:1px solid var(--grid)}
 .figures tbody tr>*{border:0;padding-top:0;padding-bottom:0}
@@ -166,7 +169,7 @@ html{color-scheme:light}
 body{background:none;font-size:11pt}
 .swatch,.state,.verdict,.warnings{print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .card{break-inside:avoid;border-color:#bbb}
-.scroll,.scroll.tall{max-height:none;overflow:visible;border:0;padding:0}
+.scroll,.scroll.tall{max-height:none;overflow:visible;border:0;padding:0;background:none}
 .scroll thead th{position:static}
 details,footer{display:none}
 }

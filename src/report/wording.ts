@@ -18,6 +18,8 @@ export function endingText(ended: Ending): string {
       return 'ended by the budget of seconds';
     case 'cost':
       return 'ended by the budget of cost';
+    case 'failures':
+      return 'all of them failed';
     case 'interrupted':
       return 'interrupted';
     case 'failed':
@@ -44,8 +46,6 @@ export function methodText(method: Method): string {
       return 'Student’s t';
     case 'adjusted':
       return 'adjusted for bounds';
-    case 'wilson':
-      return 'Wilson';
     case 'clopper-pearson':
       return 'Clopper–Pearson';
     case 'certified':

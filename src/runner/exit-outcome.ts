@@ -1,6 +1,7 @@
 import { constants } from 'node:os';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { SandboxExit } from '../pool/sandbox.ts';
+import type { Killed } from './played-episode.ts';
 
 /**
  * What the end of a sandbox means for the episode that was being played. Undefined: nothing, it is simply not played.
@@ -12,8 +13,8 @@ export function outcomeOfExit(exit: SandboxExit, stderrTail: string): Outcome | 
   const said = stderrTail ? `; last words: ${stderrTail.trim()}` : '';
   switch (exit.kind) {
     case 'exited':
-      if (wasKilled(exit)) return { kind: 'lost', detail: `${describeExit(exit)}${said}` };
-      return { kind: 'failed', cause: 'environment-crash', detail: `${describeExit(exit)} while the episode was played${said}` };
+      if (killedProgram(exit)) return { kind: 'lost', detail: `${describeExit(exit)}${said}` };
+      return { kind: 'failed', cause: causeOf(exit), detail: `${describeExit(exit)} while the episode was played${said}` };
     case 'out-of-memory':
       return { kind: 'failed', cause: 'out-of-memory', detail: "the sandbox's memory limit ended the runner" };
     case 'lifetime':
@@ -24,14 +25,31 @@ export function outcomeOfExit(exit: SandboxExit, stderrTail: string): Outcome | 
   }
 }
 
-export function wasKilled(exit: SandboxExit): boolean {
-  return exit.kind === 'exited' && (exit.code === 128 + constants.signals.SIGKILL || exit.code === 128 + constants.signals.SIGTERM);
+export function killedProgram(exit: SandboxExit): Killed {
+  const isKilled =
+    exit.kind === 'exited' && (exit.code === 128 + constants.signals.SIGKILL || exit.code === 128 + constants.signals.SIGTERM);
+  return isKilled && (exit.part ?? 'runner');
+}
+
+/** Whether a program that was not ready ended by itself, rather than through its provider or a kill from outside. */
+export function endedByItself(exit: SandboxExit): boolean {
+  return exit.kind === 'out-of-memory' || (exit.kind === 'exited' && !killedProgram(exit));
+}
+
+/** What a runner exits with that was started wrongly, or misses a module (runner/muster_runner/start.py), and a shell that finds no program. */
+const EXITS_FOR_GOOD: ReadonlySet<number> = new Set([64, 69, 126, 127]);
+
+/** Whether a runner that ends so before it is ready would do so again wherever it is started. */
+export function isForGood(exit: SandboxExit): boolean {
+  return exit.kind === 'exited' && EXITS_FOR_GOOD.has(exit.code);
 }
 
 export function describeExit(exit: SandboxExit): string {
   switch (exit.kind) {
     case 'exited':
-      return exit.code > 128 ? `the runner was ended by ${signalName(exit.code - 128)}` : `the runner ended with code ${exit.code}`;
+      return exit.code > 128
+        ? `${programOf(exit)} was ended by ${signalName(exit.code - 128)}`
+        : `${programOf(exit)} ended with code ${exit.code}`;
     case 'out-of-memory':
       return 'the runner exceeded the memory limit of its sandbox';
     case 'lifetime':
@@ -42,6 +60,17 @@ export function describeExit(exit: SandboxExit): string {
       return `the sandbox was lost: ${exit.detail}`;
   }
 }
+
+/** Whose end it was: the policy's, where that has a program of its own; else nobody knows, and the runner is the environment's. */
+function causeOf({ part }: Exited): 'policy-crash' | 'environment-crash' {
+  return part === 'policy' ? 'policy-crash' : 'environment-crash';
+}
+
+function programOf({ part }: Exited): string {
+  return part === 'policy' ? 'the policy’s program' : 'the runner';
+}
+
+type Exited = Extract<SandboxExit, { readonly kind: 'exited' }>;
 
 function signalName(number: number): string {
   return Object.entries(constants.signals).find(([, value]) => value === number)?.[0] ?? `signal ${number}`;

@@ -4,6 +4,9 @@ import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import type { EpisodeFrame } from './frames.ts';
 import type { PlannedEpisode } from './playlist.ts';
 
+/** Which program was ended by SIGKILL or SIGTERM during an episode, whose outcome is `lost` then. The policy's, where that has one of its own. */
+export type Killed = 'runner' | 'policy' | false;
+
 /** What a session hands over of one episode. */
 export interface PlayedEpisode {
   readonly index: EpisodeIndex;
@@ -14,8 +17,7 @@ export interface PlayedEpisode {
   readonly seconds: number;
   /** Of these seconds: spent in the policy's forward pass, about. Undefined when the runner does not measure it. */
   readonly forwardSeconds?: number;
-  /** The runner was ended by SIGKILL or SIGTERM during the episode; `outcome` is then `lost`. */
-  readonly killed: boolean;
+  readonly killed: Killed;
   /** Others of its block failed with it: what ended their process, or hung it, is the outcome of all of them. */
   readonly sharesFailure?: true;
   /** What the environment and the policy printed, shortened. */

@@ -1,7 +1,8 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Outcome } from '../kernel/outcome.ts';
+import type { Exposure } from '../pool/exposure.ts';
 import type { EpisodeFrame, LoadFrame } from './frames.ts';
-import { outcomeOfFrame, type PlayedEpisode } from './played-episode.ts';
+import { type Killed, outcomeOfFrame, type PlayedEpisode } from './played-episode.ts';
 import { Playlist, type EpisodeRange, type PlannedEpisode } from './playlist.ts';
 import { Watchdog } from './watchdog.ts';
 
@@ -11,8 +12,8 @@ export interface PlayTerms {
   readonly episodeMilliseconds: number;
   /** From a range being sent to an idle runner until it says that it begins. */
   readonly beginMilliseconds: number;
-  /** Names the code that the load brings along, of a checkpoint or a suite; empty when both are data alone. */
-  readonly code: string;
+  /** What the load brings into the sandbox. */
+  readonly exposure: Exposure;
 }
 
 export interface PlayingListener {
@@ -28,7 +29,7 @@ export class Playing {
   readonly #playlist = new Playlist();
   readonly #watchdog: Watchdog;
   readonly #listener: PlayingListener;
-  #terms: PlayTerms = { episodeMilliseconds: 60_000, beginMilliseconds: 60_000, code: '' };
+  #terms: Omit<PlayTerms, 'exposure'> = { episodeMilliseconds: 60_000, beginMilliseconds: 60_000 };
   #metrics: readonly string[] = [];
   /** Digest of the policy. */
   #policy = '';
@@ -39,10 +40,6 @@ export class Playing {
   constructor(clock: Clock, listener: PlayingListener) {
     this.#watchdog = new Watchdog(clock, () => this.#onDeadline());
     this.#listener = listener;
-  }
-
-  get terms(): PlayTerms {
-    return this.#terms;
   }
 
   /** Sent and without their last outcome. */
@@ -107,16 +104,15 @@ export class Playing {
    *
    * @param outcome what was being played has come to, if that is known; else it goes unplayed. Nobody knows which episode of a block it was, so
    * a failure is that of all without an outcome. A block that was lost is played again whole, and is told of by its due episode.
-   * @param killed the runner was ended by SIGKILL or SIGTERM.
    * @returns all that went unplayed.
    */
-  end(outcome: Outcome | undefined, killed: boolean): readonly PlannedEpisode[] {
+  end(outcome: Outcome | undefined, killed: Killed): readonly PlannedEpisode[] {
     this.#watchdog.stop();
     if (outcome) this.#blame(this.#playlist.takeUnansweredBlock(), outcome, killed);
     return this.#playlist.drain();
   }
 
-  #blame(unanswered: readonly PlannedEpisode[], outcome: Outcome, killed: boolean): void {
+  #blame(unanswered: readonly PlannedEpisode[], outcome: Outcome, killed: Killed): void {
     const log = unanswered.length > 0 ? this.#listener.takeStderr() : '';
     const seconds = this.#watchdog.elapsedMilliseconds / 1000 / unanswered.length;
     const told = outcome.kind === 'lost' ? unanswered.slice(0, 1) : unanswered;

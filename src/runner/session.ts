@@ -1,10 +1,12 @@
 import { untilAborted } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
-import { InfrastructureError, InputError } from '../kernel/errors.ts';
+import { InfrastructureError, InputError, type MusterError } from '../kernel/errors.ts';
 import type { Outcome } from '../kernel/outcome.ts';
+import { EndedEarlyError } from '../pool/ended-early-error.ts';
+import { exposedTo, FRESH, type PastExposure } from '../pool/exposure.ts';
 import type { Occupant } from '../pool/occupant.ts';
 import type { Sandbox, SandboxExit } from '../pool/sandbox.ts';
-import { describeExit, outcomeOfExit, wasKilled } from './exit-outcome.ts';
+import { describeExit, endedByItself, isForGood, killedProgram, outcomeOfExit } from './exit-outcome.ts';
 import { Asks } from './asks.ts';
 import { Channel } from './channel.ts';
 import {
@@ -16,7 +18,7 @@ import {
   type MusterFrame,
   type RunnerFrame,
 } from './frames.ts';
-import type { Collected } from './played-episode.ts';
+import type { Collected, Killed } from './played-episode.ts';
 import { Playing, type PlayTerms } from './playing.ts';
 import type { EpisodeRange, PlannedEpisode } from './playlist.ts';
 import { Uncollected } from './uncollected.ts';
@@ -43,6 +45,9 @@ export class RunnerSession implements Occupant {
   /** A time limit has passed, and it is found out whose fault that is: what comes now comes too late. */
   #isLate = false;
   #sequence = 0;
+  #past: PastExposure;
+  /** A load is under way, or was refused, failed or took too long: nobody knows what it has left behind. */
+  #isSpoiled = false;
   #runner: Pick<RunnerFrameOf<'ready'>, 'protocol' | 'runner'> | undefined;
 
   /** Resolves with the reason once the session is closed; never rejects. */
@@ -50,6 +55,7 @@ export class RunnerSession implements Occupant {
 
   private constructor(sandbox: Sandbox, clock: Clock) {
     this.#sandbox = sandbox;
+    this.#past = sandbox.past ?? FRESH;
     this.#channel = new Channel(sandbox, { onFrame: (frame) => this.#onFrame(frame), onExit: (exit) => this.#onExit(exit) });
     this.#playing = new Playing(clock, {
       onPlayed: (episode) => this.#uncollected.add(episode),
@@ -61,7 +67,8 @@ export class RunnerSession implements Occupant {
   /**
    * Waits for the runner's first frame.
    *
-   * @throws InfrastructureError when the runner ends before it, or speaks another version of the protocol.
+   * @throws InfrastructureError when the runner ends before it; InputError `runner.cannot-start` when it would do so each time, or speaks
+   * another version of the protocol.
    */
   static async open(sandbox: Sandbox, clock: Clock, signal: AbortSignal): Promise<RunnerSession> {
     const session = new RunnerSession(sandbox, clock);
@@ -70,7 +77,8 @@ export class RunnerSession implements Occupant {
   }
 
   /**
-   * Makes the runner load a policy and its environments, in place of what it had. Not to be called while it owes outcomes.
+   * Makes the runner load a policy and its environments, in place of what it had. Not to be called while it owes outcomes. Unless it succeeds, the
+   * session is of no use to anybody else.
    *
    * @returns what the runner has to say of them, for people.
    * @throws InputError when the runner refuses them: the checkpoint does not fit the suite, or one of them is broken; or when it cannot play
@@ -79,6 +87,8 @@ export class RunnerSession implements Occupant {
   async load(request: Omit<LoadFrame, 'type' | 'load'>, terms: PlayTerms, signal: AbortSignal): Promise<readonly string[]> {
     if (request.batching) this.#assertPlaysBlocks(request.batching);
     const load = this.#nextId();
+    this.#past = exposedTo(this.#past, terms.exposure);
+    this.#isSpoiled = true;
     this.#playing.agree(terms, request);
     const frame = await this.#ask(`load ${load}`, { type: 'load', load, ...request }, signal);
     switch (frame.type) {
@@ -86,6 +96,7 @@ export class RunnerSession implements Occupant {
         if (frame.digest !== request.policy.digest) {
           throw new InfrastructureError('checkpoint.mismatch', `the runner loaded ${frame.digest}, expected ${request.policy.digest}`);
         }
+        this.#isSpoiled = false;
         return frame.warnings;
       case 'refused':
         throw new InputError(
@@ -131,14 +142,13 @@ export class RunnerSession implements Occupant {
     return this.#closed !== undefined;
   }
 
-  /** Whether another holder may use it: open, and owing neither outcomes nor answers. */
+  /** Whether another holder may use it: open, owing neither outcomes nor answers, with nothing in it that did not load in good order. */
   isReusable(): boolean {
-    return !this.isBusy && this.#asks.owed === 0;
+    return !this.isBusy && this.#asks.owed === 0 && !this.#isSpoiled;
   }
 
-  /** Whether code has run here that another checkpoint or suite brought along: what it left behind must not meet this code, or data. */
-  isTaintedFor(code: string): boolean {
-    return this.#playing.terms.code !== '' && this.#playing.terms.code !== code;
+  get past(): PastExposure {
+    return this.#past;
   }
 
   /** Waits for outcomes, or for the session's end, and takes them all. @throws the signal's reason when it is aborted before there are any. */
@@ -202,7 +212,8 @@ export class RunnerSession implements Occupant {
     if (this.#runner) return this.#violation('a second "ready"');
     this.#runner = ready;
     if (PROTOCOL_VERSIONS.includes(ready.protocol)) return this.#ready.resolve();
-    this.#close(`the runner speaks protocol ${ready.protocol}, expected ${PROTOCOL_VERSIONS.join(' or ')}`, undefined);
+    const reason = `the runner speaks protocol ${ready.protocol}, expected ${PROTOCOL_VERSIONS.join(' or ')}`;
+    this.#close(reason, undefined, false, cannotStart(reason));
   }
 
   #assertPlaysBlocks({ form }: Batching): void {
@@ -237,16 +248,16 @@ export class RunnerSession implements Occupant {
     const stderr = this.#channel.takeStderr();
     const outcome = outcomeOfExit(exit, stderr);
     const reason = describeExit(exit) + (stderr ? `; last words: ${stderr.trim()}` : '');
-    this.#close(reason, outcome, wasKilled(exit));
+    this.#close(reason, outcome, killedProgram(exit), startErrorOf(exit, reason));
   }
 
-  #close(reason: string, outcomeOfDue: Outcome | undefined, killed = false): void {
+  #close(reason: string, outcomeOfDue: Outcome | undefined, killed: Killed = false, startError?: MusterError): void {
     if (this.#closed) return;
     this.#channel.mute();
     this.#closed = { reason, unplayed: [...this.#playing.end(outcomeOfDue, killed)] };
     const error = new InfrastructureError('runner.gone', reason);
     this.#ready.promise.catch(() => undefined);
-    this.#ready.reject(error);
+    this.#ready.reject(startError ?? error);
     this.#asks.fail(error);
     this.#gone.resolve(reason);
     this.#uncollected.end();
@@ -254,6 +265,17 @@ export class RunnerSession implements Occupant {
 }
 
 type RunnerFrameOf<Type extends RunnerFrame['type']> = Extract<RunnerFrame, { type: Type }>;
+
+/** What it means for a runner that was not ready yet. */
+function startErrorOf(exit: SandboxExit, reason: string): MusterError | undefined {
+  if (isForGood(exit)) return cannotStart(reason);
+  return endedByItself(exit) ? new EndedEarlyError('runner.gone', reason) : undefined;
+}
+
+function cannotStart(reason: string): InputError {
+  const remedy = 'mend the template: its python, imports or command; "muster doctor" tries it';
+  return new InputError('runner.cannot-start', `the template's program cannot start: ${reason}; ${remedy}`);
+}
 
 interface Closed {
   readonly reason: string;

@@ -51,9 +51,9 @@ function headRoute(scope: FastifyInstance, desk: CheckpointDesk): void {
     ROUTE,
     {
       schema: {
-        summary: 'Whether a checkpoint is here, and how much of its upload has come',
+        summary: 'Whether a checkpoint is here for you, and how much of its upload has come',
         description:
-          'Without it, the header Upload-Offset of the 404 says how many bytes of your own upload have come: of the file, or of what is sent in its place.',
+          'A checkpoint is here for whoever brought it or was granted it, and for nobody else. Without it, the header Upload-Offset of the 404 says how many bytes of your own upload have come: of the file, or of what is sent in its place.',
         tags: ['checkpoints'],
         params: checkpointParamsSchema,
         querystring: receivedQuerySchema,
@@ -62,8 +62,9 @@ function headRoute(scope: FastifyInstance, desk: CheckpointDesk): void {
     },
     async (request, reply) => {
       const digest = parseDigest(`sha256:${request.params.sha256}`);
-      if (await desk.find(digest)) return reply.code(200).send(undefined);
-      const received = await desk.received(digest, identified(request.caller).principal, request.query.kind);
+      const { principal } = identified(request.caller);
+      if (await desk.find(digest, principal)) return reply.code(200).send(undefined);
+      const received = await desk.received(digest, principal, request.query.kind);
       reply.header(UPLOAD_OFFSET, String(received));
       throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}, and ${received} bytes of it have come`);
     },

@@ -3,13 +3,23 @@ import { episodePlanner } from '../orchestrator/suite-definition.ts';
 import type { EvaluationOrder } from '../service/evaluation-order.ts';
 import { orderedSuite } from '../service/ordered-suite.ts';
 import type { EpisodeLine } from './evaluation-schemas.ts';
+import { lineWithoutText } from './withheld-text.ts';
 
 /** Lines that are sent together: few enough for others to get in between, enough for a line to cost little. */
 const LINES_AT_A_TIME = 128;
 
-/** Episodes of one arm as NDJSON. The next ones are read when the client has taken the last. */
-export async function* episodeStream(episodes: AsyncIterable<StoredEpisode>, order: EvaluationOrder, arm: number): AsyncGenerator<string> {
-  const line = lineOf(order, arm);
+/**
+ * Episodes of one arm as NDJSON. The next ones are read when the client has taken the last.
+ *
+ * @param withText whether the reader may see what the programs inside printed.
+ */
+export async function* episodeStream(
+  episodes: AsyncIterable<StoredEpisode>,
+  order: EvaluationOrder,
+  { arm, withText }: { readonly arm: number; readonly withText: boolean },
+): AsyncGenerator<string> {
+  const whole = lineOf(order, arm);
+  const line = withText ? whole : (episode: StoredEpisode): EpisodeLine => lineWithoutText(whole(episode));
   let lines: string[] = [];
   for await (const episode of episodes) {
     lines.push(`${JSON.stringify(line(episode))}\n`);

@@ -29,6 +29,7 @@ export function evaluationItem(stored: StoredEvaluation): EvaluationItem {
     endedAt: stored.endedAt?.toISOString() ?? null,
     cancelRequestedAt: stored.cancelRequestedAt?.toISOString() ?? null,
     running: runningFiguresSchema.safeParse(stored.running).data ?? null,
+    withheld: false,
     failure: failure ? { code: failure.code, message: failure.message } : null,
     links: { self, events: `${self}/events`, episodes: `${self}/episodes` },
   };

@@ -2,16 +2,25 @@ import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { parseEvaluationId } from '../kernel/ids.ts';
 import type { EvaluationService } from '../service/evaluation-service.ts';
+import type { CheckpointUse } from '../service/checkpoint-use.ts';
 import { isOver } from '../service/is-over.ts';
+import { readableTo } from '../service/text-readers.ts';
 import { identified } from './caller.ts';
 import { evaluationItem, evaluationResource } from './evaluation-resource.ts';
 import { evaluationPageSchema, evaluationSchema, idParamsSchema, listQuerySchema } from './evaluation-schemas.ts';
 import { evaluationNotFound, foundEvaluation } from './found-evaluation.ts';
 import { PROBLEMS } from './problem-responses.ts';
 import { assertPermitted } from './refusals.ts';
+import { withoutText } from './withheld-text.ts';
+
+export interface EvaluationRoutesOptions {
+  readonly service: EvaluationService;
+  /** Decides who may read what programs printed. */
+  readonly use: Pick<CheckpointUse, 'usable'>;
+}
 
 /** Looking at evaluations and comparisons. */
-export function evaluationRoutes(instance: FastifyInstance, service: EvaluationService): void {
+export function evaluationRoutes(instance: FastifyInstance, { service, use }: EvaluationRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/evaluations',
@@ -23,12 +32,14 @@ export function evaluationRoutes(instance: FastifyInstance, service: EvaluationS
         response: { 200: evaluationPageSchema, ...PROBLEMS },
       },
     },
-    async ({ query }) => {
+    async ({ query, caller }) => {
       const { limit, after, state, label, ...filter } = query;
       const separator = label?.indexOf('=') ?? 0;
       const labelled = label === undefined ? {} : { label: { name: label.slice(0, separator), value: label.slice(separator + 1) } };
       const page = await service.list({ ...filter, states: state, ...labelled }, { limit, after });
-      return { items: page.items.map(evaluationItem), next: page.next ?? null };
+      const readable = await readableTo(identified(caller), page.items, use);
+      const items = page.items.map((item) => (readable.has(item.id) ? evaluationItem(item) : withoutText(evaluationItem(item))));
+      return { items, next: page.next ?? null };
     },
   );
   app.get(
@@ -41,7 +52,11 @@ export function evaluationRoutes(instance: FastifyInstance, service: EvaluationS
         response: { 200: evaluationSchema, ...PROBLEMS },
       },
     },
-    async ({ params }) => evaluationResource(await foundEvaluation(service, params.id)),
+    async ({ params, caller }) => {
+      const found = await foundEvaluation(service, params.id);
+      const readable = await readableTo(identified(caller), [found], use);
+      return readable.has(found.id) ? evaluationResource(found) : withoutText(evaluationResource(found));
+    },
   );
 }
 
@@ -52,7 +67,7 @@ export function cancelRoute(instance: FastifyInstance, service: EvaluationServic
     '/v1/evaluations/:id',
     {
       schema: {
-        summary: 'Cancel an evaluation; what was folded is kept, labelled partial',
+        summary: 'Cancel an evaluation; the episodes that count by then are kept as a partial summary',
         tags: ['evaluations'],
         params: idParamsSchema,
         response: {

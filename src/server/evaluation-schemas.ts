@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import { EVALUATION_STATES } from '../evaluation-store/evaluation-record.ts';
 import { FAILURE_CAUSES } from '../kernel/outcome.ts';
-import { stopOverrideSchema, suiteSchema } from '../orchestrator/suite.ts';
+import { confidenceSchema, stopOverrideSchema, suiteSchema } from '../orchestrator/suite.ts';
 import type { CheckpointReference } from '../service/library.ts';
 import { runningFiguresSchema } from '../service/running-figures.ts';
 
@@ -88,7 +88,7 @@ export const newComparisonSchema = z
   .strictObject({
     baseline: checkpointReferenceSchema,
     candidates: z.array(checkpointReferenceSchema).min(1).max(64),
-    confidence: z.number().gt(0.5).lt(1).exactOptional().describe("probability that no verdict is wrong; the suite's own when left out"),
+    confidence: confidenceSchema.exactOptional().describe("probability that no verdict is wrong; the suite's own when left out"),
     margin: z.number().min(0).exactOptional().describe('mean differences up to it do not matter; in units of the return'),
     budgetEpisodes: z.int().min(2).max(100_000_000).exactOptional().describe('most episodes of all checkpoints together'),
     ...asked,
@@ -126,6 +126,11 @@ const item = {
   cancelRequestedAt: timestamp.nullable(),
   running: runningFiguresSchema.nullable().describe('the latest figures while it is played; null before'),
   failure: z.strictObject({ code: z.string(), message: z.string() }).nullable().describe('why there is no answer, or only a partial one'),
+  withheld: z
+    .boolean()
+    .describe(
+      'whether text was left out that a program inside can have written, as you may not use all of the checkpoints: failure.message, and of the summary run.errors[].detail, run.remarks and the warnings made of them',
+    ),
   links: z.strictObject({ self: z.string(), events: z.string(), episodes: z.string() }),
 };
 
@@ -193,6 +198,10 @@ export const episodeSchema = z
     outcome: outcomeSchema,
     seconds: z.number(),
     log: z.string().exactOptional().describe('what the environment and the policy printed, shortened'),
+    withheld: z
+      .literal(true)
+      .exactOptional()
+      .describe('present where log and outcome.detail were left out, as you may not use all of the checkpoints'),
   })
   .describe('one line of the stream: an episode that was settled');
 

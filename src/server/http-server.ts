@@ -3,6 +3,7 @@ import type { Clock } from '../kernel/clock.ts';
 import { InputError, messageOf } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import type { CheckpointDesk } from '../service/checkpoint-desk.ts';
+import type { CheckpointUse } from '../service/checkpoint-use.ts';
 import type { EvaluationService } from '../service/evaluation-service.ts';
 import { AllowedMethods } from './allowed-methods.ts';
 import { limitBodyTime } from './body-deadline.ts';
@@ -12,6 +13,7 @@ import { checkpointRoutes, isUpload } from './checkpoint-routes.ts';
 import { cancelRoute, evaluationRoutes } from './evaluation-routes.ts';
 import { guard } from './guard.ts';
 import { identifyLocal, type Identify } from './identify.ts';
+import { takeJsonBodies } from './json-bodies.ts';
 import { operationRoutes, type Readiness } from './operation-routes.ts';
 import { PROBLEM_TYPE, problemOf } from './problem.ts';
 import { problemHeaders } from './problem-headers.ts';
@@ -23,6 +25,8 @@ import { submissionRoutes } from './submission-routes.ts';
 
 export interface HttpServerOptions {
   readonly service: EvaluationService;
+  /** Decides who may read what programs printed. */
+  readonly use: Pick<CheckpointUse, 'usable'>;
   readonly clock: Clock;
   readonly log: Log;
   readonly version: string;
@@ -60,6 +64,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const methods = new AllowedMethods();
   methods.watch(app);
   checkBySchemas(app);
+  takeJsonBodies(app, options.maxBodyBytes);
   handleErrors(app, log);
   limitBodyTime(app, clock, isUpload);
   await guard(app, { identify, requestsPerMinute });
@@ -73,7 +78,7 @@ export async function createHttpServer(options: HttpServerOptions): Promise<Fast
   const { checkpoints } = options;
   if (checkpoints) await app.register((scope) => checkpointRoutes(scope, checkpoints));
   submissionRoutes(app, options);
-  evaluationRoutes(app, options.service);
+  evaluationRoutes(app, options);
   cancelRoute(app, options.service);
   const room = new StreamRoom(options.streams ?? { ofOne: undefined, ofAll: undefined });
   eventRoutes(app, { ...options, clock, room });

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
+import type { Caller } from '../access/caller.ts';
 import type { PoolDesk, PoolReport } from '../service/pool-desk.ts';
 import { identified } from './caller.ts';
 import { poolChangeSchema, type Pool, poolListSchema, poolSchema } from './pool-schemas.ts';
@@ -18,7 +19,7 @@ export function poolRoutes(instance: FastifyInstance, desk: PoolDesk): void {
         response: { 200: poolListSchema, ...PROBLEMS },
       },
     },
-    () => ({ items: desk.list().map(poolResource) }),
+    ({ caller }) => ({ items: desk.list().map((report) => shownTo(identified(caller), poolResource(report))) }),
   );
   app.patch(
     '/v1/pools/:name',
@@ -35,6 +36,14 @@ export function poolRoutes(instance: FastifyInstance, desk: PoolDesk): void {
   );
 }
 
+/** What a sandbox said as it ended can stand in an error, and is for operators. */
+function shownTo({ role }: Caller, pool: Pool): Pool {
+  if (role === 'operator') return pool;
+  const { creation, destruction, sweep } = pool.lastErrors;
+  return { ...pool, lastErrors: { creation: creation && WITHHELD, destruction: destruction && WITHHELD, sweep: sweep && WITHHELD } };
+}
+
+const WITHHELD = 'withheld: operators can read it';
 const NO_SANDBOXES = { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 };
 const NO_TOTALS = { created: 0, destroyed: 0, failed: 0, died: 0, abandoned: 0, leases: 0, revoked: 0 };
 

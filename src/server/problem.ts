@@ -97,6 +97,7 @@ function statusOf(error: MusterError): number {
 
 const STATUSES: Readonly<Record<string, number>> = {
   'checkpoint.too-large': 413,
+  'grant.not-yours': 403,
   'token.unknown': 404,
   'upload.superseded': 409,
 };

@@ -38,7 +38,10 @@ export function assertPermitted(call: Call, caller: Caller | undefined, owner?: 
     case 'allowed':
       return;
     case 'unauthenticated':
-      throw new UnauthenticatedError('access.missing', `${call} takes a token: send the header "Authorization: Bearer muster_…"`);
+      throw new UnauthenticatedError(
+        'access.missing',
+        `${call} takes a token: set MUSTER_TOKEN for muster commands and clients, or send the header "Authorization: Bearer muster_…"`,
+      );
     case 'forbidden': {
       const whose = owner === undefined || owner === caller?.principal ? '' : ` for what is ${owner}'s`;
       throw new ForbiddenError(

@@ -2,11 +2,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { z } from 'zod';
 import { InfrastructureError } from '../kernel/errors.ts';
 import { KnownSettings } from '../written/known-settings.ts';
-import { problemsOf, type Problem } from '../written/problems.ts';
-import { isTooNested, MOST_NESTED } from './nesting.ts';
+import { problemsOf } from '../written/problems.ts';
 import { RequestInvalidError } from './problem.ts';
-
-const TOO_NESTED: Problem = { path: [], text: `is nested in more than ${MOST_NESTED} levels`, isAbsence: false };
 
 /**
  * Has requests and responses checked by the zod schemas of their routes. A response goes out as it was made: parsing would put its members
@@ -16,7 +13,6 @@ export function checkBySchemas(app: FastifyInstance): void {
   app.setValidatorCompiler<z.ZodType>(({ schema, httpPart = 'request' }) => {
     const known = new KnownSettings(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
     return (data: unknown) => {
-      if (httpPart === 'body' && isTooNested(data)) return { error: new RequestInvalidError(httpPart, [TOO_NESTED]) };
       const result = schema.safeParse(data);
       if (result.success) return { value: result.data };
       return { error: new RequestInvalidError(httpPart === 'querystring' ? 'query' : httpPart, problemsOf(result.error, data, known)) };

@@ -5,8 +5,10 @@ import { z } from 'zod';
 import type { Clock } from '../kernel/clock.ts';
 import { InputError } from '../kernel/errors.ts';
 import { orderOf } from '../service/evaluation-order.ts';
+import type { CheckpointUse } from '../service/checkpoint-use.ts';
 import type { EvaluationService } from '../service/evaluation-service.ts';
 import { isOver } from '../service/is-over.ts';
+import { readableTo } from '../service/text-readers.ts';
 import { identified } from './caller.ts';
 import { checkpointOfArm, episodeStream } from './episode-stream.ts';
 import { episodesQuerySchema, eventsQuerySchema, eventStreamSchema, idParamsSchema, textStreamSchema } from './evaluation-schemas.ts';
@@ -18,6 +20,8 @@ import type { StreamRoom } from './stream-room.ts';
 
 export interface StreamRoutesOptions {
   readonly service: EvaluationService;
+  /** Decides who may read what programs printed. */
+  readonly use: Pick<CheckpointUse, 'usable'>;
   readonly clock: Clock;
   readonly room: StreamRoom;
 }
@@ -67,7 +71,7 @@ export function eventRoutes(instance: FastifyInstance, { service, clock, room }:
 }
 
 /** Reading the episodes of an evaluation. */
-export function episodeRoutes(instance: FastifyInstance, { service, room }: StreamRoutesOptions): void {
+export function episodeRoutes(instance: FastifyInstance, { service, use, room }: StreamRoutesOptions): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/evaluations/:id/episodes',
@@ -85,11 +89,12 @@ export function episodeRoutes(instance: FastifyInstance, { service, room }: Stre
       const order = orderOf(evaluation);
       if (checkpointOfArm(order, query.arm) === undefined)
         throw new InputError('arm.not-found', `query.arm: ${evaluation.id} has no arm ${query.arm}`);
+      const readable = await readableTo(identified(caller), [evaluation], use);
       room.take(identified(caller).principal, reply);
       const episodes = service.episodes(evaluation.id, query.arm, query.from);
       return reply
         .header('content-type', 'application/x-ndjson; charset=utf-8')
-        .send(textStream(episodeStream(episodes, order, query.arm)));
+        .send(textStream(episodeStream(episodes, order, { arm: query.arm, withText: readable.has(evaluation.id) })));
     },
   );
 }

@@ -3,6 +3,7 @@ import type { Digest } from '../kernel/ids.ts';
 import type { CheckpointStore } from '../policy-distribution/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import type { Uploaded, UploadContent, UploadPart, Uploads } from '../policy-distribution/uploads.ts';
+import type { CheckpointUse } from './checkpoint-use.ts';
 import type { QuotaGate } from './quota-gate.ts';
 
 export interface CheckpointDeskOptions {
@@ -10,6 +11,7 @@ export interface CheckpointDeskOptions {
   readonly uploads: Uploads;
   readonly usage: UsageLedger;
   readonly gate: QuotaGate;
+  readonly use: CheckpointUse;
 }
 
 /** Where callers bring checkpoints, and ask which are here. */
@@ -20,9 +22,12 @@ export class CheckpointDesk {
     this.#options = options;
   }
 
-  /** Undefined when it is not here, or not all of it. It counts as used. */
-  find(digest: Digest): Promise<StoredCheckpoint | undefined> {
-    return this.#options.checkpoints.find(digest);
+  /** Undefined when it is not here, or not all of it, or not for this principal. It counts as used. */
+  async find(digest: Digest, principal: string): Promise<StoredCheckpoint | undefined> {
+    const { use, checkpoints } = this.#options;
+    const usable = await use.find(principal, digest);
+    const found = usable && (await checkpoints.find(digest, usable.name));
+    return usable?.kind === undefined || usable.kind === found?.kind ? found : undefined;
   }
 
   /** Bytes that have come of a principal's upload. */
@@ -31,20 +36,21 @@ export class CheckpointDesk {
   }
 
   /**
-   * Takes a stretch of an upload in. A checkpoint that has come whole is charged to who sent it, until its bytes are gone; a directory has
-   * no more bytes than the files that were sent for it.
+   * Takes a stretch of an upload in. Who has sent a whole checkpoint may use it from then on. It is charged to who sent it, until its bytes are
+   * gone; a directory has no more bytes than the files that were sent for it.
    *
    * @throws QuotaError, and as `Uploads.append` does.
    */
-  async receive(part: UploadPart, signal: AbortSignal): Promise<Uploaded> {
-    const { uploads, usage, gate } = this.#options;
+  async receive(part: Omit<UploadPart, 'usable'>, signal: AbortSignal): Promise<Uploaded> {
+    const { uploads, usage, gate, use } = this.#options;
     const { digest, uploader, size, content } = part;
     const missing = Math.max(0, size - (await uploads.received(digest, uploader, content.kind)));
     using _room = await gate.upload(uploader, digest, missing, () => uploads.pendingBytes(uploader));
-    const uploaded = await uploads.append(part, signal);
+    const uploaded = await uploads.append({ ...part, usable: (digests) => use.usableFiles(uploader, digests) }, signal);
     // The file's own size, also when a delta has told it: it may have to be kept as it is.
     const [file] = uploaded.kind === 'stored' && content.kind !== 'manifest' ? uploaded.checkpoint.files : [];
     if (file) await usage.chargeCheckpoint(uploader, digest, file.size);
+    if (uploaded.kind === 'stored') await use.bring(uploader, [uploaded.checkpoint]);
     return uploaded;
   }
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts';
+import { STATISTICS_VERSION } from '../aggregation/statistics-version.ts';
 import { InfrastructureError } from '../kernel/errors.ts';
 import { parseDigest } from '../kernel/ids.ts';
 import { problemsInOneLine } from './problems-in-one-line.ts';
@@ -25,6 +26,8 @@ const contentSchema = z.strictObject({
 
 const common = {
   schema: z.literal('muster.order/1'),
+  /** What makes the figures; see `STATISTICS_VERSION`. */
+  statistics: z.int().default(1),
   /** As parsed, with its defaults: the rule of the request in place of its own. */
   suite: z.looseObject({ name: z.string(), template: z.string() }),
   /** What the suite's definition came to. A Muster that would make another one of it does not play it. */
@@ -60,13 +63,27 @@ export type OrderedContent = z.infer<typeof contentSchema>;
 
 /** All that has to be there for it to be played. */
 export function contentsOf(order: EvaluationOrder): readonly OrderedContent[] {
-  const suiteFiles = order.suiteFiles ? [order.suiteFiles] : [];
+  return order.suiteFiles ? [...checkpointsOf(order), order.suiteFiles] : checkpointsOf(order);
+}
+
+/** What the caller named: the checkpoint, or the baseline and the candidates. */
+export function checkpointsOf(order: EvaluationOrder): readonly OrderedContent[] {
   switch (order.kind) {
     case 'evaluation':
-      return [order.checkpoint, ...suiteFiles];
+      return [order.checkpoint];
     case 'comparison':
-      return [order.baseline, ...order.candidates, ...suiteFiles];
+      return [order.baseline, ...order.candidates];
   }
+}
+
+/** To be played, or to go on. @throws InfrastructureError `store.order` when this Muster does not know it, or would make other figures of it. */
+export function playableOrderOf(stored: Pick<StoredEvaluation, 'id' | 'request'>): EvaluationOrder {
+  const order = orderOf(stored);
+  if (order.statistics === STATISTICS_VERSION) return order;
+  throw new InfrastructureError(
+    'store.order',
+    `evaluation ${stored.id} was accepted under version ${order.statistics} of the statistics, and this Muster computes version ${STATISTICS_VERSION}: it would stop at another episode; ask for the evaluation again`,
+  );
 }
 
 /** @throws InfrastructureError `store.order` when it is none that this Muster knows. */

@@ -5,6 +5,7 @@ import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts'
 import { OwnershipLostError } from '../evaluation-store/ownership.ts';
 import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
+import type { CheckpointUse } from './checkpoint-use.ts';
 import { concluded } from './concluded.ts';
 import { Conductor, type ConductorConfig, type ConductorOptions } from './conductor.ts';
 import { orderSchema } from './evaluation-order.ts';
@@ -17,7 +18,7 @@ import { Retention, type RetentionConfig } from './retention.ts';
 import type { QuotaGate } from './quota-gate.ts';
 import { acceptRepeated } from './repetition.ts';
 import { sideBySide } from './side-by-side.ts';
-import { ordered, type Submission } from './submission.ts';
+import { namedByUri, ordered, type Submission } from './submission.ts';
 
 export interface ServiceConfig extends ConductorConfig, RetentionConfig {
   /** `cancel-waiting`: a newer version of a run cancels those of older ones that have not begun. */
@@ -29,6 +30,7 @@ export interface ServiceConfig extends ConductorConfig, RetentionConfig {
 export interface ServiceOptions extends Omit<ConductorOptions, 'news' | 'config'> {
   readonly library: Library;
   readonly gate: QuotaGate;
+  readonly use: Pick<CheckpointUse, 'bring'>;
   /** @throws InputError when none is sent there. */
   readonly assertWebhookUrl: (url: string) => void;
   readonly config: ServiceConfig;
@@ -87,7 +89,7 @@ export class EvaluationService {
    * @throws QuotaError when the principal has as much as it may; InputError when something of it is wrong; InfrastructureError `service.draining` when this process is about to end.
    */
   async submit(submission: Submission, principal: string, signal: AbortSignal, idempotency?: Idempotency): Promise<Acceptance> {
-    const { library, newId, store, gate, turns } = this.#options;
+    const { library, newId, store, gate, use, turns } = this.#options;
     if (this.#isDraining)
       throw new InfrastructureError(
         'service.draining',
@@ -102,6 +104,7 @@ export class EvaluationService {
       (either) => ordered(submission, principal, newId(), library, either),
       signal,
     );
+    await use.bring(principal, namedByUri(submission.question, evaluation.request));
     const repeated = await acceptRepeated({ ...this.#options, answers: this.#answers }, evaluation, idempotency);
     if (!repeated) await turns.next();
     const acceptance = repeated ?? (await store.evaluations.accept(evaluation, idempotency));

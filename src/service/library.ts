@@ -23,6 +23,11 @@ export interface Library {
   /** @param stop a stopping rule in place of the suite's own. @throws InputError `suite.…` */
   suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite>;
 
-  /** @throws InputError `checkpoint.…`, `egress.…` when it is not to be had, or not by callers. */
-  checkpoint(reference: CheckpointReference, signal: AbortSignal): Promise<OrderedContent>;
+  /**
+   * @param principal who names it. @throws InputError `checkpoint.…`, `egress.…` when it is not to be had, or not by callers, or not by this one.
+   */
+  checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent>;
+
+  /** @throws InputError `template.…` when sandboxes of the template do not play such checkpoints here. */
+  assertPlayable(template: string, checkpoints: readonly OrderedContent[]): void;
 }

@@ -9,12 +9,12 @@ import type { Clock } from '../kernel/clock.ts';
 import { messageOf, MusterError } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import type { Turns } from '../kernel/turns.ts';
-import { ComparisonFailedError } from '../orchestrator/compare.ts';
-import { EvaluationFailedError } from '../orchestrator/evaluate.ts';
+import { partialComparisonOf } from '../orchestrator/compare.ts';
+import { partialSummaryOf } from '../orchestrator/evaluate.ts';
 import type { PlaceShare } from '../orchestrator/place-share.ts';
 import { RunFailedError } from '../orchestrator/run-failed-error.ts';
 import { concluded } from './concluded.ts';
-import { orderOf, type EvaluationOrder } from './evaluation-order.ts';
+import { playableOrderOf, type EvaluationOrder } from './evaluation-order.ts';
 import { answeredQuestion } from './repetition.ts';
 import { keepOwned } from './keep-owned.ts';
 import type { NewsKind } from './news.ts';
@@ -105,20 +105,20 @@ export class Performance {
     await store.course.begin(this.#ownership);
     await turns.next();
     this.#options.onNews('progress');
-    return await this.#play(order);
+    return await this.#play(order, stored.principal);
   }
 
   /** What cannot be read will not be readable the next time either. */
   #order(stored: StoredEvaluation): EvaluationOrder | Conclusion {
     try {
-      return orderOf(stored);
+      return playableOrderOf(stored);
     } catch (error) {
       if (error instanceof MusterError) return { state: 'failed', failure: failureOf(error), webhooks: [] };
       throw error;
     }
   }
 
-  async #play(order: EvaluationOrder): Promise<Conclusion | undefined> {
+  async #play(order: EvaluationOrder, principal: string): Promise<Conclusion | undefined> {
     const { store, clock, log, reportMilliseconds, onNews } = this.#options;
     await using reporter = new Reporter({
       course: store.course,
@@ -129,32 +129,33 @@ export class Performance {
       onReported: () => onNews('progress'),
       onLost: () => this.#stop.now('lost'),
     });
-    const conclusion = await this.#answered(order, reporter);
+    const conclusion = await this.#answered(order, principal, reporter);
     if (conclusion) return { ...conclusion, report: await reporter.close() };
     await reporter.flush();
     return undefined;
   }
 
   /** Undefined and @throws as `#perform`. */
-  async #answered(order: EvaluationOrder, reporter: Reporter): Promise<Conclusion | undefined> {
+  async #answered(order: EvaluationOrder, principal: string, reporter: Reporter): Promise<Conclusion | undefined> {
     const { player, turns } = this.#options;
     try {
-      const answer = await player.play(order, this.#course(order, reporter));
+      const answer = await player.play(order, this.#course(order, principal, reporter));
       await turns.next();
       return answer.partial && this.#stop.reason !== undefined
         ? this.#stopped(order, answer)
-        : this.#concluded(order, { state: 'finished', summary: answer, question: answeredQuestion(player, order, answer) });
+        : this.#concluded(order, { state: 'finished', summary: answer, question: answeredQuestion(player, order, principal, answer) });
     } catch (error) {
       return this.#failed(order, error);
     }
   }
 
-  #course(order: EvaluationOrder, reporter: Reporter): PlayCourse {
+  #course(order: EvaluationOrder, principal: string, reporter: Reporter): PlayCourse {
     const { store, share, turns } = this.#options;
     const isOver = this.#stop.reason !== undefined;
     return {
+      principal,
       journal: (arm, parts) => {
-        const leg = { arm, cacheKey: order.cache ? cacheKey(parts) : undefined };
+        const leg = { arm, cacheKey: order.cache ? cacheKey(parts, principal) : undefined };
         return inTurns(new StoredJournal(store, this.#ownership, leg), turns);
       },
       share,
@@ -215,7 +216,7 @@ function isOfTheStore(error: unknown): boolean {
 }
 
 function partialOf(error: unknown): Answer | undefined {
-  return error instanceof EvaluationFailedError || error instanceof ComparisonFailedError ? error.partial : undefined;
+  return partialSummaryOf(error) ?? partialComparisonOf(error);
 }
 
 function failureOf(error: unknown): { readonly code: string; readonly message: string } {

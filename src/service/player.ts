@@ -20,8 +20,12 @@ export interface Player {
    */
   play(order: EvaluationOrder, course: PlayCourse): Promise<Answer>;
 
-  /** What the order asks: playing orders of one question gives the same official answer. @throws InputError when it cannot be played. */
-  question(order: EvaluationOrder): Question;
+  /**
+   * What the order asks: playing orders of one question gives the same official answer. Where code runs, each principal has questions of its own.
+   *
+   * @throws InputError when it cannot be played.
+   */
+  question(order: EvaluationOrder, principal: string): Question;
 
   /**
    * The answer to an order whose question was answered before, without playing anything.
@@ -32,6 +36,8 @@ export interface Player {
 }
 
 export interface PlayCourse {
+  /** Whose order it is. */
+  readonly principal: string;
   /** Where the episodes of an arm are kept. */
   journal(arm: number, parts: CacheKeyParts): EpisodeJournal;
   /** What the order may have of the sandboxes of a template. */

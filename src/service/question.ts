@@ -1,4 +1,5 @@
 import type { Question } from '../evaluation-store/answer-cache.ts';
+import { partitionOf } from '../evaluation-store/result-cache.ts';
 import { canonicalJson, digestOf } from '../kernel/canonical-json.ts';
 import type { Digest } from '../kernel/ids.ts';
 import { contentsOf, type EvaluationOrder } from './evaluation-order.ts';
@@ -9,12 +10,17 @@ export interface QuestionGround {
   readonly template: Digest;
   /** Of Muster: another one may tell of the same episodes in another way. */
   readonly version: string;
+  /** What runs in the sandboxes. */
+  readonly runs: 'data' | 'code';
+  readonly principal: string;
 }
 
-/** Where checkpoints come from, and who wants to know and by when, has no part in it. */
-export function questionOf(order: EvaluationOrder, { template, version }: QuestionGround): Question {
-  const { kind, suite, suiteDigest } = order;
+/** Where checkpoints come from, and by when the answer is wanted, has no part in it; who asks has one where code runs. */
+export function questionOf(order: EvaluationOrder, { template, version, runs, principal }: QuestionGround): Question {
+  const { kind, suite, suiteDigest, statistics } = order;
   const contents = contentsOf(order).map(({ digest }) => digest);
   const terms = order.kind === 'comparison' ? order.terms : undefined;
-  return digestOf(canonicalJson({ kind, suite, suiteDigest, contents, terms, template, version }));
+  return digestOf(
+    canonicalJson({ kind, suite, suiteDigest, contents, terms, statistics, template, version, partition: partitionOf(runs, principal) }),
+  );
 }

@@ -16,7 +16,7 @@ export interface RepetitionOptions {
 }
 
 /**
- * Accepts an evaluation together with its answer, when somebody was given one to the same question.
+ * Accepts an evaluation together with its answer, when one was given to the same question.
  *
  * @returns undefined, and nothing is accepted, when it has to be played, or put together of the episodes that there are.
  */
@@ -25,12 +25,12 @@ export async function acceptRepeated(
   evaluation: OrderedEvaluation,
   idempotency?: Idempotency,
 ): Promise<Acceptance | undefined> {
-  const { id, request: order } = evaluation;
+  const { id, principal, request: order } = evaluation;
   // Whatever comes after its deadline is over without an answer.
   const startedAt = clock.date();
   const start = clock.now();
   if (!order.cache || (order.deadline !== undefined && order.deadline <= startedAt)) return undefined;
-  const given = await answers.given(player.question(order));
+  const given = await answers.given(player.question(order, principal));
   const run = { startedAt: startedAt.toISOString(), seconds: (clock.now() - start) / 1000 };
   const summary = given && player.repeated(order, given.summary, run);
   if (!given || !summary) return undefined;
@@ -39,7 +39,12 @@ export async function acceptRepeated(
 }
 
 /** For whoever asks the same; undefined when the answer is not to be had without playing again, or is too large to be copied at once. */
-export function answeredQuestion(player: Pick<Player, 'question'>, order: EvaluationOrder, { partial, run }: Answer): Question | undefined {
+export function answeredQuestion(
+  player: Pick<Player, 'question'>,
+  order: EvaluationOrder,
+  principal: string,
+  { partial, run }: Answer,
+): Question | undefined {
   const episodes = run.outcomes + (run.recalled ?? 0);
-  return order.cache && !partial && episodes <= MOST_EPISODES ? player.question(order) : undefined;
+  return order.cache && !partial && episodes <= MOST_EPISODES ? player.question(order, principal) : undefined;
 }

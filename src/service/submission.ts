@@ -1,7 +1,8 @@
+import { STATISTICS_VERSION } from '../aggregation/statistics-version.ts';
 import type { NewEvaluation } from '../evaluation-store/evaluation-record.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
 import type { StopOverride } from '../orchestrator/suite-definition.ts';
-import type { EvaluationOrder, OrderedContent } from './evaluation-order.ts';
+import { checkpointsOf, type EvaluationOrder, type OrderedContent } from './evaluation-order.ts';
 import type { CheckpointReference, Library, SuiteReference } from './library.ts';
 import { sideBySide } from './side-by-side.ts';
 
@@ -51,11 +52,12 @@ export async function ordered(
   const { question, labels, priority } = submission;
   const [suite, asked] = await sideBySide(
     () => library.suite(submission.suite, submission.stop, signal),
-    (either) => askedOf(question, library, either),
+    (either) => askedOf(question, (reference) => library.checkpoint(reference, principal, either)),
     signal,
   );
   const request: EvaluationOrder = {
     schema: 'muster.order/1',
+    statistics: STATISTICS_VERSION,
     suite: suite.written,
     suiteDigest: suite.digest,
     ...(suite.files ? { suiteFiles: suite.files } : {}),
@@ -64,6 +66,8 @@ export async function ordered(
     ...(submission.webhook ? { webhook: submission.webhook } : {}),
     ...asked,
   };
+  // Now: later nobody could choose another template.
+  library.assertPlayable(suite.written.template, checkpointsOf(request));
   const named = question.kind === 'evaluation' ? question.checkpoint : question.candidates[0];
   return { id, principal, request, suite: suite.written.name, run: named?.run, version: named?.version, labels, priority };
 }
@@ -72,15 +76,26 @@ type Asked =
   | { readonly kind: 'evaluation'; readonly checkpoint: OrderedContent }
   | { readonly kind: 'comparison'; readonly baseline: OrderedContent; readonly candidates: OrderedContent[]; readonly terms: Terms };
 
-async function askedOf(question: Submission['question'], library: Library, signal: AbortSignal): Promise<Asked> {
+type Bring = (reference: CheckpointReference) => Promise<OrderedContent>;
+
+async function askedOf(question: Submission['question'], bring: Bring): Promise<Asked> {
   switch (question.kind) {
     case 'evaluation':
-      return { kind: 'evaluation', checkpoint: await library.checkpoint(question.checkpoint, signal) };
+      return { kind: 'evaluation', checkpoint: await bring(question.checkpoint) };
     case 'comparison': {
-      const baseline = await library.checkpoint(question.baseline, signal);
+      const baseline = await bring(question.baseline);
       const candidates = [];
-      for (const candidate of question.candidates) candidates.push(await library.checkpoint(candidate, signal));
+      for (const candidate of question.candidates) candidates.push(await bring(candidate));
       return { kind: 'comparison', baseline, candidates, terms: question.terms };
     }
   }
+}
+
+/** Checkpoints of the order that the caller named by where they are: the server read them there, and so the caller may have them. */
+export function namedByUri(question: Submission['question'], order: EvaluationOrder): readonly OrderedContent[] {
+  const references = question.kind === 'evaluation' ? [question.checkpoint] : [question.baseline, ...question.candidates];
+  return checkpointsOf(order).filter((_, i) => {
+    const reference = references[i];
+    return reference !== undefined && 'uri' in reference;
+  });
 }

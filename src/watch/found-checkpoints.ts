@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { dataBeside } from '../policy-distribution/data-beside.ts';
 import type { ListedFile } from '../policy-distribution/checkpoint-source.ts';
 
 /**
@@ -25,7 +26,8 @@ export function checkpointsIn(files: readonly ListedFile[], marker: string | und
     const isFile = below.some(({ path }) => path === name);
     const isMarked =
       marker !== undefined && (isFile ? byName.has(`${name}.${marker}`) : below.some(({ path }) => path === `${name}/${marker}`));
-    return [{ name, kind: isFile ? 'file' : 'directory', fingerprint: fingerprintOf(below), isMarked }];
+    const beside = isFile ? (byName.get(dataBeside(name) ?? '') ?? []) : [];
+    return [{ name, kind: isFile ? 'file' : 'directory', fingerprint: fingerprintOf([...below, ...beside]), isMarked }];
   });
 }
 

@@ -1,12 +1,18 @@
 /** `; did you mean "max"?` when one of the names is near enough to be a slip of the hand, otherwise nothing. */
 export function didYouMean(given: string, names: readonly string[]): string {
-  const allowed = Math.max(1, Math.floor(given.length / 3));
+  const meant = nearest(given, names);
+  return meant === undefined ? '' : `; did you mean "${meant}"?`;
+}
+
+/** The name that is nearest, if it is near enough to be a slip of the hand. @param length: of the word in which the slip would be. */
+export function nearest(given: string, names: readonly string[], length = given.length): string | undefined {
+  const allowed = Math.max(1, Math.floor(length / 3));
   let best: { name: string; distance: number } | undefined;
   for (const name of names) {
     const distance = name.toLowerCase() === given.toLowerCase() ? 0 : editDistance(given, name);
     if (distance <= allowed && distance < (best?.distance ?? Infinity)) best = { name, distance };
   }
-  return best === undefined ? '' : `; did you mean "${best.name}"?`;
+  return best?.name;
 }
 
 /** Damerau and Levenshtein's, of adjacent letters: insertions, deletions, replacements and swaps of neighbours. */

@@ -22,6 +22,11 @@ export class KnownSettings {
     });
   }
 
+  /** Whether something may stand at the path. */
+  knows(path: SettingPath): boolean {
+    return this.#nodesAt(path).length > 0;
+  }
+
   takesTextOnly(path: SettingPath): boolean {
     const types = this.#nodesAt(path).flatMap(({ type }) => (type === undefined ? [] : [type]));
     return types.length > 0 && types.every((type) => type === 'string');

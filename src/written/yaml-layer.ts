@@ -1,7 +1,9 @@
-import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
+import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, type Document } from 'yaml';
 import { InputError } from '../kernel/errors.ts';
 import type { Layer } from './layer.ts';
 import type { SettingPath } from './path.ts';
+import { yamlDocument, YamlProblem } from './yaml-document.ts';
+import { valuesOf } from './yaml-values.ts';
 
 /**
  * A YAML (or JSON) text whose every value knows its line.
@@ -11,25 +13,21 @@ import type { SettingPath } from './path.ts';
  */
 export function yamlLayer(name: string, text: string, code: string): Layer {
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
-  const [problem] = document.errors;
-  if (problem !== undefined) {
-    throw new InputError(code, `${name}:${lines.linePos(problem.pos[0]).line}: ${problem.message}; expected YAML`, { cause: problem });
+  const lineAt = (offset: number): number => lines.linePos(offset).line;
+  try {
+    const document = yamlDocument(text, lines);
+    const value = mappingOf(valuesOf(document, lineAt));
+    return { value, whereIs: (path) => `${name}:${lineAt(offsetOf(document, path))}` };
+  } catch (error) {
+    if (!(error instanceof YamlProblem)) throw error;
+    throw new InputError(code, `${name}:${error.line}: ${error.message}; expected YAML`, { cause: error });
   }
-  const whereIs = (path: SettingPath): string => `${name}:${lines.linePos(offsetOf(document, path)).line}`;
-  return { value: valueOf(document, name, code), whereIs };
 }
 
-function valueOf(document: Document.Parsed, name: string, code: string): unknown {
-  let value: unknown;
-  try {
-    value = document.toJS();
-  } catch (error) {
-    throw new InputError(code, `${name}: its aliases do not resolve`, { cause: error });
-  }
+function mappingOf(value: unknown): unknown {
   if (value === null || value === undefined) return {};
   if (typeof value === 'object' && !Array.isArray(value)) return value;
-  throw new InputError(code, `${name}: expected a mapping of settings, got ${JSON.stringify(value)?.slice(0, 100)}`);
+  throw new YamlProblem(1, `expected a mapping of settings, got ${JSON.stringify(value)?.slice(0, 100)}`);
 }
 
 /** Where the key of the path stands; where the path ends early, of the innermost part that is there. */

@@ -89,7 +89,7 @@ describe('bubblewrap for a user without privileges', () => {
       if (line.value.startsWith('/proc/')) processes += 1;
     }
     expect(processes).toBeGreaterThan(8);
-    // 16 for the program, as the order says, and bubblewrap's reaper; without the shell that failed to fork once more.
+    // 16 for the program, as the order says, and the first process; without the shell that failed to fork once more.
     expect(processes).toBeLessThanOrEqual(17);
     child.kill('SIGKILL');
     await once(child, 'exit');
@@ -125,6 +125,8 @@ describe('a template', () => {
     const { provider } = await open();
     const source = await temporaryDirectory();
     await writeFile(path.join(source, 'data'), 'content');
+    // Sandboxes of root are not root.
+    await chmod(source, 0o755);
     const script = 'cat /opt/data/data; echo "-$NAME"; echo x > /opt/data/new';
     const sandbox = await create(
       provider,
@@ -151,6 +153,23 @@ describe('a template', () => {
     const script = 'for d in 0 1 2 3 4 5 6 7 8 9; do [ -e /proc/$$/fd/$d ] && echo $d; done';
     const sandbox = await create(provider, template(['sh', '-c', script]));
     expect(await text(sandbox.stdout)).toBe('0\n1\n2\n');
+  });
+
+  it('ends as its program does, says nothing of its own about it, and buries its orphans', async () => {
+    const { provider } = await open();
+    const orphans =
+      '(sh -c "sleep 0.01 &") ; while [ "$(cat /proc/[0-9]*/comm 2>/dev/null | grep -c sleep)" != 0 ]; do :; done; set -- /proc/[0-9]*; echo $#';
+    const ends = { [orphans]: 0, 'exit 7': 7, 'kill -KILL $$': 137, 'kill -TERM $$': 143 };
+    const seen: unknown[] = [];
+    for (const [script, code] of Object.entries(ends)) {
+      const sandbox = await create(provider, template(['sh', '-c', script]));
+      const [said, stderr, exit] = await Promise.all([text(sandbox.stdout), text(sandbox.stderr), sandbox.exit]);
+      seen.push(said.trim());
+      expect([script, exit, stderr]).toEqual([script, { kind: 'exited', code }, '']);
+      await sandbox.destroy();
+    }
+    // The shell counts without a process of its own: only the first process and the program are left.
+    expect(seen).toEqual(['2', '', '', '']);
   });
 
   it('with the host’s network reaches the host', async () => {

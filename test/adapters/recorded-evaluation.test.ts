@@ -73,6 +73,23 @@ describe('what --out kept', () => {
     await expect(results.open()).rejects.toEqual(refusal('results.invalid', /summary\.json: expected the JSON document/));
   });
 
+  it.each<[string, { summary?: string; episodes?: string }, RegExp]>([
+    ['a summary of nested lists', { summary: '['.repeat(5e6) }, /summary\.json: .*more than 128 lists/],
+    ['a line without an end', { episodes: `{"index":0}\n"${'x'.repeat(5e6)}` }, /a line of more than 1048576 bytes/],
+    ['a line of nested lists', { episodes: `{"index":0}\n${'['.repeat(5e5)}\n` }, /episodes\.ndjson:2: .*more than 16 lists/],
+  ])('is refused with %s', async (_, files, message) => {
+    await using results = await kept(files);
+    await expect(episodesOf(results)).rejects.toEqual(refusal('results.invalid', message));
+  });
+
+  it('is read to its end where its last line has none', async () => {
+    await using results = await kept({ episodes: '{"index":0}\r\n{"index":1}' });
+    expect((await episodesOf(results)).map(({ line, value }) => [line, value])).toEqual([
+      [1, { index: 0 }],
+      [2, { index: 1 }],
+    ]);
+  });
+
   it('is refused without its episodes, with what to do about it', async () => {
     await using results = await kept();
     const refused = refusal(

@@ -34,8 +34,8 @@ function repeat(candidate: CandidateComparison, [baseline, own]: Pair, most: num
 }
 
 test.each([
-  [1, 14],
-  [2, 16],
+  [1, 8],
+  [2, 10],
 ])('with %d candidates, a checkpoint that wins by all of the range is promoted after %d pairs', (candidates, pairs) => {
   const candidate = comparison({ candidates });
   expect(repeat(candidate, win, 1000)).toBe(pairs);
@@ -49,8 +49,8 @@ test.each([
 
 test('one that loses is found to regress by the same amount of evidence', () => {
   const candidate = comparison();
-  expect(repeat(candidate, loss, 1000)).toBe(14);
-  expect(candidate.official(1)).toMatchObject({ verdict: 'regress', decidedAt: 14, difference: -10 });
+  expect(repeat(candidate, loss, 1000)).toBe(8);
+  expect(candidate.official(1)).toMatchObject({ verdict: 'regress', decidedAt: 8, difference: -10 });
 });
 
 test('without a margin nothing is ever equivalent, and the same policy twice stays inconclusive', () => {
@@ -74,7 +74,7 @@ test('with a margin the same policy twice is equivalent, as soon as the interval
 });
 
 test('a margin is what a difference must exceed', () => {
-  expect(repeat(comparison({ margin: 2.5 }), win, 1000)).toBe(18);
+  expect(repeat(comparison({ margin: 2.5 }), win, 1000)).toBe(12);
   for (const [baseline, own] of [
     [5, 7.5],
     [7.5, 5],
@@ -87,12 +87,12 @@ test('a margin is what a difference must exceed', () => {
 
 test('a quick promotion is shown with an interval that says the same', () => {
   const candidate = comparison({ bounds: { low: 0, high: 500 } });
-  expect(repeat(candidate, [known(100), known(356)], 1000)).toBe(25);
+  expect(repeat(candidate, [known(100), known(356)], 1000)).toBe(14);
   const { verdict, difference, interval } = candidate.official(1);
   expect([verdict, difference]).toEqual(['promote', 256]);
   expect(interval?.low).toBeGreaterThan(0);
   expect(interval?.low).toBeLessThan(10);
-  expect(interval?.high).toBe(500);
+  expect(interval?.high).toBeGreaterThan(490);
 });
 
 test.each([
@@ -183,7 +183,7 @@ test('while more than 2 % of the pairs are unresolved there is no promotion; it 
 test('unresolved pairs do not keep a loser', () => {
   const candidate = comparison();
   candidate.fold(0, known(10), lost);
-  expect(repeat(candidate, loss, 1000)).toBe(15);
+  expect(repeat(candidate, loss, 1000)).toBe(9);
   expect(candidate.verdict).toBe('regress');
 });
 
@@ -194,7 +194,7 @@ test.each<[string, Pair, number, number]>([
 ])('an unresolved episode of %s counts at its worst for either direction', (_name, [baseline, own], low, high) => {
   const candidate = comparison();
   candidate.fold(0, baseline, own);
-  const meanBet = 0.1536256;
+  const meanBet = 0.3059548542337663;
   const { promote, regress } = candidate.running().evidence;
   expect(10 ** promote).toBeCloseTo(1 + meanBet * low, 12);
   expect(10 ** regress).toBeCloseTo(1 - meanBet * high, 12);
@@ -228,8 +228,8 @@ test('the figures of a small comparison, by hand', () => {
   expect(official.course).toHaveLength(5);
   expect(official.course[3]).toMatchObject({
     pairs: 4,
-    promote: expect.closeTo(0.00575101471257834, 12),
-    regress: expect.closeTo(-0.007550502184536497, 12),
+    promote: expect.closeTo(0.009329498036486404, 12),
+    regress: expect.closeTo(-0.01688012667011949, 12),
     difference: 0.25,
   });
 });
@@ -333,7 +333,7 @@ test.each<[string, Partial<ComparisonQuestion>, RegExp]>([
   ['a negative margin', { margin: -1 }, /margin: expected 0, or a number from 0\.01 .* to below 10 .*, got -1/],
   ['a margin as wide as the range', { margin: 10 }, /margin/],
   ['a margin out of reach', { margin: 0.001 }, /margin/],
-  ['certainty', { confidence: 1 }, /confidence: expected a number between 0\.5 and 1, got 1/],
+  ['certainty', { confidence: 1 }, /confidence: expected a number above 0\.5 and at most 0\.9999999999999998, got 1/],
   ['a failure score that is no possible return', { failureScores: { timeout: 0, crash: -1 } }, /failureScores\.crash: .*\[0, 10\], got -1/],
 ])('%s is refused with the field and the remedy', (_name, given, message) => {
   expect(() => comparison(given)).toThrow(InputError);

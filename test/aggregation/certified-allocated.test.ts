@@ -57,30 +57,25 @@ interface Suite {
   readonly name: string;
   readonly tasks: readonly Task[];
   readonly halfWidth: number;
-  /** Episodes on average, over those that drawing by weight takes; from simulations of 2,000 evaluations. */
+  /** Episodes on average, over those that drawing by weight takes; from simulations of 1,000 evaluations. */
   readonly cost: number;
-  /** Three standard deviations above the misses that those simulations lead one to expect. */
-  readonly mostMissed: number;
 }
 
 const unequal = [constant(1), bernoulli(0.5), bernoulli(0.98), cartPoleLike()];
 const unequalWeights = [constant(1, 4), bernoulli(0.5), bernoulli(0.98, 2), cartPoleLike()];
 const suites: readonly Suite[] = [
-  { name: 'tasks of unequal spread', tasks: unequal, halfWidth: 0.05, cost: 0.78, mostMissed: 13 },
-  { name: 'tasks of unequal spread and weight', tasks: unequalWeights, halfWidth: 0.03, cost: 0.71, mostMissed: 10 },
-  { name: 'tasks of unequal means', tasks: [1, 2, 3, 4, 5].map((k) => bernoulli(0.2 * k)), halfWidth: 0.05, cost: 0.72, mostMissed: 16 },
-  { name: 'tasks that are alike', tasks: Array.from({ length: 4 }, () => bernoulli(0.5)), halfWidth: 0.05, cost: 1, mostMissed: 20 },
+  { name: 'tasks of unequal spread', tasks: unequal, halfWidth: 0.05, cost: 0.71 },
+  { name: 'tasks of unequal spread and weight', tasks: unequalWeights, halfWidth: 0.03, cost: 0.61 },
+  { name: 'tasks of unequal means', tasks: [1, 2, 3, 4, 5].map((k) => bernoulli(0.2 * k)), halfWidth: 0.05, cost: 0.7 },
+  { name: 'tasks that are alike', tasks: Array.from({ length: 4 }, () => bernoulli(0.5)), halfWidth: 0.05, cost: 1 },
 ];
 
-test.each(suites)(
-  'stopping when narrow enough keeps the promised coverage, at the known cost: $name',
-  ({ tasks, halfWidth, cost, mostMissed }) => {
-    const adaptive = evaluations(tasks, halfWidth, true);
-    const byWeight = evaluations(tasks, halfWidth, false);
-    expect(adaptive.missed).toBeLessThanOrEqual(mostMissed);
-    expect(Math.abs(adaptive.episodes / byWeight.episodes - cost)).toBeLessThan(0.05);
-  },
-);
+test.each(suites)('stopping when narrow enough keeps the promised coverage, at the known cost: $name', ({ tasks, halfWidth, cost }) => {
+  const adaptive = evaluations(tasks, halfWidth, true);
+  const byWeight = evaluations(tasks, halfWidth, false);
+  expect(adaptive.missed).toBeLessThanOrEqual(0.05 * RUNS);
+  expect(Math.abs(adaptive.episodes / byWeight.episodes - cost)).toBeLessThan(0.05);
+});
 
 test('an evaluation that is over before there is anything to adapt to is the same as with tasks drawn by weight', () => {
   for (let seed = 0; seed < 50; seed += 1) expect(evaluate(unequal, 0.2, true, seed)).toEqual(evaluate(unequal, 0.2, false, seed));

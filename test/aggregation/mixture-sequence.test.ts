@@ -5,12 +5,13 @@ import { PairedEvidence } from '../../src/aggregation/paired-evidence.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const NEEDED = Math.log(40);
-const BETS = Array.from({ length: 8 }, (_, k) => 0.5 * 0.6 ** k);
+const BETS = Array.from({ length: 9 }, (_, k) => ({ bet: 0.95 * 0.6 ** k, share: (k === 0 ? 1.625 : 1) / 9.625 }));
 
 /** log E⁺(m), straight from the definition. */
 function evidence(values: readonly number[], mean: number): number {
-  const capitals = BETS.map((bet) => values.reduce((capital, value) => capital * (1 + bet * (value - mean)), 1));
-  return Math.log(capitals.reduce((sum, capital) => sum + capital, 0) / BETS.length);
+  const bets = BETS.map(({ bet, share }) => ({ share, bet: Math.min(bet, 0.95 / (1 + mean)) }));
+  const capitals = bets.map(({ bet, share }) => values.reduce((capital, value) => capital * (1 + bet * (value - mean)), share));
+  return Math.log(capitals.reduce((sum, capital) => sum + capital, 0));
 }
 
 /** The greatest mean that E⁺ has ruled out at any time, by bisection of its definition after every value; −1 if none. */
@@ -52,7 +53,7 @@ test('evidence falls with the mean that it speaks against, so what it rules out 
   );
 });
 
-test('the ends are where the evidence, by its definition, was enough at any time: never beyond, and at most 10⁻⁵ short', () => {
+test('the ends are where the evidence, by its definition, was enough at any time: never beyond, and at most 10⁻⁴ short', () => {
   fc.assert(
     fc.property(differences, margin, (values, share) => {
       const { low, high } = sequenceOf(values, share, 1.5);
@@ -64,9 +65,9 @@ test('the ends are where the evidence, by its definition, was enough at any time
       // Contradicted: of no use any more.
       fc.pre(below < above);
       expect(low).toBeLessThanOrEqual(below + 1e-8);
-      expect(low).toBeGreaterThan(below - 1e-5);
+      expect(low).toBeGreaterThan(below - 1e-4);
       expect(high).toBeGreaterThanOrEqual(above - 1e-8);
-      expect(high).toBeLessThan(above + 1e-5);
+      expect(high).toBeLessThan(above + 1e-4);
     }),
     { numRuns: 60 },
   );
@@ -80,10 +81,10 @@ test('golden course, solved from the definition: a difference of half of the ran
     if ([10, 25, 26, 100].includes(pair)) course[pair] = [sequence.low, sequence.high];
   }
   expect(course).toEqual({
-    10: [expect.closeTo(-0.985123, 4), 1],
-    25: [expect.closeTo(-0.001253, 4), 1],
-    26: [expect.closeTo(0.020085, 4), expect.closeTo(0.979915, 4)],
-    100: [expect.closeTo(0.384639, 4), expect.closeTo(0.615361, 4)],
+    10: [expect.closeTo(-0.238194, 4), 1],
+    25: [expect.closeTo(0.203506, 4), expect.closeTo(0.750565, 4)],
+    26: [expect.closeTo(0.213913, 4), expect.closeTo(0.739935, 4)],
+    100: [expect.closeTo(0.421156, 4), expect.closeTo(0.557839, 4)],
   });
 });
 
@@ -165,8 +166,8 @@ test('an unresolved difference only widens', () => {
         known.fold(truth, truth);
         if (known.low >= known.high) return;
         // The same evidence up to the chords: one end may be approached from another side.
-        expect(unresolved.low).toBeLessThanOrEqual(known.low + 1e-5);
-        expect(unresolved.high).toBeGreaterThanOrEqual(known.high - 1e-5);
+        expect(unresolved.low).toBeLessThanOrEqual(known.low + 1e-4);
+        expect(unresolved.high).toBeGreaterThanOrEqual(known.high - 1e-4);
       }
     }),
   );

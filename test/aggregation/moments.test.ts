@@ -41,6 +41,8 @@ test('one pass agrees with two passes', () => {
       const scale = Math.max(...xs.map(Math.abs), 1e-100);
       expect(Math.abs((moments.mean ?? 0) - mean(xs)) / scale).toBeLessThan(1e-12);
       expect(Math.abs((moments.variance ?? 0) - sampleVariance(xs)) / scale ** 2).toBeLessThan(1e-12);
+      const cubes = xs.reduce((sum, x) => sum + (x - mean(xs)) ** 3, 0);
+      expect(Math.abs(moments.sumOfCubes - cubes) / scale ** 3).toBeLessThan(1e-9);
       expect(moments.min).toBe(Math.min(...xs));
       expect(moments.max).toBe(Math.max(...xs));
     }),
@@ -54,4 +56,5 @@ test('a copy goes its own way', () => {
   expect([original.count, original.mean, original.max]).toEqual([2, 1.5, 2]);
   expect([copy.count, copy.mean, copy.min, copy.max]).toEqual([3, 4, 1, 9]);
   expect(copy.variance).toBeCloseTo(19, 12);
+  expect(copy.sumOfCubes).toBeCloseTo(90, 12);
 });

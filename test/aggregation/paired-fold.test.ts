@@ -140,15 +140,15 @@ test('a candidate that is settled drops out: the others go on without it, and it
   const before = fold.official().candidates;
   expect(fold.offer(1, settledAt, 0, completed(0))).toEqual({ kind: 'surplus' });
   expect(fold.offer(1, settledAt, 0, completed(0))).toEqual({ kind: 'duplicate' });
-  playOut(fold, [completed(5), completed(0), completed(6), completed(10)], 100);
+  playOut(fold, [completed(5), completed(0), completed(6), completed(10)], 80);
   const after = fold.official().candidates;
   expect([after[0], after[2]]).toEqual([before[0], before[2]]);
   expect(after.map(({ verdict, pairs }) => [verdict, pairs])).toEqual([
     ['promote', settledAt],
-    ['inconclusive', 100],
+    ['inconclusive', 80],
     ['regress', settledAt],
   ]);
-  expect([0, 1, 2, 3].map((arm) => fold.foldedOf(arm))).toEqual([100, settledAt, 100, settledAt]);
+  expect([0, 1, 2, 3].map((arm) => fold.foldedOf(arm))).toEqual([80, settledAt, 80, settledAt]);
   expect([fold.surplus, fold.ended]).toEqual([1, undefined]);
 });
 
@@ -164,12 +164,12 @@ test('α is split over the candidates at the start, and what a settled one had i
 });
 
 test.each([
-  // Two candidates; the first is settled by pair 16. Three episodes an index up to there, two from then on.
-  { budgetEpisodes: 60, pairs: 22, episodes: 60, decidedAt: 16 },
-  { budgetEpisodes: 61, pairs: 22, episodes: 60, decidedAt: 16 },
-  { budgetEpisodes: 62, pairs: 23, episodes: 62, decidedAt: 16 },
-  { budgetEpisodes: 49, pairs: 16, episodes: 48, decidedAt: 16 },
-  { budgetEpisodes: 47, pairs: 15, episodes: 45, decidedAt: null },
+  // Two candidates; the first is settled by pair 10. Three episodes an index up to there, two from then on.
+  { budgetEpisodes: 60, pairs: 25, episodes: 60, decidedAt: 10 },
+  { budgetEpisodes: 61, pairs: 25, episodes: 60, decidedAt: 10 },
+  { budgetEpisodes: 62, pairs: 26, episodes: 62, decidedAt: 10 },
+  { budgetEpisodes: 31, pairs: 10, episodes: 30, decidedAt: 10 },
+  { budgetEpisodes: 29, pairs: 9, episodes: 27, decidedAt: null },
   { budgetEpisodes: 3, pairs: 1, episodes: 3, decidedAt: null },
 ])('a budget of $budgetEpisodes episodes is shared by the arms that take part', ({ budgetEpisodes, pairs, episodes, decidedAt }) => {
   const fold = pairedFold({ candidates: ['winner', 'equal'], budgetEpisodes });
@@ -180,11 +180,11 @@ test.each([
 });
 
 test('the last verdict ends the comparison, also where the budget is spent with it', () => {
-  const fold = pairedFold({ budgetEpisodes: 28 });
+  const fold = pairedFold({ budgetEpisodes: 16 });
   playOut(fold, [completed(0), completed(10)]);
-  expect([fold.ended, fold.folded, fold.running().episodes]).toEqual(['verdicts', 14, 28]);
-  expect([fold.live(0), fold.live(1), fold.limit, fold.expectedRemaining()]).toEqual([false, false, 14, 0]);
-  expect(fold.running().candidates).toMatchObject([{ name: 'new', pairs: 14, difference: 10, verdict: 'promote' }]);
+  expect([fold.ended, fold.folded, fold.running().episodes]).toEqual(['verdicts', 8, 16]);
+  expect([fold.live(0), fold.live(1), fold.limit, fold.expectedRemaining()]).toEqual([false, false, 8, 0]);
+  expect(fold.running().candidates).toMatchObject([{ name: 'new', pairs: 8, difference: 10, verdict: 'promote' }]);
 });
 
 test('failed episodes are counted by cause, apart for every arm, as far as the arm is part of the result', () => {

@@ -83,30 +83,31 @@ test('an episode succeeds with the threshold itself or more', () => {
     threshold: 10,
     count: 3,
     rate: 0.5,
-    wilson: { method: 'wilson' },
     clopperPearson: { method: 'clopper-pearson' },
   });
   expect(found.pass).toMatchObject([
     { k: 1, anyOf: { value: expect.closeTo(0.5, 12) }, allOf: { value: expect.closeTo(0.5, 12) } },
     { k: 2, anyOf: { value: expect.closeTo((1 + 2 / 3) / 2, 12) }, allOf: { value: expect.closeTo(1 / 6, 12) } },
   ]);
-  expect(resultsOf(six, [1, 2]).warnings()).toEqual([]);
+  expect(resultsOf(six, [1, 2]).warnings(true)).toEqual([]);
 });
 
 test('where returns decided how many episodes there are, the rate has no interval', () => {
-  expect(resultsOf(six).statistics(0, 0.95, false)).toMatchObject({ count: 3, wilson: null, clopperPearson: null });
+  expect(resultsOf(six).statistics(0, 0.95, false)).toMatchObject({ count: 3, clopperPearson: null });
+  expect(resultsOf(six).warnings(false)).toEqual([]);
+  expect(resultsOf(six, [1, 2]).warnings(false)).toEqual([
+    expect.stringContaining('without bias only for a number of episodes that was fixed in advance'),
+  ]);
 });
 
 test('an unresolved episode is not counted, and its interval allows for either outcome', () => {
   const without = resultsOf(six).statistics(0, 0.95, true);
   const missing = resultsOf(six).statistics(2, 0.95, true);
   expect(missing).toMatchObject({ count: 3, rate: 0.5 });
-  for (const method of ['wilson', 'clopperPearson'] as const) {
-    expect(missing[method]?.low).toBeLessThan(without[method]?.low ?? Number.NaN);
-    expect(missing[method]?.high).toBeGreaterThan(without[method]?.high ?? Number.NaN);
-  }
+  expect(missing.clopperPearson?.low).toBeLessThan(without.clopperPearson?.low ?? Number.NaN);
+  expect(missing.clopperPearson?.high).toBeGreaterThan(without.clopperPearson?.high ?? Number.NaN);
   const five = resultsOf([...six, [0, 0], [1, 0]]).statistics(0, 0.95, true);
-  expect(missing.wilson?.low).toBe(five.wilson?.low);
+  expect(missing.clopperPearson?.low).toBe(five.clopperPearson?.low);
 });
 
 test('a k beyond the episodes of a task has no value, and the warning names both', () => {
@@ -118,7 +119,7 @@ test('a k beyond the episodes of a task has no value, and the warning names both
     [true, true],
   ]);
   expect(pass[1]?.anyOf).toEqual({ value: null, low: null, high: null });
-  expect(results.warnings()).toEqual([expect.stringMatching(/k = 3, 4: .* task "hard" has 2\.$/)]);
+  expect(results.warnings(true)).toEqual([expect.stringMatching(/k = 3, 4: .* task "hard" has 2\.$/)]);
 });
 
 test('without episodes there is nothing to tell', () => {
@@ -126,7 +127,6 @@ test('without episodes there is nothing to tell', () => {
     threshold: 10,
     count: 0,
     rate: null,
-    wilson: null,
     clopperPearson: null,
     pass: [{ k: 1, anyOf: { value: null, low: null, high: null }, allOf: { value: null, low: null, high: null } }],
   });

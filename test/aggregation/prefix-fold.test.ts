@@ -144,7 +144,7 @@ test('a running figure says how near the target is', () => {
   const fold = prefixFold({ stop: { rule: 'certified', halfWidth: 1, confidence: 0.95 } });
   expect(fold.running()).toMatchObject({ episodes: 0, mean: undefined, halfWidth: undefined, target: 1 });
   fold.offer(0, 0, completed(10));
-  expect(fold.running()).toMatchObject({ episodes: 1, mean: 10, halfWidth: 5, target: 1 });
+  expect(fold.running()).toMatchObject({ episodes: 1, mean: 10, halfWidth: 4.95, target: 1 });
 });
 
 test('an episode lost for good is folded as unresolved: outside of the mean, inside of the interval', () => {

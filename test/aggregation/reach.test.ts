@@ -26,11 +26,11 @@ describe('the least number of episodes of "certified"', () => {
   const certified = (halfWidth: number, confidence = 0.95): Stop => ({ rule: 'certified', halfWidth, confidence });
 
   it.each([
-    [0.4, 4, 4],
-    [0.1, 32, 32],
-    [0.05, 69, 70],
-    [0.02, 179, 184],
-    [0.01, 364, 373],
+    [0.4, 3, 3],
+    [0.1, 18, 21],
+    [0.05, 37, 44],
+    [0.02, 96, 115],
+    [0.01, 193, 232],
   ])('half-width %d of the range: %d, and %d are enough when all returns lie on a bound', (halfWidth, least, enough) => {
     expect(leastEpisodes(certified(halfWidth), unit)).toBe(least);
     expect(episodesOf(certified(halfWidth), unit, 1000, () => known(0))).toBe(enough);
@@ -58,8 +58,8 @@ describe('the least number of episodes of "certified"', () => {
   });
 
   it('is that of returns which do not drift: a drift lets means be dropped from both sides one after the other', () => {
-    const drifting = (position: number): Score => known(position < 56 ? 0.35 : 0.05);
-    expect(episodesOf(certified(0.01), unit, 364, drifting)).toBe(98);
+    const drifting = (position: number): Score => known(position < 35 ? 0.35 : 0.05);
+    expect(episodesOf(certified(0.01), unit, 193, drifting)).toBe(73);
   });
 
   it('depends on the half-width as a share of the range only', () => {

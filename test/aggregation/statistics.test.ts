@@ -216,7 +216,13 @@ test('few episodes to a task make for a bootstrap that is too narrow, which is s
 
 test('successes are counted where the suite says what one is', () => {
   const { success, warnings } = foldOf(eight, fixed, { bounds: within, success: { threshold: 4, k: [1, 5] } }).official();
-  expect(success).toMatchObject({ threshold: 4, count: 4, rate: 0.5, wilson: { method: 'wilson' }, pass: [{ k: 1 }, { k: 5 }] });
+  expect(success).toMatchObject({
+    threshold: 4,
+    count: 4,
+    rate: 0.5,
+    clopperPearson: { method: 'clopper-pearson' },
+    pass: [{ k: 1 }, { k: 5 }],
+  });
   expect(success?.pass[0]?.anyOf.value).toBeCloseTo(0.5, 12);
   expect(success?.pass[1]?.anyOf.value).toBeNull();
   expect(warnings).toContainEqual(expect.stringMatching(/k = 5.*task "easy" has 4/));
@@ -231,14 +237,28 @@ test('a failed episode succeeds or not by its score, and a lost one does not cou
   expect(fold.official()).toMatchObject({ failures: { 'out-of-bounds': 1 }, success: { count: 2, rate: 1 } });
 });
 
-test('the population of tasks has the mean of all episodes, with a standard error by task', () => {
+test('the population of tasks has the mean of all episodes, with a standard error by task; two tasks leave it without an interval', () => {
   const { estimands, warnings } = foldOf(eight).official();
   // Σ(xᵢ − x̄) is −1.5 for one task and 1.5 for the other.
   const standardError = Math.sqrt(2 * 2 * 1.5 ** 2) / 8;
-  expect(estimands.taskPopulation).toMatchObject({ mean: 3.875, tasks: 2, interval: { method: 'clustered-t' } });
+  expect(estimands.taskPopulation).toMatchObject({ mean: 3.875, tasks: 2, interval: null });
   expect(estimands.taskPopulation?.standardError).toBeCloseTo(standardError, 12);
-  expect(estimands.taskPopulation?.interval?.high).toBeCloseTo(3.875 + 12.706204736 * standardError, 8);
-  expect(warnings).toContainEqual(expect.stringContaining('rests on 2 tasks'));
+  expect(warnings).toContainEqual(expect.stringContaining('cannot be told from 2 tasks'));
+});
+
+test('the interval for the population of tasks ends where the bounds do', () => {
+  const three = { tasks: ['a', 'b', 'c'].map((name) => ({ name, weight: 1 })) };
+  const returns = [0, 0.1, 1];
+  const played = Array.from({ length: 30 }, (_, index): Played => ({ task: index % 3, return: returns[index % 3] ?? 0 }));
+  const [free, bounded] = [three, { ...three, bounds: { low: 0, high: 1 } }].map((declared) => {
+    const { estimands, warnings } = foldOf(played, { ...fixed, episodes: 30 }, declared).official();
+    expect(warnings).toContainEqual(expect.stringContaining('rests on 3 tasks'));
+    return estimands.taskPopulation;
+  });
+  const standardError = free?.standardError ?? Number.NaN;
+  expect(free?.interval?.high).toBeCloseTo((free?.mean ?? Number.NaN) + 4.3026527297 * standardError, 8);
+  expect(free?.interval?.low).toBeLessThan(0);
+  expect(bounded?.interval).toMatchObject({ low: 0, high: 1, method: 'clustered-t' });
 });
 
 test('twenty tasks are no reason to warn, and one is no population', () => {

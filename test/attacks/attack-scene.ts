@@ -52,27 +52,33 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Real forked sandboxes of one provider: a neighbour that has to go on answering, and attackers. */
+/** The ways that sandboxes start, which the walls are the same for. */
+export const WAYS = ['forked', 'plain'] as const;
+
+/** Real sandboxes of one provider, forked unless it is said otherwise: a neighbour that has to go on answering, and attackers. */
 export class AttackScene implements AsyncDisposable {
   readonly ground: BubblewrapGround;
   readonly provider: SandboxProvider;
-  readonly zygote: Zygote;
+  readonly #zygote: Zygote | undefined;
   #count = 0;
 
-  private constructor(ground: BubblewrapGround, zygote: Zygote) {
+  private constructor(ground: BubblewrapGround, zygote: Zygote | undefined) {
     this.ground = ground;
-    this.zygote = zygote;
+    this.#zygote = zygote;
     this.provider = ground.provider();
   }
 
-  static async open(options: GroundOptions = {}): Promise<AttackScene> {
-    const zygote = options.zygote ?? ZYGOTE;
+  static async open({
+    start = 'forked',
+    ...options
+  }: GroundOptions & { readonly start?: (typeof WAYS)[number] } = {}): Promise<AttackScene> {
+    const zygote = start === 'forked' ? (options.zygote ?? ZYGOTE) : undefined;
     return new AttackScene(await BubblewrapGround.open(FORKED_MOUNTS, { ...options, zygote }), zygote);
   }
 
   template(command: readonly string[], changes: Partial<SandboxTemplate> = {}): SandboxTemplate {
-    const rest = { environment: {}, mounts: FORKED_MOUNTS, network: 'none', limits: LIMITS, demands: [], zygote: this.zygote } as const;
-    return { name: 'attacked', command, ...rest, ...changes };
+    const rest = { environment: {}, mounts: FORKED_MOUNTS, network: 'none', limits: LIMITS, demands: [] } as const;
+    return { name: 'attacked', command, ...rest, ...(this.#zygote ? { zygote: this.#zygote } : {}), ...changes };
   }
 
   create(command: readonly string[], changes: Partial<SandboxTemplate> = {}, signal = NEVER): Promise<Sandbox> {

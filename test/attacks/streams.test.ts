@@ -31,7 +31,7 @@ send({'type': 'loaded', 'load': load['load'], 'digest': load['policy']['digest']
 play = asked('play')
 `;
 const LOAD = { policy: { path: '/p', digest: 'sha256:1' }, code: null, tasks: [], actions: 'deterministic', metrics: [] } as const;
-const TERMS = { episodeMilliseconds: 60_000, beginMilliseconds: 60_000, code: '' };
+const TERMS = { episodeMilliseconds: 60_000, beginMilliseconds: 60_000, exposure: { kind: 'data', principal: 'somebody' } } as const;
 
 function episodes(...indices: readonly number[]): readonly PlannedEpisode[] {
   return indices.map((index) => ({ index: parseEpisodeIndex(index), task: 0, environmentSeed: index, policySeed: index }));

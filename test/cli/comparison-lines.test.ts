@@ -18,13 +18,13 @@ describe('a comparison', () => {
   it('that was inconclusive says what so many pairs would have found', () => {
     const text = plain({ candidates: [candidate(0, 'inconclusive', 0.001, 0.1)] });
     expect(text).toMatch(/\? inconclusive runs\/step-0000\.safetensors after 480 pairs$/m);
-    expect(text).toMatch(/smallest effect +0\.01\d* would be found by so many pairs 4 times out of 5$/m);
+    expect(text).toMatch(/smallest effect +0\.01\d*: a difference that so many pairs find in 4 of 5 comparisons$/m);
   });
 
   it('counts what failed and what was lost, on either side', () => {
-    expect(plain()).toMatch(/failed episodes +3 timeout/m);
+    expect(plain()).toMatch(/failed episodes +3 of 480 \(0.6 %\): 3 timeout/m);
     expect(plain()).toMatch(/baseline failed +.*2 environment-crash/m);
-    expect(plain()).toMatch(/unresolved +1 pairs \(they widen the interval\)$/m);
+    expect(plain()).toMatch(/lost pairs +1, an episode of each with its sandbox \(they widen the interval\)$/m);
   });
 
   it('has no lines for failures that there are not', () => {

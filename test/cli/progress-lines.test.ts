@@ -33,20 +33,20 @@ describe('the live display', () => {
     expect(plain(RUNNING)).toEqual([
       'pendulum · late.safetensors',
       '███████░░░░░░░░░░░░░░░░░░░░░ 250 of ~1,000 episodes · 430/s · 1:15 left',
-      'mean  -161 ± 21 (target ± 10.0)',
-      'pool  5 playing · 0 idle · 3 starting · 12 ahead of the fold',
+      'mean      -161 ± 21 (target ± 10.0)',
+      'sandboxes 5 playing · 0 idle · 3 starting · 12 finished, waiting for earlier ones',
     ]);
   });
 
   it('of a fixed number of episodes promises no target and names the number as certain', () => {
     const fixed = plain({ ...RUNNING, statistics: { ...RUNNING.statistics, target: undefined } });
     expect(fixed[1]).toContain('250 of 1,000 episodes');
-    expect(fixed[2]).toBe('mean  -161 ± 21');
+    expect(fixed[2]).toBe('mean      -161 ± 21');
   });
 
   it('shows a target in full while the interval is still far from it', () => {
     const wide = plain({ ...RUNNING, statistics: { ...RUNNING.statistics, mean: 11.2, halfWidth: 20, target: 0.25 } });
-    expect(wide[2]).toBe('mean  11 ± 20 (target ± 0.25)');
+    expect(wide[2]).toBe('mean      11 ± 20 (target ± 0.25)');
   });
 
   it('says what it waits for before the first episode has ended', () => {
@@ -54,8 +54,8 @@ describe('the live display', () => {
     const start = { ...RUNNING, statistics, surplus: 0, episodesPerSecond: 0, secondsLeft: undefined };
     expect(plain(start).slice(1)).toEqual([
       '░░░░░░░░░░░░░░░░░░░░░░░░░░░░ 0 of ~600 episodes · 1.2 s so far',
-      'mean  waiting for the first episode',
-      'pool  5 playing · 0 idle · 3 starting',
+      'mean      waiting for the first episode',
+      'sandboxes 5 playing · 0 idle · 3 starting',
     ]);
   });
 
@@ -95,7 +95,7 @@ describe('what comes from outside', () => {
 describe('the line for a log', () => {
   it('has the same facts on one line, without colours', () => {
     expect(progressLine(TITLE, RUNNING)).toBe(
-      'pendulum · late.safetensors: 250 of ~1,000 episodes · 430/s · 1:15 left; mean -161 ± 21 (target ± 10.0); pool 5 playing · 0 idle · 3 starting · 12 ahead of the fold',
+      'pendulum · late.safetensors: 250 of ~1,000 episodes · 430/s · 1:15 left; mean -161 ± 21 (target ± 10.0); sandboxes: 5 playing · 0 idle · 3 starting · 12 finished, waiting for earlier ones',
     );
   });
 });

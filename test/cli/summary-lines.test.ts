@@ -18,6 +18,7 @@ const OFFICIAL: Summary['official'] = {
   unresolved: 0,
   endedBy: 'rule',
   mean: 0.27302,
+  biasReducedMean: 0.27212,
   variance: 0.0004,
   standardError: 0.00057,
   min: 0.1666,
@@ -34,6 +35,7 @@ const OFFICIAL: Summary['official'] = {
     'invalid-return': 0,
     'out-of-bounds': 0,
   },
+  failedShare: 0,
   meanLength: 90,
   tasks: [{ name: 'shop', weight: 1, episodes: 1234, unresolved: 0, mean: 0.27302, standardError: 0.00057, interval: null }],
   metrics: [],
@@ -94,6 +96,7 @@ describe('the summary', () => {
     expect(plain(SUMMARY)).toEqual([
       'shop · late.safetensors',
       '  mean return            0.2730',
+      '  bias-reduced mean      0.2721  quote this one: the returns decided when to stop',
       '  95 % interval          [0.2625, 0.2823]  certified: at least 95 %, whenever it stops',
       '  standard deviation     0.0200',
       '  min · quartiles · max  0.1666 · 0.2658 · 0.2732 · 0.2801 · 0.3727',
@@ -105,6 +108,11 @@ describe('the summary', () => {
     ]);
   });
 
+  it('names no other mean where the number of episodes was fixed, or a budget ended it', () => {
+    expect(withOfficial({ stop: { rule: 'fixed', episodes: 1234, confidence: 0.95 } })).not.toContain('bias');
+    expect(withOfficial({ endedBy: 'episodes' })).not.toContain('bias');
+  });
+
   it('has no interval where none exists, and says when there is not even a mean', () => {
     const none = { mean: null, variance: null, interval: null, quantiles: null, min: null, max: null, episodes: 0 };
     const text = withOfficial(none);
@@ -114,7 +122,6 @@ describe('the summary', () => {
 
   it.each([
     ['adjusted', 'adjusted: about 99.9 %, for episodes fixed in advance'],
-    ['wilson', 'wilson: about 99.9 %, for episodes fixed in advance'],
     ['clopper-pearson', 'clopper-pearson: at least 99.9 %, for episodes fixed in advance'],
     ['student-t', 'student-t: 99.9 % in the limit of many episodes, fixed in advance'],
   ] as const)('says what an interval of the method %s promises', (method, promise) => {
@@ -124,11 +131,52 @@ describe('the summary', () => {
 
   it('counts failed episodes by cause, and leaves out causes that did not occur', () => {
     const text = withOfficial({ failures: { ...OFFICIAL.failures, timeout: 3, 'policy-crash': 1200 } });
-    expect(text).toMatch(/failed episodes +3 timeout · 1,200 policy-crash$/m);
+    expect(text).toMatch(/failed episodes +1,203 of 1,234 \(97.5 %\): 3 timeout · 1,200 policy-crash$/m);
+  });
+
+  it('tells the first errors of failed episodes with where they were raised, each and all within bounds', () => {
+    const checkpoint = CHECKPOINT;
+    const traceback = ["KeyError: 'summer'", ...Array.from({ length: 40 }, (_, line) => `  File "shop.py", line ${line}, in step`)].join(
+      '\n',
+    );
+    const errors = [traceback, 'ValueError: b', 'ValueError: c', 'ValueError: d'].map((detail, i) => ({
+      checkpoint,
+      cause: 'environment-crash' as const,
+      episodes: i === 0 ? 40 : 1,
+      firstIndex: 3 * i,
+      detail,
+    }));
+    const lines = withRun({ errors, otherErrors: 7 }).split('\n');
+    const start = lines.findIndex((line) => line.includes('✗'));
+    expect(lines.slice(start, start + 2)).toEqual([
+      "  ✗ environment-crash in 40 episodes, first in episode 0: KeyError: 'summer'",
+      '        File "shop.py", line 0, in step',
+    ]);
+    expect(lines.slice(start + 12)).toEqual([
+      '      …',
+      '  ✗ environment-crash in episode 3: ValueError: b',
+      '  ✗ environment-crash in episode 6: ValueError: c',
+      '  ✗ 8 more failed with other errors',
+    ]);
+  });
+
+  it('has no mean where all episodes failed, and leaves their error to where it is told', () => {
+    const failed = { ...OFFICIAL, failures: { ...OFFICIAL.failures, timeout: OFFICIAL.resolved } };
+    const errors = [{ checkpoint: CHECKPOINT, cause: 'timeout' as const, episodes: 16, firstIndex: 0, detail: 'too slow\n  in step' }];
+    const lines = plain({ ...SUMMARY, official: failed, ended: 'failures', partial: true, run: { ...SUMMARY.run, errors } });
+    expect(lines.slice(0, 4)).toEqual([
+      'shop · late.safetensors  (partial)',
+      '  mean return      none',
+      '  episodes         1,234, all of them failed',
+      '  failed episodes  1,234 of 1,234 (100.0 %): 1,234 timeout',
+    ]);
+    expect(lines.at(-1)).toBe('  ✗ timeout in 16 episodes, first in episode 0: too slow');
   });
 
   it('says that unresolved episodes have widened the interval', () => {
-    expect(withOfficial({ unresolved: 2, resolved: 1232 })).toMatch(/unresolved +2 \(they widen the interval\)$/m);
+    expect(withOfficial({ unresolved: 2, resolved: 1232 })).toMatch(
+      /lost episodes +2, with their sandboxes, in every attempt \(they widen the interval\)$/m,
+    );
   });
 
   it('shows the figures beside the mean that there are', () => {
@@ -142,7 +190,6 @@ describe('the summary', () => {
         threshold: 0.25,
         count: 1100,
         rate: 0.8914,
-        wilson: null,
         clopperPearson: { ...interval, low: 0.87, high: 0.91, method: 'clopper-pearson' },
         pass: [
           { k: 1, anyOf: { value: 0.89, low: null, high: null }, allOf: { value: 0.89, low: null, high: null } },
@@ -156,9 +203,8 @@ describe('the summary', () => {
     expect(text).toMatch(/success rate +89\.1 % \[87\.0 %, 91\.0 %\] clopper-pearson, 1,100 with a return of 0\.25 or more$/m);
     expect(text).toMatch(/of 3 attempts +any 99\.8 % \[99\.0 %, 100\.0 %\], all 70\.0 %$/m);
     expect(text).toMatch(/of 64 attempts +any unknown: too few episodes of a task/m);
-    expect(text).toMatch(/mean at worst · best +0\.27260 · 0\.27420, whatever the unresolved came to$/m);
-    expect(text).toMatch(/tasks like these +0\.2700 \[0\.2600, 0\.2800\], from 25 tasks$/m);
-    expect(text).toMatch(/cost of certainty +2\.00 × the 617 episodes that a known variance would have taken$/m);
+    expect(text).toMatch(/mean at worst · best +0\.27260 · 0\.27420, whatever the lost episodes came to$/m);
+    expect(text).toMatch(/mean on tasks like these +0\.2700 \[0\.2600, 0\.2800\], from 25 tasks$/m);
   });
 
   it('shows tasks apart when there are several', () => {
@@ -200,7 +246,7 @@ describe('the summary', () => {
 
   it('tells what was played beyond the official episodes, and what went wrong on the way', () => {
     const text = withRun({ surplus: 7, retried: 2, duplicated: 1, pool: { ...SUMMARY.run.pool, created: 11, died: 3 } });
-    expect(text).toContain('1:05 · 351 episodes/s · 7 surplus · 2 retried · 1 duplicated');
+    expect(text).toContain('1:05 · 351 episodes/s · 2 episodes played again after a lost sandbox · 1 slow, played twice');
     expect(text).toContain('11 made by bubblewrap (at most 8), 3 died');
   });
 

@@ -43,6 +43,18 @@ describe('a client of a server', () => {
     expect(asked).toEqual(['POST /v1/evaluations']);
   });
 
+  it('lets others use a checkpoint that it brought, lists them, and takes it back', async () => {
+    await using scene = await ClientScene.open();
+    const client = scene.client();
+    const sha256 = (await client.upload(CHECKPOINT)).replace('sha256:', '');
+    const grant = { sha256, principal: 'eval-team', grantedBy: 'local' };
+    expect(await client.grant(sha256, 'eval-team')).toMatchObject(grant);
+    expect(await client.grants(sha256)).toMatchObject([grant]);
+    expect(await client.revokeGrant(sha256, 'eval-team')).toMatchObject([grant]);
+    expect(await client.revokeGrant(sha256, 'eval-team')).toEqual([]);
+    await expect(client.grant('0'.repeat(64), 'eval-team')).rejects.toMatchObject({ code: 'checkpoint.not-found', reason: 'not-found' });
+  });
+
   it('submits in one step and waits in another, and follows without missing or repeating an event', async () => {
     await using scene = await ClientScene.open();
     const client = scene.client();

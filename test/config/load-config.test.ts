@@ -1,9 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig, type ConfigSources } from '../../src/config/load-config.ts';
+import { isMapping } from '../../src/written/path.ts';
 
 let directory: string;
 beforeEach(() => {
@@ -21,6 +23,15 @@ function file(text: string): string {
   const path = join(directory, 'muster.yaml');
   writeFileSync(path, text);
   return path;
+}
+
+function leafPaths(value: unknown, path: readonly string[] = []): readonly (readonly string[])[] {
+  if (!isMapping(value) || Object.keys(value).length === 0) return [path];
+  return Object.entries(value).flatMap(([key, inner]) => leafPaths(inner, [...path, key]));
+}
+
+function upperSnake(key: string): string {
+  return key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase();
 }
 
 describe('the defaults', () => {
@@ -202,12 +213,26 @@ describe('what is wrong is named with its source, its path and what was expected
   });
 
   it.each([
-    ['MUSTER_POOL__MAXX', '3', 'environment variable MUSTER_POOL__MAXX: pool.maxx: unknown key; did you mean "max"?'],
+    ['MUSTER_POOL__MAXX', '3', 'environment variable MUSTER_POOL__MAXX: there is no such setting; did you mean "MUSTER_POOL__MAX"?'],
+    ['MUSTER_STATEDIR', '/x', 'environment variable MUSTER_STATEDIR: there is no such setting; did you mean "MUSTER_STATE_DIR"?'],
+    ['MUSTER_POOL_MAX', '3', 'did you mean "MUSTER_POOL__MAX"?'],
+    ['MUSTER_TOKENS', 'x', 'did you mean "MUSTER_TOKEN"?'],
+    ['MUSTER_TEMPLATES__big__LIMIT__CPUS', '1', 'did you mean "MUSTER_TEMPLATES__big__LIMITS__CPUS"?'],
+    ['MUSTER_FOO', '1', 'MUSTER_FOO: there is no such setting; config/default.yaml has all settings'],
     ['MUSTER_POOL__MAX', 'many', 'environment variable MUSTER_POOL__MAX: pool.max: expected "auto" or a whole number'],
     ['MUSTER_POOL__MIN', '', 'environment variable MUSTER_POOL__MIN: pool.min: expected number, got null'],
     ['MUSTER_', '1', 'environment variable MUSTER_: '],
   ])('in the environment variable %s=%s', (name, value, expected) => {
     expect(() => load({ environment: { [name]: value } })).toThrow(expected);
+  });
+
+  it('in the name of an environment variable, whichever setting is meant', () => {
+    const names = leafPaths(parse(readFileSync('config/default.yaml', 'utf8'))).map((path) => `MUSTER_${path.map(upperSnake).join('__')}`);
+    expect(names).toContain('MUSTER_TEMPLATES__LOCAL__LIMITS__MEMORY_BYTES');
+    for (const name of names)
+      expect(() => load({ environment: { [`${name}Q`]: '1' } })).toThrow(
+        `environment variable ${name}Q: there is no such setting; did you mean "${name}"?`,
+      );
   });
 
   it('in a flag', () => {

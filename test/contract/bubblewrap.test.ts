@@ -40,3 +40,24 @@ sandboxProviderContract(
   { commands: shellCommands(executable), mounts: forkedMounts, zygote, open: () => BubblewrapGround.open(forkedMounts, { zygote }) },
   limitSkips,
 );
+
+/** Waits for the end of the first program. */
+const policy = { command: [executable, '-I', '-c', 'import socket; s = socket.socket(fileno=3); s.setblocking(True); s.recv(1)'] };
+const pairSkips = { ...limitSkips, 'no file descriptor of Muster’s is inherited': 'it has one more, to the second program' };
+
+sandboxProviderContract(
+  'the bubblewrap provider, with two programs in a sandbox,',
+  { commands: shellCommands(executable), mounts, open: () => BubblewrapGround.open(mounts, { policy }) },
+  pairSkips,
+);
+
+sandboxProviderContract(
+  'the bubblewrap provider, forking two programs for a sandbox,',
+  {
+    commands: shellCommands(executable),
+    mounts: forkedMounts,
+    zygote,
+    open: () => BubblewrapGround.open(forkedMounts, { zygote, policy }),
+  },
+  pairSkips,
+);

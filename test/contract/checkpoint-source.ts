@@ -41,6 +41,26 @@ const cases: Readonly<Record<string, Case>> = {
     );
   },
 
+  async 'an ONNX model comes with the weights that lie beside it, as a directory of the two'({ source, uri, put }) {
+    await put('run/policy.onnx', bytesOf('model'));
+    await put('run/policy.onnx.data', bytesOf('weights'));
+    await put('run/whole.onnx', bytesOf('all of it'));
+    await put('run/policy.bin', bytesOf('b'));
+    await put('run/policy.bin.data', bytesOf('something else'));
+    const pair = await source.list(uri('run/policy.onnx'), options());
+    expect(pair).toMatchObject({
+      kind: 'directory',
+      files: [
+        { path: 'policy.onnx', size: 5 },
+        { path: 'policy.onnx.data', size: 7 },
+      ],
+    });
+    const read = await Promise.all(pair.files.map((file) => readAll(source, file)));
+    expect(read.map(String)).toEqual(['model', 'weights']);
+    for (const alone of ['run/whole.onnx', 'run/policy.bin'])
+      expect(await source.list(uri(alone), options())).toMatchObject({ kind: 'file', files: [{}] });
+  },
+
   async 'the bytes that are read are the bytes that were written'({ source, uri, put }) {
     const bytes = Uint8Array.from({ length: LARGE }, (_, index) => (index * 31) ^ (index >> 8));
     await put('large.bin', bytes);

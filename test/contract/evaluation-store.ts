@@ -3,6 +3,7 @@ import type { EvaluationStore } from '../../src/evaluation-store/evaluation-stor
 import type { ManualClock } from '../support/manual-clock.ts';
 import { cachedResults } from './stored/cached-results.ts';
 import { catalogue } from './stored/catalogue.ts';
+import { checkpointRights } from './stored/checkpoint-rights.ts';
 import { course } from './stored/course.ts';
 import { durability } from './stored/durability.ts';
 import { episodes } from './stored/episodes.ts';
@@ -31,6 +32,7 @@ const groups: Readonly<Record<string, Readonly<Record<string, Case>>>> = {
   'answers that others have': repeatedAnswers,
   'webhooks and audit': webhooksAndAudit,
   'tokens and usage': tokensAndUsage,
+  'who may use which checkpoint': checkpointRights,
   durability,
 };
 

@@ -98,10 +98,23 @@ describe('the configuration', () => {
     expect(result).toEqual(refusal('environment variable MUSTER_POOL__MAX: pool.max', 'expected', 'got -1'));
   });
 
+  it('with a template whose program cannot start is refused at once, and doctor finds it', async () => {
+    await using stage = await Stage.open();
+    const config = await stage.write('muster.yaml', { templates: { local: { command: ['/opt/no-such-runner'] } } });
+    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', LATE, '--config', config]);
+    expect(result).toEqual(
+      refusal("the template's program cannot start", 'code 127', '/opt/no-such-runner: not found', 'mend the template'),
+    );
+    expect(result.notices).not.toContain('attempts');
+    const { exitCode, stdout } = await stage.run(['doctor', '--config', config]);
+    expect(exitCode).toBe(3);
+    expect(stdout).toMatch(/^PROBLEM {2}runner +the template's program cannot start: .*\/opt\/no-such-runner: not found/m);
+  });
+
   it('with a variable that sets nothing is refused', async () => {
     await using stage = await Stage.open();
     const result = await stage.run(['eval', CARTPOLE, '--checkpoint', LATE], { environment: { MUSTER_POOL__MAXX: '4' } });
-    expect(result).toEqual(refusal('environment variable MUSTER_POOL__MAXX', 'did you mean "max"?'));
+    expect(result).toEqual(refusal('environment variable MUSTER_POOL__MAXX', 'did you mean "MUSTER_POOL__MAX"?'));
   });
 });
 

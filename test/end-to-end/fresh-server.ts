@@ -9,21 +9,25 @@ const HEAP = { NODE_OPTIONS: '--max-old-space-size=192' };
 /** A server that has answered nothing yet: what was held and let go before would hide what is held now. */
 export class FreshServer implements AsyncDisposable {
   readonly url: string;
+  /** Of a submitter; empty where the server asks for none. */
+  readonly token: string;
   readonly memory: ServerMemory;
   readonly #stage: Stage;
   readonly #server: MusterServer;
 
-  private constructor(stage: Stage, server: MusterServer) {
+  private constructor(stage: Stage, server: MusterServer, token: string) {
     this.#stage = stage;
+    this.token = token;
     this.#server = server;
     this.url = server.url;
     this.memory = new ServerMemory(server.command.pid);
   }
 
-  static async start(): Promise<FreshServer> {
+  static async start(access: 'off' | 'tokens' = 'off'): Promise<FreshServer> {
     const stage = await Stage.open();
-    const config = await stage.write('server.json', { sources: SOURCES, server: { port: 0 } });
-    return new FreshServer(stage, await MusterServer.start(stage, config, { deadlineMs: 300_000, environment: HEAP }));
+    const config = await stage.write('server.json', { sources: SOURCES, server: { port: 0, access } });
+    const token = access === 'off' ? '' : (await stage.run(['token', 'create', 'somebody', '--role', 'submitter'])).stdout.trim();
+    return new FreshServer(stage, await MusterServer.start(stage, config, { deadlineMs: 300_000, environment: HEAP }), token);
   }
 
   async expectAlive(): Promise<void> {

@@ -48,14 +48,28 @@ describe.skipIf(!canMount)('a disk that is full (needs mount namespaces)', () =>
     expect(result.stderr).not.toContain('a defect of Muster');
   });
 
+  it.each(['nr_inodes=1', 'nr_inodes=2', 'nr_inodes=3', 'nr_inodes=4', 'nr_inodes=8', 'size=4k', 'size=100k'])(
+    'at the start of a server (%s) ends it as the machine’s failure, and says what is full',
+    async (mountOptions) => {
+      await using stage = await Stage.open();
+      const config = await stage.write('server.json', { server: { port: 0 } });
+      const under = ['unshare', ...OWN_MOUNTS, 'sh', '-c', ON_SMALL_DISK, 'sh', stage.stateDir, mountOptions];
+      const result = await stage.run(['serve', '--config', config], { under });
+      expect(result.exitCode).toBe(3);
+      expect(result.stderr).toMatch(/^muster: .*(no space left for|database or disk is full)/);
+      expect(result.stderr).not.toContain('listening');
+    },
+  );
+
   it.each([
-    ['config.json', 'nr_inodes=1'],
-    ['episodes.ndjson', 'nr_inodes=2'],
-  ])('before %s is found before an episode is played', async (file, mountOptions) => {
+    ['the note of who writes', 'out', 'nr_inodes=1'],
+    ['config.json', 'out/config.json', 'nr_inodes=2'],
+    ['episodes.ndjson', 'out/episodes.ndjson', 'nr_inodes=3'],
+  ])('before %s is found before an episode is played', async (_what, file, mountOptions) => {
     await using stage = await Stage.open();
     const result = await evaluateOnto(stage, mountOptions, 5000);
     expect({ code: result.exitCode, stdout: result.stdout }).toEqual({ code: 3, stdout: '' });
-    expect(result.stderr).toContain(`${stage.path('out')}/${file} could not be written: ENOSPC`);
+    expect(result.stderr).toContain(`${stage.path(file)} could not be written: ENOSPC`);
     expect(result.stderr).not.toContain('a defect of Muster');
   });
 });

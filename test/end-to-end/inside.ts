@@ -25,12 +25,17 @@ export class RunnerInside {
 export async function runnersInside(stateDir: string): Promise<readonly RunnerInside[]> {
   const processes = new Map((await listProcesses()).map((found) => [found.pid, found]));
   const sandboxes = [...processes.values()].filter(({ argv }) => argv.some((word) => word.startsWith(path.join(stateDir, 'sandboxes'))));
-  const below = await Promise.all(sandboxes.map(async ({ pid }) => (await childrenOf(pid)) ?? []));
-  const children = below.flat().flatMap((pid) => processes.get(pid) ?? []);
-  const plain = children.filter(isRunner).map(({ pid }) => pid);
+  // A plain one is the child of its sandbox's first process, whose parent is bubblewrap.
+  const first = await childrenOfAll(sandboxes.map(({ pid }) => pid));
+  const programs = (await childrenOfAll(first)).flatMap((pid) => processes.get(pid) ?? []);
+  const plain = programs.filter(isRunner).map(({ pid }) => pid);
   const zygotes = [...processes.values()].filter(({ argv }) => argv.some((word) => word.endsWith('/zygote.py')));
   const forked = await Promise.all(zygotes.map(async ({ pid }) => ((await isForkedRunner(pid, stateDir)) ? [pid] : [])));
   return [...plain, ...forked.flat()].map((pid) => new RunnerInside(pid));
+}
+
+async function childrenOfAll(parents: readonly number[]): Promise<readonly number[]> {
+  return (await Promise.all(parents.map(async (pid) => (await childrenOf(pid)) ?? []))).flat();
 }
 
 /** A forked program has its zygote's command line, the inbox of its sandbox, and the second process id in it. */
@@ -44,9 +49,9 @@ async function isForkedRunner(pid: number, stateDir: string): Promise<boolean> {
   return inbox.test(mounts ?? '') && /^NSpid:\t.*\t2$/m.test(status ?? '');
 }
 
-/** Not bubblewrap, which has the runner's command line as the end of its own. */
+/** Not one of those before it, which have the runner's command line as the end of their own. */
 function isRunner({ argv }: RunningProcess): boolean {
-  return argv.includes(RUNNER_INSIDE) && !argv.includes('--die-with-parent') && argv[0]?.includes('python') === true;
+  return argv.includes(RUNNER_INSIDE) && argv[0]?.includes('python') === true;
 }
 
 async function exists(file: string): Promise<boolean> {

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
 import { eventually } from '../support/eventually.ts';
+import { mazePolicy, mazeSuite } from './maze.ts';
 import type { MusterCommand } from './muster-command.ts';
 import { ANYTHING, Stage } from './stage.ts';
 
@@ -83,6 +84,37 @@ describe(`Muster with ${SANDBOXES} busy sandboxes`, () => {
     expect(await readdir(stage.path('out'))).not.toContain('summary.json');
     const next = await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '--json', '-n', '1']);
     expect(next.summary().run.pool.swept).toBe(SANDBOXES);
+    expect(await stage.traces()).toEqual([]);
+  });
+});
+
+describe.each(['forked', 'plain'])('Muster with policies apart, %s', (way) => {
+  it('that is killed takes both programs of each sandbox with it', async () => {
+    await using stage = await Stage.open();
+    const name = `waits ${stage.directory}`;
+    const policy = await mazePolicy(
+      stage,
+      'waiting',
+      `
+import subprocess
+def act(self, observation):
+    subprocess.run(['${name}', '1000000'], executable='/bin/sleep')
+Policy.act = act
+`,
+    );
+    const suite = await stage.write('maze.json', await mazeSuite(stage, 2, { episode: { seconds: 3600 } }));
+    const config = await stage.write('apart.json', { templates: { local: { policy: 'apart', start: way } } });
+    const command = stage.start(['eval', suite, '-c', policy, '--json', '-n', '2', '--config', config]);
+    const waiting = async (): Promise<number> => (await listProcesses()).filter(({ argv }) => argv[0] === name).length;
+    await command.until('both policies are asked', async () => (await waiting()) === 2);
+    command.signal('SIGKILL');
+    await command.ended;
+    await eventually(
+      'every process of its sandboxes is gone',
+      async () => (await stage.sandboxProcesses()).length + (await waiting()) === 0,
+    );
+    const next = await stage.run(['eval', await stage.faultSuite(), '-c', ANYTHING, '--json', '-n', '1']);
+    expect(next.summary().run.pool.swept).toBe(2);
     expect(await stage.traces()).toEqual([]);
   });
 });

@@ -101,7 +101,8 @@ describe('muster plan refuses', () => {
     const contradiction = await stage.run(['plan', CARTPOLE, '--episodes', '10', '--half-width', '1']);
     expect(contradiction).toEqual(refusal(/^muster: --episodes and --half-width exclude each other/));
     expect(await stage.run(['eval', CARTPOLE, '-c', LATE, '--rule', 'fixed'])).toEqual(refusal(/^muster: --rule fixed needs --episodes/));
-    expect(await stage.run(['plan', CARTPOLE, '--half-width', '0.06'])).toEqual(refusal(/budget\.episodes: expected at least 30736/));
+    const suite = await stage.faultSuite({ changes: { reward: { bounds: [0, 1] }, budget: { episodes: 90 } } });
+    expect(await stage.run(['plan', suite, '--half-width', '0.02'])).toEqual(refusal(/budget\.episodes: expected at least 96/));
   });
 });
 

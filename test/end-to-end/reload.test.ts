@@ -1,4 +1,5 @@
-import { writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
@@ -21,10 +22,16 @@ describe('SIGHUP', () => {
     { timeout: 120_000 },
     async () => {
       await using stage = await Stage.open();
-      const config = { sources: SOURCES, server: { port: 0 }, pool: { max: 2 } };
+      const missing = stage.path('suites/later.yaml');
+      const suites = { cartpole: CARTPOLE, later: missing };
+      const config = { sources: SOURCES, server: { port: 0, suites }, pool: { max: 2 } };
       const file = await stage.write('server.json', config);
       const server = await MusterServer.start(stage, file);
       const { command } = server;
+      expect(command.stderr).toMatch(
+        /^muster: server\.suites\.later: .*later\.yaml cannot be read: ENOENT.*; evaluations of it are refused/,
+      );
+      expect(command.stderr).not.toContain('server.suites.cartpole');
       const reload = async (content: object | string, told: string): Promise<void> => {
         await writeFile(file, typeof content === 'string' ? content : JSON.stringify(content));
         const seen = command.stderr.length;
@@ -39,14 +46,22 @@ describe('SIGHUP', () => {
       expect(command.stderr).toContain('the configuration in force stays; mend this');
       expect(command.stderr).toMatch(/pool\.max: expected "auto" or a whole number from 1 to \d+, got "many"/);
       await reload('pool: {', 'expected YAML');
+      await reload(config, 'nothing has changed\n  server.suites.later: ');
+      await mkdir(path.dirname(missing));
+      await copyFile(CARTPOLE, missing);
+      await reload(config, 'nothing has changed\n');
+      expect(command.stderr).toMatch(/nothing has changed\n$/);
       expect(await maxOf(server)).toBe(2);
 
       const quotas = { default: { episodesPerDay: 5 } };
-      await reload({ sources: { roots: [] }, server: { port: 4711 }, pool: { max: 3 }, quotas }, 'these take a restart: server.port');
+      await reload(
+        { sources: { roots: [] }, server: { port: 4711, suites }, pool: { max: 3 }, quotas },
+        'these take a restart: server.port',
+      );
       expect(command.stderr).toContain('changed pool.max, quotas.default.episodesPerDay, sources.roots;');
       expect(await maxOf(server)).toBe(3);
       await expect(server.submit(asked)).rejects.toThrow('quota.episodes-per-day');
-      await reload({ server: { port: 4711 }, pool: { max: 3 } }, 'changed quotas.default.episodesPerDay;');
+      await reload({ server: { port: 4711, suites }, pool: { max: 3 } }, 'changed quotas.default.episodesPerDay;');
       await expect(server.submit(asked)).rejects.toThrow('checkpoint.outside');
 
       expect(await server.untilOver(id)).toMatchObject({ state: 'finished', failure: null, summary: { official: { episodes: EPISODES } } });

@@ -62,6 +62,55 @@ it('several checkpoints are ranked for a person', async () => {
   await using stage = await Stage.open();
   const result = await stage.run(['eval', CARTPOLE, '-c', MIDDLE, '-c', LATE, '--episodes', '20', '-n', '2']);
   expect(result.stdout).toMatch(
-    /ranking {2}\(all of these ranks hold together with at least 90 %\)\n {2}rank 1 {2}\d+ .*late\.safetensors\n {2}rank 2 {2}\d+ /,
+    /ranking {2}\(with at least 90 % all of these ranks are right\)\n {2}rank 1 {2}[\d.]+ {2}\[[\d.]+, [\d.]+\] {2}.*late\.safetensors\n {2}rank 2 {2}[\d.]+ {2}\[[\d.]+, [\d.]+\] /,
   );
+});
+
+describe('muster report', () => {
+  it('draws and prints what --out kept, as the commands that played it did', async () => {
+    await using stage = await Stage.open();
+    const [page, out, compared] = [stage.path('page.html'), stage.path('out'), stage.path('compared')];
+    const played = await stage.run([
+      'eval',
+      CARTPOLE,
+      '-c',
+      MIDDLE,
+      '-c',
+      LATE,
+      '--report',
+      page,
+      '--out',
+      out,
+      '--episodes',
+      '20',
+      '-n',
+      '2',
+    ]);
+    const afterwards = stage.path('afterwards.html');
+    expect(await stage.run(['report', out, '--html', afterwards])).toMatchObject({ exitCode: 0, stdout: '', stderr: '' });
+    expect(await readFile(afterwards, 'utf8')).toBe(await readFile(page, 'utf8'));
+    const printed = await stage.run(['report', out]);
+    expect(printed.stdout.slice(printed.stdout.indexOf('ranking'))).toBe(played.stdout.slice(played.stdout.indexOf('ranking')));
+
+    const comparison = await stage.run(['compare', CARTPOLE, '-b', MIDDLE, '-c', LATE, '--out', compared, '-n', '2']);
+    expect((await stage.run(['report', compared])).stdout).toBe(comparison.stdout);
+  });
+
+  it('says of a path without a result, and of comparisons beside others, what was expected', async () => {
+    await using stage = await Stage.open();
+    const missing = await stage.run(['report', stage.path('nothing')]);
+    expect(missing).toMatchObject({
+      exitCode: 2,
+      stdout: '',
+      stderr: expect.stringContaining('does not exist, or may not be read: expected a directory that'),
+    });
+    expect((await stage.run(['report', stage.directory])).stderr).toContain('has no summary: expected a directory that');
+    const other = await stage.write('other.json', { schema: 'muster.summary/1', official: {} });
+    const invalid = await stage.run(['report', other, '--html', stage.path('page.html')]);
+    expect(invalid.stderr).toContain(`${other}: `);
+    expect(invalid.stderr).toContain('expected a summary of this version of Muster; evaluate again');
+    expect(await readdir(stage.directory)).not.toContain('page.html');
+    const comparison = await stage.write('comparison.json', { schema: 'muster.comparison/1' });
+    expect((await stage.run(['report', comparison, comparison])).stderr).toContain('give it alone');
+  });
 });

@@ -104,12 +104,13 @@ describe('the output', () => {
     await stage.closeGates('playing');
     const command = stage.start(['eval', await stage.faultSuite(), '-c', ANYTHING, '-n', '1', '--config', await stage.config()]);
     // On a slow machine there are others before it, and after it.
-    const waiting = /^faults · anything: 0 of 12 episodes .*; mean waiting for the first episode; pool 1 playing · 0 idle · 0 starting$/m;
+    const waiting =
+      /^faults · anything: 0 of 12 episodes .*; mean waiting for the first episode; sandboxes: 1 playing · 0 idle · 0 starting$/m;
     await command.until('a line of progress', () => waiting.test(command.stderr));
     await stage.openGates('playing');
     const { exitCode, stdout, stderr } = await command.ended;
     expect(exitCode).toBe(0);
-    expect(stderr).toMatch(/^(faults · anything: \d+ of 12 episodes .*; mean .*; pool \d+ playing · \d+ idle · \d+ starting\n)+$/);
+    expect(stderr).toMatch(/^(faults · anything: \d+ of 12 episodes .*; mean .*; sandboxes: \d+ playing · \d+ idle · \d+ starting\n)+$/);
     expect(stdout).toMatch(/^faults · anything\n {2}mean return .*\n {2}95 % interval /);
     expect(stdout + stderr).not.toContain('\u001b');
   });

@@ -45,7 +45,7 @@ export async function startFuzzed(stage: Stage): Promise<FuzzedServer> {
     tokens: { id: other.id },
     pools: { name: 'local' },
     suites: { name: 'cartpole' },
-    checkpoints: { sha256 },
+    checkpoints: { sha256, principal: 'other' },
   };
   return { server, token, known: { paths, suite: 'cartpole', checkpoint: { uri: LATE } } };
 }

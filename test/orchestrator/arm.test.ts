@@ -12,7 +12,7 @@ describe('an episode that was played with another checkpoint', () => {
     const [episode] = arm.take(0, 1, { ranges: 0, episodes: 0 }, 1);
     const another = digestOf('another');
     const outcome = { kind: 'completed', return: 1, length: 1, metrics: {} } as const;
-    const played = { index: parseEpisodeIndex(episode?.index ?? 0), checkpoint: another, outcome, seconds: 1, killed: false };
+    const played = { index: parseEpisodeIndex(episode?.index ?? 0), checkpoint: another, outcome, seconds: 1, killed: false as const };
     const refused = expect.objectContaining({ code: 'checkpoint.mismatch', message: expect.stringContaining(`played with ${another}`) });
     expect(() => arm.record([played])).toThrow(refused);
     expect(arm.dispatcher.inFlight).toBe(1);

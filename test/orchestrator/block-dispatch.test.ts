@@ -76,7 +76,7 @@ describe('a block that was not played to its end', () => {
     const dispatcher = new Dispatcher(plan, { ...config, maxAttempts: 1 }, 4);
     dispatcher.take(view);
     dispatcher.settle(at(0), 1);
-    const decision = dispatcher.lost(at(1), 'gone', true);
+    const decision = dispatcher.lost(at(1), 'gone', 'runner');
     expect(decision).toMatchObject({ kind: 'final', outcome: { cause: 'environment-crash' }, episodes: [1, 2, 3].map(plan) });
   });
 });

@@ -157,7 +157,8 @@ class StoreScene implements AsyncDisposable {
   }: Play & { suite: SuiteDefinition }): Promise<{ summary: Summary; played: Set<number>; lost: Set<number> }> {
     const owned = await running(this.store);
     const { digest } = PAPER_CHECKPOINT;
-    const key = cacheKey({ checkpoint: digest, suite: suite.digest, template: digestOf('template'), draw: drawOf(suite) });
+    const parts = { checkpoint: digest, suite: suite.digest, template: digestOf('template'), draw: drawOf(suite), runs: 'data' } as const;
+    const key = cacheKey(parts, 'pipeline');
     const journal = new StoredJournal(this.store, owned, { arm: 0, cacheKey: key });
     const played = new Set<number>();
     const summary = await playStudy(suite, { ...play, onPlay: (index) => played.add(index), options: { journal } });

@@ -95,7 +95,12 @@ describe('an evaluation', () => {
 });
 
 describe('several checkpoints, one after the other', () => {
-  const carriesCode = (name: string): StoredCheckpoint => ({ ...PAPER_CHECKPOINT, kind: 'directory', digest: digestOf(name) });
+  const carriesCode = (name: string): StoredCheckpoint => ({
+    ...PAPER_CHECKPOINT,
+    kind: 'directory',
+    digest: digestOf(name),
+    files: [{ path: 'policy.py', size: 1, digest: digestOf(name), hostPath: import.meta.filename }],
+  });
 
   it('that are data share the warm sandboxes', async () => {
     await using scene = new EvaluationScene({ program: scriptedRunner(honest), clock: systemClock, sandboxes: 1 });

@@ -219,7 +219,7 @@ describe('a budget', () => {
 
   it.each([
     ['likely', 10, 'is likely to end'],
-    ['possible', 29, 'may end'],
+    ['possible', 30, 'may end'],
   ])('of seconds is told when it is %s to come first', async (_, seconds, text) => {
     const suite = define({ budget: { seconds } });
     const baseline = await planBaseline(recorded(suite, inTen(9)), suite);

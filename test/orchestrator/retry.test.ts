@@ -8,13 +8,12 @@ describe('an episode whose sandbox was lost', () => {
 
   it('is unresolved, and not scored, after the last attempt', () => {
     expect(afterLoss({ lost: 2, killed: 0 }, 'gone', false, 3)).toMatchObject({ kind: 'final', outcome: { kind: 'lost' } });
-    expect(afterLoss({ lost: 2, killed: 1 }, 'killed', true, 3)).toMatchObject({ kind: 'final', outcome: { kind: 'lost' } });
+    expect(afterLoss({ lost: 2, killed: 1 }, 'killed', 'runner', 3)).toMatchObject({ kind: 'final', outcome: { kind: 'lost' } });
   });
 
   it('is a crash when its runner was killed in every single attempt', () => {
-    expect(afterLoss({ lost: 2, killed: 2 }, 'killed', true, 3)).toMatchObject({
-      kind: 'final',
-      outcome: { kind: 'failed', cause: 'environment-crash' },
-    });
+    const crash = (cause: string) => ({ kind: 'final', outcome: { kind: 'failed', cause } });
+    expect(afterLoss({ lost: 2, killed: 2 }, 'killed', 'runner', 3)).toMatchObject(crash('environment-crash'));
+    expect(afterLoss({ lost: 2, killed: 2 }, 'killed', 'policy', 3)).toMatchObject(crash('policy-crash'));
   });
 });

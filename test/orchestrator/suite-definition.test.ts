@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defineSuite, episodePlanner, inlineSuite, parseSuite } from '../../src/orchestrator/suite-definition.ts';
+import { defineSuite, episodePlanner, inlineSuite, parseSuite, withChanges } from '../../src/orchestrator/suite-definition.ts';
 
 const minimal = {
   name: 'cartpole',
@@ -136,8 +136,8 @@ describe('a suite is refused, with the path and what was expected, when', () => 
     ],
     [
       'its budget is too small for a certified half-width',
-      { ...minimal, budget: { episodes: 178 } },
-      /budget\.episodes: expected at least 179: .*half-width of 10 .*got 178; allow more episodes, or ask for a wider half-width/,
+      { ...minimal, budget: { episodes: 95 } },
+      /budget\.episodes: expected at least 96: .*half-width of 10 .*got 95; allow more episodes, or ask for a wider half-width/,
     ],
     [
       'its budget ends before the first look that could do',
@@ -244,5 +244,30 @@ describe('the task of an episode', () => {
       const task = index < 5 ? 2 : byWeight(index).task;
       expect(asTold(index)).toEqual({ ...byWeight(index), task });
     }
+  });
+});
+
+describe('single settings asked for in place of a suite’s own', () => {
+  const written = {
+    value: { name: 's', environment: 'gymnasium:CartPole-v1', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes: 9 } },
+    whereIs: () => 'suite.yaml:1',
+  };
+
+  it('replace seed, actions and confidence, and leave everything else', () => {
+    const changed = parseSuite(withChanges(written, { seed: 3, actions: 'stochastic', confidence: 0.99 }));
+    expect(changed).toEqual({
+      ...parseSuite(written),
+      seed: 3,
+      actions: 'stochastic',
+      stop: { rule: 'fixed', episodes: 9, confidence: 0.99 },
+    });
+    expect(parseSuite(withChanges(written, {}))).toEqual(parseSuite(written));
+  });
+
+  it('are blamed for what is wrong with them, and the file for the rest', () => {
+    expect(() => parseSuite(withChanges(written, { seed: -1 }))).toThrow('setting asked for: seed: ');
+    expect(() => parseSuite(withChanges({ ...written, value: { ...written.value, play: 1 } }, { seed: 1 }))).toThrow(
+      'suite.yaml:1: play: ',
+    );
   });
 });

@@ -84,6 +84,14 @@ describe('a distributor', () => {
     expect(distributor.deliveries).toEqual({ upload: 1 });
   });
 
+  it('leaves what every pod can read alone with what is not for everybody, unless the template names it', async () => {
+    const [unnamed, named] = [new NotingInbox(BOTH), new NotingInbox(BOTH)];
+    const options = { origin: ORIGIN, isConfidential: true };
+    await new Distributor(options).deliver(checkpoint(LARGE), unnamed, NEVER);
+    await new Distributor({ ...options, delivery: 'node-cache' }).deliver(checkpoint(LARGE), named, NEVER);
+    expect([unnamed.asked, named.asked]).toEqual([['pull'], ['node-cache']]);
+  });
+
   it('asks a node for what it has each time: it may have made room since', async () => {
     const inbox = new NotingInbox(['node-cache']);
     const distributor = new Distributor({ origin: ORIGIN });

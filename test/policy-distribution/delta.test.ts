@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { crc32, zstdCompressSync } from 'node:zlib';
+import { zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { BLOCK_BYTES } from '../../src/policy-distribution/delta-block.ts';
-import { MAGIC, MalformedDelta } from '../../src/policy-distribution/delta-format.ts';
+import { MalformedDelta } from '../../src/policy-distribution/delta-format.ts';
 import { DeltaFile, readIndex } from '../../src/policy-distribution/delta-reader.ts';
-import { encoded, inMemory } from './encoded-delta.ts';
+import { deltaOf, encoded, framed, inMemory } from './encoded-delta.ts';
 import { safetensorsFile, scatter, trained, weights } from './safetensors-file.ts';
 
 const FORMATS = ['p.safetensors', 'p.onnx'];
@@ -145,18 +145,18 @@ describe('an index that lies', () => {
     ['of another format', { format: 'muster-delta/2' }, /makes no sense/],
     ['of what nobody knows', { more: 1 }, /makes no sense/],
   ])('%s is refused', async (_, lie, message) => {
-    await expect(readIndex(inMemory(deltaOf({ ...honest, ...lie })))).rejects.toThrow(message);
-    expect(await readIndex(inMemory(deltaOf(honest)))).toEqual(honest);
+    await expect(readIndex(inMemory(deltaOf({ ...honest, ...lie })), 'a delta')).rejects.toThrow(message);
+    expect(await readIndex(inMemory(deltaOf(honest)), 'a delta')).toEqual(honest);
   });
 
   it('unpacked is never larger than an index may be', async () => {
     const bomb = zstdCompressSync(Buffer.alloc(200 * 2 ** 20));
-    await expect(readIndex(inMemory(framed(bomb)))).rejects.toThrow(MalformedDelta);
+    await expect(readIndex(inMemory(framed(bomb)), 'a delta')).rejects.toThrow(MalformedDelta);
   });
 });
 
 async function decoded(delta: Uint8Array, base: Uint8Array): Promise<DeltaFile> {
-  return new DeltaFile(inMemory(delta), await readIndex(inMemory(delta)), inMemory(base));
+  return new DeltaFile(inMemory(delta), await readIndex(inMemory(delta), 'a delta'), inMemory(base));
 }
 
 async function wholeOf(read: DeltaFile): Promise<string> {
@@ -173,15 +173,4 @@ function flipped(whole: Uint8Array, at: number, bit: number): Buffer {
   const copy = Buffer.from(whole);
   copy[at] = (copy[at] ?? 0) ^ (1 << bit);
   return copy;
-}
-
-function deltaOf(index: object): Buffer {
-  return framed(zstdCompressSync(JSON.stringify(index)));
-}
-
-function framed(index: Buffer): Buffer {
-  const numbers = Buffer.alloc(8);
-  numbers.writeUInt32LE(index.length, 0);
-  numbers.writeUInt32LE(crc32(index), 4);
-  return Buffer.concat([MAGIC, index, numbers, MAGIC]);
 }

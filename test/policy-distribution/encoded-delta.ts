@@ -1,8 +1,10 @@
+import { crc32, zstdCompressSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { Digest } from '../../src/kernel/ids.ts';
 import type { Stretches } from '../../src/policy-distribution/delta-block.ts';
 import { encodeDelta, type DeltaSide } from '../../src/policy-distribution/delta-encoder.ts';
+import { MAGIC } from '../../src/policy-distribution/delta-format.ts';
 import { layoutOf } from '../../src/policy-distribution/delta-layout.ts';
 
 /**
@@ -38,4 +40,17 @@ export function inMemory(bytes: Uint8Array): Stretches {
       buffer.set(bytes.subarray(position, position + buffer.length));
     },
   };
+}
+
+/** A delta of one index, and no blocks. */
+export function deltaOf(index: object): Buffer {
+  return framed(zstdCompressSync(JSON.stringify(index)));
+}
+
+/** @param index as it is, whatever it is. @param blocks bytes before it. */
+export function framed(index: Uint8Array, blocks: Uint8Array = Buffer.alloc(0)): Buffer {
+  const numbers = Buffer.alloc(8);
+  numbers.writeUInt32LE(index.length, 0);
+  numbers.writeUInt32LE(crc32(index), 4);
+  return Buffer.concat([MAGIC, blocks, index, numbers, MAGIC]);
 }

@@ -10,5 +10,6 @@ const limits = { maxBytes: 10_000, maxFiles: 10, unfinishedMs: 86_400_000 };
 const store = await CheckpointStore.open({ directory: join(directory, 'store'), limits, clock: systemClock });
 const uploads = await Uploads.open(join(directory, 'uploads'), store, limits, systemClock);
 const content = { kind: 'file', name: 'policy.bin' } as const;
-const part = { digest: parseDigest(digest), uploader: 'pipeline', content, offset: 0, size: 5000, bytes: process.stdin };
+const upload = { digest: parseDigest(digest), uploader: 'pipeline', content, usable: async () => new Set<never>() };
+const part = { ...upload, offset: 0, size: 5000, bytes: process.stdin };
 await uploads.append(part, new AbortController().signal);

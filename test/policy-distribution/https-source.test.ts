@@ -43,6 +43,8 @@ checkpointSourceContract(
     };
   },
   {
+    'an ONNX model comes with the weights that lie beside it, as a directory of the two':
+      'a URL is one file: a presigned one says nothing of what lies beside it',
     'a directory is listed with all that is below it, hidden files included': NO_DIRECTORIES,
     'more files than allowed stop the listing': NO_DIRECTORIES,
     'ignored files and directories are left out and not counted': NO_DIRECTORIES,

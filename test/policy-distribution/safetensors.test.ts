@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { MAX_HEADER_BYTES, readSafetensorsHeader, type SafetensorsHeader } from '../../src/policy-distribution/safetensors.ts';
+import { HEADER_BOUNDS, readSafetensorsHeader, type SafetensorsHeader } from '../../src/policy-distribution/safetensors.ts';
 import { DTYPES, elementBits } from '../../src/policy-distribution/safetensors-dtype.ts';
 
 interface Entry {
@@ -105,7 +105,7 @@ describe('the header of a safetensors file', () => {
   it.each([
     ['an empty file', Buffer.alloc(0), 'has 0 bytes'],
     ['a file cut off within the length', Buffer.alloc(7), 'has 7 bytes'],
-    ['a length beyond the bound', Buffer.concat([lengthPrefix(BigInt(MAX_HEADER_BYTES) + 1n), Buffer.alloc(9)]), 'at most 100000000'],
+    ['a length beyond the bound', Buffer.concat([lengthPrefix(BigInt(HEADER_BOUNDS.bytes) + 1n), Buffer.alloc(9)]), 'at most 33554432'],
     ['a length near the limit of 64 bits', Buffer.concat([lengthPrefix(2n ** 64n - 1n), Buffer.alloc(9)]), '18446744073709551615'],
     ['a length beyond the end of the file', Buffer.concat([lengthPrefix(10n), Buffer.from('{}')]), 'looks truncated'],
     ['a header that is no JSON', safetensors('{"w":', 0), 'no valid JSON'],

@@ -9,6 +9,7 @@ import { SkippableClock } from '../support/skippable-clock.ts';
 import { encoded } from './encoded-delta.ts';
 import { safetensorsFile, trained, weights } from './safetensors-file.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
+import { EVERYTHING } from '../support/upload-scene.ts';
 
 const signal = new AbortController().signal;
 const NAME = 'policy.safetensors';
@@ -40,7 +41,7 @@ class Scene implements AsyncDisposable {
 
   send(digest: Digest, bytes: Uint8Array, kind: 'file' | 'delta' = 'delta', offset = 0, size = bytes.length): Promise<Uploaded> {
     const content: UploadContent = { kind, name: NAME };
-    const part = { digest, uploader: 'pipeline', content, offset, size, bytes: onePiece(bytes) };
+    const part = { digest, uploader: 'pipeline', content, usable: EVERYTHING, offset, size, bytes: onePiece(bytes) };
     return this.uploads.append(part, signal);
   }
 

@@ -14,6 +14,7 @@ import { heldMemory } from '../support/held-memory.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
+import { EVERYTHING } from '../support/upload-scene.ts';
 
 failOnLeftoverProcesses();
 afterEach(() => {
@@ -51,6 +52,7 @@ class Scene implements AsyncDisposable {
       digest: digestOf(WEIGHTS),
       uploader: 'pipeline',
       content: { kind: 'file', name: 'policy.bin' },
+      usable: EVERYTHING,
       offset: 0,
       size: WEIGHTS.length,
       bytes: pieces(WEIGHTS),
@@ -361,6 +363,8 @@ describe('a directory', () => {
 
   it.each<[string, string, string]>([
     ['no lines', 'nonsense\n', 'checkpoint.manifest'],
+    ['more files than a checkpoint may have', `${'0'.repeat(64)}  a\n`.repeat(101), 'checkpoint.too-many-files'],
+    ['a hundred thousand of them, and more', `${'0'.repeat(64)}  a\n`.repeat(150_000), 'checkpoint.too-many-files'],
     ['no end', `${'0'.repeat(64)}  a`, 'checkpoint.manifest'],
     ['a path that leads out', `${digestOf('x').slice(7)}  ../x\n`, 'checkpoint.path'],
     ['a path twice', `${digestOf('x').slice(7)}  a\n${digestOf('x').slice(7)}  a\n`, 'checkpoint.path'],

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { CreationHistory } from '../../src/pool/creation-history.ts';
 import { FREE_PACE, SLOWEST_PER_SECOND, slowedDown, spedUp, type CreationPace } from '../../src/pool/creation-pace.ts';
 import { ProviderBusyError } from '../../src/pool/provider-busy.ts';
-import { fakePool } from '../support/fake-pool.ts';
+import { DATA, fakePool } from '../support/fake-pool.ts';
 
 const RUNS = { seed: 20_261, numRuns: 300 };
 const rates = fc.double({ min: 0.05, max: 100, noNaN: true });
@@ -78,7 +78,7 @@ describe('a service that is busy', () => {
     await using fake = await fakePool({ config: { maxCreationFailures: 1 } });
     const busy = new ProviderBusyError('e2b.busy', 'too many sandboxes');
     fake.provider.create = () => Promise.reject(busy);
-    const waiting = fake.pool.acquire(new AbortController().signal);
+    const waiting = fake.pool.acquire(DATA, new AbortController().signal);
     await fake.clock.advance(3_600_000);
     expect(fake.pool.state()).toMatchObject({
       waiting: 1,

@@ -1,5 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import type { Exposure } from '../../src/pool/exposure.ts';
 import { creationRate } from '../../src/pool/plan.ts';
 import type { PoolConfig } from '../../src/pool/pool-config.ts';
 import { SimulatedWorld } from './simulated-world.ts';
@@ -42,6 +44,14 @@ const KINDS = [
   'bury',
 ] as const;
 
+const DATA: Exposure = { kind: 'data', principal: 'ann' };
+/** Two principals with data, and with code of two suites that one policy in code comes to. */
+const WANTED: readonly Exposure[] = ['ann', 'bob'].flatMap((principal): Exposure[] => [
+  { kind: 'data', principal },
+  { kind: 'code', principal, suite: digestOf('suite'), checkpoint: undefined },
+  { kind: 'code', principal, suite: digestOf('suite'), checkpoint: digestOf('policy') },
+]);
+
 /** What happens in the world, and to which of those that it can happen to. */
 interface Happening {
   readonly kind: (typeof KINDS)[number];
@@ -58,7 +68,8 @@ function happen(world: SimulatedWorld, { kind, which, amount }: Happening): void
   const pick = <T>(from: readonly T[]): readonly T[] => (from.length === 0 ? [] : from.slice(which % from.length).slice(0, 1));
   switch (kind) {
     case 'acquire':
-      return world.acquire();
+      world.acquire(WANTED[amount % WANTED.length] ?? DATA);
+      return;
     case 'leave':
       return pick([...world.waiting.keys()]).forEach((id) => world.waiting.delete(id));
     case 'release':
@@ -131,6 +142,34 @@ describe('whatever happens,', () => {
         expect(world.refused).toBe(refusedBefore);
       }),
       RUNS,
+    );
+  });
+
+  test('whoever waits longest is served, however many come after it who could use what there is', () => {
+    fc.assert(
+      fc.property(configs, happenings, fc.array(fc.nat(5), { minLength: 1, maxLength: 4 }), (config, events, crowd) => {
+        const world = worldAfter(config, events);
+        const longest = world.waiting.keys().next().value ?? world.acquire(DATA);
+        for (let round = 0; world.waiting.has(longest); round++) {
+          expect(round, 'it still waits').toBeLessThan(300);
+          for (const which of crowd) for (let i = 0; i < config.max; i++) world.acquire(WANTED[which] ?? DATA);
+          world.goWell();
+        }
+      }),
+      { ...RUNS, numRuns: 100 },
+    );
+  });
+
+  test('whoever waits is served or refused, though creation fails for ever and others stand idle', () => {
+    fc.assert(
+      fc.property(configs, happenings, (config, events) => {
+        const world = worldAfter(config, events);
+        for (let round = 0; world.waiting.size > 0; round++) {
+          expect(round, `${world.waiting.size} still wait`).toBeLessThan(300);
+          world.goBadly();
+        }
+      }),
+      { ...RUNS, numRuns: 100 },
     );
   });
 

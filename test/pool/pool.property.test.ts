@@ -3,7 +3,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { LeaseLostError, type Lease } from '../../src/pool/lease.ts';
-import { fakePool, type FakeOccupant, type FakePool } from '../support/fake-pool.ts';
+import { DATA, fakePool, type FakeOccupant, type FakePool } from '../support/fake-pool.ts';
 import { settle } from '../support/manual-clock.ts';
 
 const RUNS = { seed: 20_261, numRuns: 150 };
@@ -99,7 +99,7 @@ class Holders {
   #acquire(): void {
     const waiter = new AbortController();
     this.#waiting.add(waiter);
-    const acquired = this.#fake.pool.acquire(waiter.signal).then(
+    const acquired = this.#fake.pool.acquire(DATA, waiter.signal).then(
       (lease) => void this.leases.push(lease),
       (error: unknown) => assert(error instanceof Error),
     );

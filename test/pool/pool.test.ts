@@ -2,8 +2,11 @@ import { getEventListeners } from 'node:events';
 import { describe, expect, test } from 'vitest';
 import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { EndedEarlyError } from '../../src/pool/ended-early-error.ts';
+import { exposedTo, type Exposure } from '../../src/pool/exposure.ts';
 import type { Lease } from '../../src/pool/lease.ts';
-import { fakePool, type FakeOccupant } from '../support/fake-pool.ts';
+import { DATA, fakePool, type FakeOccupant } from '../support/fake-pool.ts';
 import { settle } from '../support/manual-clock.ts';
 
 const never = new AbortController().signal;
@@ -31,7 +34,7 @@ describe('size', () => {
 
   test('sandboxes are created for those who wait, and no more than the maximum', async () => {
     await using fake = await fakePool({ config: { max: 3 } });
-    const leases = Array.from({ length: 5 }, () => fake.pool.acquire(never));
+    const leases = Array.from({ length: 5 }, () => fake.pool.acquire(DATA, never));
     const refused = Promise.all(leases.slice(3).map(rejection));
     await fake.clock.advance(10);
     expect(fake.pool.state()).toMatchObject({ waiting: 2, sandboxes: { leased: 3 } });
@@ -91,8 +94,8 @@ describe('leases', () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const first = await fake.lease();
     const served: string[] = [];
-    const second = fake.pool.acquire(never).then((lease) => (served.push('second'), lease));
-    const third = fake.pool.acquire(never).then((lease) => (served.push('third'), lease));
+    const second = fake.pool.acquire(DATA, never).then((lease) => (served.push('second'), lease));
+    const third = fake.pool.acquire(DATA, never).then((lease) => (served.push('third'), lease));
     await release(first);
     expect(served).toEqual(['second']);
     await release(await second);
@@ -104,20 +107,20 @@ describe('leases', () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const first = await fake.lease();
     const impatient = new AbortController();
-    const aborted = fake.pool.acquire(impatient.signal);
-    const patient = fake.pool.acquire(never);
+    const aborted = fake.pool.acquire(DATA, impatient.signal);
+    const patient = fake.pool.acquire(DATA, never);
     impatient.abort(new Error('no time'));
     await expect(aborted).rejects.toThrow('no time');
     await release(first);
     expect((await patient).generation).toBe(2);
-    await expect(fake.pool.acquire(impatient.signal)).rejects.toThrow('no time');
+    await expect(fake.pool.acquire(DATA, impatient.signal)).rejects.toThrow('no time');
     expect(fake.pool.state().waiting).toBe(0);
   });
 
   test('a lease that expires is revoked, its sandbox replaced, and its old holder changes nothing', async () => {
     await using fake = await fakePool({ config: { max: 1, leaseSeconds: 60 } });
     const stale = await fake.lease();
-    const next = fake.pool.acquire(never);
+    const next = fake.pool.acquire(DATA, never);
     await fake.clock.advance(60_000);
     expect(stale.signal.reason).toMatchObject({ name: 'LeaseLostError', code: 'lease.lost', loss: { kind: 'expired' } });
     const current = await next;
@@ -171,7 +174,7 @@ describe('leases', () => {
     await using fake = await fakePool({ config: { max: 1, leaseSeconds: 60 } });
     const first = await fake.lease();
     await fake.clock.advance(50_000);
-    const waiting = fake.pool.acquire(never);
+    const waiting = fake.pool.acquire(DATA, never);
     await release(first);
     const second = await waiting;
     await fake.clock.advance(60_000);
@@ -182,7 +185,7 @@ describe('leases', () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const { signal } = new AbortController();
     for (let i = 0; i < 3; i++) {
-      const waiting = fake.pool.acquire(signal);
+      const waiting = fake.pool.acquire(DATA, signal);
       await settle();
       await release(await waiting);
     }
@@ -207,18 +210,56 @@ describe('leases', () => {
     const second = await fake.lease();
     expect(second.sandbox.id).toBe('s-1');
     second.countEpisodes(1);
-    const next = fake.pool.acquire(never);
+    const next = fake.pool.acquire(DATA, never);
     await release(second);
     await fake.clock.advance(10);
     expect((await next).sandbox.id).toBe('s-2');
     expect(fake.provider.log.slice(-2)).toEqual(['destroy s-1', 'create s-2']);
   });
 
+  test('what has been in a sandbox keeps it from others, who get one that is made for them, and not from the same', async () => {
+    await using fake = await fakePool({ config: { max: 1 } });
+    const code = (principal: string): Exposure => ({ kind: 'code', principal, suite: digestOf('suite'), checkpoint: undefined });
+    const acquired = async (wanted: Exposure): Promise<Lease<FakeOccupant>> => {
+      const lease = fake.pool.acquire(wanted, never);
+      await fake.clock.advance(10);
+      const { occupant } = await lease;
+      occupant.past = exposedTo(occupant.past, wanted);
+      return lease;
+    };
+    const used: string[] = [];
+    for (const wanted of [code('ann'), code('ann'), code('bob'), DATA]) {
+      const lease = await acquired(wanted);
+      used.push(lease.sandbox.id);
+      await release(lease);
+    }
+    expect(used).toEqual(['s-1', 's-1', 's-2', 's-3']);
+    expect(fake.provider.log.filter((line) => line.startsWith('destroy'))).toEqual(['destroy s-1', 'destroy s-2']);
+    expect([...fake.provider.audiences.values()]).toEqual(['ann', 'bob', DATA.principal]);
+  });
+
+  test('a released sandbox goes past the first in line when it is not for it, and to nobody who came later', async () => {
+    await using fake = await fakePool({ config: { max: 1 } });
+    const code: Exposure = { kind: 'code', principal: 'ann', suite: digestOf('suite'), checkpoint: undefined };
+    const first = fake.pool.acquire(code, never);
+    await fake.clock.advance(10);
+    (await first).occupant.past = code;
+    const served: string[] = [];
+    const other = fake.pool.acquire(DATA, never).then((lease) => (served.push('other'), lease));
+    const same = fake.pool.acquire(code, never).then((lease) => (served.push('same'), lease));
+    await release(await first);
+    await fake.clock.advance(10);
+    expect(served).toEqual(['other']);
+    await release(await other);
+    await fake.clock.advance(10);
+    expect([(await other).sandbox.id, (await same).sandbox.id]).toEqual(['s-2', 's-2']);
+  });
+
   test('an occupant that is not reusable is not handed on', async () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const first = await fake.lease();
     first.occupant.reusable = false;
-    const next = fake.pool.acquire(never);
+    const next = fake.pool.acquire(DATA, never);
     await release(first);
     await fake.clock.advance(10);
     expect((await next).sandbox.id).toBe('s-2');
@@ -293,7 +334,7 @@ describe('creation that fails', () => {
 
   test('is tried again after a pause that grows, and a success ends the pause', async () => {
     await using fake = await fakePool({ prepare: (provider) => (provider.failCreation = refused) });
-    const lease = fake.pool.acquire(never);
+    const lease = fake.pool.acquire(DATA, never);
     await fake.clock.advance(249);
     expect(fake.provider.count('create')).toBe(1);
     await fake.clock.advance(1);
@@ -308,19 +349,19 @@ describe('creation that fails', () => {
 
   test('again and again refuses those who wait, with the cause; who comes later gets another try', async () => {
     await using fake = await fakePool({ prepare: (provider) => (provider.failCreation = refused) });
-    const waiting = Promise.all([rejection(fake.pool.acquire(never)), rejection(fake.pool.acquire(never))]);
+    const waiting = Promise.all([rejection(fake.pool.acquire(DATA, never)), rejection(fake.pool.acquire(DATA, never))]);
     await fake.clock.advance(250 + 500);
     const refusal = { code: 'pool.creation-failed', kind: 'infrastructure', cause: refused };
     expect(await waiting).toMatchObject([refusal, refusal]);
     fake.provider.failCreation = undefined;
-    const later = fake.pool.acquire(never);
+    const later = fake.pool.acquire(DATA, never);
     await fake.clock.advance(1_000);
     expect((await later).generation).toBe(1);
   });
 
   test('counts once for all creations that were under way together', async () => {
     await using fake = await fakePool({ config: { min: 3 }, prepare: (provider) => (provider.failCreation = refused) });
-    const waiting = fake.pool.acquire(never);
+    const waiting = fake.pool.acquire(DATA, never);
     await fake.clock.advance(100);
     expect(fake.pool.state()).toMatchObject({ totals: { failed: 3 }, waiting: 1 });
     fake.provider.failCreation = undefined;
@@ -328,11 +369,48 @@ describe('creation that fails', () => {
     expect(await waiting).toMatchObject({ generation: 1 });
   });
 
+  test('for a reason that will not pass refuses those who wait at once, with it', async () => {
+    const error = new InputError('runner.cannot-start', 'no such program');
+    const warming = Promise.withResolvers<FakeOccupant>();
+    await using fake = await fakePool({ warmUp: () => warming.promise });
+    const refusal = rejection(fake.pool.acquire(DATA, never));
+    await fake.clock.advance(1);
+    warming.reject(error);
+    await settle();
+    expect(await Promise.race([refusal, Promise.resolve('still waiting')])).toBe(error);
+    expect(fake.provider.count('create')).toBe(1);
+  });
+
+  test('because the program ends by itself each time is something to mend', async () => {
+    const ended = new EndedEarlyError('runner.gone', 'the runner ended with code 1');
+    await using fake = await fakePool({ warmUp: () => Promise.reject(ended) });
+    const refusal = rejection(fake.pool.acquire(DATA, never));
+    await fake.clock.advance(250 + 500);
+    expect(await refusal).toMatchObject({ kind: 'input', code: 'runner.cannot-start', cause: ended });
+    expect(await refusal).toHaveProperty(
+      'message',
+      expect.stringContaining('3 attempts in a row failed, the last one with: the runner ended with code 1'),
+    );
+  });
+
+  test('for which the warm-up has a reason is told with it, and not by the exit code alone', async () => {
+    await using fake = await fakePool({
+      config: { min: 1 },
+      warmUp: async (sandbox) => {
+        const exit = await sandbox.exit;
+        throw new Error(`no module, ${exit.kind}`);
+      },
+    });
+    fake.provider.sandbox('s-1').die({ kind: 'exited', code: 69 });
+    await settle();
+    expect(fake.pool.state().lastErrors.creation).toBe('no module, exited');
+  });
+
   test('while a sandbox lives refuses nobody: its holder may give it back', async () => {
     await using fake = await fakePool();
     const held = await fake.lease();
     fake.provider.failCreation = refused;
-    const waiting = fake.pool.acquire(never);
+    const waiting = fake.pool.acquire(DATA, never);
     await fake.clock.advance(60_000);
     await release(held);
     expect((await waiting).sandbox.id).toBe('s-1');
@@ -358,7 +436,7 @@ describe('creation that fails', () => {
     const error = new InputError('template.demands', 'memory limits are not enforceable here');
     await using fake = await fakePool({ prepare: (provider) => (provider.failDescription = error) });
     await expect(fake.pool.started()).rejects.toBe(error);
-    await expect(fake.pool.acquire(never)).rejects.toBe(error);
+    await expect(fake.pool.acquire(DATA, never)).rejects.toBe(error);
   });
 
   test('a sweep that fails is reported and stops nothing', async () => {
@@ -375,7 +453,7 @@ describe('the end', () => {
     await fake.clock.advance(10);
     expect([...fake.provider.alive.keys()]).toEqual([lease.sandbox.id]);
     expect(lease.signal.aborted).toBe(false);
-    await expect(fake.pool.acquire(never)).rejects.toMatchObject({ code: 'pool.closed' });
+    await expect(fake.pool.acquire(DATA, never)).rejects.toMatchObject({ code: 'pool.closed' });
     await release(lease);
     await drained;
     expect(fake.pool.state()).toMatchObject({ phase: 'draining', totals: { created: 2, destroyed: 2 } });
@@ -384,7 +462,7 @@ describe('the end', () => {
   test('draining refuses those who wait', async () => {
     await using fake = await fakePool({ config: { max: 1 } });
     const lease = await fake.lease();
-    const waiting = rejection(fake.pool.acquire(never));
+    const waiting = rejection(fake.pool.acquire(DATA, never));
     const drained = fake.pool.drain(never);
     expect(await waiting).toMatchObject({ code: 'pool.closed' });
     await release(lease);
@@ -404,7 +482,7 @@ describe('the end', () => {
   test('disposing revokes leases, refuses those who wait and destroys everything', async () => {
     const fake = await fakePool({ config: { max: 1 } });
     const lease = await fake.lease();
-    const waiting = rejection(fake.pool.acquire(never));
+    const waiting = rejection(fake.pool.acquire(DATA, never));
     await fake[Symbol.asyncDispose]();
     expect(await waiting).toMatchObject({ code: 'pool.closed' });
     expect(lease.signal.reason).toMatchObject({ loss: { kind: 'pool-disposed' } });
@@ -478,7 +556,7 @@ describe('a pool that is resized', () => {
     await using scene = await fakePool({ config: { max: 1, idleSeconds: 10 } });
     const { pool, clock, provider } = scene;
     const first = await scene.lease();
-    const second = pool.acquire(new AbortController().signal);
+    const second = pool.acquire(DATA, new AbortController().signal);
     await clock.advance(10);
     expect(provider.alive.size).toBe(1);
     pool.resize({ min: 0, max: 2, warm: 0 });

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { parseLeaseId, parseSandboxId, type LeaseId, type SandboxId } from '../../src/kernel/ids.ts';
 import { CreationHistory } from '../../src/pool/creation-history.ts';
-import { creationRate, plan, type PoolAction, type PoolObservation, type PoolPhase } from '../../src/pool/plan.ts';
+import { exposedTo, FRESH, mayServe, type Exposure, type PastExposure } from '../../src/pool/exposure.ts';
+import { creationRate, plan, type PoolAction, type PoolObservation, type PoolPhase, type WaiterObservation } from '../../src/pool/plan.ts';
 import type { PoolConfig } from '../../src/pool/pool-config.ts';
 import { canFollow, type SandboxObservation, type SandboxState } from '../../src/pool/sandbox-state.ts';
 
@@ -14,7 +15,7 @@ interface Place extends SandboxObservation {
 export class SimulatedWorld {
   readonly config: PoolConfig;
   readonly sandboxes = new Map<SandboxId, Place>();
-  readonly waiting = new Map<number, { readonly id: number; readonly since: number }>();
+  readonly waiting = new Map<number, WaiterObservation>();
   readonly createdAt: number[] = [];
   readonly gone = new Set<SandboxId>();
   refused = 0;
@@ -45,19 +46,34 @@ export class SimulatedWorld {
     return [...this.sandboxes.values()].filter(({ state }) => kinds.includes(state.kind));
   }
 
-  acquire(): void {
+  acquire(wanted: Exposure): number {
     const id = ++this.#lastWaiter;
-    this.waiting.set(id, { id, since: this.now });
+    this.waiting.set(id, { id, since: this.now, wanted });
+    return id;
   }
 
-  move(place: Place, state: SandboxState, episodes = place.episodes): void {
+  move(place: Place, state: SandboxState, episodes = place.episodes, past = place.past): void {
     assert(canFollow(place.state.kind, state.kind), `${place.state.kind} to ${state.kind}`);
-    this.sandboxes.set(place.id, { ...place, state, episodes });
+    this.sandboxes.set(place.id, { ...place, state, episodes, past });
   }
 
   makeIdle(place: Place, episodes = place.episodes): void {
-    if (place.state.kind === 'warming') this.#creation.succeeded();
-    this.move(place, { kind: 'idle', since: this.now, heardAt: this.now, pingedAt: undefined }, episodes);
+    const isNew = place.state.kind === 'warming';
+    if (isNew) this.#creation.succeeded();
+    this.move(
+      place,
+      { kind: 'idle', since: this.now, heardAt: this.now, pingedAt: undefined },
+      episodes,
+      isNew ? this.#born(place) : place.past,
+    );
+  }
+
+  /** One that is made for a principal has data or code of it in memory from its beginning, or nothing; any other has what the provider thinks best. */
+  #born({ past }: Place): PastExposure {
+    const principal = past.kind === 'data' ? past.principal : 'ann';
+    if (principal === undefined) return FRESH;
+    const kinds = [FRESH, { kind: 'data', principal }, { kind: 'imported', principal }] as const;
+    return kinds[this.createdAt.length % kinds.length] ?? FRESH;
   }
 
   made(place: Place): void {
@@ -100,6 +116,17 @@ export class SimulatedWorld {
     this.act();
   }
 
+  /** As `goWell`, but that nothing can be created any more. */
+  goBadly(): void {
+    for (const place of this.inState('destroying')) this.bury(place);
+    for (const place of this.inState('creating', 'warming')) this.fail(place);
+    for (const place of this.inState('leased')) this.makeIdle(place);
+    for (const place of this.inState('idle')) this.answer(place);
+    this.act();
+    if (this.#wakeAt < Infinity) this.now = Math.max(this.now, this.#wakeAt);
+    this.act();
+  }
+
   #plan(): PoolAction[] {
     const observation: PoolObservation = {
       config: this.config,
@@ -118,18 +145,16 @@ export class SimulatedWorld {
     }
     switch (action.kind) {
       case 'create':
-        return this.#create(action.count);
+        return this.#create(action.audiences);
       case 'grant':
         return this.#grant(action.waiter, this.#place(action.sandbox));
       case 'refuse':
-        assert(this.waiting.delete(action.waiter));
-        assert(this.phase !== 'open' || this.inState('creating', 'warming', 'idle', 'leased').length === 0, 'refused while there is hope');
-        this.refused++;
-        return;
+        return this.#refuse(action.waiter);
       case 'revoke':
         return this.#revoke(action.lease, this.#place(action.sandbox));
       case 'destroy':
         assert.notEqual(this.#place(action.sandbox).state.kind, 'leased');
+        if (action.why === 'unfit') this.#assertInTheWay(this.#place(action.sandbox));
         return this.move(this.#place(action.sandbox), { kind: 'destroying', reason: action.why });
       case 'ping':
         return this.#ping(this.#place(action.sandbox));
@@ -141,27 +166,51 @@ export class SimulatedWorld {
     }
   }
 
-  #create(count: number): void {
+  #create(audiences: readonly (string | undefined)[]): void {
     assert.equal(this.phase, 'open');
     assert(this.now >= this.#creation.pausedUntil, 'the service is left alone for as long as it asked');
-    for (let i = 0; i < count; i++) {
+    for (const audience of audiences) {
       this.createdAt.push(this.now);
       const id = parseSandboxId(`s-${this.createdAt.length}`);
-      this.sandboxes.set(id, { id, state: { kind: 'creating' }, episodes: 0, beganAt: this.now, generation: 0 });
+      this.sandboxes.set(id, {
+        id,
+        state: { kind: 'creating' },
+        episodes: 0,
+        past: audience === undefined ? FRESH : { kind: 'data', principal: audience },
+        beganAt: this.now,
+        generation: 0,
+      });
     }
-    this.#creation.began(count, this.now);
+    this.#creation.began(audiences.length, this.now);
     assert(this.inState('creating', 'warming').length <= this.config.creationConcurrency);
   }
 
-  #grant(waiter: number, place: Place): void {
+  #grant(id: number, place: Place): void {
     assert.equal(this.phase, 'open');
-    assert.equal(waiter, this.waiting.keys().next().value, 'first come, first served');
+    const waiter = this.waiting.get(id);
+    assert(waiter);
+    for (const earlier of this.waiting.values())
+      if (earlier.id < id) assert(!mayServe(place.past, earlier.wanted), 'first come, first served, by what may serve');
     assert.equal(place.state.kind, 'idle', 'only an idle sandbox is granted');
     assert(place.episodes < this.config.episodesPerSandbox);
-    this.waiting.delete(waiter);
+    this.waiting.delete(id);
     place.generation++;
     const expiresAt = this.now + this.config.leaseSeconds * 1000;
-    this.move(place, { kind: 'leased', lease: parseLeaseId(`lease-${++this.#leases}`), generation: place.generation, expiresAt });
+    const leased = { kind: 'leased', lease: parseLeaseId(`lease-${++this.#leases}`), generation: place.generation, expiresAt } as const;
+    // Whoever gets it brings at once what was wanted, which fails where that may not come in.
+    this.move(place, leased, place.episodes, exposedTo(place.past, waiter.wanted));
+  }
+
+  #refuse(id: number): void {
+    const waiter = this.waiting.get(id);
+    assert(waiter);
+    const hope = [
+      ...this.inState('creating', 'warming', 'leased'),
+      ...this.inState('idle').filter(({ past }) => mayServe(past, waiter.wanted)),
+    ];
+    assert(this.phase !== 'open' || hope.length === 0, 'refused while there is hope');
+    this.waiting.delete(id);
+    this.refused++;
   }
 
   #revoke(lease: LeaseId, place: Place): void {
@@ -169,6 +218,12 @@ export class SimulatedWorld {
     assert.equal(place.state.lease, lease);
     assert(this.phase === 'closing' || place.state.expiresAt <= this.now, 'revoked before its time');
     this.move(place, { kind: 'destroying', reason: 'revoked' });
+  }
+
+  #assertInTheWay(place: Place): void {
+    const claimed = this.inState('leased', 'idle').length + this.waiting.size;
+    assert(claimed > this.config.max, 'only where its room is needed does one go because of what was in it');
+    assert([...this.waiting.values()].some(({ wanted }) => !mayServe(place.past, wanted)));
   }
 
   #ping(place: Place): void {
@@ -196,6 +251,11 @@ export class SimulatedWorld {
     assert(this.sandboxes.size <= this.config.max, 'nothing is created past the maximum');
     const leases = this.inState('leased').map(({ state }) => state.kind === 'leased' && state.lease);
     assert.equal(new Set(leases).size, leases.length);
-    if (this.phase === 'open' && this.waiting.size > 0) assert.equal(this.inState('idle').length, 0, 'nobody waits while one is idle');
+    if (this.phase !== 'open' || this.waiting.size === 0) return;
+    const idle = this.inState('idle');
+    for (const { wanted } of this.waiting.values())
+      assert(!idle.some(({ past }) => mayServe(past, wanted)), 'nobody waits while one is idle that may serve');
+    const claimed = this.inState('leased').length + this.waiting.size + idle.length;
+    assert(idle.length === 0 || claimed <= this.config.max, 'nobody waits for the room of one that is idle');
   }
 }

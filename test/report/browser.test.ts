@@ -43,6 +43,12 @@ const DOCUMENTS: Readonly<Record<string, ReportDocument>> = {
       ],
     }),
   },
+  'shuffled-comparison': {
+    kind: 'comparison',
+    comparison: comparison({
+      candidates: [candidate(0, 'regress', -0.05, -2), candidate(1, 'promote', 0.06, 2), candidate(2, 'equivalent', 0.001, -0.7)],
+    }),
+  },
   'large-numbers': {
     kind: 'evaluation',
     summary: evaluation({
@@ -133,7 +139,7 @@ describe.each(Object.entries(DOCUMENTS))('in a browser, the page %s', (name, doc
 
   it('fits into narrow and wide windows, with no two labels of a chart on top of each other', async () => {
     await using opened = await visit(name);
-    for (const width of [400, 760, 1200]) {
+    for (const width of [360, 400, 760, 1200]) {
       await opened.page.setViewportSize({ width, height: 900 });
       const needed = await opened.page.locator('html').evaluate((root) => Number(root.scrollWidth));
       expect(needed, `with ${width} pixels`).toBeLessThanOrEqual(width);
@@ -171,7 +177,32 @@ function overlaps(charts: readonly Chart[]): string[] {
   });
 }
 
+describe('in a browser, a table that is wider than a telephone', () => {
+  it.each(['evaluation', 'evaluations', 'comparison'])('of the page %s scrolls to its last column, and says so', async (name) => {
+    await using opened = await visit(name);
+    await opened.page.setViewportSize({ width: 360, height: 800 });
+    const told = await opened.page.locator('.scroll.wide').evaluateAll((regions) =>
+      regions.map((region): [boolean, string] => {
+        region.scrollLeft = region.scrollWidth;
+        const last = region.querySelector('thead th:last-child').getBoundingClientRect();
+        const reaches = last.right <= region.getBoundingClientRect().right + 1;
+        return [reaches, region.ownerDocument.defaultView.getComputedStyle(region, '::before').content];
+      }),
+    );
+    expect(told.length).toBeGreaterThan(0);
+    expect(told).toEqual(told.map(() => [true, expect.stringContaining('scroll sideways')]));
+  });
+});
+
 describe('in a browser, a page', () => {
+  it('has the cards of a comparison in the order of its table', async () => {
+    await using opened = await visit('shuffled-comparison');
+    const textsOf = (selector: string): Promise<string[]> => opened.page.locator(selector).allTextContents();
+    const inTable = await textsOf('section:has(> h2:text-is("Candidates")) tbody th');
+    expect(await textsOf('.decision h2')).toEqual(inTable);
+    expect(inTable).toHaveLength(3);
+  });
+
   it('shows the answer as it stands in the summary', async () => {
     await using opened = await visit('evaluation');
     const { official } = evaluation();

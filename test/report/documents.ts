@@ -44,6 +44,7 @@ const OFFICIAL: Official = {
   unresolved: 3,
   endedBy: 'rule',
   mean: 0.27302,
+  biasReducedMean: 0.27298,
   variance: 0.0004,
   standardError: 0.000442,
   min: 0.1666,
@@ -73,7 +74,6 @@ const OFFICIAL: Official = {
     threshold: 0.25,
     count: 1802,
     rate: 0.88117,
-    wilson: null,
     clopperPearson: null,
     pass: [
       {
@@ -93,6 +93,7 @@ const OFFICIAL: Official = {
     'invalid-return': 0,
     'out-of-bounds': 1,
   },
+  failedShare: 15 / 2045,
   meanLength: 90,
   tasks: tasksOf(3),
   metrics: [
@@ -217,6 +218,7 @@ export function candidate(position: number, verdict: Verdict, effect: number, gr
     mean: 0.3 + effect,
     baselineMean: 0.3,
     difference: last.difference,
+    biasReducedDifference: 0.9 * (last.difference ?? 0),
     standardError: 0.0044,
     interval: { low: last.low, high: last.high, confidence: 0.975, method: 'certified', guarantee: 'at least the stated confidence' },
     evidence: { promote: last.promote, regress: last.regress, needed: 1.9 },

@@ -196,7 +196,9 @@ describe('the page of an evaluation', () => {
   it('has the answer first: the mean, its interval and what that promises, the rule, and how it ended', () => {
     const text = textOf(page());
     expect(text).toMatch(/inventory 2030-01-02 03:04 UTC late\.safetensors/);
-    expect(text).toMatch(/Mean return 0\.2730 95 % interval \[0\.2637, 0\.2823\] certified: at least the stated confidence\./);
+    expect(text).toMatch(
+      /Mean return 0\.2730 Bias-reduced 0\.2730: quote this one, since the returns decided when to stop\. 95 % interval \[0\.2637, 0\.2823\] certified: at least the stated confidence\./,
+    );
     expect(text).toMatch(/Episodes 2,048, as many as the stopping rule asked for/);
     expect(text).toMatch(/Stopping rule certified: play until the interval reaches at most 0\.01 to either side/);
     expect(text).toMatch(/Half-width 0\.0093, asked for 0\.01/);
@@ -259,13 +261,13 @@ describe('the page of an evaluation', () => {
     expect(text).toMatch(/This suite 0\.27299 ± 0\.00044/);
     expect(text).toMatch(/Task population 0\.2730 ± 0\.0152 \[0\.208, 0\.338\] all tasks of which these 3 are a sample/);
     expect(text).toMatch(/Interquartile mean 0\.27311 \[0\.27240, 0\.27390\].*stratified bootstrap.*2,000 replicates/);
-    expect(text).toMatch(/Variance known 16 .*Beyond that 2,032 128\.0 times as many/);
+    expect(text).toMatch(/Had it been known 16 .*Played beyond that 2,032 128\.0 times as many/);
     expect(text).toMatch(/Success rate 88\.12 %.*pass@8 0\.99931 \[0\.99810, 0\.99987\].*pass\^8 – /);
   });
 
   it('says when it ended before the half-width asked for could have been reached at all', () => {
     expect(textOf(page({ certainty: { knownVarianceEpisodes: 4000, extraEpisodes: -1952 } }))).toMatch(
-      /Beyond that -1,952 episodes: it ended before it had as many/,
+      /Played beyond that -1,952 episodes: it ended before it had as many/,
     );
   });
 
@@ -284,6 +286,30 @@ describe('the page of an evaluation', () => {
     expect(textOf(page({}, { run: { ...run, nonDeterministic } }))).toMatch(/Not deterministic 23 .*18, 19 and 3 more/);
   });
 });
+
+describe('failed episodes', () => {
+  it('are shown with their share and their first errors, as text', () => {
+    const summary = evaluation({}, { run: { ...evaluation().run, errors: [ERROR], otherErrors: 4 } });
+    const html = reportPage({ kind: 'evaluation', summary });
+    expect(html).toContain('&lt;Shop&gt; is closed');
+    expect(textOf(html)).toMatch(
+      /0\.73 % of 2,045 episodes failed\..* 11 × environment-crash, first in episode 3 .*4 more failed with other errors/,
+    );
+  });
+
+  it('that are all there is leave no answer', () => {
+    const text = textOf(reportPage({ kind: 'evaluation', summary: evaluation({}, { ended: 'failures', partial: true }) }));
+    expect(text).toMatch(/Mean return none There is no answer: all episodes failed/);
+  });
+});
+
+const ERROR = {
+  checkpoint: evaluation().official.checkpoint.digest,
+  cause: 'environment-crash',
+  episodes: 11,
+  firstIndex: 3,
+  detail: 'RuntimeError: <Shop> is closed\n  File "shop.py", line 3, in step',
+} as const;
 
 describe('the charts of an evaluation', () => {
   it('say in words what they show', () => {
@@ -309,11 +335,30 @@ describe('the charts of an evaluation', () => {
     expect(html).toContain('<title>520 from 0.2700 to 0.2810</title>');
   });
 
+  it('have no bar beyond the lowest and the highest return', () => {
+    const onlyZeros = page({ min: 0, max: 0, histogram: { edges: [-0.5, 0.5], counts: [7] } });
+    expect(onlyZeros).toContain('<title>7 with 0.00</title>');
+    const html = page({ min: 0, max: 1, histogram: { edges: [-0.5, 0.5, 1.5], counts: [3, 7] } });
+    expect(barsOf(html).map(({ text }) => text)).toEqual([
+      expect.stringMatching(/^3 from 0\.0+ to 0\.50*$/),
+      expect.stringMatching(/^7 from 0\.50* to 1\.0+$/),
+    ]);
+    expect(html).toContain('<data value="0" data-source="official.min">');
+    expect(html).not.toContain('<data value="-0.5"');
+  });
+
+  it('draw bins of unequal width by density, and say so', () => {
+    const html = page({ min: 0, max: 10, histogram: { edges: [0, 1, 2, 10], counts: [8, 4, 8] } });
+    const [narrow = 0, half = 0, wide = 0] = barsOf(html).map(({ height }) => height);
+    expect(html).toContain('episodes per 8');
+    expect([half / narrow, wide / narrow]).toEqual([expect.closeTo(1 / 2, 2), expect.closeTo(1 / 8, 2)]);
+  });
+
   it('are replaced by a sentence where there is nothing to draw', () => {
     const text = textOf(reportPage({ kind: 'evaluation', summary: nothing() }));
     expect(text).toContain('there is nothing in it to draw');
     expect(text).toContain('No episode was resolved.');
-    expect(textOf(page({ histogram: { edges: [-1.7e308, 1.7e308], counts: [2] } }))).toContain(
+    expect(textOf(page({ min: -1.7e308, max: 1.7e308, histogram: { edges: [-1.7e308, 1.7e308], counts: [2] } }))).toContain(
       'The returns are too far apart to be drawn.',
     );
   });
@@ -388,3 +433,9 @@ describe('the page of a comparison', () => {
     );
   });
 });
+
+/** Bars of the histogram, with their heights in pixels. */
+function barsOf(html: string): { readonly height: number; readonly text: string }[] {
+  const found = html.matchAll(/<rect class="bar"[^>]* height="([\d.]+)"><title>([^<]*)<\/title>/g);
+  return Array.from(found, ([, height, text]) => ({ height: Number(height), text: text ?? '' }));
+}

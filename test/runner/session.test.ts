@@ -18,7 +18,7 @@ const load = {
   actions: 'deterministic',
   metrics: [],
 } as const;
-const limits = { episodeMilliseconds: 10_000, beginMilliseconds: 5000, code: '' };
+const limits = { episodeMilliseconds: 10_000, beginMilliseconds: 5000, exposure: { kind: 'data', principal: 'somebody' } } as const;
 
 let clock: ManualClock;
 let provider: SandboxProvider;
@@ -182,6 +182,17 @@ describe('a runner that cannot be used', () => {
     await expect(open(dies)).rejects.toThrow(/ended with code 1; last words: no module named numpy/);
   });
 
+  it.each([64, 69, 126, 127])('because it ends with %i, as it would each time, is the fault of the template', async (code) => {
+    const dies: Program = async (io) => {
+      io.stderr.write('no module named torch');
+      return code;
+    };
+    const message = expect.stringMatching(
+      new RegExp(`cannot start: .*ended with code ${code}; last words: no module named torch; mend the template`),
+    );
+    await expect(open(dies)).rejects.toMatchObject({ kind: 'input', code: 'runner.cannot-start', message });
+  });
+
   it('because it speaks another protocol is refused', async () => {
     const speaks: Program = async (io) => {
       io.stdout.write('{"type":"ready","protocol":3,"runner":"x"}\n');
@@ -201,6 +212,8 @@ describe('a runner that cannot be used', () => {
       kind: 'input',
       message: expect.stringContaining('takes 6 numbers, not 4'),
     });
+    // It owes nothing, and what it loaded before it refused may have left anything.
+    expect(session.isReusable()).toBe(false);
   });
 });
 
@@ -243,7 +256,7 @@ describe('a runner that ends during an episode', () => {
   it.each([
     ['by itself', 0, { kind: 'failed', cause: 'environment-crash' }, false],
     ['by a fault of its own', 139, { kind: 'failed', cause: 'environment-crash', detail: expect.stringContaining('SIGSEGV') }, false],
-    ['because somebody killed it', 137, { kind: 'lost' }, true],
+    ['because somebody killed it', 137, { kind: 'lost' }, 'runner'],
   ])('%s', async (_name, exit, outcome, killed) => {
     const { played, closed } = await playWithSecond({ exit });
     expect(played[1]).toMatchObject({ index: 1, outcome, killed });

@@ -5,10 +5,12 @@ import { NEEDS } from '../../src/access/permissions.ts';
 import { TokenOffice } from '../../src/access/token-office.ts';
 import type { Role } from '../../src/evaluation-store/tokens.ts';
 import { figureRoutes } from '../../src/server/figures.ts';
+import { grantRoutes } from '../../src/server/grant-routes.ts';
 import { identifyByToken } from '../../src/server/identify.ts';
 import { poolRoutes } from '../../src/server/pool-routes.ts';
 import { suiteRoutes } from '../../src/server/suite-routes.ts';
 import { auditRoute, tokenRoutes } from '../../src/server/token-routes.ts';
+import { GrantDesk } from '../../src/service/grant-desk.ts';
 import { PoolDesk } from '../../src/service/pool-desk.ts';
 import { ServerScene, type Answer } from '../support/server-scene.ts';
 import { PAPER_LIBRARY, ServiceScene } from '../support/service-scene.ts';
@@ -50,7 +52,7 @@ describe('a server that takes tokens', () => {
     const answer = await server.send('GET', '/v1/evaluations');
     expect(answer).toMatchObject(refusal(401, 'access.missing'));
     expect(answer.headers).toMatchObject({
-      'www-authenticate': 'Bearer realm="muster"',
+      'www-authenticate': expect.stringMatching(/^Bearer realm="muster", error_description="a token is needed: set MUSTER_TOKEN [^"\\]*"$/),
       'content-type': expect.stringContaining('problem'),
     });
     for (const url of ['/healthz', '/readyz', '/openapi.json', '/docs/']) expect((await server.send('GET', url)).status).toBe(200);
@@ -138,10 +140,11 @@ describe('a server that takes tokens', () => {
   it('has a route for every call of its table, and cannot be given another', async () => {
     const seen = new Set<string>();
     await using uploads = await UploadScene.open();
-    await using _server = await ServerScene.open({}, ({ store, clock }) => ({
-      checkpoints: uploads.desk(store.usage),
+    await using _server = await ServerScene.open({}, ({ store, use, clock }) => ({
+      checkpoints: uploads.desk({ store, use }),
       more: [
         (app) => suiteRoutes(app, PAPER_LIBRARY),
+        (app) => grantRoutes(app, new GrantDesk({ rights: store.rights, use, audit: store.audit })),
         (app) => poolRoutes(app, new PoolDesk(NO_POOLS, store.audit, clock)),
         (app) => figureRoutes(app, new Registry()),
         (app) => tokenRoutes(app, (principal) => new TokenOffice(store, clock, principal)),

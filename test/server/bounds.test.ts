@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { promisify } from 'node:util';
 import nock from 'nock';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { z } from 'zod';
 import { mintBearerToken } from '../../src/access/bearer-token.ts';
 import { LOCAL_CALLER } from '../../src/access/caller.ts';
@@ -234,3 +234,30 @@ class Gate {
 async function connectionsOf({ app }: ServerScene): Promise<number> {
   return promisify(app.server.getConnections.bind(app.server))();
 }
+
+describe('the body of a request', () => {
+  const wrapped = (levels: number, open: string, close: string): string => `${open.repeat(levels)}1${close.repeat(levels)}`;
+
+  it.each([
+    ['lists', `{"suite":${wrapped(64, '[', ']')}}`, 'more than 64 lists and objects in one another'],
+    ['objects', `{"suite":${wrapped(5000, '{"a":', '}')}}`, 'more than 64 lists and objects in one another'],
+    ['values', `[${'1,'.repeat(200_000)}1]`, 'more than 200000 values'],
+    ['bytes that are no UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'body: '],
+  ])('of too many %s is refused before it is parsed', async (_, body, expected) => {
+    await using server = await ServerScene.open({}, { maxBodyBytes: 2 ** 20 });
+    const parse = vi.spyOn(JSON, 'parse');
+    const sent = { body: Buffer.from(body), headers: { 'content-type': 'application/json' } };
+    const answer = await server.send('POST', '/v1/evaluations', sent);
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(expected)]);
+    expect(parse.mock.calls.filter(([text]) => text === String(body))).toEqual([]);
+    parse.mockRestore();
+  });
+
+  it('of as many levels as are taken is checked as any other, and one that would poison a prototype is refused', async () => {
+    await using server = await ServerScene.open();
+    const deepest = await server.send('POST', '/v1/evaluations', { body: `{"suite":${wrapped(63, '[', ']')}}` });
+    expect([deepest.status, deepest.text]).toEqual([400, expect.stringContaining('body.suite')]);
+    const poisoned = await server.send('POST', '/v1/evaluations', { body: '{"__proto__":{"suite":"x"}}' });
+    expect([poisoned.status, poisoned.text]).toEqual([400, expect.stringContaining('request.body')]);
+  });
+});

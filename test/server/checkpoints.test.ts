@@ -27,7 +27,7 @@ interface Opened extends AsyncDisposable {
 async function opened({ takesTokens = false } = {}): Promise<Opened> {
   const scene = new ServiceScene();
   const files = await UploadScene.open(scene.clock);
-  const desk = files.desk(scene.store.usage, scene.gate());
+  const desk = files.desk(scene, scene.gate());
   const identify = takesTokens ? { identify: identifyByToken(scene.store.tokens, scene.clock) } : {};
   const server = await ServerScene.open({}, { checkpoints: desk, ...identify }, scene);
   return {

@@ -29,7 +29,7 @@ describe('the schemas of the reference', () => {
 
   it('say how a checkpoint is named, and what a field that is wrong should have been', async () => {
     await using files = await UploadScene.open();
-    await using server = await ServerScene.open({}, (scene) => ({ checkpoints: files.desk(scene.store.usage, scene.gate()) }));
+    await using server = await ServerScene.open({}, (scene) => ({ checkpoints: files.desk(scene, scene.gate()) }));
     const document = z
       .looseObject({ components: z.looseObject({ schemas: z.record(z.string(), z.unknown()) }), paths: z.record(z.string(), z.unknown()) })
       .parse((await server.send('GET', '/openapi.json')).json);

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { parseDigest, type Digest } from '../../src/kernel/ids.ts';
-import type { UploadPart } from '../../src/policy-distribution/uploads.ts';
+import type { CheckpointDesk } from '../../src/service/checkpoint-desk.ts';
 import { CheckpointKeeper } from '../../src/service/checkpoint-keeper.ts';
 import type { Library } from '../../src/service/library.ts';
 import { eventually } from '../support/eventually.ts';
 import { PAPER_LIBRARY, ServiceScene, submission, submitted } from '../support/service-scene.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
-import { sha256, UploadScene } from '../support/upload-scene.ts';
+import { EVERYTHING, sha256, UploadScene } from '../support/upload-scene.ts';
 
 const HOUR = 3_600_000;
 const { signal } = new AbortController();
 
-function partOf(letters: string): UploadPart {
+function partOf(letters: string): Parameters<CheckpointDesk['receive']>[0] {
   const digest = parseDigest(`sha256:${sha256(letters)}`);
   const content = { kind: 'file', name: 'policy.bin' } as const;
   return { digest, uploader: 'pipeline', content, offset: 0, size: letters.length, bytes: pieces(letters) };
@@ -24,7 +24,7 @@ async function* pieces(letters: string): AsyncGenerator<Uint8Array> {
 /** As a caller brings it. */
 async function brought(scene: Scene, letters: string): Promise<Digest> {
   const part = partOf(letters);
-  await scene.files.desk(scene.store.usage, scene.gate()).receive(part, signal);
+  await scene.files.desk(scene, scene.gate()).receive(part, signal);
   return part.digest;
 }
 
@@ -83,7 +83,7 @@ describe('the checkpoints of a server', () => {
     await using scene = await Scene.open();
     const wanted = await brought(scene, 'a'.repeat(100));
     const checkpoint: Library['checkpoint'] = async (reference) => ({
-      ...(await PAPER_LIBRARY.checkpoint(reference, signal)),
+      ...(await PAPER_LIBRARY.checkpoint(reference, 'pipeline', signal)),
       digest: wanted,
     });
     const service = scene.service({}, { library: { ...PAPER_LIBRARY, checkpoint } });
@@ -103,7 +103,7 @@ describe('the checkpoints of a server', () => {
   it('that were sent in part and left are removed within an hour of their time', async () => {
     await using scene = await Scene.open();
     const { uploads } = scene.files;
-    const part = { ...partOf('whole'), bytes: pieces('who') };
+    const part = { ...partOf('whole'), bytes: pieces('who'), usable: EVERYTHING };
     await uploads.append(part, signal);
     const keeper = scene.keeper(undefined);
     keeper.open();

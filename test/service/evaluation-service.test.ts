@@ -1,9 +1,11 @@
 import { describe, expect, it, vi } from 'vitest';
+import { STATISTICS_VERSION } from '../../src/aggregation/statistics-version.ts';
 import type { StoredEvent } from '../../src/evaluation-store/event-log.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
 import { untilAborted } from '../../src/kernel/abort.ts';
+import { orderOf } from '../../src/service/evaluation-order.ts';
 import type { Library } from '../../src/service/library.ts';
 import { settle } from '../support/manual-clock.ts';
 import type { Submission } from '../../src/service/submission.ts';
@@ -142,8 +144,8 @@ describe('an evaluation that was accepted', () => {
     const bringing = Promise.withResolvers<AbortSignal>();
     const library: Library = {
       ...PAPER_LIBRARY,
-      checkpoint: async (reference, given) => {
-        if (!('uri' in reference) || reference.uri !== 'huge') return PAPER_LIBRARY.checkpoint(reference, given);
+      checkpoint: async (reference, principal, given) => {
+        if (!('uri' in reference) || reference.uri !== 'huge') return PAPER_LIBRARY.checkpoint(reference, principal, given);
         bringing.resolve(given);
         return untilAborted(new Promise<never>(() => undefined), given);
       },
@@ -182,6 +184,38 @@ describe('an evaluation that was accepted', () => {
     const anew = await submitted(service, submission(5, { cache: false }));
     await scene.clock.advance(5 * EPISODE_MS);
     expect(await scene.find(anew)).toMatchObject({ state: 'finished' });
+    expect(scene.player.played).toHaveLength(10);
+    await scene.drained(service);
+  });
+});
+
+describe('what came out of sandboxes in which code ran', () => {
+  it.each([false, true])('is taken by the same principal again, and by no other (answers repeated: %s)', async (repeats) => {
+    const scene = new ServiceScene();
+    scene.player.runs = 'code';
+    scene.player.repeats = repeats;
+    const service = scene.service();
+    service.open();
+    const played = async (principal: string): Promise<number> => {
+      const before = scene.player.played.length;
+      const id = await submitted(service, submission(5), principal);
+      await scene.clock.advance(5 * EPISODE_MS);
+      expect(await scene.find(id)).toMatchObject({ state: 'finished' });
+      return scene.player.played.length - before;
+    };
+    expect([await played('hostile'), await played('honest'), await played('hostile'), await played('honest')]).toEqual([5, 5, 0, 0]);
+    await scene.drained(service);
+  });
+
+  it('is not taken by an evaluation of the same principal in which data alone runs, nor the other way round', async () => {
+    const scene = new ServiceScene();
+    const service = scene.service();
+    service.open();
+    for (const runs of ['code', 'data'] as const) {
+      scene.player.runs = runs;
+      await submitted(service, submission(5));
+      await scene.clock.advance(5 * EPISODE_MS);
+    }
     expect(scene.player.played).toHaveLength(10);
     await scene.drained(service);
   });
@@ -507,15 +541,20 @@ describe('when something goes wrong', () => {
     await scene.drained(service);
   });
 
-  it('with an order that another version of Muster has accepted, it fails and says so', async () => {
+  it('with an order that another version of Muster has accepted, or of which it would make other figures, it fails and says so', async () => {
     const scene = new ServiceScene();
     const service = scene.service();
-    const id = scene.newId();
-    const request = { schema: 'muster.order/99' };
-    await scene.store.evaluations.accept({ id, principal: 'p', request, suite: 's', labels: {}, priority: 0 });
+    const known = await submitted(service, submission(10));
+    const { statistics, ...before } = orderOf(await scene.find(known));
+    expect(statistics).toBe(STATISTICS_VERSION);
+    const requests = [{ schema: 'muster.order/99' }, before, { ...before, statistics: statistics + 1 }];
+    const ids = requests.map(() => scene.newId());
+    for (const [i, request] of requests.entries())
+      await scene.store.evaluations.accept({ id: ids[i] ?? known, principal: 'p', request, suite: 's', labels: {}, priority: 0 });
     service.open();
     await settle();
-    expect(await scene.find(id)).toMatchObject({ state: 'failed', failure: { code: 'store.order' } });
+    for (const id of ids) expect(await scene.find(id)).toMatchObject({ state: 'failed', failure: { code: 'store.order' } });
+    expect(await scene.find(known)).toMatchObject({ state: 'running' });
     await scene.drained(service);
   });
 });

@@ -11,7 +11,7 @@ import { kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroup-files
 import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/sandbox.ts';
-import type { Mount, Zygote } from '../../src/pool/template.ts';
+import type { Mount, PolicyProgram, SandboxTemplate, Zygote } from '../../src/pool/template.ts';
 import type { SandboxGround } from '../contract/sandbox-provider.ts';
 import { SkippableClock } from './skippable-clock.ts';
 
@@ -24,6 +24,8 @@ export interface GroundOptions {
   readonly cgroups?: 'detect' | 'none';
   /** What a crashed owner's sandboxes are forked from. */
   readonly zygote?: Zygote | undefined;
+  /** The second program of every sandbox. */
+  readonly policy?: PolicyProgram | undefined;
 }
 
 /** A state directory and owners that are unique to one test, on this machine. */
@@ -31,14 +33,16 @@ export class BubblewrapGround implements SandboxGround {
   readonly clock = new SkippableClock();
   readonly stateDir: string;
   readonly hiddenPaths: readonly string[];
+  readonly additions: Partial<SandboxTemplate>;
   readonly #cgroups: 'detect' | 'none';
   readonly #mounts: readonly Mount[];
   readonly #zygote: Zygote | undefined;
   readonly #owners: OwnerId[] = [];
   readonly #children: ChildProcess[] = [];
 
-  private constructor(stateDir: string, mounts: readonly Mount[], { cgroups = 'detect', zygote }: GroundOptions) {
+  private constructor(stateDir: string, mounts: readonly Mount[], { cgroups = 'detect', zygote, policy }: GroundOptions) {
     this.stateDir = stateDir;
+    this.additions = policy ? { policy } : {};
     this.#zygote = zygote;
     this.#mounts = mounts;
     this.#cgroups = cgroups;
@@ -117,6 +121,7 @@ export class BubblewrapGround implements SandboxGround {
       cgroups: this.#cgroups,
       processes: 16,
       zygote: this.#zygote,
+      ...this.additions,
     };
     const stdio: StdioOptions = ['pipe', 'pipe', 'inherit', ...Array<'ignore'>(UNMARKED_DESCRIPTOR - 3).fill('ignore'), inherited];
     const child = spawn(process.execPath, [CRASHING_OWNER, JSON.stringify(order)], { stdio, ...identity });

@@ -4,7 +4,9 @@ import { MusterClient } from '../../src/client/muster-client.ts';
 import { DEFAULT_RETRY } from '../../src/client/patience.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { ServiceConfig } from '../../src/service/evaluation-service.ts';
+import { GrantDesk } from '../../src/service/grant-desk.ts';
 import type { Library } from '../../src/service/library.ts';
+import { grantRoutes } from '../../src/server/grant-routes.ts';
 import { suiteRoutes } from '../../src/server/suite-routes.ts';
 import { ServerScene } from './server-scene.ts';
 import { PAPER_LIBRARY, ServiceScene } from './service-scene.ts';
@@ -28,12 +30,17 @@ export class ClientScene implements AsyncDisposable {
 
   static async open(scene = new ServiceScene(), config: Partial<ServiceConfig> = {}): Promise<ClientScene> {
     const files = await UploadScene.open(scene.clock);
-    const checkpoints = files.desk(scene.store.usage, scene.gate());
+    const checkpoints = files.desk(scene, scene.gate());
+    const grants = new GrantDesk({ rights: scene.store.rights, use: scene.use, audit: scene.store.audit });
     const edition = { of: 'suites' };
     const library: Pick<Library, 'suite'> = {
       suite: async (...asked) => ({ ...(await PAPER_LIBRARY.suite(...asked)), digest: digestOf(edition.of) }),
     };
-    const server = await ServerScene.open(config, { checkpoints, more: [(app) => suiteRoutes(app, library)] }, scene);
+    const server = await ServerScene.open(
+      config,
+      { checkpoints, more: [(app) => suiteRoutes(app, library), (app) => grantRoutes(app, grants)] },
+      scene,
+    );
     const url = await server.app.listen({ host: '127.0.0.1', port: 0 });
     return new ClientScene(server, files, url, () => (edition.of = 'suites, second edition'));
   }

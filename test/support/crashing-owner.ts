@@ -16,6 +16,7 @@ const order = z
     cgroups: z.enum(['detect', 'none']),
     processes: z.number(),
     zygote: z.object({ python: z.string(), program: z.string(), imports: z.array(z.string()), isRequired: z.boolean() }).optional(),
+    policy: z.object({ command: z.array(z.string()) }).optional(),
   })
   .parse(JSON.parse(process.argv[2] ?? ''));
 
@@ -25,7 +26,13 @@ const provider = createProvider({ stateDir, owner: parseOwnerId(order.owner), cl
 const limits = { memoryBytes: 256 * 2 ** 20, processes: order.processes, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 600 };
 const made = order.commands.map((command, i) => {
   const rest = { environment: {}, mounts: order.mounts, network: 'none', limits, demands: [] } as const;
-  const template = { name: 'crashed', command, ...rest, ...(order.zygote ? { zygote: order.zygote } : {}) };
+  const template = {
+    name: 'crashed',
+    command,
+    ...rest,
+    ...(order.zygote && { zygote: order.zygote }),
+    ...(order.policy && { policy: order.policy }),
+  };
   return provider.create({ id: parseSandboxId(`crashed-${i}`), template }, new AbortController().signal);
 });
 const sandboxes = await Promise.all(made);

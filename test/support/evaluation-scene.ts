@@ -88,6 +88,7 @@ export class EvaluationScene implements AsyncDisposable {
     const config = { ...EVALUATION_CONFIG, ...evaluation };
     const distributor = new Distributor();
     this.context = {
+      principal: 'somebody',
       pool: this.#pool,
       provider: this.#provider.name,
       maxSandboxes: sandboxes,

@@ -1,4 +1,5 @@
 import { parseSandboxId } from '../../src/kernel/ids.ts';
+import { FRESH, type Exposure, type PastExposure } from '../../src/pool/exposure.ts';
 import type { Lease } from '../../src/pool/lease.ts';
 import type { Occupant } from '../../src/pool/occupant.ts';
 import { createPool, type Pool } from '../../src/pool/pool.ts';
@@ -22,6 +23,8 @@ export const QUIET: PoolConfig = {
   episodesPerSandbox: 1_000_000,
 };
 
+export const DATA: Exposure = { kind: 'data', principal: 'somebody' };
+
 export class FakeOccupant implements Occupant {
   readonly gone: Promise<string>;
   readonly leave: (reason: string) => void;
@@ -29,6 +32,7 @@ export class FakeOccupant implements Occupant {
   pings: 'answered' | 'refused' | 'unanswered' = 'answered';
   pinged = 0;
   reusable = true;
+  past: PastExposure = FRESH;
 
   constructor() {
     const { promise, resolve } = Promise.withResolvers<string>();
@@ -90,7 +94,7 @@ export async function fakePool({ config = {}, prepare, warmUp }: FakePoolOptions
     clock,
     occupants,
     async lease() {
-      const waiting = pool.acquire(new AbortController().signal);
+      const waiting = pool.acquire(DATA, new AbortController().signal);
       await clock.advance(10);
       return await waiting;
     },

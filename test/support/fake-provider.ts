@@ -29,6 +29,8 @@ export class FakeProvider implements SandboxProvider {
   readonly name = 'fake';
   readonly owner = parseOwnerId('owner-1');
   readonly log: string[] = [];
+  /** For whom each sandbox was made. */
+  readonly audiences = new Map<SandboxId, string | undefined>();
   readonly alive = new Map<SandboxId, FakeSandbox>();
   /** Most sandboxes that existed or were being made at one moment. */
   peak = 0;
@@ -54,6 +56,7 @@ export class FakeProvider implements SandboxProvider {
 
   async create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     this.log.push(`create ${spec.id}`);
+    this.audiences.set(spec.id, spec.audience);
     this.#coming++;
     this.peak = Math.max(this.peak, this.alive.size + this.#coming);
     try {

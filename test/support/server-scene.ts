@@ -37,9 +37,16 @@ export class ServerScene implements AsyncDisposable {
   ): Promise<ServerScene> {
     const service = scene.service(config);
     service.open();
-    const { clock, log } = scene;
+    const { clock, log, use } = scene;
     const fixed = { version: '0.0.0', maxBodyBytes: 65_536, maxWaitSeconds: 60, readiness: async () => [] };
-    const app = await createHttpServer({ service, clock, log, ...fixed, ...(typeof changes === 'function' ? changes(scene) : changes) });
+    const app = await createHttpServer({
+      service,
+      clock,
+      log,
+      use,
+      ...fixed,
+      ...(typeof changes === 'function' ? changes(scene) : changes),
+    });
     return new ServerScene(scene, service, app);
   }
 

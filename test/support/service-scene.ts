@@ -15,6 +15,7 @@ import type { Library } from '../../src/service/library.ts';
 import { Egress } from '../../src/access/egress.ts';
 import type { Quota } from '../../src/access/quota.ts';
 import { EpisodeBounds } from '../../src/service/episode-bounds.ts';
+import { CheckpointUse } from '../../src/service/checkpoint-use.ts';
 import { questionOf } from '../../src/service/question.ts';
 import { QuotaGate } from '../../src/service/quota-gate.ts';
 import { Places } from '../../src/service/places.ts';
@@ -42,6 +43,7 @@ export const PAPER_LIBRARY: Library = {
     const uri = 'uri' in reference ? reference.uri : reference.sha256;
     return { uri, digest: digestOf(uri), kind: 'file', files: [], labels: {} };
   },
+  assertPlayable: () => undefined,
 };
 
 /** Plays episodes one after the other, as many as the suite's name says (`20 episodes`), and stores each before it counts it. */
@@ -51,6 +53,8 @@ export class ScriptedPlayer implements Player {
   failAt: { readonly index: number; readonly error: Error } | undefined;
   /** Whether it takes over answers that were given before. */
   repeats = false;
+  /** What it says that runs in its sandboxes. */
+  runs: 'data' | 'code' = 'data';
   readonly #clock: ManualClock;
 
   constructor(clock: ManualClock) {
@@ -60,7 +64,13 @@ export class ScriptedPlayer implements Player {
   async play(order: EvaluationOrder, course: PlayCourse): Promise<Answer> {
     const episodes = Number.parseInt(order.suite.name, 10);
     const checkpoint = order.kind === 'evaluation' ? order.checkpoint.uri : order.candidates[0]?.uri;
-    const parts = { checkpoint: digestOf(checkpoint ?? ''), suite: order.suiteDigest, template: digestOf('local'), draw: 'proportional' };
+    const parts = {
+      checkpoint: digestOf(checkpoint ?? ''),
+      suite: order.suiteDigest,
+      template: digestOf('local'),
+      draw: 'proportional',
+      runs: this.runs,
+    };
     const journal = course.journal(0, parts);
     const share = course.share('local');
     let place: Place | undefined;
@@ -103,8 +113,8 @@ export class ScriptedPlayer implements Player {
     return answer(false);
   }
 
-  question(order: EvaluationOrder): Question {
-    return questionOf(order, { template: digestOf('local'), version: '0.0.0' });
+  question(order: EvaluationOrder, principal: string): Question {
+    return questionOf(order, { template: digestOf('local'), version: '0.0.0', runs: this.runs, principal });
   }
 
   repeated(_: EvaluationOrder, given: unknown): object | undefined {
@@ -145,6 +155,13 @@ export class ServiceScene {
   readonly clock = new ManualClock();
   readonly memory = new Memory(this.clock);
   readonly store: EvaluationStore = inMemoryEvaluationStore(this.memory);
+  /** Pairs of a principal and a digest, as a configuration would grant them. */
+  readonly granted = new Set<string>();
+  readonly use = new CheckpointUse({
+    rights: this.store.rights,
+    isGranted: (principal, digest) => this.granted.has(`${principal} ${digest}`),
+    isEveryones: false,
+  });
   readonly player = new ScriptedPlayer(this.clock);
   readonly warnings: { readonly message: string; readonly fields: object }[] = [];
   readonly log: Log = {
@@ -180,6 +197,7 @@ export class ServiceScene {
       player: this.player,
       library,
       gate,
+      use: this.use,
       assertWebhookUrl: (url) => void WEBHOOKS.assertUrl(url),
       owner: parseOwnerId(`muster-${(this.#made += 1)}`),
       clock: this.clock,

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { UsageLedger } from '../../src/evaluation-store/usage-ledger.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
 import { Uploads } from '../../src/policy-distribution/uploads.ts';
+import type { UsableFiles } from '../../src/policy-distribution/usable-files.ts';
 import { CheckpointDesk } from '../../src/service/checkpoint-desk.ts';
 import type { QuotaGate } from '../../src/service/quota-gate.ts';
 import { ServiceScene } from './service-scene.ts';
@@ -32,8 +32,8 @@ export class UploadScene implements AsyncDisposable {
     return new UploadScene(directory, checkpoints, uploads);
   }
 
-  desk(usage: UsageLedger, gate: QuotaGate = new ServiceScene().gate()): CheckpointDesk {
-    return new CheckpointDesk({ checkpoints: this.checkpoints, uploads: this.uploads, usage, gate });
+  desk({ store, ...scene }: Pick<ServiceScene, 'store' | 'use'>, gate: QuotaGate = new ServiceScene().gate()): CheckpointDesk {
+    return new CheckpointDesk({ checkpoints: this.checkpoints, uploads: this.uploads, usage: store.usage, gate, use: scene.use });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -41,6 +41,9 @@ export class UploadScene implements AsyncDisposable {
     await rm(this.#directory, { recursive: true, force: true });
   }
 }
+
+/** For uploads of somebody who may use all that is there. */
+export const EVERYTHING: UsableFiles = async (digests) => new Set(digests);
 
 /** SHA-256 in hexadecimal digits. */
 export function sha256(bytes: string | Uint8Array): string {

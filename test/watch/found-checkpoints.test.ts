@@ -31,6 +31,12 @@ describe('what a run has written', () => {
     expect(checkpointsIn([file('c/m.onnx')], undefined)[0]?.fingerprint).not.toBe(before);
   });
 
+  it('tells a version of an ONNX model by the weights beside it, too', () => {
+    const both = (revision: string) => checkpointsIn([file('p.onnx'), file('p.onnx.data', revision)], undefined);
+    expect(both('one').map(({ name, kind }) => [name, kind])).toEqual([['p.onnx', 'file']]);
+    expect(both('two')[0]?.fingerprint).not.toBe(both('one')[0]?.fingerprint);
+  });
+
   it('is ordered as people count, and any two names are', () => {
     expect(
       newestFirst(

@@ -114,12 +114,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def _route(self, asked: Asked) -> None:
         fake = self.server.fake
-        checkpoint = re.fullmatch(r"/v1/checkpoints/([0-9a-f]{64})", asked.path)
+        checkpoint = re.fullmatch(r"/v1/checkpoints/([0-9a-f]{64})(/grants)?(?:/([^/]+))?", asked.path)
         one = re.fullmatch(r"/v1/evaluations/([^/]+)(/events|/episodes)?", asked.path)
-        if checkpoint and asked.method == "HEAD":
-            self._head(checkpoint[1])
-        elif checkpoint and asked.method == "PUT":
-            self._keep(asked)
+        if checkpoint:
+            self._checkpoint(asked, *checkpoint.groups())
         elif asked.method == "POST" and asked.path in ("/v1/evaluations", "/v1/comparisons"):
             self._accept(asked)
         elif asked.method == "GET" and asked.path == "/v1/evaluations":
@@ -194,6 +192,19 @@ class Handler(BaseHTTPRequestHandler):
         items = [{k: v for k, v in item.items() if k != "summary"} for item in fake.evaluations.values()]
         end = begin + limit
         self._answer(200, {"items": items[begin:end], "next": str(end) if end < len(items) else None})
+
+    def _checkpoint(self, asked: Asked, sha256: str, grants: str | None, principal: str | None) -> None:
+        if grants:
+            self._grants(asked, sha256, principal)
+        elif asked.method == "HEAD":
+            self._head(sha256)
+        else:
+            self._keep(asked)
+
+    def _grants(self, asked: Asked, sha256: str, principal: str | None) -> None:
+        at = "2026-01-01T00:00:00.000Z"
+        grant = {"sha256": sha256, "principal": principal or "eval-team", "grantedBy": "local", "at": at}
+        self._answer(201 if asked.method == "POST" else 200, grant | asked.json if asked.method == "POST" else {"items": [grant]})
 
     def _pools(self, asked: Asked) -> None:
         pool: dict[str, Any] = {"name": "local", "min": 0, "max": 8, "warm": 1, "draining": False, "phase": "open", "waiting": 0}

@@ -9,7 +9,7 @@ class Answer:
     """Said in place of what the server would have said."""
 
     status: int
-    document: dict[str, Any]
+    document: dict[str, Any] | None
     headers: dict[str, str] = field(default_factory=dict)
 
 

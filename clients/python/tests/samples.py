@@ -22,6 +22,7 @@ def summary(**changes: Any) -> dict[str, Any]:
         "unresolved": 1,
         "endedBy": "rule",
         "mean": 498,
+        "biasReducedMean": 497.5,
         "variance": 12.5,
         "standardError": 0.23,
         "interval": INTERVAL,
@@ -42,6 +43,7 @@ def comparison(verdict: str = "promote") -> dict[str, Any]:
         "mean": 498.0,
         "baselineMean": 241.4,
         "difference": 256.6,
+        "biasReducedDifference": 240.5,
         "interval": INTERVAL,
         "warnings": [],
     }

@@ -35,7 +35,7 @@ def test_both_clients_offer_the_same_calls_with_the_same_arguments() -> None:
         return {name: (inspect.signature(member).parameters, inspect.getdoc(member)) for name, member in public.items()}
 
     assert surface(Client) == surface(AsyncClient)
-    assert len(surface(Client)) == 15
+    assert len(surface(Client)) == 18
 
 
 def test_an_evaluation_is_shown_as_it_is(muster: Client, fake: FakeMuster) -> None:
@@ -103,6 +103,16 @@ def test_pools_are_shown_and_scaled(muster: Client, fake: FakeMuster) -> None:
     assert fake.asked[-1].json == {"max": 4, "draining": True}
 
 
+def test_another_principal_is_let_use_a_checkpoint_and_no_longer(muster: Client, fake: FakeMuster) -> None:
+    path = f"/v1/checkpoints/{'a' * 64}/grants"
+    given = muster.grant("sha256:" + "a" * 64, "auditor")
+    assert (given.sha256, given.principal, given.granted_by, given.at.year) == ("a" * 64, "auditor", "local", 2026)
+    assert (fake.asked[-1].method, fake.asked[-1].path, fake.asked[-1].json) == ("POST", path, {"principal": "auditor"})
+    assert [grant.principal for grant in muster.grants("a" * 64)] == ["eval-team"]
+    assert [grant.principal for grant in muster.revoke_grant("a" * 64, "auditor")] == ["auditor"]
+    assert (fake.asked[-1].method, fake.asked[-1].path) == ("DELETE", f"{path}/auditor")
+
+
 def test_scaling_a_pool_is_not_repeated(muster: Client, fake: FakeMuster) -> None:
     fake.break_down("PATCH", ".*", Drop())
     with pytest.raises(ServerUnavailable):
@@ -127,6 +137,12 @@ def test_an_answer_that_stays_is_raised_at_once(muster: Client, fake: FakeMuster
     with pytest.raises(error, match=r"what was wrong .*some\.code"):
         muster.get("ev-1")
     assert len(fake.asked) == 1
+
+
+def test_an_answer_without_a_body_is_told_by_its_header(muster: Client, fake: FakeMuster) -> None:
+    fake.break_down("GET", ".*", Answer(401, None, {"www-authenticate": 'Bearer realm="muster", error_description="set MUSTER_TOKEN"'}))
+    with pytest.raises(Unauthorized, match="set MUSTER_TOKEN"):
+        muster.get("ev-1")
 
 
 def test_an_answer_that_is_not_of_muster_is_said_to_be_none(muster: Client, fake: FakeMuster) -> None:

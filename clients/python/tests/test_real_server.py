@@ -51,6 +51,14 @@ def test_a_checkpoint_is_evaluated_and_every_form_of_the_answer_can_be_read(clie
     assert (known.name, known.digest[:7], known.template) == ("cartpole", "sha256:", "local")
 
 
+def test_a_checkpoint_that_was_sent_is_granted_to_others(client: Client) -> None:
+    sha256 = client.upload(GAME / "checkpoints" / "late.safetensors")
+    assert client.grant(sha256, "eval-team").granted_by == "local"
+    assert [grant.principal for grant in client.grants(sha256)] == ["eval-team"]
+    assert [grant.principal for grant in client.revoke_grant(sha256, "eval-team")] == ["eval-team"]
+    assert client.grants(sha256) == []
+
+
 def test_a_comparison_has_its_verdict(client: Client) -> None:
     answer = client.evaluate(LATE, "cartpole", baseline=MIDDLE)
     assert isinstance(answer, ComparisonSummary)

@@ -126,6 +126,24 @@ def test_a_directory_is_sent_file_by_file_then_named_by_its_manifest(muster: Cli
     assert [a.method for a in fake.asked[asked:]] == ["HEAD"]
 
 
+def test_an_onnx_model_brings_the_weights_that_its_exporter_wrote_beside_it(muster: Client, fake: FakeMuster, tmp_path: Path) -> None:
+    (tmp_path / "policy.onnx").write_bytes(b"graph")
+    (tmp_path / "policy.onnx.data").write_bytes(b"weights")
+    (tmp_path / "other.onnx").write_bytes(b"whole")
+    pair = tmp_path / "pair"
+    pair.mkdir()
+    for name in ("policy.onnx", "policy.onnx.data"):
+        (pair / name).write_bytes((tmp_path / name).read_bytes())
+
+    sent = muster.upload(tmp_path / "policy.onnx")
+    assert sent == muster.upload(pair), "the name is that of a directory of the two"
+    assert fake.checkpoints[sent].decode().split() == [
+        *(digest_of(pair / "policy.onnx"), "policy.onnx"),
+        *(digest_of(pair / "policy.onnx.data"), "policy.onnx.data"),
+    ]
+    assert muster.upload(tmp_path / "other.onnx") == digest_of(tmp_path / "other.onnx")
+
+
 def test_a_file_that_changes_while_it_is_sent_is_not_passed_off_as_what_it_was(muster: Client, fake: FakeMuster, weights: Path) -> None:
     def overwrite() -> None:
         if fake.requests("PUT", CHECKPOINTS):

@@ -16,7 +16,7 @@ from muster_runner.episode import Completed, Failed, Outcome, ended, failure, me
 from muster_runner.frames import Batching, Episode
 from muster_runner.policies.rows_policy import Rows, RowsPolicy
 from muster_runner.prints import EpisodePrints
-from muster_runner.random_state import seed_global_generators, seed_torch
+from muster_runner.random_state import seed_global_generators
 
 
 class LockstepRun:
@@ -55,7 +55,8 @@ class LockstepRun:
     def play(self) -> PlayedBlock:
         self._began = perf_counter()
         seed_global_generators(self._episodes[0].environment_seed)
-        seed_torch(self._episodes[0].policy_seed)
+        for policy in dict.fromkeys(self._policies):
+            policy.begin_block(self._episodes[0].policy_seed)
         with StepWatch(self._limit, self._progress):
             self._seat(row for row in self._rows if self._begin_next(row))
             while self._rows:

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import gymnasium
-from gymnasium.vector import AutoresetMode
 
+from muster_runner.blocks.autoreset import autoreset_of
 from muster_runner.carried_code import CodeError, find
 from muster_runner.environments import CONSTRUCTION_SEED, VectorEnvironment, close_environment
-from muster_runner.failure import describe
+from muster_runner.failure import describe_load
 from muster_runner.frames import Task
 from muster_runner.random_state import seed_global_generators
 from muster_runner.refusal import EnvironmentRefusal
@@ -50,7 +50,7 @@ class VectorMaker:
             raise
         except BaseException as error:
             hint = "; wrappers are called with the vector environment (gymnasium.wrappers.vector:…)" if self.task.wrappers else ""
-            raise EnvironmentRefusal(f'task "{self.task.name}" cannot be made in its vector form: {describe(error)}{hint}') from error
+            raise EnvironmentRefusal(f'task "{self.task.name}" cannot be made in its vector form: {describe_load(error)}{hint}') from error
 
     def _innermost(self, width: int) -> VectorEnvironment:
         entry, kwargs = self.task.environment.entry, self.task.environment.kwargs
@@ -73,7 +73,7 @@ class VectorMaker:
         if environment.num_envs != width:
             raise self._refusal(f"it makes a vector environment of {environment.num_envs} rows, expected num_envs={width}")
         try:
-            autoreset_mode(environment)
+            autoreset_of(environment)
         except ValueError as error:
             raise self._refusal(
                 f'{made}.metadata["autoreset_mode"] is {environment.metadata.get("autoreset_mode")!r}, expected a member of '
@@ -85,11 +85,6 @@ class VectorMaker:
 
     def _refusal(self, reason: str) -> EnvironmentRefusal:
         return EnvironmentRefusal(f'task "{self.task.name}": {reason}')
-
-
-def autoreset_mode(environment: VectorEnvironment) -> AutoresetMode:
-    """What the environment does with a row whose episode has ended. @raises ValueError when it does not say."""
-    return AutoresetMode(environment.metadata.get("autoreset_mode"))
 
 
 def _takes_width(factory: Callable[..., Any]) -> bool:

@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.vector import AutoresetMode
 from numpy.typing import NDArray
 
+from muster_runner.blocks.autoreset import Autoreset, autoreset_of
 from muster_runner.blocks.vector_asked_rows import AskedRows
-from muster_runner.blocks.vector_environments import autoreset_mode
 from muster_runner.environments import VectorEnvironment
 from muster_runner.episode import Failed, Outcome, PolicyCrash, ended, failure, measure
 from muster_runner.frames import Episode
 from muster_runner.policies.rows_policy import RowFaults, RowsPolicy
-from muster_runner.random_state import seed_global_generators, seed_torch
+from muster_runner.random_state import seed_global_generators
 
 Flags = NDArray[np.bool_]
 
@@ -31,7 +30,7 @@ class VectorRun:
     ) -> None:
         """@param limit: seconds that an episode may take. A step's time is shared among the rows that are still waited for."""
         self._environment = environment
-        self._mode = autoreset_mode(environment)
+        self._mode = autoreset_of(environment)
         self._policy = policy
         self._episodes = episodes
         self._metrics = metrics
@@ -81,7 +80,7 @@ class VectorRun:
                 left -= self._end(over & waiting, totals, length, info)
                 waiting &= ~over
                 asked.heed(waiting, left)
-                if self._mode is AutoresetMode.DISABLED and left:
+                if self._mode is Autoreset.DISABLED and left:
                     observations, _ = environment.reset(options={"reset_mask": np.array(over, bool)})
             if charged > self._limit and left:
                 return self._end_overdue(waiting, charged)
@@ -90,7 +89,7 @@ class VectorRun:
     def _reset(self) -> Any:
         first = self._episodes[0]
         seed_global_generators(first.environment_seed)
-        seed_torch(first.policy_seed)
+        self._policy.begin_block(first.policy_seed)
         observations, _ = self._environment.reset(seed=first.environment_seed)
         self._check_observations(observations)
         try:
@@ -124,7 +123,7 @@ class VectorRun:
 
     def _last_info(self, info: Any, row: int) -> dict[str, Any]:
         """What the last step of the row's episode has said. Where rows begin anew in the same step, that lies in `final_info`."""
-        if self._mode is AutoresetMode.SAME_STEP and "final_info" in info:
+        if self._mode is Autoreset.SAME_STEP and "final_info" in info:
             info = info["final_info"]
         if not isinstance(info, dict):
             # An array with a dictionary for each row, as Gymnasium had it before 1.0.

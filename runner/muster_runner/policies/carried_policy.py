@@ -7,7 +7,7 @@ from typing import Any
 from gymnasium import spaces
 
 from muster_runner.carried_code import CodeError, find
-from muster_runner.failure import describe
+from muster_runner.failure import describe_load
 from muster_runner.frames import EntryPoint
 from muster_runner.policies.carried_rows import CheckedRows, RowByRow
 from muster_runner.policies.checkpoint import Fit
@@ -61,7 +61,7 @@ class CarriedPolicy:
         except CodeError as error:
             raise PolicyRefusal(f"the policy's factory: {error}") from error
         except BaseException as error:
-            raise PolicyRefusal(f"the policy's factory {self.point.entry} failed: {describe(error)}") from error
+            raise PolicyRefusal(f"the policy's factory {self.point.entry} failed: {describe_load(error)}") from error
         if not any(callable(getattr(made, method.partition("(")[0], None)) for method in methods):
             raise PolicyRefusal(f"{self.point.entry} returns a {type(made).__name__} without a method {' or '.join(methods)}")
         return made

@@ -9,6 +9,7 @@ from gymnasium.vector.utils import batch_space, concatenate, create_empty_array,
 from muster_runner.policies.fitting_action import fitting, fitting_actions
 from muster_runner.policies.policy import Array
 from muster_runner.policies.rows_policy import RowFaults, Rows
+from muster_runner.random_state import seed_torch
 
 ARRAY_SPACES = (spaces.Discrete, spaces.Box, spaces.MultiDiscrete, spaces.MultiBinary)
 ONE_BY_ONE = (
@@ -37,6 +38,9 @@ class CheckedRows:
         self._reset_row = getattr(inner, "reset_row", None)
         self._observation_space = observation_space
         self._action_space = action_space
+
+    def begin_block(self, seed: int, /) -> None:
+        seed_torch(seed)
 
     def reset_row(self, row: int, seed: int, /) -> None:
         if self._reset_row is not None:
@@ -74,6 +78,9 @@ class RowByRow:
         self._instances = instances
         self._observation_space = observation_space
         self._action_space = action_space
+
+    def begin_block(self, seed: int, /) -> None:
+        seed_torch(seed)
 
     def reset_row(self, row: int, seed: int, /) -> None:
         if hasattr(self._instances[0], "reset"):

@@ -1,5 +1,6 @@
-"""A directory as a checkpoint: `muster.json` says what in it is the policy."""
+"""A directory as a checkpoint: `muster.json` says what in it is the policy, unless it has one file of weights alone."""
 
+import json
 from pathlib import Path, PurePosixPath
 
 from muster_runner.frames import EntryPoint
@@ -8,6 +9,10 @@ from muster_runner.policies.carried_policy import CarriedPolicy
 from muster_runner.refusal import PolicyRefusal
 
 DESCRIPTION_FILE = "muster.json"
+# Of files that hold a policy.
+SUFFIXES = (".safetensors", ".onnx", ".pt", ".ts", ".pth", ".keras")
+# Files in a message.
+MOST_NAMED = 8
 
 
 def read_description(directory: Path) -> Path | CarriedPolicy:
@@ -18,13 +23,15 @@ def read_description(directory: Path) -> Path | CarriedPolicy:
     try:
         text = (directory / DESCRIPTION_FILE).read_bytes()
     except FileNotFoundError:
-        raise PolicyRefusal(f"the checkpoint directory has no {DESCRIPTION_FILE}, which says what in it is the policy") from None
+        return _only_weights_in(directory)
     except OSError as error:
         raise PolicyRefusal(f"{DESCRIPTION_FILE} cannot be read: {error}") from error
     try:
         document = parse_object(text, DESCRIPTION_FILE)
         only(document, ("policy",), DESCRIPTION_FILE)
-        policy = as_object(required(document, "policy", DESCRIPTION_FILE), "policy")
+        policy = required(document, "policy", DESCRIPTION_FILE)
+        if not isinstance(policy, dict):
+            raise FieldError(f'policy is {json.dumps(policy)[:80]}, expected {{"file": "NAME"}} or {{"entry": "module:function"}}')
         if "file" in policy:
             only(policy, ("file",), "policy")
             return _file_in(directory, as_text(policy["file"], "policy.file"))
@@ -33,6 +40,17 @@ def read_description(directory: Path) -> Path | CarriedPolicy:
         return CarriedPolicy(EntryPoint(as_text(required(policy, "entry", "policy"), "policy.entry"), kwargs), directory)
     except FieldError as error:
         raise PolicyRefusal(f"{DESCRIPTION_FILE}: {error}") from error
+
+
+def _only_weights_in(directory: Path) -> Path:
+    found = sorted(path for path in directory.rglob("*") if path.suffix in SUFFIXES and path.is_file())
+    if len(found) == 1:
+        return found[0]
+    there = ", ".join(str(path.relative_to(directory)) for path in found[:MOST_NAMED]) or "none"
+    raise PolicyRefusal(
+        f"the checkpoint directory has no {DESCRIPTION_FILE}, which says what in it is the policy, and not exactly one file of weights "
+        f"({', '.join(SUFFIXES)}): {there}"
+    )
 
 
 def _file_in(directory: Path, name: str) -> Path:

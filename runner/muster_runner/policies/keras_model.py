@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from muster_runner.failure import describe
+from muster_runner.failure import describe, installation
 from muster_runner.json_fields import FieldError, Object, parse_object
 from muster_runner.policies.checkpoint import Checkpoint
 from muster_runner.policies.exported_network import ExportedNetwork, described
@@ -54,7 +54,7 @@ def _import_keras(path: Path) -> Any:
         # Beside ImportError whatever a backend fails with.
         raise PolicyRefusal(
             f"{path.name} is a Keras model, and the Python of this sandbox has no Keras that works ({describe(error)}): "
-            "install it there (pip install keras, and tensorflow, torch or jax), or export the policy to ONNX"
+            f"{installation('keras', 'tensorflow')} (torch or jax do as well as tensorflow), or export the policy to ONNX"
         ) from error
     _use_one_thread(keras.backend.backend())
     return keras

@@ -11,6 +11,7 @@ from muster_runner.policies.recurrence import remembers_nothing
 from muster_runner.policies.rows_head import RowsHead
 from muster_runner.policies.rows_input import RowsInput
 from muster_runner.policies.rows_policy import RowFaults, Rows
+from muster_runner.random_state import seed_torch
 
 # Which rows, their inputs [n, size] → outputs [n, out], log standard deviations [n or 1, out] where the network has them.
 RowsForward = Callable[[Rows, Array], tuple[Array, Array | None]]
@@ -23,6 +24,9 @@ class NetworkRows:
     head: RowsHead
     warnings: tuple[str, ...] = ()
     forget: Callable[[int], None] = remembers_nothing
+
+    def begin_block(self, seed: int, /) -> None:
+        seed_torch(seed)
 
     def reset_row(self, row: int, seed: int, /) -> None:
         self.forget(row)

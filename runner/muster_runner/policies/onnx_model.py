@@ -28,7 +28,7 @@ def read_onnx(path: Path) -> Checkpoint:
         session = _session(onnxruntime, path)
     except Exception as error:
         # ONNX Runtime's errors have no common class of their own.
-        raise PolicyRefusal(f"{path.name} is no intact ONNX model: {error}") from error
+        raise PolicyRefusal(_broken(path, str(error))) from error
     try:
         muster = _muster(session.get_modelmeta().custom_metadata_map)
         parts = state_parts(session, parse_state(muster))
@@ -41,6 +41,16 @@ def read_onnx(path: Path) -> Checkpoint:
         description=described(lambda: muster and {name: value for name, value in muster.items() if name != "state"}, path.name),
         input_shape=_after_batch(observation.shape, path),
         takes_one=observation.shape[0] == 1 or any(part.axis is None for part in parts),
+    )
+
+
+def _broken(path: Path, error: str) -> str:
+    if "external" not in error.lower() or not path.is_file():
+        return f"{path.name} is no intact ONNX model: {error}"
+    return (
+        f"{path.name} has weights in another file, which did not come with it. Evaluate a directory that holds both, keep them in "
+        f'"{path.name}.data" beside it, or save all in one file: onnx.save(onnx.load("{path.name}"), "{path.name}"). '
+        f"ONNX Runtime says: {error}"
     )
 
 

@@ -25,8 +25,10 @@ class RowsInput:
         self._normalise = None if normalisation is None else normaliser(normalisation, size, dtype, rows)
 
     def rows(self, observations: Sequence[Any]) -> Array:
-        """One observation of each row → [n, size]."""
-        if isinstance(self._space, spaces.Box):
+        """One observation of each row → [n, size]. They may come as one array."""
+        if isinstance(observations, np.ndarray) and isinstance(self._space, spaces.Box):
+            self._buffer[: len(observations)] = observations.reshape(len(observations), -1)
+        elif isinstance(self._space, spaces.Box):
             for slot, observation in zip(self._slots, observations, strict=False):
                 slot[...] = observation
         else:

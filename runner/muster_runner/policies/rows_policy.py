@@ -27,6 +27,9 @@ class RowsPolicy(Protocol):
     def warnings(self) -> tuple[str, ...]:
         """What whoever made the checkpoint should know about how it is played."""
 
+    def begin_block(self, seed: int, /) -> None:
+        """Before a block: what is random and shared by all of its rows follows from `seed`."""
+
     def reset_row(self, row: int, seed: int, /) -> None:
         """Before each episode of a row: all that is random in it follows from `seed`, 0 … 2³² − 1."""
 

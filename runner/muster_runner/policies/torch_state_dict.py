@@ -57,7 +57,8 @@ def _load(torch: Any, path: Path) -> Any:
 def _architecture(loaded: Object) -> Object:
     if ARCHITECTURE not in loaded:
         raise FieldError(
-            f'there is no "{ARCHITECTURE}" beside the tensors, expected the architecture in format {FORMAT} (docs/checkpoints.md)'
+            f'there is no "{ARCHITECTURE}" beside the tensors, expected the architecture in format {FORMAT}; '
+            "examples/save_policy.py writes it (docs/checkpoints.md)"
         )
     value = loaded[ARCHITECTURE]
     return parse_object(value, ARCHITECTURE) if isinstance(value, str) else as_object(value, ARCHITECTURE)

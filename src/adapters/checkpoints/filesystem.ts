@@ -12,6 +12,7 @@ import {
   type ListOptions,
 } from '../../policy-distribution/checkpoint-source.ts';
 import { directLooks, type FileLooks, type FileStats } from '../../policy-distribution/file-looks.ts';
+import { dataBeside } from '../../policy-distribution/data-beside.ts';
 import { DirectoryWalk } from './directory-walk.ts';
 import { errorCode, guarded, guardedEach, readError, specialFileError } from './file-failures.ts';
 import { listed, revisionOf } from './file-revision.ts';
@@ -82,7 +83,22 @@ async function listingOf(given: string, roots: Roots | undefined, options: ListO
   await roots?.assertInside(root, given, looks.real);
   const stats = await guarded(given, () => looks.stats.at(root));
   if (stats.isDirectory()) return { kind: 'directory', files: await new DirectoryWalk(root, options, looks).run() };
-  return listSingleFile(given, root, stats);
+  const file = listedAlone(given, root, stats);
+  const beside = await listedBeside(given, roots, looks);
+  return beside === undefined ? { kind: 'file', files: [file] } : { kind: 'directory', files: [file, beside] };
+}
+
+/** Of a model that has its weights in a file beside it. */
+async function listedBeside(given: string, roots: Roots | undefined, looks: Looks): Promise<ListedFile | undefined> {
+  const path = dataBeside(given);
+  if (path === undefined) return undefined;
+  const root = await looks.real.at(path).catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return undefined;
+    throw readError(path, error);
+  });
+  if (root === undefined) return undefined;
+  await roots?.assertInside(root, path, looks.real);
+  return listedAlone(path, root, await guarded(path, () => looks.stats.at(root)));
 }
 
 function pathOf(uri: string): string {
@@ -97,11 +113,11 @@ function pathOf(uri: string): string {
   }
 }
 
-function listSingleFile(given: string, root: string, stats: FileStats): CheckpointListing {
+function listedAlone(given: string, root: string, stats: FileStats): ListedFile {
   const path = basename(given);
   assertCheckpointPath(path);
   if (!stats.isFile()) throw specialFileError(given, stats);
-  return { kind: 'file', files: [listed(path, root, stats)] };
+  return listed(path, root, stats);
 }
 
 /** Does not wait for a writer if a fifo has taken the file's place, nor follow a link that has. */

@@ -1,7 +1,8 @@
 import { open, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline';
 import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
+import { FrameReader } from '../../runner/frame-reader.ts';
 import { readSummaryFile } from './summary-file.ts';
 
 /** What `--out` kept of an evaluation, as it stands in its files: nothing of it has been checked but that it is JSON. */
@@ -19,21 +20,44 @@ export interface RecordedLine {
   readonly value: unknown;
 }
 
+/** What a run that was given `--out` left there, whether or not it got to its end. Nothing of it has been checked but that it is JSON. */
+export interface EarlierRun {
+  /** From `config.json`. */
+  readonly configuration: unknown;
+  /** From `summary.json`; undefined when there is none. */
+  readonly summary: unknown;
+}
+
+/** @returns undefined when the path is no directory with a configuration in it. @throws InputError when a file cannot be read, or is no JSON. */
+export async function openEarlierRun(path: string): Promise<EarlierRun | undefined> {
+  const configurationFile = join(path, 'config.json');
+  const found = await stat(configurationFile).catch(() => undefined);
+  if (!found?.isFile()) return undefined;
+  const summary = (await openRecordedEvaluation(path))?.summary;
+  return { configuration: await readSummaryFile(configurationFile), summary };
+}
+
 /** @returns undefined when the path is no directory with a summary in it. @throws InputError when the summary cannot be had, or is no JSON. */
 export async function openRecordedEvaluation(path: string): Promise<RecordedEvaluation | undefined> {
   const summaryFile = join(path, 'summary.json');
   const episodesFile = join(path, 'episodes.ndjson');
   const found = await stat(summaryFile).catch(() => undefined);
   if (!found?.isFile()) return undefined;
-  return { summaryFile, summary: await readSummaryFile(summaryFile), episodesFile, episodes: () => lines(episodesFile) };
+  return { summaryFile, summary: await readSummaryFile(summaryFile), episodesFile, episodes: () => episodeLines(episodesFile) };
 }
 
-async function* lines(path: string): AsyncIterable<RecordedLine> {
+/** An episode has some hundred kilobytes at most. */
+const LINE_BOUNDS: JsonBounds = { bytes: 2 ** 20, depth: 16, values: 100_000 };
+
+const LINE_FEED = 0x0a;
+
+/** A line for each episode. @throws InputError when there is no such file, or for a line that is no JSON; InfrastructureError when reading fails. */
+export async function* episodeLines(path: string): AsyncIterable<RecordedLine> {
   await using file = await opened(path);
-  const input = file.createReadStream({ encoding: 'utf8' });
+  const input = file.createReadStream();
   let line = 0;
   try {
-    for await (const text of createInterface({ input, crlfDelay: Infinity })) {
+    for await (const text of linesOf(input, path)) {
       line += 1;
       yield { line, value: parse(text, `${path}:${line}`) };
     }
@@ -43,6 +67,31 @@ async function* lines(path: string): AsyncIterable<RecordedLine> {
   } finally {
     input.destroy();
   }
+}
+
+/** Also the last one, when it does not end. No more than one line is in memory. */
+async function* linesOf(input: AsyncIterable<Buffer>, path: string): AsyncGenerator<string> {
+  const lines: string[] = [];
+  const { bytes } = LINE_BOUNDS;
+  const tooLong = new InputError(
+    'results.invalid',
+    `${path} has a line of more than ${bytes} bytes; expected an episode, as --out writes it`,
+  );
+  const problems: Error[] = [];
+  const reader = new FrameReader(
+    bytes,
+    (line) => lines.push(line),
+    () => problems.push(tooLong),
+  );
+  let isWhole = true;
+  for await (const chunk of input) {
+    reader.push(chunk);
+    yield* lines.splice(0);
+    for (const problem of problems) throw problem;
+    isWhole = chunk.at(-1) === LINE_FEED;
+  }
+  if (!isWhole) reader.push(Buffer.of(LINE_FEED));
+  yield* lines;
 }
 
 async function opened(path: string): Promise<FileHandle> {
@@ -58,7 +107,7 @@ async function opened(path: string): Promise<FileHandle> {
 
 function parse(text: string, where: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(Buffer.from(text), LINE_BOUNDS);
   } catch (error) {
     throw new InputError(
       'results.invalid',

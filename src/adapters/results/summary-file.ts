@@ -1,14 +1,15 @@
 import { open } from 'node:fs/promises';
 import { InputError, messageOf } from '../../kernel/errors.ts';
+import { parseJson, type JsonBounds } from '../../kernel/json-bounds.ts';
 
 /** Ten times the summary of ten thousand tasks; a wrong path must not fill the memory. */
-const MAX_BYTES = 64 * 1024 * 1024;
+const BOUNDS: JsonBounds = { bytes: 64 * 1024 * 1024, depth: 128, values: 5_000_000 };
 
 /** A summary as it stands in its file: nothing of it has been checked but that it is JSON. @throws InputError when it cannot be had. */
 export async function readSummaryFile(path: string): Promise<unknown> {
-  const text = await readText(path);
+  const bytes = await readBytes(path);
   try {
-    return JSON.parse(text);
+    return parseJson(bytes, BOUNDS);
   } catch (error) {
     throw new InputError(
       'results.invalid',
@@ -18,12 +19,12 @@ export async function readSummaryFile(path: string): Promise<unknown> {
   }
 }
 
-async function readText(path: string): Promise<string> {
+async function readBytes(path: string): Promise<Uint8Array> {
   try {
     await using file = await open(path);
     const { size } = await file.stat();
-    if (size > MAX_BYTES) throw new InputError('results.too-large', `${path} has ${size} bytes; a summary has at most ${MAX_BYTES}`);
-    return await file.readFile('utf8');
+    if (size > BOUNDS.bytes) throw new InputError('results.too-large', `${path} has ${size} bytes; a summary has at most ${BOUNDS.bytes}`);
+    return await file.readFile();
   } catch (error) {
     if (error instanceof InputError) throw error;
     const remedy = 'expected a summary, or a directory that "muster eval --out" made of one checkpoint, with summary.json in it';

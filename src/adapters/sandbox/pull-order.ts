@@ -6,7 +6,7 @@ import { RUNNER_INSIDE } from './local/python-template.ts';
 /** How long one checkpoint may take on its way into a sandbox before it is given up, in seconds: 50 GiB at 15 MB/s. */
 const PULL_SECONDS = 3600;
 /** An answer is a line. */
-const MOST_ANSWER_CHARACTERS = 65_536;
+export const MOST_ANSWER_CHARACTERS = 65_536;
 
 /** A file that is there already: a checkpoint may come as what differs from it. */
 export interface HeldFile {

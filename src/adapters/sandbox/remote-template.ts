@@ -1,4 +1,5 @@
 import { InputError } from '../../kernel/errors.ts';
+import { cannotPlayApart } from '../../pool/policy-apart.ts';
 import type { SandboxTemplate } from '../../pool/template.ts';
 import { RUNNER_INSIDE, type PythonTemplateSettings } from './local/python-template.ts';
 
@@ -11,6 +12,9 @@ import { RUNNER_INSIDE, type PythonTemplateSettings } from './local/python-templ
  */
 export function remoteTemplate(name: string, settings: PythonTemplateSettings, python: string): SandboxTemplate {
   checkNotLocal(name, settings);
+  if (settings.policy === 'apart') {
+    throw cannotPlayApart(name, 'sandboxes that are not on this machine have one program only');
+  }
   const { imports, command, environment, network, limits, demands } = settings;
   const runner = [python, '-I', RUNNER_INSIDE, ...imports.flatMap((module) => ['--import', module])];
   return { name, command: command ?? runner, environment, mounts: [], network, limits, demands };

@@ -1,8 +1,8 @@
-import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
-import { IncomingNames } from '../../policy-distribution/incoming-names.ts';
+import { holdPath } from '../process-hold.ts';
 import { NOTHING_YET, watchRecordSchema, type WatchMemory, type WatchRecord } from '../../watch/watch-record.ts';
 
 /**
@@ -11,7 +11,7 @@ import { NOTHING_YET, watchRecordSchema, type WatchMemory, type WatchRecord } fr
  */
 export function recordFile(path: string, clock: Clock): WatchMemory {
   return {
-    hold: () => guarded(path, () => held(path, clock)),
+    hold: () => guarded(path, () => holdPath(path, 'watched-by', clock, alreadyWatched)),
     async read() {
       const text = await guarded(path, () => readFile(path, 'utf8').catch(undefinedWhenMissing));
       return text === undefined ? NOTHING_YET : parsed(path, text);
@@ -34,32 +34,6 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   } finally {
     await rm(incoming, { force: true });
   }
-}
-
-/** The intent is there before others are looked for: of two that come at the same time both may be refused, and never both let through. */
-async function held(path: string, clock: Clock): Promise<AsyncDisposable> {
-  const [directory, name] = [dirname(path), `${basename(path)}.watched-by.`];
-  const names = await IncomingNames.forThisProcess(clock);
-  await mkdir(directory, { recursive: true });
-  const own = `${name}${names.next()}`;
-  await writeFile(join(directory, own), '', { flag: 'wx' });
-  const release = (): Promise<void> => rm(join(directory, own), { force: true });
-  try {
-    for (const other of await readdir(directory)) {
-      if (other === own || !other.startsWith(name)) continue;
-      if (!(await isGone(join(directory, other), other.slice(name.length), names))) throw alreadyWatched(join(directory, other));
-      await rm(join(directory, other), { force: true });
-    }
-  } catch (error) {
-    await release();
-    throw error;
-  }
-  return { [Symbol.asyncDispose]: release };
-}
-
-async function isGone(path: string, owner: string, names: IncomingNames): Promise<boolean> {
-  const facts = await stat(path).catch(undefinedWhenMissing);
-  return facts === undefined || (await names.isAbandoned(owner, facts.mtimeMs));
 }
 
 function alreadyWatched(path: string): InputError {

@@ -4,7 +4,8 @@ import type { Distribution } from '../../../bench/coverage/distributions.ts';
 import { Moments } from '../../../src/aggregation/moments.ts';
 import { seededRandom } from '../../../src/kernel/seeded-random.ts';
 
-const { arcsine, bernoulli, beta, cartPole, exponential, lognormal, losing, normal, pareto, rareDisaster, uniform } = distributions;
+const { arcsine, bernoulli, beta, cartPole, exponential, lognormal, losing, normal, pareto, rareDisaster, twoPoints, uniform } =
+  distributions;
 const DRAWS = 200_000;
 
 function drawn({ name, draw }: Distribution): Moments {
@@ -20,6 +21,7 @@ const light = [
   cartPole(0.85, 15),
   cartPole(0.98, 5),
   rareDisaster(0.01, 0.01),
+  twoPoints(0.8, 0.1, 0.005),
   uniform(0.03),
   beta(5, 0.02),
   arcsine(0.05),

@@ -53,8 +53,8 @@ const MUTANTS: readonly (Mutant & { readonly row: string })[] = [
     name: 'a bet that knows the return it is made on',
     file: 'certified.ts',
     edits: [
-      ['    if (low === high) this.#learn(low);\n', ''],
-      ['    const bet = this.#bet();\n    settle', '    if (low === high) this.#learn(low);\n    const bet = this.#bet();\n    settle'],
+      ['    if (low === high) this.#learn(low);\n    else this.#unresolved += 1;\n', ''],
+      ['    settle(this.#upward', '    if (low === high) this.#learn(low);\n    settle(this.#upward'],
     ],
     row: WATCHED,
   },
@@ -97,7 +97,7 @@ const MUTANTS: readonly (Mutant & { readonly row: string })[] = [
   {
     name: 'bets that risk no more than a quarter of the capital',
     file: 'certified.ts',
-    edits: [['export const BET_CAP = 0.5;', 'export const BET_CAP = 0.25;']],
+    edits: [['export const BET_CAP = 0.95;', 'export const BET_CAP = 0.25;']],
     row: SUCCESSES,
   },
   { ...TASKS_INDEPENDENT, row: TASKS },

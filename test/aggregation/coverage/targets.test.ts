@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { NOTHING } from '../../../bench/coverage/measurement.ts';
 import type { Measurement } from '../../../bench/coverage/measurement.ts';
 import { hold, leastSuccesses } from '../../../bench/coverage/targets.ts';
 import type { Target } from '../../../bench/coverage/targets.ts';
@@ -8,12 +9,12 @@ const cost: Target = { kind: 'episodes', figure: 'cost', unit: 10, atMost: 2 };
 const knownCost: Target = { kind: 'known episodes', figure: 'known cost', unit: 10, about: 2, within: 0.08 };
 
 function measurement(runs: number, holds: number): Measurement {
-  return { runs, outcomes: { holds, below: runs - holds }, episodes: 0, squares: 0 };
+  return { ...NOTHING, runs, outcomes: { holds, below: runs - holds } };
 }
 
 /** Evaluations of which one half takes 5 episodes less than the mean, the other 5 more. */
 function taking(mean: number, runs: number): Measurement {
-  return { runs, outcomes: {}, episodes: runs * mean, squares: (runs / 2) * ((mean - 5) ** 2 + (mean + 5) ** 2) };
+  return { ...NOTHING, runs, episodes: runs * mean, squares: (runs / 2) * ((mean - 5) ** 2 + (mean + 5) ** 2) };
 }
 
 test('with 2,000 evaluations a share has to reach its target as it is', () => {
@@ -48,4 +49,20 @@ test('a known number of episodes is held against it from both sides, and few eva
   for (const mean of [19.1, 20.9]) expect(hold(taking(mean, 2000), knownCost)).toMatchObject({ met: false });
   for (const mean of [18.5, 21.5]) expect(hold(taking(mean, 100), knownCost)).toMatchObject({ met: true, target: '2 ± 0.16 ×' });
   for (const mean of [18.4, 21.6]) expect(hold(taking(mean, 100), knownCost)).toMatchObject({ met: false });
+});
+
+test('a bias is held against its target in deviations of the plain mean, either way', () => {
+  const off = (thousandths: number, runs: number): Measurement => {
+    const sums = { sum: 0, squares: runs * 1000 ** 2 };
+    const reduced = { sum: runs * thousandths, squares: runs * (thousandths ** 2 + 1000 ** 2) };
+    return { ...NOTHING, runs, estimated: runs, errors: { mean: sums, middle: sums, reduced } };
+  };
+  const bias: Target = { kind: 'bias', figure: 'bias', atMost: 0.12 };
+  expect(hold(off(-120, 2000), bias)).toEqual({ met: true, measured: '-0.120', target: 'within ± 0.12' });
+  expect([off(121, 2000), off(-121, 2000), off(130, 400), off(300, 400)].map((measured) => hold(measured, bias).met)).toEqual([
+    false,
+    false,
+    true,
+    false,
+  ]);
 });

@@ -19,6 +19,10 @@ DEADLINE_SECONDS = 60
 Frame = dict[str, Any]
 
 
+# Starts the two programs that play a policy apart, joined by a socket pair, in the place of one.
+JOINED = Path(__file__).parent / "joined_runner.py"
+
+
 class RunnerProcess:
     """Use as a context manager: leaving it ends the process, whatever state it is in."""
 

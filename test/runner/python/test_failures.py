@@ -7,6 +7,10 @@ from runner_process import RunnerProcess, environment
 
 Policy = tuple[Path, str]
 
+# A step that gives two values: the runner's line says which five it takes.
+TWO_VALUES = """ValueError: not enough values to unpack (expected 5, got 2)
+in the runner, which takes what the environment gives: observation, reward, terminated, truncated, info = step(action)"""
+
 # The environment breaks on even seeds.
 WORK = [(0, 0, 1, 0), (1, 0, 2, 0), (2, 0, 3, 0), (3, 0, 4, 0), (4, 0, 5, 0)]
 
@@ -16,7 +20,7 @@ WORK = [(0, 0, 1, 0), (1, 0, 2, 0), (2, 0, 3, 0), (3, 0, 4, 0), (4, 0, 5, 0)]
     [
         ("step", "environment-crash", "RuntimeError: a wheel came off"),
         ("reset", "environment-crash", "RuntimeError: no start"),
-        ("shape", "environment-crash", "ValueError: not enough values to unpack"),
+        ("shape", "environment-crash", TWO_VALUES),
         ("sys.exit", "environment-crash", "SystemExit: 3"),
         ("memory", "out-of-memory", "MemoryError"),
         ("nan", "invalid-return", "the return is nan after 1 steps, expected a finite number"),

@@ -3,6 +3,7 @@
 import json
 import math
 import subprocess
+import sys
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -120,4 +121,5 @@ def test_without_keras_the_refusal_names_the_remedy(tmp_path: Path) -> None:
         # A suite's own module of that name stands for a Python without Keras, whether this one has it or not.
         answer = runner.ready().load(path, file_digest(path), environment("toys:Toy"), code=str(tmp_path))
     assert answer["part"] == "policy"
-    assert "install it there (pip install keras, and tensorflow, torch or jax), or export the policy to ONNX" in answer["message"]
+    install = f"install it there: {sys.executable} -m pip install keras tensorflow"
+    assert f"{install} (torch or jax do as well as tensorflow), or export the policy to ONNX" in answer["message"]

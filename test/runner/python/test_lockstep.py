@@ -89,12 +89,16 @@ def test_the_order_of_the_episodes_in_a_block_is_kept(runner: RunnerProcess, any
     assert len(set(expected)) > 4
 
 
+TWO_VALUES = """ValueError: not enough values to unpack (expected 5, got 2)
+in the runner, which takes what the environment gives: row.observation, reward, terminated, truncated, row.info = row.step(action)"""
+
+
 @pytest.mark.parametrize(
     ("how", "cause", "detail"),
     [
         ("step", "environment-crash", "RuntimeError: a wheel came off"),
         ("reset", "environment-crash", "RuntimeError: no start"),
-        ("shape", "environment-crash", "ValueError: not enough values to unpack"),
+        ("shape", "environment-crash", TWO_VALUES),
         ("sys.exit", "environment-crash", "SystemExit: 3"),
         ("memory", "out-of-memory", "MemoryError"),
         ("nan", "invalid-return", "the return is nan after 1 steps, expected a finite number"),

@@ -13,6 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from muster_runner.policies import onnx_model
 from muster_runner.policies.checkpoint import Checkpoint
+from muster_runner.policies.checkpoint_directory import read_description
 from muster_runner.policies.onnx_model import read_onnx
 from muster_runner.policies.onnx_weights import WORTH_MAPPING, model_with_mapped_weights
 from muster_runner.refusal import PolicyRefusal
@@ -90,6 +91,21 @@ def test_those_that_lie_beside_a_model_stay_there(tmp_path: Path) -> None:
     onnx.save(onnx.load(path), tmp_path / "beside.onnx", save_as_external_data=True, location="weights")
     assert model_with_mapped_weights(tmp_path / "beside.onnx") is None
     assert outputs_of(tmp_path / "beside.onnx") == expected
+
+
+def test_a_directory_of_a_model_and_its_weights_alone_is_that_model(tmp_path: Path) -> None:
+    path = write_model(tmp_path / "p.onnx", LARGE)
+    (tmp_path / "pair").mkdir()
+    onnx.save(onnx.load(path), tmp_path / "pair" / "p.onnx", save_as_external_data=True, location="p.onnx.data")
+    assert read_description(tmp_path / "pair") == tmp_path / "pair" / "p.onnx"
+    assert outputs_of(tmp_path / "pair" / "p.onnx") == outputs_of(path)
+
+
+def test_a_model_whose_weights_did_not_come_with_it_is_told_how_they_do(tmp_path: Path) -> None:
+    onnx.save(onnx.load(write_model(tmp_path / "p.onnx", LARGE)), tmp_path / "told.onnx", save_as_external_data=True, location="elsewhere")
+    (tmp_path / "elsewhere").unlink()
+    with pytest.raises(PolicyRefusal, match=r"told\.onnx has weights in another file.*onnx\.save\(onnx\.load\("):
+        read_onnx(tmp_path / "told.onnx")
 
 
 @pytest.mark.parametrize("kept", [0, 1, 7, 100, WORTH_MAPPING // 2])

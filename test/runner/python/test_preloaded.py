@@ -1,5 +1,8 @@
 """What is loaded before sandboxes are forked: data of anybody's, code only of those who are trusted."""
 
+import os
+import resource
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,7 +13,7 @@ import pytest
 from checkpoints import constant_layer, file_digest, write_directory, write_mlp
 from gymnasium import spaces
 
-from muster_runner import preloaded
+from muster_runner import loading_bounds, preloaded
 from muster_runner.carried_code import find, forget, visit
 from muster_runner.policies.checkpoint import Fit
 from muster_runner.preloaded import find_preloaded, preload_code, preload_policy
@@ -75,6 +78,36 @@ def test_memory_that_it_took_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(preloaded, "read_checkpoint", reads)
     assert preload_policy(path, digest, trusted=False).own_bytes > 60 << 20
+
+
+def test_data_that_takes_far_more_than_its_size_is_left_to_the_sandboxes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
+    read = preloaded.read_checkpoint
+    limits = [resource.getrlimit(limit) for limit in (resource.RLIMIT_DATA, resource.RLIMIT_CPU)]
+
+    def swells(path: Path) -> object:
+        bytes(2 << 30)
+        return read(path)
+
+    monkeypatch.setattr(preloaded, "read_checkpoint", swells)
+    with pytest.raises(MemoryError):
+        preload_policy(path, digest, trusted=False)
+    assert find_preloaded(digest) is None
+    assert [resource.getrlimit(limit) for limit in (resource.RLIMIT_DATA, resource.RLIMIT_CPU)] == limits
+
+
+def test_data_that_never_gets_loaded_ends_its_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
+    monkeypatch.setattr(loading_bounds, "_PROCESSOR_SECONDS", 1)
+    monkeypatch.setattr(preloaded, "read_checkpoint", lambda _path: sum(iter(int, 1)))
+    pid = os.fork()
+    if pid == 0:
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        preload_policy(path, digest, trusted=False)
+        os._exit(0)
+    _, status = os.waitpid(pid, 0)
+    assert os.WIFSIGNALED(status)
+    assert os.WTERMSIG(status) == signal.SIGXCPU
 
 
 def test_in_a_process_that_has_loaded_nothing_nothing_is_found() -> None:

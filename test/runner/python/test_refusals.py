@@ -1,6 +1,7 @@
 """What cannot be loaded is refused with what is wrong, before any episode."""
 
 import json
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -150,8 +151,13 @@ def test_a_directory_that_holds_a_link(runner: RunnerProcess, tmp_path: Path) ->
     ("files", "message"),
     [
         ({"policy.py": ""}, "has no muster.json"),
+        (
+            {"a.onnx": "", "b/c.safetensors": ""},
+            "not exactly one file of weights (.safetensors, .onnx, .pt, .ts, .pth, .keras): a.onnx, b/c.safetensors",
+        ),
         ({"muster.json": "{"}, "muster.json is not JSON"),
         ({"muster.json": "{}"}, 'muster.json has no "policy"'),
+        ({"muster.json": '{"policy":"p:make"}'}, 'policy is "p:make", expected {"file": "NAME"} or {"entry": "module:function"}'),
         ({"muster.json": '{"policy":{}}'}, 'policy has no "entry"'),
         ({"muster.json": '{"policy":{"file":"../x.onnx"}}'}, "expected a path inside the checkpoint directory"),
         ({"muster.json": '{"policy":{"file":"x.onnx"}}'}, "holds no such file"),
@@ -191,4 +197,49 @@ def test_an_environment_with_wrong_arguments(runner: RunnerProcess, any_policy: 
 
 
 def test_a_suite_without_code_of_its_own_has_no_modules(runner: RunnerProcess, any_policy: Policy) -> None:
-    assert 'there is no module "toys"' in refusal(runner, any_policy, environment("toys:Toy"), part="environment", code=None)
+    message = refusal(runner, any_policy, environment("toys:Toy"), part="environment", code=None)
+    assert f'there is no module "toys": it is not installed for {sys.executable}' in message
+
+
+INSTALL_ABSENT = f"install it there: {sys.executable} -m pip install absent"
+
+
+# Broken modules, and what of file, line and text has to be in the message.
+@pytest.mark.parametrize(
+    ("files", "expected"),
+    [
+        ({"broken.py": "x = 1\ndef make(**_)\n"}, ['File "broken.py", line 2\n    def make(**_)\n', "SyntaxError: expected"]),
+        ({"broken.py": "def make():\nx = 1\n"}, ['File "broken.py", line 2\n    x = 1\n', "IndentationError: "]),
+        (
+            {"broken.py": "import parts.inner\n", "parts/__init__.py": "", "parts/inner.py": "1 +* 2\n"},
+            ['File "broken.py", line 1, in <module>\n    import parts.inner\n', 'File "parts/inner.py", line 1\n    1 +* 2\n'],
+        ),
+        ({"broken.py": "\n\nimport absent.inner\n"}, ['File "broken.py", line 3, in <module>\n    import absent.inner\n', INSTALL_ABSENT]),
+        (
+            {"broken.py": "import absent\nmake = absent\n", "absent.py": "import broken\nbroken.make\n"},
+            ['File "absent.py", line 2, in <module>'],
+        ),
+        (
+            {"broken.py": "from part import nothing\n", "part.py": ""},
+            ["cannot import name 'nothing' from 'part' (part.py)", 'File "broken.py", line 1'],
+        ),
+        (
+            {"broken.py": "def make(**_):\n    open('/absent')\n"},
+            ["No such file", "File \"broken.py\", line 2, in make\n    open('/absent')"],
+        ),
+    ],
+    ids=["syntax", "indentation", "syntax of another", "missing package", "circle", "missing name", "factory"],
+)
+@pytest.mark.parametrize("part", ["environment", "policy"])
+def test_what_is_wrong_with_a_module_that_travels_along_is_told_with_file_line_and_text(
+    runner: RunnerProcess, any_policy: Policy, tmp_path: Path, part: str, files: dict[str, str], expected: list[str]
+) -> None:
+    directory = tmp_path / "brought"
+    described = {} if part == "environment" else {"muster.json": '{"policy":{"entry":"broken:make"}}'}
+    brought = write_directory(directory, {**files, **described})
+    if part == "environment":
+        message = refusal(runner, any_policy, environment("broken:make"), part=part, code=str(directory))
+    else:
+        message = refusal(runner, brought)
+    assert [text for text in expected if text not in message] == []
+    assert "importlib" not in message and str(directory) not in message

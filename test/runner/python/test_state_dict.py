@@ -91,6 +91,7 @@ def test_pickled_code_is_refused_and_does_not_run(runner: RunnerProcess, writer:
 @pytest.mark.parametrize(
     ("saved", "message"),
     [
+        ("tensors", "examples/save_policy.py writes it"),
         ("tensors", 'there is no "muster" beside the tensors'),
         ('{"muster": architecture}', 'there is no tensor "l0.weight"; there are none'),
         ('{"muster": {**architecture, "activation": "gelu"}, **tensors}', "muster.activation is"),
@@ -129,3 +130,52 @@ def test_it_gives_the_same_returns_as_the_same_tensors_in_safetensors(runner: Ru
         runner.load(*policy, environment("gymnasium:CartPole-v1"), actions="stochastic")
         played.append([outcome["return"] for outcome in runner.play(episodes(20))])
     assert played[0] == played[1]
+
+
+SAVER = """
+import json, sys
+import torch
+from save_policy import save_policy
+torch.manual_seed(3)
+policy = torch.nn.Sequential(torch.nn.Linear(4, 16), torch.nn.ReLU(), torch.nn.Linear(16, 8), torch.nn.ReLU(), torch.nn.Linear(8, 5))
+mean, variance = torch.tensor([1.0, 0, -1, 2]), torch.tensor([1.0, 4, 0.25, 9])
+for name in sys.argv[1:]:
+    save_policy(policy, name, {"kind": "discrete"}, normalisation=(mean, variance))
+observations = torch.randn(20, 4)
+normalised = ((observations - mean) / torch.sqrt(variance + 1e-8)).clip(-10, 10)
+print(json.dumps([observations.tolist(), policy(normalised).argmax(1).tolist()]))
+"""
+
+
+def saved_by(script: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    examples = {"PYTHONPATH": str(REPOSITORY / "examples")}
+    return subprocess.run([TORCH_PYTHON, "-c", script, *arguments], env=examples, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.parametrize("name", ["p.pth", "p.safetensors"])
+def test_what_the_examples_function_saves_is_played_as_torch_computes_it(runner: RunnerProcess, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    saved = saved_by(SAVER, str(path))
+    assert saved.returncode == 0, saved.stderr
+    observations, actions = json.loads(saved.stdout)
+    answer = runner.load(path, file_digest(path), *[environment("toys:Chosen", observation=each, actions=5) for each in observations])
+    assert answer["type"] == "loaded", answer
+    assert [outcome["return"] for outcome in runner.play([(i, i, 0, 0) for i in range(len(observations))])] == actions
+    assert [each.name for each in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [
+        "torch.nn.Linear(4, 2), torch.nn.Linear(2, 2)",
+        "torch.nn.Linear(4, 2), torch.nn.GELU(), torch.nn.Linear(2, 2)",
+        "torch.nn.Linear(4, 2), torch.nn.Tanh(), torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 2)",
+        "torch.nn.Linear(4, 2), torch.nn.Tanh()",
+        "torch.nn.Linear(4, 2, bias=False)",
+    ],
+)
+def test_the_examples_function_refuses_what_it_cannot_describe(tmp_path: Path, layers: str) -> None:
+    script = f"import sys, torch; from save_policy import save_policy; save_policy(torch.nn.Sequential({layers}), sys.argv[1], {{}})"
+    saved = saved_by(script, str(tmp_path / "p.pth"))
+    assert "ValueError: expected" in saved.stderr
+    assert list(tmp_path.iterdir()) == []

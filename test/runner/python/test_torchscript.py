@@ -4,6 +4,7 @@ import json
 import math
 import os
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -135,4 +136,4 @@ def test_without_torch_the_refusal_names_the_remedy(tmp_path: Path) -> None:
         # A suite's own module of that name stands for a Python without torch, whether this one has it or not.
         answer = runner.ready().load(path, file_digest(path), environment("toys:Toy"), code=str(tmp_path))
     assert answer["part"] == "policy"
-    assert "install it there (pip install torch), or export the policy to ONNX or safetensors" in answer["message"]
+    assert f"install it there: {sys.executable} -m pip install torch, or export the policy to ONNX or safetensors" in answer["message"]

@@ -16,6 +16,7 @@ OPEN: dict[str, Any] = {
     "imports": ["json", "gymnasium"],
     "limits": {"tmp_bytes": 4096, "shm_bytes": 8192, "memory_bytes": None, "processes": 17, "open_files": 64},
     "uid": 1000,
+    "own_user": True,
     "host_network": False,
     "filter": base64.b64encode(FILTER).decode(),
     "cgroups": [
@@ -44,7 +45,7 @@ def test_every_setting_arrives() -> None:
     assert settings.imports == ("json", "gymnasium")
     assert (settings.tmp_bytes, settings.shm_bytes, settings.open_files) == (4096, 8192, 64)
     assert (settings.memory_bytes, settings.processes) == (None, 17)
-    assert (settings.uid, settings.host_network, settings.mounts_within) == (1000, False, ("/tmp/python",))
+    assert (settings.uid, settings.own_user, settings.host_network, settings.mounts_within) == (1000, True, False, ("/tmp/python",))
     assert settings.cgroups == (
         Hierarchy(5, (LimitFile("pids.max", "8", is_optional=False),)),
         Hierarchy(6, (LimitFile("memory.memsw.limit_in_bytes", "4096", is_optional=True),)),
@@ -70,6 +71,7 @@ def test_a_setting_that_is_missing_is_named(path: str) -> None:
         ("limits.processes", True),
         ("limits.open_files", None),
         ("uid", "root"),
+        ("own_user", 1),
         ("host_network", "no"),
         ("filter", 7),
         ("cgroups", [5]),

@@ -58,8 +58,9 @@ def test_a_mount_within_another_finds_its_place_there(place: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("own_user", [False, True])
 @pytest.mark.parametrize("host_network", [False, True])
-def test_all_that_is_to_be_done_can_be_made_into_a_program(place: Path, host_network: bool) -> None:
+def test_all_that_is_to_be_done_can_be_made_into_a_program(place: Path, host_network: bool, own_user: bool) -> None:
     (place / "file").touch()
     settings = Settings(
         imports=(),
@@ -67,6 +68,7 @@ def test_all_that_is_to_be_done_can_be_made_into_a_program(place: Path, host_net
         shm_bytes=1 << 20,
         mounts_within=(str(place / "file"),),
         uid=1000,
+        own_user=own_user,
         host_network=host_network,
         memory_bytes=None,
         processes=None,

@@ -24,6 +24,7 @@ SETTINGS = Settings(
     shm_bytes=1,
     mounts_within=(),
     uid=1000,
+    own_user=False,
     host_network=False,
     memory_bytes=None,
     processes=None,
@@ -48,7 +49,7 @@ class Walled:
         channel, self._image = socket.socketpair()
         # It is not ready, so no program is forked.
         self.warden._images[""] = ImageLink(Outbox(channel))
-        self.warden._build(ORDER)
+        self.warden._build_ordered(ORDER)
 
     def _start(self, serial: int, word: str) -> int:
         self.pid = FirstProcesses.start(self.processes, serial, word)

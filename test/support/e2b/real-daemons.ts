@@ -3,11 +3,18 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '../free-port.ts';
+import { PROJECT } from './e2b-ground.ts';
 import type { FaultKind } from './faults.ts';
 
-/** Directories of its own hide this machine's: what is written there is the sandbox's. Arguments: the daemon and its port. */
-const SECLUDED =
-  'mount --make-rprivate /; mkdir -p /muster; for each in /run /muster /tmp; do mount -t tmpfs none $each || exit; done; exec "$1" -isnotfc -no-cgroups -port "$2"';
+/**
+ * Directories of its own hide this machine's: what is written there is the sandbox's. The daemon and the checkout, whose runner its programs
+ * are, may lie in one of them: they are held open, and put back over what hides them. Arguments: the daemon, its port, the checkout.
+ */
+const SECLUDED = `
+mount --make-rprivate / && mkdir -p /muster && exec 3<"$1" 4<"$3" || exit
+for each in /run /muster /tmp; do mount -t tmpfs none $each || exit; done
+[ -d "$3" ] || { mkdir -p "$3" && mount --no-canonicalize --bind /proc/self/fd/4 "$3"; } || exit
+exec 4<&-; exec /proc/self/fd/3 -isnotfc -no-cgroups -port "$2"`;
 const HEALTHY_MS = 60_000;
 /** Output after which a connection is cut, so that some of it has passed. */
 const CHUNKS_BEFORE_CUT = 3;
@@ -23,10 +30,13 @@ interface Daemon {
  */
 export class RealDaemons implements AsyncDisposable {
   readonly #program: string;
+  readonly #checkout: string;
   readonly #daemons = new Map<string, Promise<Daemon>>();
 
-  constructor(program: string) {
+  /** @param checkout of Muster, which programs in the sandboxes find at the same path. */
+  constructor(program: string, checkout = PROJECT) {
     this.#program = program;
+    this.#checkout = checkout;
   }
 
   /** Has the sandbox's daemon answer. */
@@ -72,7 +82,9 @@ export class RealDaemons implements AsyncDisposable {
   async #start(): Promise<Daemon> {
     const port = await freePort();
     const walls = ['--mount', '--pid', '--fork', '--kill-child=SIGKILL', '--mount-proc'];
-    const child = spawn('unshare', [...walls, '/bin/sh', '-c', SECLUDED, 'envd', this.#program, String(port)], { stdio: 'ignore' });
+    const child = spawn('unshare', [...walls, '/bin/sh', '-c', SECLUDED, 'envd', this.#program, String(port), this.#checkout], {
+      stdio: 'ignore',
+    });
     const url = `http://127.0.0.1:${port}`;
     const deadline = performance.now() + HEALTHY_MS;
     while (!(await isHealthy(url))) {

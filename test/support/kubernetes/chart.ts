@@ -2,13 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { isMapping, valueAt } from '../../../src/written/path.ts';
+import { condition } from './chart-condition.ts';
 
 const CHART = path.join(import.meta.dirname, '../../../deploy/helm/muster');
 
 /**
- * Renders the chart as Helm does, as far as it goes: values, `if` without `else`, and `toYaml … | indent N` are all that it uses.
+ * Renders the chart as Helm does, as far as it goes: values, comments, `if` without `else`, `fail`, and `toYaml … | indent N` are
+ * all that it uses.
  *
- * @throws when a template uses anything else, or a value that is not in values.yaml.
+ * @throws what a template fails with; and when one uses anything else, or a value that is not in values.yaml.
  */
 export function renderChart(changes: object = {}): readonly unknown[] {
   const values = overlaid(parse(readFileSync(path.join(CHART, 'values.yaml'), 'utf8')), changes);
@@ -31,8 +33,11 @@ function rendered(template: string, context: object, file: string): string {
   };
   const open: boolean[] = [];
   const lines = template.split('\n').flatMap((line) => {
-    const condition = /^\{\{- if (\.\S+) \}\}$/.exec(line)?.[1];
-    if (condition !== undefined) open.push(Boolean(lookUp(condition)));
+    const wanted = /^\{\{- if (.+) \}\}$/.exec(line)?.[1];
+    const failure = /^\{\{- fail "(.*)" \}\}$/.exec(line)?.[1];
+    if (wanted !== undefined) open.push(condition(wanted, lookUp));
+    else if (failure !== undefined && open.every(Boolean)) throw new Error(failure);
+    else if (failure !== undefined || /^\{\{- \/\* .* \*\/\}\}$/.test(line)) return [];
     else if (line === '{{- end }}') open.pop();
     else if (open.every(Boolean)) return [filled(line, lookUp, file)];
     return [];

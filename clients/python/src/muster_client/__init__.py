@@ -4,7 +4,7 @@
 
     with Client("http://127.0.0.1:7677") as muster:
         summary = muster.evaluate("policy.safetensors", "cartpole", run="ppo-1", version=4096)
-        print(summary.mean, summary.interval)
+        print(summary.bias_reduced_mean, summary.interval)
 """
 
 from muster_client.async_client import AsyncClient
@@ -30,6 +30,7 @@ from muster_client.errors import (
     Unauthorized,
 )
 from muster_client.evaluation import Evaluation, Event, Failure, PlayedCheckpoint, Running
+from muster_client.grant import Grant
 from muster_client.pool import Pool
 from muster_client.settings import Retry
 from muster_client.suite import KnownSuite, SuiteLike
@@ -55,6 +56,7 @@ __all__ = [
     "Failure",
     "FieldProblem",
     "Forbidden",
+    "Grant",
     "Interval",
     "InvalidArgument",
     "KnownSuite",

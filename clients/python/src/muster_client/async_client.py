@@ -14,6 +14,7 @@ from muster_client.checkpoint import CheckpointLike
 from muster_client.episode import Episode
 from muster_client.errors import ServerError, Timeout
 from muster_client.evaluation import Evaluation, Event
+from muster_client.grant import Grant
 from muster_client.pool import Pool
 from muster_client.progress import Progress, watching
 from muster_client.settings import DEFAULT_TIMEOUT_SECONDS, Retry, Settings, access_token, positive_seconds, server_url
@@ -185,6 +186,18 @@ class AsyncClient:
     async def upload(self, path: str | os.PathLike[str]) -> str:
         """Sends a checkpoint that the server does not have. Returns its SHA-256, which it may be named by from now on."""
         return await self._driver.run(operations.upload(self._settings, path))
+
+    async def grant(self, sha256: str, principal: str) -> Grant:
+        """Lets another principal use a checkpoint that one's own principal has brought."""
+        return await self._driver.run(operations.grant(self._settings, sha256, principal))
+
+    async def revoke_grant(self, sha256: str, principal: str) -> Sequence[Grant]:
+        """What was taken back: nothing when there was no such grant."""
+        return await self._driver.run(operations.revoke_grant(self._settings, sha256, principal))
+
+    async def grants(self, sha256: str) -> Sequence[Grant]:
+        """Whom one's own principal lets use a checkpoint; for an operator, whom anybody does."""
+        return await self._driver.run(operations.grants(self._settings, sha256))
 
     async def suite(self, name: str) -> KnownSuite:
         """What a suite is that the server has a name for: its digest tells whether it says the same as before."""

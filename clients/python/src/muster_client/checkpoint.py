@@ -95,13 +95,24 @@ def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
     path = Path(given)
     if path.is_file():
         file = _local_file(path.name, path)
-        return LocalCheckpoint(file.sha256, (file,), None)
+        beside = _data_beside(path)
+        return LocalCheckpoint(file.sha256, (file,), None) if beside is None else _directory([file, _local_file(beside.name, beside)])
     if not path.is_dir():
         raise InvalidArgument(f"checkpoint: there is no file or directory {path}; expected a path, a URI such as s3://…, or a SHA-256")
     found = [_local_file(name, address) for name, address in _walk(path, "", (path.resolve(),))]
-    files = sorted(found, key=lambda file: file.path.encode())
-    if not files:
+    if not found:
         raise InvalidArgument(f"checkpoint: {path} has no files in it; expected the policy's weights")
+    return _directory(found)
+
+
+def _data_beside(path: Path) -> Path | None:
+    """Where PyTorch's exporter has written an ONNX model's weights: the two are one checkpoint, so that its name covers both."""
+    beside = path.with_name(f"{path.name}.data")
+    return beside if path.name.endswith(".onnx") and beside.is_file() else None
+
+
+def _directory(found: list[LocalFile]) -> LocalCheckpoint:
+    files = sorted(found, key=lambda file: file.path.encode())
     manifest = "".join(f"{file.sha256}  {file.path}\n" for file in files).encode()
     return LocalCheckpoint(hashlib.sha256(manifest).hexdigest(), tuple(files), manifest)
 

@@ -48,6 +48,8 @@ class Episode:
     seconds: float
     log: str | None
     """What environment and policy printed, shortened."""
+    withheld: bool
+    """Whether its text was left out: the caller may not use all of the checkpoints."""
 
 
 def read_episode(fields: Fields) -> Episode:
@@ -60,6 +62,7 @@ def read_episode(fields: Fields) -> Episode:
         outcome=_outcome(fields.object("outcome")),
         seconds=fields.number("seconds"),
         log=fields.optional("log", fields.text),
+        withheld=fields.optional("withheld", fields.flag) or False,
     )
 
 

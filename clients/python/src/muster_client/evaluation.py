@@ -70,6 +70,8 @@ class Evaluation:
     running: Running | None
     """The latest figures; None before there are any."""
     failure: Failure | None
+    withheld: bool
+    """Whether text was left out that a program inside can have written: the caller may not use all of the checkpoints."""
     summary: Summary | ComparisonSummary | None
     """The answer, perhaps a partial one. None before the end, and in lists."""
     raw: dict[str, Any] = field(repr=False)
@@ -123,6 +125,7 @@ def read_evaluation(fields: Fields) -> Evaluation:
         cancel_requested_at=fields.optional("cancelRequestedAt", fields.moment),
         running=None if running is None else read_running(running),
         failure=None if failure is None else Failure(failure.text("code"), failure.text("message")),
+        withheld=fields.optional("withheld", fields.flag) or False,
         summary=None if summary is None else read_summary(summary),
         raw=fields.raw,
     )

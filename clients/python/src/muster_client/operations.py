@@ -19,6 +19,7 @@ from muster_client.errors import (
 )
 from muster_client.evaluation import Evaluation, Event, read_evaluation, read_event
 from muster_client.fields import parsed
+from muster_client.grant import Grant, read_grant
 from muster_client.patience import Patience
 from muster_client.pool import Pool, read_pool
 from muster_client.problems import problem_in
@@ -110,6 +111,22 @@ def suite(settings: Settings, name: str) -> Steps[KnownSuite]:
     return read_known_suite(parsed(response.body, "suite"))
 
 
+def grant(settings: Settings, sha256: str, principal: str) -> Steps[Grant]:
+    """May be repeated: granting the same again changes nothing."""
+    response = yield from call(settings, json_request("POST", _grants_path(sha256), {"principal": principal}))
+    return read_grant(parsed(response.body, "grant"))
+
+
+def revoke_grant(settings: Settings, sha256: str, principal: str) -> Steps[list[Grant]]:
+    response = yield from call(settings, Request("DELETE", f"{_grants_path(sha256)}/{quote(principal, safe='')}"))
+    return [read_grant(item) for item in parsed(response.body, "grants").objects("items")]
+
+
+def grants(settings: Settings, sha256: str) -> Steps[list[Grant]]:
+    response = yield from call(settings, Request("GET", _grants_path(sha256)))
+    return [read_grant(item) for item in parsed(response.body, "grants").objects("items")]
+
+
 def pools(settings: Settings) -> Steps[list[Pool]]:
     response = yield from call(settings, Request("GET", "/v1/pools"))
     return [read_pool(item) for item in parsed(response.body, "pools").objects("items")]
@@ -170,6 +187,10 @@ def episodes(settings: Settings, evaluation_id: str, first: int, arm: int) -> It
         except ServerUnavailable as unavailable:
             error = unavailable
         yield from perform(Pause(patience.pause_after(error)))
+
+
+def _grants_path(sha256: str) -> str:
+    return f"/v1/checkpoints/{quote(sha256.removeprefix('sha256:'), safe='')}/grants"
 
 
 def _reference(settings: Settings, given: CheckpointLike, run: str | None = None, version: int | None = None) -> Steps[dict[str, Any]]:

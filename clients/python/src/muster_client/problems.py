@@ -1,6 +1,7 @@
 """Answers that are no success, as errors."""
 
 import json
+import re
 from typing import Any
 
 from muster_client.effects import Response
@@ -21,6 +22,8 @@ from muster_client.errors import (
 ANSWERS: dict[int, type[ServerAnswer]] = {401: Unauthorized, 403: Forbidden, 404: NotFound, 409: Conflict}
 PASSING = frozenset({502, 503, 504})
 MOST_SHOWN_CHARACTERS = 500
+DESCRIBED = re.compile(r'\berror_description="([^"]*)"')
+"""What the server said in a header, where it said nothing else."""
 
 
 def problem_in(response: Response) -> MusterError | None:
@@ -51,6 +54,9 @@ def _read(response: Response) -> tuple[str, str, tuple[FieldProblem, ...]]:
         document = None
     if not isinstance(document, dict) or not isinstance(document.get("code"), str):
         # A proxy, or the answer to HEAD, which has no body.
+        described = DESCRIBED.search(response.headers.get("www-authenticate", ""))
+        if described and not response.body:
+            return "http", described[1], ()
         said = response.body[: 4 * MOST_SHOWN_CHARACTERS].decode(errors="replace")[:MOST_SHOWN_CHARACTERS]
         return "http", f"the server answered {response.status}" + (f": {said}" if said else ""), ()
     listed = document.get("errors")

@@ -36,6 +36,8 @@ class Summary:
     """Its digest, `sha256:…`."""
     mean: float | None
     """Estimate of the suite's mean; None when no episode has a score."""
+    bias_reduced_mean: float | None
+    """The mean, less the bias that it has because the returns decided when to stop: the one to quote."""
     interval: Interval | None
     """For the mean."""
     variance: float | None
@@ -49,7 +51,7 @@ class Summary:
     success_rate: float | None
     """None unless the suite says what a success is."""
     ended: str
-    """What ended it: `rule`, `episodes`, `seconds`, `cost`, `interrupted` or `failed`."""
+    """What ended it: `rule`, `episodes`, `seconds`, `cost`, `failures`, `interrupted` or `failed`."""
     partial: bool
     """It ended before its stopping rule was satisfied or its episodes were played."""
     warnings: tuple[str, ...]
@@ -83,6 +85,8 @@ class CandidateResult:
     mean: float | None
     baseline_mean: float | None
     difference: float | None
+    bias_reduced_difference: float | None
+    """The difference, less the bias that it has because the verdict decided when to stop: the one to quote."""
     interval: Interval | None
     """For the mean difference."""
     warnings: tuple[str, ...]
@@ -106,7 +110,7 @@ class ComparisonSummary:
     margin: float
     """Mean differences up to it do not matter."""
     ended: str
-    """What ended it: `verdicts`, `episodes`, `seconds`, `cost`, `interrupted` or `failed`."""
+    """What ended it: `verdicts`, `episodes`, `seconds`, `cost`, `failures`, `interrupted` or `failed`."""
     partial: bool
     warnings: tuple[str, ...]
     raw: dict[str, Any] = field(repr=False)
@@ -137,6 +141,7 @@ def _evaluation_summary(fields: Fields) -> Summary:
         suite_digest=suite.text("digest"),
         checkpoint=official.object("checkpoint").text("digest"),
         mean=official.optional("mean", official.number),
+        bias_reduced_mean=official.optional("biasReducedMean", official.number),
         interval=_interval(official),
         variance=official.optional("variance", official.number),
         standard_error=official.optional("standardError", official.number),
@@ -178,6 +183,7 @@ def _candidate(fields: Fields) -> CandidateResult:
         mean=fields.optional("mean", fields.number),
         baseline_mean=fields.optional("baselineMean", fields.number),
         difference=fields.optional("difference", fields.number),
+        bias_reduced_difference=fields.optional("biasReducedDifference", fields.number),
         interval=_interval(fields),
         warnings=fields.texts("warnings"),
         raw=fields.raw,

@@ -4,8 +4,10 @@ import { Deadline } from '../../../kernel/deadline.ts';
 import { InputError, MusterError } from '../../../kernel/errors.ts';
 import { assertFileName } from '../../../policy-distribution/checkpoint-checks.ts';
 import { assertCheckpointPath } from '../../../policy-distribution/checkpoint.ts';
+import { dataBeside } from '../../../policy-distribution/data-beside.ts';
 import {
   CheckpointChangedError,
+  type CheckpointListing,
   type CheckpointSource,
   type ListedFile,
   type ListOptions,
@@ -42,8 +44,18 @@ export class ObjectSource implements CheckpointSource {
     const place = objectPlace(uri);
     this.#assertAllowed(uri);
     const found = isDirectoryName(place.name) ? undefined : await this.#find(uri, place, signal);
-    if (found) return { kind: 'file' as const, files: [fileOf(uri, found)] };
+    if (found) return await this.#alone(uri, place, fileOf(uri, found), signal);
     return { kind: 'directory' as const, files: await this.#directory(uri, place, options) };
+  }
+
+  /** Or with what lies beside it. */
+  async #alone(uri: string, { bucket }: ObjectPlace, file: ListedFile, signal: AbortSignal): Promise<CheckpointListing> {
+    const besideUri = dataBeside(uri);
+    if (besideUri === undefined) return { kind: 'file', files: [file] };
+    this.#assertAllowed(besideUri);
+    const beside = await this.#find(besideUri, { bucket, name: objectPlace(besideUri).name }, signal);
+    if (beside === undefined) return { kind: 'file', files: [file] };
+    return { kind: 'directory', files: [file, fileOf(besideUri, beside)] };
   }
 
   async *read(file: ListedFile, signal: AbortSignal): AsyncGenerator<Uint8Array> {

@@ -4,15 +4,26 @@ import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
 import { kernelCgroupFiles } from '../local/cgroup-files.ts';
 import type { CgroupLayout } from '../local/cgroup-layout.ts';
 import { findProgram } from '../local/find-program.ts';
-import { LaunchedProgram } from '../local/launched-program.ts';
-import type { LocalGround, LocalRuntime, OpenRuntime, RuntimeOptions, SandboxSite, StartedProgram } from '../local/local-runtime.ts';
+import { type LaunchedProcess, LaunchedProgram } from '../local/launched-program.ts';
+import type {
+  ApartTemplate,
+  LocalGround,
+  LocalRuntime,
+  OpenRuntime,
+  PairedSites,
+  RuntimeOptions,
+  SandboxSite,
+  StartedPair,
+  StartedProgram,
+} from '../local/local-runtime.ts';
 import { systemView } from '../local/system-view.ts';
 import { Wardens } from '../zygote/wardens.ts';
 import { BubblewrapProcesses } from './bubblewrap-processes.ts';
 import { type Capabilities, probeCapabilities } from './capabilities.ts';
 import { bubblewrapArguments, environmentArguments, systemArguments } from './command-line.ts';
 import { isForked, isolationFor } from './isolation.ts';
-import { type Launch, launch } from './launcher.ts';
+import { type Launch, launch, launchJoined } from './launcher.ts';
+import { isNeeded, openOwnUser, type OwnUser, pathOf } from './own-user.ts';
 
 export interface BubblewrapSettings extends RuntimeOptions {
   /** Looked up in PATH unless it is a path. */
@@ -21,7 +32,7 @@ export interface BubblewrapSettings extends RuntimeOptions {
   readonly log?: (message: string) => void;
 }
 
-/** Processes that are in a plain sandbox's control group beside the program and its descendants: bubblewrap's monitor and its reaper. */
+/** Processes that are in a plain sandbox's control group beside the program and its descendants: bubblewrap's monitor and the first process. */
 const BUBBLEWRAP_PROCESSES = 2;
 
 /** Walls of namespaces, which bubblewrap builds, or a warden that bubblewrap has started. */
@@ -47,7 +58,8 @@ export class BubblewrapRuntime implements LocalRuntime {
     const [capabilities, bwrap = bwrapPath, view] = await Promise.all([this.#probe(), findProgram(bwrapPath), systemView()]);
     const { memory, processes } = capabilities.limits;
     const rlimits = { memory: memory.by === 'rlimit', processes: processes.by === 'rlimit' };
-    return new OpenBubblewrap({ ...ground, capabilities, bwrap, system: systemArguments(view), rlimits }, clock, log);
+    const ownUser = (await isNeeded()) ? await openOwnUser() : undefined;
+    return new OpenBubblewrap({ ...ground, capabilities, bwrap, system: systemArguments(view), rlimits, ownUser }, clock, log);
   }
 
   #probe(): Promise<Capabilities> {
@@ -62,6 +74,8 @@ interface BubblewrapGround extends LocalGround {
   readonly bwrap: string;
   readonly system: readonly string[];
   readonly rlimits: Launch['rlimits'];
+  /** Undefined where sandboxes belong to the user that runs Muster. */
+  readonly ownUser: OwnUser | undefined;
 }
 
 class OpenBubblewrap implements OpenRuntime {
@@ -84,27 +98,52 @@ class OpenBubblewrap implements OpenRuntime {
   }
 
   async start(site: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram> {
-    if (isForked(template, this.#ground.capabilities)) return this.#wardens.fork(site.id, template, signal);
+    if (isForked(template, this.#ground.capabilities)) return this.#wardens.fork(site, template, signal);
     const launched = await launch(this.#plan(site, template));
     const program = new LaunchedProgram('bubblewrap', launched, new BubblewrapProcesses(site.directory, this.#clock));
     await program.begin(site.cgroup !== undefined, signal);
     return { program };
   }
 
-  async share(template: SandboxTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing | undefined> {
-    return isForked(template, this.#ground.capabilities) ? this.#wardens.share(template, content, signal) : undefined;
+  async startPair({ environment, policy }: PairedSites, template: ApartTemplate, signal: AbortSignal): Promise<StartedPair> {
+    if (isForked(template, this.#ground.capabilities)) return this.#wardens.forkPair({ environment, policy }, template, signal);
+    const plans = [this.#plan(environment, template), this.#plan(policy, { ...template, command: template.policy.command })] as const;
+    const launched = await launchJoined(...plans);
+    const program = (process: LaunchedProcess, { directory }: SandboxSite): LaunchedProgram =>
+      new LaunchedProgram('bubblewrap', process, new BubblewrapProcesses(directory, this.#clock));
+    const programs = [program(launched[0], environment), program(launched[1], policy)] as const;
+    const begun = await Promise.allSettled([
+      programs[0].begin(environment.cgroup !== undefined, signal),
+      programs[1].begin(policy.cgroup !== undefined, signal),
+    ]);
+    const failed = begun.find((end) => end.status === 'rejected');
+    if (!failed) return { environment: { program: programs[0] }, policy: { program: programs[1] } };
+    for (const each of programs) each.kill();
+    await Promise.all(programs.map((each) => each.ended));
+    throw failed.reason;
+  }
+
+  async share(
+    template: SandboxTemplate,
+    content: readonly SharedContent[],
+    principal: string,
+    signal: AbortSignal,
+  ): Promise<Sharing | undefined> {
+    return isForked(template, this.#ground.capabilities) ? this.#wardens.share(template, content, principal, signal) : undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#wardens[Symbol.asyncDispose]();
+    await this.#ground.ownUser?.[Symbol.asyncDispose]();
   }
 
   #plan({ inbox, cgroup }: SandboxSite, template: SandboxTemplate): Launch {
-    const { bwrap, system, etc, filter, covered, rlimits } = this.#ground;
+    const { bwrap, system, etc, filter, covered, rlimits, ownUser } = this.#ground;
     return {
-      bubblewrap: [bwrap, ...bubblewrapArguments(template, { system, etc, inbox })],
+      bubblewrap: [bwrap, ...bubblewrapArguments(template, { system, etc, inbox }, ownUser?.setpriv)],
       unlisted: environmentArguments(template.environment),
       filter,
+      userNamespace: ownUser && pathOf(ownUser.plain),
       program: template.command,
       limits: template.limits,
       covered,

@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { type FileHandle, readFile } from 'node:fs/promises';
+import { messageOf } from '../../../kernel/errors.ts';
 import type { LimitEnforcement } from '../../../pool/template.ts';
 import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroup-files.ts';
 import type { CgroupLayout } from '../local/cgroup-layout.ts';
@@ -8,7 +9,8 @@ import { findProgram } from '../local/find-program.ts';
 import type { Finding } from '../local/finding.ts';
 import { systemView } from '../local/system-view.ts';
 import { runTrial } from '../local/trial.ts';
-import { systemArguments, wardenTrialArguments } from './command-line.ts';
+import { NAMESPACE_DESCRIPTOR, sandboxTrialArguments, systemArguments, wardenTrialArguments } from './command-line.ts';
+import { isNeeded, openOwnUser, OUTSIDE_UID, type OwnUser, pathOf } from './own-user.ts';
 
 /** What this machine can do for local sandboxes, and what to do about the rest. */
 export interface Capabilities {
@@ -41,8 +43,9 @@ const INSTALL = 'install bubblewrap 0.8 or newer (Debian, Ubuntu: apt install bu
 
 export async function probeCapabilities(options: ProbeOptions): Promise<Capabilities> {
   const bubblewrap = await probeVersion(options.bwrapPath);
-  const namespaces = bubblewrap.state === 'available' ? await probeNamespaces(options.bwrapPath) : bubblewrap;
-  const forking = namespaces.state === 'available' ? await probeForking(options.bwrapPath) : namespaces;
+  await using user = bubblewrap.state === 'available' ? await probeUser() : undefined;
+  const namespaces = user ? await probeNamespaces(options.bwrapPath, user) : bubblewrap;
+  const forking = user && namespaces.state === 'available' ? await probeForking(options.bwrapPath, user) : namespaces;
   const detection = await detectWanted(options.cgroups, options.files ?? kernelCgroupFiles);
   const { layout } = detection;
   const limits = enforcedLimits(layout, enforcedByGroup(layout, 'processes') ?? (await processesByUser()));
@@ -59,28 +62,56 @@ async function probeVersion(bwrapPath: string): Promise<Finding> {
   return { state: 'missing', detail: `${found} is too old: "${output.trim()}"`, remedy: INSTALL };
 }
 
-async function probeNamespaces(bwrapPath: string): Promise<Finding> {
-  const found = (await findProgram(bwrapPath)) ?? bwrapPath;
-  const isolation = ['--unshare-all', '--unshare-user', '--disable-userns', '--uid', '1000', '--gid', '1000', '--cap-drop', 'ALL'];
-  const view = [...systemArguments(await systemView()), '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/proc'];
-  const { code, output } = await runTrial(found, [...isolation, ...view, '--', '/bin/sh', '-c', ':']);
-  if (code === 0) return { state: 'available', detail: 'a sandbox could be made' };
+/** Who sandboxes are on trial: on the host, root's are somebody else. */
+interface TrialUser extends AsyncDisposable {
+  readonly own?: OwnUser;
+  /** Why there is nobody for them to be. */
+  readonly problem?: string;
+}
+
+async function probeUser(): Promise<TrialUser> {
+  try {
+    const own = (await isNeeded()) ? await openOwnUser() : undefined;
+    return { ...(own && { own }), [Symbol.asyncDispose]: async () => own?.[Symbol.asyncDispose]() };
+  } catch (error) {
+    return { problem: messageOf(error), [Symbol.asyncDispose]: () => Promise.resolve() };
+  }
+}
+
+async function probeNamespaces(bwrapPath: string, { own, problem }: TrialUser): Promise<Finding> {
+  if (problem !== undefined) return { state: 'missing', detail: problem, remedy: await namespaceRemedy() };
+  const isolation = sandboxTrialArguments(systemArguments(await systemView()), own?.setpriv);
+  const { code, output } = await tryBubblewrap(bwrapPath, own?.plain, [...isolation, '/bin/sh', '-c', ':']);
+  const user = own ? `, whose user and group on the host are ${OUTSIDE_UID}` : '';
+  if (code === 0) return { state: 'available', detail: `a sandbox could be made${user}` };
   const detail = `a trial sandbox failed (exit code ${code}): ${output.trim().slice(0, 500)}`;
   return { state: 'missing', detail, remedy: await namespaceRemedy() };
+}
+
+/** Gives bubblewrap the namespace where a launcher does. */
+async function tryBubblewrap(
+  bwrapPath: string,
+  namespace: FileHandle | undefined,
+  argv: readonly string[],
+): Promise<{ readonly code: number; readonly output: string }> {
+  const found = (await findProgram(bwrapPath)) ?? bwrapPath;
+  if (!namespace) return runTrial(found, argv);
+  return runTrial('/bin/sh', [
+    '-c',
+    `exec ${NAMESPACE_DESCRIPTOR}<"$1"; shift; exec "$@"`,
+    'muster-trial',
+    pathOf(namespace),
+    found,
+    ...argv,
+  ]);
 }
 
 /** As a warden does it: namespaces within its own, with a fresh /proc and file systems mounted in them. */
 const FORKING_TRIAL = 'exec unshare --mount --ipc --uts --net --cgroup --pid --fork --mount-proc mount -t tmpfs tmpfs /tmp';
 
-async function probeForking(bwrapPath: string): Promise<Finding> {
-  const found = (await findProgram(bwrapPath)) ?? bwrapPath;
-  const { code, output } = await runTrial(found, [
-    ...wardenTrialArguments(systemArguments(await systemView())),
-    '--',
-    '/bin/sh',
-    '-c',
-    FORKING_TRIAL,
-  ]);
+async function probeForking(bwrapPath: string, { own }: TrialUser): Promise<Finding> {
+  const isolation = wardenTrialArguments(systemArguments(await systemView()), own && NAMESPACE_DESCRIPTOR);
+  const { code, output } = await tryBubblewrap(bwrapPath, own?.wardens, [...isolation, '--', '/bin/sh', '-c', FORKING_TRIAL]);
   if (code === 0) return { state: 'available', detail: 'a sandbox could be made from within another' };
   const detail = `a sandbox could not be made from within another (exit code ${code}): ${output.trim().slice(0, 500)}`;
   const remedy = `sandboxes start plainly, each with a Python of its own; to fork them, ${await namespaceRemedy()}`;

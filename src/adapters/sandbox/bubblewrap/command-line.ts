@@ -4,21 +4,12 @@ import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../local/inside-iden
 import { systemFiles, type SystemView } from '../local/system-view.ts';
 import { writableSizes } from '../local/writable-space.ts';
 
-const NAMESPACES = ['--unshare-all', '--unshare-user', '--uid', `${INSIDE_UID}`, '--gid', `${INSIDE_UID}`, '--hostname', 'sandbox'];
-/** `--new-session` keeps the program from typing into a terminal that Muster has. */
-const PRIVILEGES = ['--die-with-parent', '--new-session', '--cap-drop', 'ALL', '--disable-userns'];
-const WARDEN_NAMESPACES = [
-  '--unshare-user',
-  '--unshare-pid',
-  '--unshare-ipc',
-  '--unshare-uts',
-  '--uid',
-  '0',
-  '--gid',
-  '0',
-  '--hostname',
-  'zygote',
-];
+/** Besides a user namespace and that of the network. */
+const NAMESPACES = ['--unshare-pid', '--unshare-ipc', '--unshare-uts'];
+/** `--new-session` keeps the program from typing into a terminal that Muster has. The first process is the launcher's, not bubblewrap's. */
+const PRIVILEGES = ['--die-with-parent', '--as-pid-1', '--new-session', '--cap-drop', 'ALL'];
+/** What it takes to become another user, and to keep nothing of all this. */
+const BECOMING = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'];
 /** Where the warden sees the directories of its sandboxes, and the socket to Muster: in its own /tmp, which programs do not see. */
 const SITES = '/tmp/muster-sites';
 /**
@@ -29,10 +20,7 @@ const SEALS = ['--remount-ro', '/dev', '--remount-ro', '/'];
 
 /** The host's system directories as mounts: links where the host has links. */
 export function systemArguments({ mounts, links }: SystemView): readonly string[] {
-  return [
-    ...mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]),
-    ...links.flatMap(({ at, to }) => ['--symlink', to, at]),
-  ];
+  return [...mounts.flatMap(({ source, target }) => shown(source, target)), ...links.flatMap(({ at, to }) => ['--symlink', to, at])];
 }
 
 export interface SandboxView {
@@ -47,19 +35,23 @@ export interface SandboxView {
 export const ARGUMENTS_DESCRIPTOR = 4;
 /** Where it reads the system-call filter. */
 export const FILTER_DESCRIPTOR = 5;
+/** Where it finds the user namespace, when root has made one. */
+export const NAMESPACE_DESCRIPTOR = 6;
 
-/** bubblewrap's arguments, up to the program: what anyone may read in the process table. */
-export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView): readonly string[] {
+/**
+ * bubblewrap's arguments, up to the program: what anyone may read in the process table.
+ *
+ * @param setpriv path of setpriv(1), where root makes the sandbox: it is root in a user namespace that is there already, until the first
+ * process becomes the user that the program is to be.
+ */
+export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView, setpriv: string | undefined): readonly string[] {
   return [
-    ...NAMESPACES,
-    ...(template.network === 'host' ? ['--share-net'] : []),
-    ...PRIVILEGES,
+    ...isolation(setpriv),
+    ...(template.network === 'host' ? [] : ['--unshare-net']),
     '--seccomp',
     `${FILTER_DESCRIPTOR}`,
     ...fileArguments(template, view),
-    '--ro-bind',
-    view.inbox,
-    INBOX,
+    ...shown(view.inbox, INBOX),
     ...mountArguments(template),
     ...SEALS,
     '--remount-ro',
@@ -67,7 +59,32 @@ export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView
     '--chdir',
     '/tmp',
     '--',
+    ...(setpriv === undefined ? [] : becoming(setpriv)),
   ];
+}
+
+/** All but the network's. */
+function isolation(setpriv: string | undefined): readonly string[] {
+  return [
+    ...(setpriv === undefined ? userArguments(INSIDE_UID) : userArguments(0, NAMESPACE_DESCRIPTOR)),
+    ...NAMESPACES,
+    '--unshare-cgroup-try',
+    '--hostname',
+    'sandbox',
+    ...PRIVILEGES,
+    ...(setpriv === undefined ? ['--disable-userns'] : BECOMING.flatMap((capability) => ['--cap-add', capability])),
+  ];
+}
+
+/** @param namespace descriptor of one that has that user; otherwise a new one is made, in which the caller has this number. */
+function userArguments(uid: number, namespace?: number): readonly string[] {
+  return [...(namespace === undefined ? ['--unshare-user'] : ['--userns', `${namespace}`]), '--uid', `${uid}`, '--gid', `${uid}`];
+}
+
+/** Who becomes another user no longer dies with bubblewrap, unless it asks for it again. */
+function becoming(setpriv: string): readonly string[] {
+  const user = [`--reuid=${INSIDE_UID}`, `--regid=${INSIDE_UID}`, '--clear-groups'];
+  return [setpriv, ...user, '--inh-caps=-all', '--bounding-set=-all', '--pdeathsig=KILL', '--'];
 }
 
 /**
@@ -76,22 +93,19 @@ export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView
  *
  * @param view `inbox` has what it loads for all its sandboxes, at the paths that it will have in each.
  * @param sites host directory that has those of all its sandboxes.
+ * @param namespace descriptor of its user namespace, where one has been made for it.
  */
-export function wardenArguments(template: SandboxTemplate, view: SandboxView, sites: string): readonly string[] {
+export function wardenArguments(template: SandboxTemplate, view: SandboxView, sites: string, namespace?: number): readonly string[] {
   return [
-    ...WARDEN_NAMESPACES,
+    ...wardenNamespaces(namespace),
     ...(template.network === 'host' ? [] : ['--unshare-net']),
     '--die-with-parent',
     '--new-session',
     '--cap-add',
     'ALL',
     ...fileArguments(template, view),
-    '--ro-bind',
-    view.inbox,
-    INBOX,
-    '--ro-bind',
-    sites,
-    SITES,
+    ...shown(view.inbox, INBOX),
+    ...shown(sites, SITES),
     ...mountArguments(template),
     ...SEALS,
     '--chdir',
@@ -100,9 +114,31 @@ export function wardenArguments(template: SandboxTemplate, view: SandboxView, si
   ];
 }
 
+function wardenNamespaces(namespace: number | undefined): readonly string[] {
+  return [...userArguments(0, namespace), ...NAMESPACES, '--hostname', 'zygote'];
+}
+
+/** What isolates a plain sandbox, to try whether this machine allows it; the program follows. */
+export function sandboxTrialArguments(system: readonly string[], setpriv: string | undefined): readonly string[] {
+  const view = [...system, '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/proc'];
+  return [...isolation(setpriv), '--unshare-net', ...view, '--', ...(setpriv === undefined ? [] : becoming(setpriv))];
+}
+
 /** What a warden is given, and no more, to try whether this machine lets it do its work. */
-export function wardenTrialArguments(system: readonly string[]): readonly string[] {
-  return [...WARDEN_NAMESPACES, '--unshare-net', '--cap-add', 'ALL', ...system, '--proc', '/proc', '--dev', '/dev', '--dir', '/tmp'];
+export function wardenTrialArguments(system: readonly string[], namespace?: number): readonly string[] {
+  return [
+    ...wardenNamespaces(namespace),
+    '--unshare-net',
+    '--cap-add',
+    'ALL',
+    ...system,
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--dir',
+    '/tmp',
+  ];
 }
 
 /** The system, and what is made for each sandbox. */
@@ -116,13 +152,13 @@ function fileArguments(template: SandboxTemplate, view: SandboxView): readonly s
     '--dev',
     '/dev',
     ...writableArguments(template.limits),
-    ...readable('--ro-bind-try', systemFiles(template.network)),
-    ...Object.keys(SYNTHESISED_FILES).flatMap((name) => ['--ro-bind', `${view.etc}/${name}`, `/etc/${name}`]),
+    ...systemFiles(template.network).flatMap((file) => shown(file, file, '--ro-bind-try')),
+    ...Object.keys(SYNTHESISED_FILES).flatMap((name) => shown(`${view.etc}/${name}`, `/etc/${name}`)),
   ];
 }
 
 function mountArguments({ mounts }: SandboxTemplate): readonly string[] {
-  return mounts.flatMap(({ source, target }) => ['--ro-bind', source, target]);
+  return mounts.flatMap(({ source, target }) => shown(source, target));
 }
 
 /** Further arguments, which are kept from the process table: variables hold keys and passwords. */
@@ -139,6 +175,9 @@ function tmpfs(target: string, bytes: number): readonly string[] {
   return ['--perms', '1777', '--size', String(bytes), '--tmpfs', target];
 }
 
-function readable(option: string, paths: readonly string[]): readonly string[] {
-  return paths.flatMap((path) => [option, path, path]);
+/** In directories that everybody may enter: those that bubblewrap makes unasked are its user's alone. */
+function shown(source: string, target: string, option: '--ro-bind' | '--ro-bind-try' = '--ro-bind'): readonly string[] {
+  const names = target.split('/').slice(1, -1);
+  const directories = names.map((_, i) => `/${names.slice(0, i + 1).join('/')}`);
+  return [...directories.flatMap((directory) => ['--perms', '0755', '--dir', directory]), option, source, target];
 }

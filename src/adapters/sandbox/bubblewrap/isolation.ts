@@ -11,7 +11,8 @@ export function isolationFor(template: SandboxTemplate, capabilities: Capabiliti
   checkTemplate(template);
   requireForking(template, capabilities);
   requireDemands(template, capabilities.limits, capabilities.cgroups);
-  return { mechanism: isForked(template, capabilities) ? 'bubblewrap, forked' : 'bubblewrap', limits: capabilities.limits };
+  const way = isForked(template, capabilities) ? 'bubblewrap, forked' : 'bubblewrap';
+  return { mechanism: template.policy ? `${way}, policy apart` : way, limits: capabilities.limits };
 }
 
 /** Whether sandboxes of this template are forked from a zygote here. */

@@ -1,21 +1,44 @@
 import type { Duplex, Writable } from 'node:stream';
 import type { SandboxLimits } from '../../../pool/template.ts';
 import type { DescriptorCover } from '../local/inherited-descriptors.ts';
-import { ENTER_GROUPS, type Launcher, pipeOf, startLauncher } from '../local/launcher.ts';
+import { ENTER_GROUPS, type Launcher, pipeOf, type ShellStart, startJoinedLaunchers, startLauncher } from '../local/launcher.ts';
 import type { LaunchedProcess } from '../local/launched-program.ts';
 import { OPEN_FILES } from '../local/open-files.ts';
-import { ARGUMENTS_DESCRIPTOR, FILTER_DESCRIPTOR } from './command-line.ts';
+import { ARGUMENTS_DESCRIPTOR, FILTER_DESCRIPTOR, NAMESPACE_DESCRIPTOR } from './command-line.ts';
 
 /**
  * Opens the filter, enters the control groups, then becomes bubblewrap: whatever bubblewrap forks is in them from its first instruction.
  * Arguments: the filter's file, files to write the process id to, `--`, the command.
  */
-const LAUNCH = `exec ${FILTER_DESCRIPTOR}<"$1" || exit 125; shift; ${ENTER_GROUPS}; exec "$@"`;
+const LAUNCH = `${opened(FILTER_DESCRIPTOR)}; ${ENTER_GROUPS}; exec "$@"`;
+/** The same, with the file of a user namespace before all. */
+const LAUNCH_WITHIN = `${opened(NAMESPACE_DESCRIPTOR)}; ${LAUNCH}`;
+
+function opened(descriptor: number): string {
+  return `exec ${descriptor}<"$1" || exit 125; shift`;
+}
 
 /** Where the program's start is told. */
 const STARTED_DESCRIPTOR = 3;
-/** Inside: tells that the sandbox stands, then becomes the program. A program that is not found is exit code 127, as in a shell. */
-const START = `echo started >&${STARTED_DESCRIPTOR}; exec ${STARTED_DESCRIPTOR}>&-; exec "$@"`;
+/** Where the sandbox has two programs, each gets the line to the other here, and finds it at descriptor 3. */
+const LINE_DESCRIPTOR = NAMESPACE_DESCRIPTOR + 1;
+const INPUT_DESCRIPTOR = LINE_DESCRIPTOR + 1;
+/**
+ * Inside, as the first process: tells that the sandbox stands, runs the program and buries orphans until that has ended, then ends as it did.
+ * bubblewrap's own first process would show its command line, and with it paths of the host. What the shell itself says of the program's
+ * end is nobody's business. A program that is not found is exit code 127.
+ */
+const BEGIN = `echo started >&${STARTED_DESCRIPTOR} || exit 125; exec ${STARTED_DESCRIPTOR}>&- ${NAMESPACE_DESCRIPTOR}<&- 4>&2 2>/dev/null`;
+const START = `${BEGIN}; (exec 2>&4 4>&-; exec "$@"); exit $?`;
+/**
+ * The same with a line to another program. The shell runs the program behind itself, and lets go of the line: that ends when the program
+ * closes it. A shell takes the input from what runs behind it, so that goes by another descriptor.
+ */
+const START_JOINED = [
+  `${BEGIN} ${INPUT_DESCRIPTOR}<&0`,
+  `(exec 0<&${INPUT_DESCRIPTOR} 2>&4 ${STARTED_DESCRIPTOR}<&${LINE_DESCRIPTOR} 4>&- ${LINE_DESCRIPTOR}<&- ${INPUT_DESCRIPTOR}<&-; exec "$@") &`,
+  `exec ${LINE_DESCRIPTOR}<&- ${INPUT_DESCRIPTOR}<&-; wait $!; exit $?`,
+].join('\n');
 
 export interface Launch {
   /** bubblewrap with its arguments, up to the program. */
@@ -24,6 +47,8 @@ export interface Launch {
   readonly unlisted: readonly string[];
   /** The file with the system-call filter. */
   readonly filter: string;
+  /** The file of a user namespace that bubblewrap finds at a descriptor of its own. */
+  readonly userNamespace: string | undefined;
   readonly program: readonly string[];
   readonly limits: SandboxLimits;
   /** Makes up for descriptors of Muster's that a child would inherit. */
@@ -36,10 +61,28 @@ export interface Launch {
 
 /** @throws InfrastructureError when the machine is out of processes or file descriptors. */
 export async function launch(plan: Launch): Promise<LaunchedProcess> {
-  const script = `${outsideLimits(plan.limits)}; ulimit -n ${OPEN_FILES} 2>/dev/null || :; ${LAUNCH}`;
-  const outside = [plan.filter, ...plan.memberFiles, '--', ...plan.bubblewrap];
-  const inside = ['/bin/sh', '-c', `${insideLimits(plan)}${START}`, 'muster-start', ...plan.program];
-  const launcher = await startLauncher(script, [...outside, ...inside], ['pipe', 'pipe', ...plan.covered.stdio]);
+  const { script, argv, beyond } = shellOf(plan, START);
+  return launchedBy(await startLauncher(script, argv, beyond), plan);
+}
+
+/** Launches two that share a socket pair. @throws InfrastructureError as `launch` does; then neither is left. */
+export async function launchJoined(one: Launch, other: Launch): Promise<readonly [LaunchedProcess, LaunchedProcess]> {
+  const [first, second] = await startJoinedLaunchers(shellOf(one, START_JOINED), shellOf(other, START_JOINED), LINE_DESCRIPTOR);
+  return [launchedBy(first, one), launchedBy(second, other)];
+}
+
+function shellOf(plan: Launch, start: string): ShellStart {
+  const { userNamespace } = plan;
+  const outside = [...(userNamespace === undefined ? [] : [userNamespace]), plan.filter, ...plan.memberFiles, '--', ...plan.bubblewrap];
+  const inside = ['/bin/sh', '-c', `${insideLimits(plan)}${start}`, 'muster-start', ...plan.program];
+  return {
+    script: `${outsideLimits(plan.limits)}; ulimit -n ${OPEN_FILES} 2>/dev/null || :; ${userNamespace === undefined ? LAUNCH : LAUNCH_WITHIN}`,
+    argv: [...outside, ...inside],
+    beyond: ['pipe', 'pipe', ...plan.covered.stdio],
+  };
+}
+
+function launchedBy(launcher: Launcher, plan: Launch): LaunchedProcess {
   handOver(plan.unlisted, pipeOf(launcher, ARGUMENTS_DESCRIPTOR));
   return { ...launcher, started: hasData(pipeOf(launcher, STARTED_DESCRIPTOR)) };
 }
@@ -85,7 +128,7 @@ function outsideLimits({ diskBytes }: SandboxLimits): string {
 /** The number of processes is counted within the sandbox's own user namespace, so it is set inside. Shells differ in the option. */
 function insideLimits({ limits, rlimits }: Launch): string {
   const memory = `ulimit -v ${Math.ceil(limits.memoryBytes / 1024)} || exit 125; `;
-  // bubblewrap's monitor stays outside of the namespace, its reaper counts.
+  // bubblewrap's monitor stays outside of the namespace, the first process counts.
   const count = limits.processes + 1;
   const processes = `ulimit -u ${count} 2>/dev/null || ulimit -p ${count} || exit 125; `;
   return `${rlimits.memory ? memory : ''}${rlimits.processes ? processes : ''}`;

@@ -1,5 +1,6 @@
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+import { cannotPlayApart } from '../../../pool/policy-apart.ts';
 import { requireDemands } from '../local/enforced-limits.ts';
 import { checkTemplate } from '../local/template-check.ts';
 import type { GvisorCapabilities } from './capabilities.ts';
@@ -10,6 +11,7 @@ const MEMORY_MIN_BYTES = 32 * 2 ** 20;
 /** See `SandboxProvider.describe`. */
 export function isolationFor(template: SandboxTemplate, { gvisor, limits, cgroups }: GvisorCapabilities): Isolation {
   checkTemplate(template);
+  if (template.policy) throw cannotPlayApart(template.name, 'gVisor runs one program in a sandbox');
   if (template.limits.memoryBytes < MEMORY_MIN_BYTES) {
     const problem = `limits.memoryBytes is ${template.limits.memoryBytes}; expected at least ${MEMORY_MIN_BYTES} for gVisor and a program`;
     throw new InputError('template.invalid', `template "${template.name}": ${problem}`);

@@ -4,8 +4,13 @@ import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
 
 const CONTAINER = { scope: 'tree', by: 'container' } as const;
 
+/** A policy is an object that any cluster keeps, also one whose network plugin does not heed it. */
+function unverifiedNetwork(network: PodTemplate['network']): string {
+  return `not verified: the NetworkPolicy for kubernetes.network: ${network} exists, and Muster has not tried whether the cluster's network plugin enforces it (docs/kubernetes.md)`;
+}
+
 /** @throws InputError `template.limit-unavailable` for a demand that a pod cannot meet. */
-export function podIsolation(template: SandboxTemplate, { runtimeClassName }: PodTemplate): Isolation {
+export function podIsolation(template: SandboxTemplate, { runtimeClassName, network }: PodTemplate): Isolation {
   const isolation: Isolation = {
     mechanism: runtimeClassName === undefined ? 'kubernetes' : `kubernetes (${runtimeClassName})`,
     limits: {
@@ -16,6 +21,7 @@ export function podIsolation(template: SandboxTemplate, { runtimeClassName }: Po
       disk: { scope: 'tree', by: 'tmpfs' },
       lifetime: { scope: 'tree', by: 'timer' },
     },
+    ...(network === 'cluster' ? {} : { unverified: [unverifiedNetwork(network)] }),
   };
   const missing = template.demands.find((demand) => isolation.limits[demand].scope !== 'tree');
   if (missing === undefined) return isolation;

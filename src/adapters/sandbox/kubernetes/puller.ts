@@ -1,7 +1,8 @@
-import { text } from 'node:stream/consumers';
+import type { Readable } from 'node:stream';
 import { untilAborted } from '../../../kernel/abort.ts';
 import { messageOf, MusterError } from '../../../kernel/errors.ts';
-import { fetchError, readPullAnswer } from '../pull-order.ts';
+import { RecentText } from '../../../kernel/recent-text.ts';
+import { fetchError, MOST_ANSWER_CHARACTERS, readPullAnswer } from '../pull-order.ts';
 import type { ProgramChannel } from './program-channel.ts';
 import type { InboxExec } from './inbox-upload.ts';
 
@@ -17,7 +18,7 @@ export async function runPuller(exec: InboxExec, command: readonly string[], ord
     signal.throwIfAborted();
     channel = await exec(command, signal);
     channel.stdin.end(order);
-    const [stdout, stderr, end] = await untilAborted(Promise.all([text(channel.stdout), text(channel.stderr), channel.ended]), signal);
+    const [stdout, stderr, end] = await untilAborted(Promise.all([endOf(channel.stdout), endOf(channel.stderr), channel.ended]), signal);
     if (end.kind !== 'exited') throw fetchError(end.detail);
     readPullAnswer(stdout, stderr);
   } catch (error) {
@@ -25,4 +26,11 @@ export async function runPuller(exec: InboxExec, command: readonly string[], ord
     signal.throwIfAborted();
     throw error instanceof MusterError ? error : fetchError(messageOf(error), error);
   }
+}
+
+/** All of it, unless it is more than any answer: then its end, which is no answer. */
+async function endOf(stream: Readable): Promise<string> {
+  const kept = new RecentText(MOST_ANSWER_CHARACTERS);
+  for await (const part of stream.setEncoding('utf8')) kept.append(String(part));
+  return kept.take();
 }

@@ -1,5 +1,5 @@
-import { createReadStream, createWriteStream } from 'node:fs';
-import { link, lstat, mkdir, realpath, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
+import { createReadStream, createWriteStream, type Stats } from 'node:fs';
+import { chmod, link, lstat, mkdir, realpath, rename, rm, rmdir, stat, unlink } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -11,6 +11,8 @@ import { hasErrno } from './errno.ts';
 
 /** A link would do but this file system, or the file's owner, does not let us: the content is copied instead. */
 const NO_LINK = ['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'EOPNOTSUPP', 'ENOTSUP'];
+
+const isRoot = process.getuid?.() === 0;
 
 /**
  * The host's side of a sandbox's inbox. Only the host writes there, so no link in it can lead anywhere else.
@@ -41,6 +43,7 @@ export class Inbox {
 
   async open(): Promise<void> {
     await mkdir(this.#directory);
+    await openToOthers(this.#directory, 0o755);
   }
 
   /** See `Sandbox.upload`. */
@@ -114,11 +117,16 @@ export class Inbox {
   async #make(directory: string): Promise<void> {
     const known = this.#made.get(directory);
     if (known) return void (await known);
-    const making = mkdir(directory, { recursive: true });
+    const making = this.#makeNow(directory);
     this.#made.set(directory, making);
     // Who wants it next tries again.
     making.catch(() => this.#made.delete(directory));
     await making;
+  }
+
+  async #makeNow(directory: string): Promise<void> {
+    await mkdir(directory, { recursive: true });
+    for (const each of this.#upTo(directory)) await openToOthers(each, 0o755);
   }
 
   /** A directory in the inbox, and those that it is in. */
@@ -127,11 +135,22 @@ export class Inbox {
   }
 }
 
+/** Programs in the sandboxes of root are not root. A file that others may not read is copied, not linked: its owner wants it so where it is. */
+function isReadable({ mode }: Stats): boolean {
+  return !isRoot || (mode & 0o004) !== 0;
+}
+
+/** Whatever Muster's umask is. Nobody but root gets to the owner's directory, in which this is. */
+async function openToOthers(place: string, mode: number): Promise<void> {
+  if (isRoot) await chmod(place, mode);
+}
+
 /** The short way, which most files can go: a link appears as a whole. Whatever stands against it, the long way finds and tells. */
 async function isLinked(hostPath: string, complete: string): Promise<boolean> {
   try {
     // A link to a symbolic link would show the program a path that does not exist inside.
-    if (!(await lstat(hostPath)).isFile()) return false;
+    const found = await lstat(hostPath);
+    if (!found.isFile() || !isReadable(found)) return false;
     await link(hostPath, complete);
     return true;
   } catch {
@@ -141,15 +160,19 @@ async function isLinked(hostPath: string, complete: string): Promise<boolean> {
 
 async function shareFile(hostPath: string, incomplete: string, signal: AbortSignal): Promise<void> {
   const source = await realpath(hostPath);
-  if (!(await stat(source)).isFile()) throw new Error(`${hostPath} is no regular file`);
-  try {
-    await link(source, incomplete);
-  } catch (error) {
-    if (!hasErrno(error, ...NO_LINK)) throw error;
-    await writeFile(createReadStream(source), incomplete, signal);
+  const found = await stat(source);
+  if (!found.isFile()) throw new Error(`${hostPath} is no regular file`);
+  if (isReadable(found)) {
+    try {
+      return await link(source, incomplete);
+    } catch (error) {
+      if (!hasErrno(error, ...NO_LINK)) throw error;
+    }
   }
+  await writeFile(createReadStream(source), incomplete, signal);
 }
 
 async function writeFile(stream: Readable, incomplete: string, signal: AbortSignal): Promise<void> {
   await pipeline(stream, createWriteStream(incomplete, { flags: 'wx', mode: 0o444 }), { signal });
+  await openToOthers(incomplete, 0o444);
 }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { Duplex, type Readable, type Writable } from 'node:stream';
+import { Duplex, type Readable, type Stream, type Writable } from 'node:stream';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 
 /** Shown in the process table until the launcher has become what holds the sandbox. */
@@ -13,6 +13,16 @@ export const OUTSIDE_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/
  * to, `--`, the rest, which is what is left of the arguments.
  */
 export const ENTER_GROUPS = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift';
+
+/** What a descriptor of a child is. */
+export type StdioEntry = number | 'pipe' | 'ignore' | Stream;
+
+/** A shell that is to be started: see `startLauncher`. */
+export interface ShellStart {
+  readonly script: string;
+  readonly argv: readonly string[];
+  readonly beyond: readonly StdioEntry[];
+}
 
 export interface Launcher {
   readonly process: ChildProcess;
@@ -28,12 +38,47 @@ export interface Launcher {
  * @param beyond what it has at descriptors 3, 4 and so on.
  * @throws InfrastructureError `sandbox.spawn` when the machine is out of processes or file descriptors.
  */
-export async function startLauncher(
-  script: string,
-  argv: readonly string[],
-  beyond: readonly (number | 'pipe' | 'ignore')[],
-): Promise<Launcher> {
-  const child = start(['-c', script, LAUNCHER_NAME, ...argv], beyond);
+export async function startLauncher(script: string, argv: readonly string[], beyond: readonly StdioEntry[]): Promise<Launcher> {
+  return launcherOf(spawnShell(script, argv, beyond));
+}
+
+/**
+ * Starts two shells that share a socket pair: each has one end of it at a descriptor.
+ *
+ * Both are started in the same turn, and Muster's copy is closed in it: nothing that is said there is ever read here.
+ *
+ * @param descriptor of the pair's end, in both.
+ * @throws InfrastructureError `sandbox.spawn`; then neither is left.
+ */
+export async function startJoinedLaunchers(
+  first: ShellStart,
+  second: ShellStart,
+  descriptor: number,
+): Promise<readonly [Launcher, Launcher]> {
+  const withLine = (beyond: ShellStart['beyond'], line: 'pipe' | Stream): readonly StdioEntry[] => {
+    const stdio: StdioEntry[] = [...beyond];
+    while (stdio.length <= descriptor - 3) stdio.push('ignore');
+    stdio[descriptor - 3] = line;
+    return stdio;
+  };
+  const one = spawnShell(first.script, first.argv, withLine(first.beyond, 'pipe'));
+  const line = one.stdio[descriptor];
+  let other: ChildProcess | undefined;
+  try {
+    if (line instanceof Duplex) other = spawnShell(second.script, second.argv, withLine(second.beyond, line));
+  } finally {
+    line?.destroy();
+    if (!other) one.kill('SIGKILL');
+  }
+  const ends = await Promise.allSettled([launcherOf(one), ...(other ? [launcherOf(other)] : [])]);
+  const [a, b] = ends;
+  if (a.status === 'fulfilled' && b?.status === 'fulfilled') return [a.value, b.value];
+  one.kill('SIGKILL');
+  other?.kill('SIGKILL');
+  throw ends.find((end) => end.status === 'rejected')?.reason ?? spawnError('there was no socket pair');
+}
+
+async function launcherOf(child: ChildProcess): Promise<Launcher> {
   const { pid, stdin, stdout, stderr } = child;
   if (pid === undefined || !stdin || !stdout || !stderr) throw await spawnFailure(child);
   return { process: child, pid, stdin, stdout, stderr };
@@ -46,7 +91,8 @@ export function pipeOf({ process }: Launcher, descriptor: 3 | 4): Duplex {
   throw new InfrastructureError('sandbox.spawn', `a sandbox process was started without a pipe at descriptor ${descriptor}`);
 }
 
-function start(argv: readonly string[], beyond: readonly (number | 'pipe' | 'ignore')[]): ChildProcess {
+function spawnShell(script: string, words: readonly string[], beyond: readonly StdioEntry[]): ChildProcess {
+  const argv = ['-c', script, LAUNCHER_NAME, ...words];
   try {
     // In a session of its own: Ctrl-C on Muster's terminal is for Muster, which ends its sandboxes when it has what it wants of them.
     return spawn('/bin/sh', argv, { detached: true, stdio: ['pipe', 'pipe', 'pipe', ...beyond], env: OUTSIDE_ENVIRONMENT, cwd: '/' });

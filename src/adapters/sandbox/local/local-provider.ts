@@ -3,18 +3,20 @@ import path from 'node:path';
 import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf, MusterError } from '../../../kernel/errors.ts';
-import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import { type OwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
+import { FRESH } from '../../../pool/exposure.ts';
 import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
 import { Creations } from '../creations.ts';
 import { type CgroupFiles, kernelCgroupFiles } from './cgroup-files.ts';
 import { Inbox } from './inbox.ts';
 import { coverDescriptors, type DescriptorCover } from './inherited-descriptors.ts';
-import type { LocalRuntime, OpenRuntime, RuntimeOptions } from './local-runtime.ts';
+import type { ApartTemplate, LocalRuntime, OpenRuntime, RuntimeOptions, SandboxSite, StartedProgram } from './local-runtime.ts';
 import { LocalSandbox } from './local-sandbox.ts';
 import { OwnerCgroups } from './owner-cgroups.ts';
 import { etcDirectory, filterFile, openOwnerDirectory, ownerDirectory } from './owner-record.ts';
+import { PairedSandbox } from './paired-sandbox.ts';
 import type { SandboxCgroup } from './sandbox-cgroup.ts';
 import { sweepOwners } from './sweep.ts';
 
@@ -34,6 +36,7 @@ interface Ground {
 /** A sandbox that is being made: removed piece by piece when it fails. */
 interface Site {
   readonly id: SandboxId;
+  readonly audience: string | undefined;
   readonly directory: string;
   readonly inbox: Inbox;
   cgroup?: SandboxCgroup;
@@ -83,14 +86,18 @@ export class LocalProvider implements SandboxProvider {
     return this.#creations.run(signal, (either) => this.#create(spec, either));
   }
 
-  async share(template: SandboxTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing> {
+  async share(template: SandboxTemplate, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing> {
     const { runtime } = await this.#prepare();
-    return (await runtime.share?.(template, content, signal)) ?? NOT_SHARED;
+    return (await runtime.share?.(template, content, principal, signal)) ?? NOT_SHARED;
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
     const layout = await this.#runtime.cgroupLayout();
-    return sweepOwners({ stateDir: this.#stateDir, layout, owner: this.owner, files: this.#files, clock: this.#clock }, signal);
+    const swept = await sweepOwners(
+      { stateDir: this.#stateDir, layout, owner: this.owner, files: this.#files, clock: this.#clock },
+      signal,
+    );
+    return [...new Set(swept.map(wholeOf))];
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -137,32 +144,67 @@ export class LocalProvider implements SandboxProvider {
     });
   }
 
-  async #create({ id, template }: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+  async #create({ id, template, audience }: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
     const isolation = await this.describe(template);
     const ground = await this.#prepare();
-    const directory = path.join(this.#directory, id);
-    await makeSite(directory, id);
-    const site: Site = { id, directory, inbox: new Inbox(directory) };
+    const sites: Site[] = [];
+    const open = async (name: SandboxId): Promise<Site> => {
+      const site = await this.#site(name, audience);
+      sites.push(site);
+      return site;
+    };
     try {
-      return await this.#build(site, template, isolation, ground, signal);
+      const site = await open(id);
+      if (!isApart(template)) return await this.#build(site, template, isolation, ground, signal);
+      const policy = await open(policyIdOf(id));
+      return await this.#buildPair({ environment: site, policy }, template, isolation, ground, signal);
     } catch (error) {
-      const memoryKills = (await site.cgroup?.memoryKills().catch(() => 0)) ?? 0;
-      await this.#abandon(site);
+      const memoryKills = await Promise.all(sites.map(async ({ cgroup }) => (await cgroup?.memoryKills().catch(() => 0)) ?? 0));
+      await Promise.all(sites.map((site) => this.#abandon(site)));
       if (signal.aborted) throw abortError(signal);
-      throw memoryKills > 0 ? outOfMemory(error, template) : creationError(error, directory);
+      throw memoryKills.some((count) => count > 0) ? outOfMemory(error, template) : creationError(error, path.join(this.#directory, id));
     }
   }
 
+  async #site(id: SandboxId, audience: string | undefined): Promise<Site> {
+    const directory = path.join(this.#directory, id);
+    await makeSite(directory, id);
+    return { id, audience, directory, inbox: new Inbox(directory) };
+  }
+
   async #build(site: Site, template: SandboxTemplate, isolation: Isolation, ground: Ground, signal: AbortSignal): Promise<Sandbox> {
-    const { id, directory, inbox } = site;
-    const { limits } = template;
-    await inbox.open();
-    const { cgroups, runtime } = ground;
-    const made = runtime.makesCgroup?.(template) !== true;
-    const cgroup = made ? await cgroups?.create(id, { ...limits, processes: runtime.hostProcesses(template) }) : cgroups?.at(id);
-    if (cgroup) site.cgroup = cgroup;
+    await equip(site, template, ground);
     if (signal.aborted) throw abortError(signal);
-    const { program, shares = NOTHING } = await ground.runtime.start({ id, directory, inbox: inbox.directory, cgroup }, template, signal);
+    return this.#sandbox(site, template, isolation, await ground.runtime.start(placeOf(site), template, signal));
+  }
+
+  /** Two sandboxes to this machine, one to who uses it. */
+  async #buildPair(
+    { environment, policy }: { readonly environment: Site; readonly policy: Site },
+    template: ApartTemplate,
+    isolation: Isolation,
+    ground: Ground,
+    signal: AbortSignal,
+  ): Promise<Sandbox> {
+    if (!ground.runtime.startPair) throw new RangeError(`${this.name} was to play a policy apart, and does not`);
+    await equip(environment, template, ground);
+    await equip(policy, template, ground);
+    if (signal.aborted) throw abortError(signal);
+    const started = await ground.runtime.startPair({ environment: placeOf(environment), policy: placeOf(policy) }, template, signal);
+    return new PairedSandbox(
+      this.#sandbox(environment, template, isolation, started.environment),
+      this.#sandbox(policy, template, isolation, started.policy),
+      this.#clock,
+    );
+  }
+
+  #sandbox(
+    site: Site,
+    { limits }: SandboxTemplate,
+    isolation: Isolation,
+    { program, shares = NOTHING, past = FRESH }: StartedProgram,
+  ): LocalSandbox {
+    const { id, directory, inbox, cgroup } = site;
     const sandbox = new LocalSandbox({
       id,
       isolation,
@@ -171,6 +213,7 @@ export class LocalProvider implements SandboxProvider {
       cgroup,
       program,
       shares,
+      past,
       clock: this.#clock,
       lifetimeSeconds: limits.lifetimeSeconds,
       onGone: () => this.#sandboxes.delete(id),
@@ -201,6 +244,34 @@ export class LocalProvider implements SandboxProvider {
     await covered?.close();
     await rm(this.#directory, { recursive: true, force: true });
   }
+}
+
+async function equip(site: Site, template: SandboxTemplate, { cgroups, runtime }: Ground): Promise<void> {
+  await site.inbox.open();
+  const made = runtime.makesCgroup?.(template) !== true;
+  const limits = { ...template.limits, processes: runtime.hostProcesses(template) };
+  const cgroup = made ? await cgroups?.create(site.id, limits) : cgroups?.at(site.id);
+  if (cgroup) site.cgroup = cgroup;
+}
+
+function placeOf({ id, audience, directory, inbox, cgroup }: Site): SandboxSite {
+  return { id, audience, directory, inbox: inbox.directory, cgroup };
+}
+
+function isApart(template: SandboxTemplate): template is ApartTemplate {
+  return template.policy !== undefined;
+}
+
+const POLICY_SUFFIX = '-policy';
+
+/** Its directory and control group have this name, so that whatever is left of it can be told from others'. */
+function policyIdOf(id: SandboxId): SandboxId {
+  return parseSandboxId(`${id}${POLICY_SUFFIX}`);
+}
+
+/** The sandbox as who uses it knows it. */
+function wholeOf(id: SandboxId): SandboxId {
+  return id.endsWith(POLICY_SUFFIX) ? parseSandboxId(id.slice(0, -POLICY_SUFFIX.length)) : id;
 }
 
 /** Records the intent: from here on a sweep finds the sandbox, whatever has been made of it. */

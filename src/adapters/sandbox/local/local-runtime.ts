@@ -1,5 +1,6 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
+import type { PastExposure } from '../../../pool/exposure.ts';
 import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
 import type { CgroupFiles } from './cgroup-files.ts';
@@ -45,6 +46,8 @@ export interface LocalGround {
 /** Where a sandbox is being made. */
 export interface SandboxSite {
   readonly id: SandboxId;
+  /** See `SandboxSpec.audience`. */
+  readonly audience?: string | undefined;
   /** Its own, in the owner's. What is in it is removed with it. */
   readonly directory: string;
   /** Host directory that is its inbox. */
@@ -57,6 +60,22 @@ export interface StartedProgram {
   readonly program: SandboxedProgram;
   /** See `Sandbox.shares`. */
   readonly shares?: ReadonlySet<string>;
+  /** See `Sandbox.past`. */
+  readonly past?: PastExposure;
+}
+
+/** A template whose sandboxes have two programs. */
+export type ApartTemplate = SandboxTemplate & { readonly policy: NonNullable<SandboxTemplate['policy']> };
+
+/** Of a sandbox with two programs. Each has a site of its own. */
+export interface PairedSites {
+  readonly environment: SandboxSite;
+  readonly policy: SandboxSite;
+}
+
+export interface StartedPair {
+  readonly environment: StartedProgram;
+  readonly policy: StartedProgram;
 }
 
 export interface OpenRuntime extends AsyncDisposable {
@@ -71,6 +90,17 @@ export interface OpenRuntime extends AsyncDisposable {
    * @throws InfrastructureError `sandbox.start` with what was said about it.
    */
   start(site: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram>;
+  /**
+   * The same for the two programs of one sandbox, joined by a socket pair. Left out where `describe` refuses such templates.
+   *
+   * @throws InfrastructureError as `start` does; then neither has begun, or both are killed.
+   */
+  startPair?(sites: PairedSites, template: ApartTemplate, signal: AbortSignal): Promise<StartedPair>;
   /** See `SandboxProvider.share`. @returns undefined where sandboxes of this template load everything by themselves; left out where all do. */
-  share?(template: SandboxTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing | undefined>;
+  share?(
+    template: SandboxTemplate,
+    content: readonly SharedContent[],
+    principal: string,
+    signal: AbortSignal,
+  ): Promise<Sharing | undefined>;
 }

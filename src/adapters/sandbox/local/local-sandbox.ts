@@ -2,6 +2,7 @@ import { rm, rmdir } from 'node:fs/promises';
 import { type Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
+import type { PastExposure } from '../../../pool/exposure.ts';
 import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
 import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { Isolation } from '../../../pool/template.ts';
@@ -20,6 +21,7 @@ export interface SandboxParts {
   readonly cgroup: SandboxCgroup | undefined;
   readonly program: SandboxedProgram;
   readonly shares: ReadonlySet<string>;
+  readonly past: PastExposure;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
   /** Called once, when nothing is left of it. */
@@ -44,6 +46,7 @@ export class LocalSandbox implements Sandbox {
   readonly id: SandboxId;
   readonly isolation: Isolation;
   readonly shares: ReadonlySet<string>;
+  readonly past: PastExposure;
   readonly stdin: ProgramInput;
   readonly stdout: ProgramOutput;
   readonly stderr: ProgramOutput;
@@ -64,6 +67,7 @@ export class LocalSandbox implements Sandbox {
     this.id = parts.id;
     this.isolation = parts.isolation;
     this.shares = parts.shares;
+    this.past = parts.past;
     this.#parts = parts;
     this.stdin = program.stdin;
     this.stdout = program.stdout;

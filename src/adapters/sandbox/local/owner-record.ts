@@ -1,4 +1,4 @@
-import { mkdir, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { OwnerId } from '../../../kernel/ids.ts';
@@ -44,7 +44,7 @@ export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgrou
   await mkdir(sandboxesDirectory(stateDir), { recursive: true, mode: 0o700 });
   await mkdir(path.join(starting, ETC), { recursive: true, mode: 0o700 });
   try {
-    for (const [name, text] of Object.entries(SYNTHESISED_FILES)) await writeFile(path.join(starting, ETC, name), text);
+    for (const [name, text] of Object.entries(SYNTHESISED_FILES)) await writeReadable(path.join(starting, ETC, name), text);
     await writeFile(path.join(starting, ETC, FILTER), filterOfThisMachine());
     await writeFile(path.join(starting, RECORD), JSON.stringify(record));
     await rename(starting, ownerDirectory(stateDir, owner));
@@ -52,6 +52,12 @@ export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgrou
     await rm(starting, { recursive: true, force: true });
     throw error;
   }
+}
+
+/** By programs in sandboxes, which may be of another user; whatever the umask is. */
+async function writeReadable(file: string, text: string): Promise<void> {
+  await writeFile(file, text);
+  await chmod(file, 0o644);
 }
 
 /** @returns undefined when the owner's directory is gone. @throws when the record is damaged. */

@@ -6,17 +6,36 @@ export interface RefusedSystemCall {
   /** Its number on each processor; absent where there is none of that name. */
   readonly x64?: number;
   readonly arm64?: number;
-  /** Refused only when the first argument has one of these bits. */
-  readonly whenArgumentHas?: number;
-  /** What the program is told: as if it were forbidden, or, where C libraries have another way then, as if it did not exist. */
-  readonly answer: 'EPERM' | 'ENOSYS';
+  /** Refused only when this holds; always when it is left out. */
+  readonly when?: ArgumentCondition;
+  /**
+   * What the program is told: as if it were forbidden; where C libraries have another way then, as if it did not exist; and of sockets, as if
+   * the kernel had been built without that family or protocol.
+   */
+  readonly answer: 'EPERM' | 'ENOSYS' | 'EAFNOSUPPORT' | 'EPROTONOSUPPORT';
   readonly reason: string;
 }
+
+/**
+ * What is asked of one argument, counted from 0, of which the kernel reads the lower 32 bits. `hasAny`: it has one of these bits.
+ * `isNoneOf`: it is none of these numbers. `isOneOf`: it is one of them.
+ */
+export type ArgumentCondition = { readonly argument: 0 | 1 | 2 } & (
+  { readonly hasAny: number } | { readonly isNoneOf: readonly number[] } | { readonly isOneOf: readonly number[] }
+);
 
 /** CLONE_NEWUSER, with all other namespaces: each is more kernel to attack, and none is of use without privileges. */
 const NEW_NAMESPACES = 0x7e02_0000;
 /** CLONE_PARENT. */
 const SIBLING = 0x8000;
+/** AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK, by which C libraries ask for the addresses of the machine. */
+const SOCKET_FAMILIES: readonly number[] = [1, 2, 10, 16];
+/** What the family takes by itself, ICMP, TCP, UDP and ICMPv6. Those of netlink have other meanings, and routes are 0. */
+const SOCKET_PROTOCOLS: readonly number[] = [0, 1, 6, 17, 58];
+/** F_SETLEASE and F_NOTIFY of fcntl(2). */
+const WATCHING_COMMANDS: readonly number[] = [1024, 1026];
+/** What getrlimit and setrlimit of C libraries pass: the process itself. */
+const OWN_PROCESS = 0;
 
 const NESTED = 'namespaces inside of namespaces: the usual first step of an attack on the kernel';
 const MOUNTS = 'the view of the file system is made once, before the program starts';
@@ -25,11 +44,16 @@ const KEYS = 'keyrings belong to users, not to sandboxes';
 const PROGRAMS = 'programs that run in the kernel';
 const RINGS = 'does what other calls do, past this filter';
 const MODULES = 'what the kernel consists of is the host’s';
+const WATCHES = 'what is opened on the host shows, and the number of watchers is the user’s, not the sandbox’s';
+const FAMILIES = 'some reach past the network namespace (AF_VSOCK: the hypervisor), others are old code that nothing here needs';
+const PROTOCOLS = 'for a protocol that is asked for the kernel loads a module: SCTP, SMC and others are much code that few have looked at';
 const MACHINE = 'the machine’s state is the host’s';
 
 /**
  * What no program in a local sandbox may ask of the kernel, whatever privileges it believes to have. Most of it fails for want of
  * capabilities anyway; the filter is there for the day that the kernel's own check has a gap.
+ *
+ * A call may stand here more than once, with several conditions: the first that holds decides.
  *
  * Numbers: arch/x86/entry/syscalls/syscall_64.tbl and scripts/syscall.tbl of Linux.
  */
@@ -40,7 +64,7 @@ export const REFUSED_SYSTEM_CALLS: readonly RefusedSystemCall[] = [
     name: 'clone',
     x64: 56,
     arm64: 220,
-    whenArgumentHas: NEW_NAMESPACES | SIBLING,
+    when: { argument: 0, hasAny: NEW_NAMESPACES | SIBLING },
     answer: 'EPERM',
     reason: `${NESTED}; and a sibling instead of a child would be the zygote's to bury, and its time nobody's`,
   },
@@ -71,6 +95,7 @@ export const REFUSED_SYSTEM_CALLS: readonly RefusedSystemCall[] = [
   { name: 'process_vm_readv', x64: 310, arm64: 270, answer: 'EPERM', reason: OTHERS },
   { name: 'process_vm_writev', x64: 311, arm64: 271, answer: 'EPERM', reason: OTHERS },
   { name: 'process_madvise', x64: 440, arm64: 440, answer: 'EPERM', reason: OTHERS },
+  { name: 'prlimit64', x64: 302, arm64: 261, when: { argument: 0, isNoneOf: [OWN_PROCESS] }, answer: 'EPERM', reason: OTHERS },
   { name: 'kcmp', x64: 312, arm64: 272, answer: 'EPERM', reason: OTHERS },
   { name: 'pidfd_getfd', x64: 438, arm64: 438, answer: 'EPERM', reason: OTHERS },
   { name: 'add_key', x64: 248, arm64: 217, answer: 'EPERM', reason: KEYS },
@@ -85,7 +110,14 @@ export const REFUSED_SYSTEM_CALLS: readonly RefusedSystemCall[] = [
     answer: 'EPERM',
     reason: 'holds the kernel up in the middle of a copy: what races are won with',
   },
-  { name: 'fanotify_init', x64: 300, arm64: 262, answer: 'EPERM', reason: 'reports what others do with files' },
+  { name: 'fanotify_init', x64: 300, arm64: 262, answer: 'EPERM', reason: WATCHES },
+  { name: 'inotify_init', x64: 253, answer: 'EPERM', reason: WATCHES },
+  { name: 'inotify_init1', x64: 294, arm64: 26, answer: 'EPERM', reason: WATCHES },
+  { name: 'fcntl', x64: 72, arm64: 25, when: { argument: 1, isOneOf: WATCHING_COMMANDS }, answer: 'EPERM', reason: WATCHES },
+  { name: 'mq_open', x64: 240, arm64: 180, answer: 'EPERM', reason: 'the room in message queues is the user’s, not the sandbox’s' },
+  { name: 'socket', x64: 41, arm64: 198, when: { argument: 0, isNoneOf: SOCKET_FAMILIES }, answer: 'EAFNOSUPPORT', reason: FAMILIES },
+  { name: 'socket', x64: 41, arm64: 198, when: { argument: 2, isNoneOf: SOCKET_PROTOCOLS }, answer: 'EPROTONOSUPPORT', reason: PROTOCOLS },
+  { name: 'socketpair', x64: 53, arm64: 199, when: { argument: 0, isNoneOf: SOCKET_FAMILIES }, answer: 'EAFNOSUPPORT', reason: FAMILIES },
   { name: 'io_uring_setup', x64: 425, arm64: 425, answer: 'ENOSYS', reason: RINGS },
   { name: 'io_uring_enter', x64: 426, arm64: 426, answer: 'ENOSYS', reason: RINGS },
   { name: 'io_uring_register', x64: 427, arm64: 427, answer: 'ENOSYS', reason: RINGS },

@@ -1,5 +1,5 @@
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import { type Architecture, REFUSED_SYSTEM_CALLS, type RefusedSystemCall } from './refused-system-calls.ts';
+import { type Architecture, type ArgumentCondition, REFUSED_SYSTEM_CALLS, type RefusedSystemCall } from './refused-system-calls.ts';
 
 /** Classic BPF as seccomp has it: linux/bpf_common.h, linux/seccomp.h. */
 const LOAD_WORD = 0x20;
@@ -15,8 +15,9 @@ const FAIL = 0x0005_0000;
 const NUMBER_AT = 0;
 const ARCHITECTURE_AT = 4;
 const FIRST_ARGUMENT_AT = 16;
+const ARGUMENT_BYTES = 8;
 
-const ERRNO = { EPERM: 1, ENOSYS: 38 } as const;
+const ERRNO = { EPERM: 1, ENOSYS: 38, EAFNOSUPPORT: 97, EPROTONOSUPPORT: 93 } as const;
 /** AUDIT_ARCH_X86_64 and AUDIT_ARCH_AARCH64 of linux/audit.h. */
 const AUDIT = { x64: 0xc000_003e, arm64: 0xc000_00b7 } as const;
 /** System calls of the x32 ABI: the same calls under other numbers, from this bit on. */
@@ -65,16 +66,22 @@ const X32_REFUSED: readonly Instruction[] = [
   [RETURN, 0, 0, FAIL | ERRNO.ENOSYS],
 ];
 
-function refusal({ answer, whenArgumentHas }: RefusedSystemCall, number: number | undefined): readonly Instruction[] {
+function refusal({ answer, when }: RefusedSystemCall, number: number | undefined): readonly Instruction[] {
   if (number === undefined) return [];
   const refuse: Instruction = [RETURN, 0, 0, FAIL | ERRNO[answer]];
-  if (whenArgumentHas === undefined) return [[JUMP_IF_EQUAL, 0, 1, number], refuse];
-  return [
-    [JUMP_IF_EQUAL, 0, 4, number],
-    [LOAD_WORD, 0, 0, FIRST_ARGUMENT_AT],
-    [JUMP_IF_ANY_BIT, 0, 1, whenArgumentHas],
-    refuse,
-    // What follows compares the number again.
-    [RETURN, 0, 0, ALLOW],
-  ];
+  if (when === undefined) return [[JUMP_IF_EQUAL, 0, 1, number], refuse];
+  const lower = FIRST_ARGUMENT_AT + ARGUMENT_BYTES * when.argument;
+  // What follows compares the number again.
+  const decided: readonly Instruction[] = [[LOAD_WORD, 0, 0, lower], ...past(when), refuse, [LOAD_WORD, 0, 0, NUMBER_AT]];
+  return [[JUMP_IF_EQUAL, 0, decided.length, number], ...decided];
+}
+
+/** Jumps over the refusal that follows it unless the condition holds. */
+function past(condition: ArgumentCondition): readonly Instruction[] {
+  if ('hasAny' in condition) return [[JUMP_IF_ANY_BIT, 0, 1, condition.hasAny]];
+  const isOneOf = 'isOneOf' in condition;
+  const values = isOneOf ? condition.isOneOf : condition.isNoneOf;
+  // To the refusal from a value that is to be refused; over it from one that is not, and from the last of those that were.
+  const jump = (i: number): number => values.length - 1 - i + (isOneOf ? 0 : 1);
+  return values.map((value, i) => [JUMP_IF_EQUAL, jump(i), isOneOf && i === values.length - 1 ? 1 : 0, value]);
 }

@@ -14,6 +14,8 @@ export interface ImageChoice {
   readonly image: string;
   /** Digests of what it has in memory. */
   readonly shares: ReadonlySet<string>;
+  /** Whether code among that has run in it. */
+  readonly hasRunCode: boolean;
 }
 
 /** What it needs of a warden. */
@@ -37,7 +39,7 @@ interface Making {
  */
 const LIGHT = { bytes: 4 * 2 ** 20, seconds: 0.03 };
 
-const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set() };
+export const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set(), hasRunCode: false };
 
 /**
  * Which image the sandboxes of one template are forked from: one that has all that is wanted at the time.
@@ -60,11 +62,26 @@ export class SharedImages {
   #changed = Promise.withResolvers<void>();
   /** Whether what has been loaded into an image is light, by digest, as long as one has it or somebody wants it. */
   readonly #light = new Map<string, boolean>();
-  #made = 0;
+  readonly #newName: () => string;
 
-  /** @param onProblem is told why something cannot be shared. */
-  constructor(onProblem: (message: string) => void) {
+  /** @param onProblem is told why something cannot be shared. @param newName of an image, which no other of the warden has. */
+  constructor(onProblem: (message: string) => void, newName: () => string) {
     this.#onProblem = onProblem;
+    this.#newName = newName;
+  }
+
+  /** Whether anything is. */
+  get isWanted(): boolean {
+    return this.#wanted.size > 0;
+  }
+
+  /** Nothing is wanted any more, and nothing more is forked from what there is. */
+  retire(): void {
+    const present = this.#present;
+    this.#present = undefined;
+    this.#coming = undefined;
+    if (present && !present.warden.hasEnded && present.warden.hasImage(present.image)) present.warden.retireImage(present.image);
+    this.#tellChange();
   }
 
   want(placed: PlacedContent): void {
@@ -153,9 +170,10 @@ export class SharedImages {
     const content = isUseful ? missing : wanted;
     const code = wanted.flatMap(({ content: { kind, digest } }) => (kind === 'code' ? [digest] : []));
     const image: Image = {
-      image: `image-${(this.#made += 1)}`,
+      image: this.#newName(),
       shares: new Set([...parent.shares, ...content.map(({ content: { digest } }) => digest)]),
       code: new Set(code),
+      hasRunCode: parent.hasRunCode || content.some(({ content: each }) => each.kind === 'code' || each.trusted),
       warden,
     };
     const made = warden.makeImage(image.image, parent.image, contentOf(content));

@@ -3,10 +3,18 @@ import { z } from 'zod';
 /** What Muster tells the warden: one JSON object a line. The first is `open`. */
 export type WardenOrder =
   | ({ readonly type: 'open' } & WardenSettings)
-  | { readonly type: 'fork'; readonly sandbox: string; readonly token: string; readonly image: string; readonly command: readonly string[] }
+  | ({ readonly type: 'fork'; /** Joined to the first by a socket pair. */ readonly beside?: ForkedProgramOrder } & ForkedProgramOrder)
   | { readonly type: 'kill'; readonly sandbox: string }
   | ({ readonly type: 'image'; readonly image: string; readonly parent: string } & ImageContent)
   | { readonly type: 'retire'; readonly image: string };
+
+/** A program behind walls of its own. The token lets its streams connect to Muster. */
+export interface ForkedProgramOrder {
+  readonly sandbox: string;
+  readonly token: string;
+  readonly image: string;
+  readonly command: readonly string[];
+}
 
 /** runner/muster_zygote/settings.py says what each means. */
 export interface WardenSettings {
@@ -21,6 +29,7 @@ export interface WardenSettings {
   /** Targets of mounts that lie in /tmp or /dev/shm; an outer one comes before those in it. */
   readonly mounts_within: readonly string[];
   readonly uid: number;
+  readonly own_user: boolean;
   readonly host_network: boolean;
   readonly filter: string;
   /** Where a sandbox's control group is made, in each hierarchy, and what is written in it. */
@@ -53,7 +62,8 @@ export type PreloadedPolicy = z.infer<typeof preloadedSchema>;
 /** What the warden tells Muster. */
 export const wardenReportSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('image-ready'), image: z.string(), policies: z.array(preloadedSchema) }),
-  z.object({ type: z.literal('image-lost'), image: z.string(), message: z.string() }),
+  /** Lasting: what it is made from would fail again. */
+  z.object({ type: z.literal('image-lost'), image: z.string(), message: z.string(), lasting: z.boolean().optional() }),
   z.object({ type: z.literal('started'), sandbox }),
   /** The program did not begin. */
   z.object({ type: z.literal('failed'), sandbox, message: z.string(), ...usage }),

@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { untilAborted } from '../../../kernel/abort.ts';
+import { abortError, untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import { InfrastructureError, InputError, messageOf, type MusterError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import { RecentText } from '../../../kernel/recent-text.ts';
 import type { ProgramEnd } from '../local/sandboxed-program.ts';
@@ -10,6 +10,7 @@ import { endOf, ForkedProgram } from './forked-program.ts';
 import type { ProgramStreams, StreamGate } from './stream-gate.ts';
 import {
   BASE_IMAGE,
+  type ForkedProgramOrder,
   type ImageContent,
   type PreloadedPolicy,
   type SandboxReport,
@@ -41,6 +42,21 @@ const SAID_MAX_CHARACTERS = 4096;
  */
 const KILL_DEADLINE_MS = 10_000;
 
+/** A program that is to be forked for a sandbox. */
+export interface WantedProgram {
+  readonly sandbox: SandboxId;
+  readonly command: readonly string[];
+  readonly image: string;
+}
+
+/** One that is ordered. Disposing it takes the right to connect away from streams that have not. */
+interface Fork extends Disposable {
+  readonly order: ForkedProgramOrder;
+  readonly started: Promise<void>;
+  readonly ended: Promise<ProgramEnd>;
+  readonly streams: Promise<ProgramStreams>;
+}
+
 /** What Muster awaits of one sandbox. */
 interface Awaited {
   readonly started: PromiseWithResolvers<void>;
@@ -65,6 +81,8 @@ export class Warden implements AsyncDisposable {
   readonly #gone: Promise<void>;
   #problem: string | undefined;
   #hasEnded = false;
+  /** What its sandboxes are forked from cannot be made, now or later. */
+  #isUnfit = false;
 
   constructor(process: WardenProcess, gate: Pick<StreamGate, 'expect'>, clock: Clock) {
     this.#process = process;
@@ -113,24 +131,64 @@ export class Warden implements AsyncDisposable {
    *
    * @throws InfrastructureError `sandbox.start`
    */
-  async fork(sandbox: SandboxId, command: readonly string[], image: string, signal: AbortSignal): Promise<ForkedProgram> {
-    if (this.#hasEnded) throw zygoteError(this.#problem ?? 'the zygote has ended');
+  async fork(wanted: WantedProgram, signal: AbortSignal): Promise<ForkedProgram> {
+    using fork = this.#expect(wanted);
+    this.#order({ type: 'fork', ...fork.order });
+    return await this.#begun(fork, signal);
+  }
+
+  /** The same for two that are joined by a socket pair. Either both begin, or neither is left. */
+  async forkPair(one: WantedProgram, other: WantedProgram, signal: AbortSignal): Promise<readonly [ForkedProgram, ForkedProgram]> {
+    using first = this.#expect(one);
+    using second = this.#expect(other);
+    this.#order({ type: 'fork', ...first.order, beside: second.order });
+    const failed = new AbortController();
+    const either = AbortSignal.any([signal, failed.signal]);
+    const begun = async (fork: Fork): Promise<ForkedProgram> => {
+      try {
+        return await this.#begun(fork, either);
+      } catch (error) {
+        failed.abort(error);
+        throw error;
+      }
+    };
+    const [a, b] = await Promise.allSettled([begun(first), begun(second)]);
+    if (a.status === 'fulfilled' && b.status === 'fulfilled') return [a.value, b.value];
+    await Promise.all([this.#end(first), this.#end(second)]);
+    throw signal.aborted ? abortError(signal) : failed.signal.reason;
+  }
+
+  #expect({ sandbox, command, image }: WantedProgram): Fork {
+    if (this.#hasEnded) throw this.#error(this.#problem ?? 'the zygote has ended');
     const started = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<ProgramEnd>();
     started.promise.catch(() => {});
     this.#sandboxes.set(sandbox, { started, ended });
-    using admission = this.#gate.expect();
-    this.#order({ type: 'fork', sandbox, token: admission.token, image, command });
+    const admission = this.#gate.expect();
+    return {
+      order: { sandbox, token: admission.token, image, command },
+      started: started.promise,
+      ended: ended.promise,
+      streams: admission.streams,
+      [Symbol.dispose]: () => admission[Symbol.dispose](),
+    };
+  }
+
+  async #begun(fork: Fork, signal: AbortSignal): Promise<ForkedProgram> {
     try {
-      const [streams] = await untilAborted(Promise.all([admission.streams, started.promise]), signal);
-      return new ForkedProgram(streams, ended.promise, () => this.#kill(sandbox));
+      const [streams] = await untilAborted(Promise.all([fork.streams, fork.started]), signal);
+      return new ForkedProgram(streams, fork.ended, () => this.#kill(fork.order.sandbox));
     } catch (error) {
-      this.#kill(sandbox);
-      await ended.promise;
-      // They may have arrived although the program has not begun; from the admission they are gone then.
-      admission.streams.then(destroyAll, () => {});
+      await this.#end(fork);
       throw error;
     }
+  }
+
+  /** Streams may have arrived although the program has not begun: they are closed. */
+  async #end(fork: Fork): Promise<void> {
+    this.#kill(fork.order.sandbox);
+    await fork.ended;
+    fork.streams.then(destroyAll, () => {});
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -179,7 +237,7 @@ export class Warden implements AsyncDisposable {
       case 'image-ready':
         return this.#images.get(report.image)?.resolve(report.policies);
       case 'image-lost':
-        return this.#imageLost(report.image, report.message);
+        return this.#imageLost(report);
       case 'started':
         return this.#sandboxes.get(report.sandbox)?.started.resolve();
       case 'failed':
@@ -191,15 +249,16 @@ export class Warden implements AsyncDisposable {
   }
 
   /** Without the base image there is nothing to fork from: the warden is of no more use, and everyone is told so when it has ended. */
-  #imageLost(image: string, message: string): void {
+  #imageLost({ image, message, lasting }: Extract<WardenReport, { readonly type: 'image-lost' }>): void {
     if (image === BASE_IMAGE) {
+      this.#isUnfit = lasting === true;
       this.#problem ??= `the zygote is gone: ${message}`;
       this.#process.process.kill('SIGKILL');
       return;
     }
     const awaited = this.#images.get(image);
     this.#images.delete(image);
-    awaited?.reject(zygoteError(this.#withOutput(message)));
+    awaited?.reject(this.#error(this.#withOutput(message)));
   }
 
   #sandboxEnded(report: Exclude<SandboxReport, { readonly type: 'started' }>): void {
@@ -216,12 +275,18 @@ export class Warden implements AsyncDisposable {
     const detail = this.#withOutput(this.#problem ?? how);
     for (const { started, ended, deadline } of this.#sandboxes.values()) {
       deadline?.[Symbol.dispose]();
-      started.reject(zygoteError(detail));
+      started.reject(this.#error(detail));
       ended.resolve({ kind: 'lost', detail, wasKilled: false });
     }
     this.#sandboxes.clear();
-    for (const { reject } of this.#images.values()) reject(zygoteError(detail));
+    for (const { reject } of this.#images.values()) reject(this.#error(detail));
     this.#images.clear();
+  }
+
+  #error(detail: string): MusterError {
+    if (!this.#isUnfit) return new InfrastructureError('sandbox.zygote', `sandboxes cannot be forked: ${detail}`);
+    const remedy = 'mend its packages or the imports of the template; "muster doctor" tries it';
+    return new InputError('python.unusable', `the template's Python cannot start the runner: ${detail}; ${remedy}`);
   }
 
   #withOutput(problem: string): string {
@@ -232,8 +297,4 @@ export class Warden implements AsyncDisposable {
 
 function destroyAll(streams: ProgramStreams): void {
   for (const stream of Object.values(streams)) stream.destroy();
-}
-
-function zygoteError(detail: string): InfrastructureError {
-  return new InfrastructureError('sandbox.zygote', `sandboxes cannot be forked: ${detail}`);
 }

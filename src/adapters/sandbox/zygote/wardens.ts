@@ -3,24 +3,25 @@ import path from 'node:path';
 import { untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
-import type { SandboxId } from '../../../kernel/ids.ts';
 import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
 import type { SandboxTemplate } from '../../../pool/template.ts';
 import { wardenArguments, environmentArguments } from '../bubblewrap/command-line.ts';
 import { launchHolder } from '../bubblewrap/launcher.ts';
+import type { OwnUser } from '../bubblewrap/own-user.ts';
 import { Inbox } from '../local/inbox.ts';
 import { INSIDE_UID } from '../local/inside-identity.ts';
 import type { DescriptorCover } from '../local/inherited-descriptors.ts';
+import type { ApartTemplate, SandboxSite, StartedPair, StartedProgram } from '../local/local-runtime.ts';
 import { OPEN_FILES } from '../local/open-files.ts';
 import type { HierarchyLimits, OwnerCgroups } from '../local/owner-cgroups.ts';
 import { filterOfThisMachine } from '../local/system-call-filter.ts';
 import { writableSizes } from '../local/writable-space.ts';
-import type { ForkedProgram } from './forked-program.ts';
-import { type PlacedContent, SharedImages } from './shared-images.ts';
+import { PrincipalImages } from './principal-images.ts';
+import type { PlacedContent } from './shared-images.ts';
 import { type HeldPlace, SharedPlaces } from './shared-places.ts';
 import { StreamGate } from './stream-gate.ts';
 import { Warden } from './warden.ts';
-import type { WardenSettings } from './warden-messages.ts';
+import { BASE_IMAGE, type WardenSettings } from './warden-messages.ts';
 
 /** What every warden of one provider stands on. */
 export interface WardenGround {
@@ -35,11 +36,16 @@ export interface WardenGround {
   /** Limits to set for each process, for want of a control group. */
   readonly rlimits: { readonly memory: boolean; readonly processes: boolean };
   readonly covered: DescriptorCover;
+  /** Undefined where sandboxes belong to the user that runs Muster. */
+  readonly ownUser: OwnUser | undefined;
   readonly clock: Clock;
 }
 
 /** A template that brings what sandboxes can be forked from. */
 export type ForkableTemplate = SandboxTemplate & { readonly zygote: NonNullable<SandboxTemplate['zygote']> };
+
+/** A sandbox that is being made, and for whom. */
+type ForkSite = Pick<SandboxSite, 'id' | 'audience'>;
 
 /** launchHolder hands descriptors on from here. */
 const FIRST_GROUP_DESCRIPTOR = 5;
@@ -60,7 +66,8 @@ export class Wardens implements AsyncDisposable {
   readonly #log: (message: string) => void;
   readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox; readonly places: SharedPlaces }>;
   readonly #wardens = new Map<string, Entry>();
-  readonly #images = new Map<string, SharedImages>();
+  readonly #images = new Map<string, PrincipalImages>();
+  #imagesMade = 0;
 
   /** @param log is told what goes wrong without anything failing for it. */
   constructor(ground: WardenGround, log: (message: string) => void) {
@@ -71,22 +78,37 @@ export class Wardens implements AsyncDisposable {
   }
 
   /** Resolves when the program is about to begin. @throws InfrastructureError */
-  async fork(
-    id: SandboxId,
-    template: ForkableTemplate,
-    signal: AbortSignal,
-  ): Promise<{ program: ForkedProgram; shares: ReadonlySet<string> }> {
+  async fork({ id, audience }: ForkSite, template: ForkableTemplate, signal: AbortSignal): Promise<StartedProgram> {
     const warden = await untilAborted(this.#warden(template), signal);
-    const { image, shares } = this.#imagesOf(template).choose(warden);
-    return { program: await warden.fork(id, template.command, image, signal), shares };
+    const { image, shares, past } = this.#imagesOf(template).choose(warden, audience);
+    return { program: await warden.fork({ sandbox: id, command: template.command, image }, signal), shares, past };
+  }
+
+  /**
+   * The same for the two programs of one sandbox. What sandboxes of the template share is the policy's alone: the environment's program is
+   * forked from what has loaded no policy.
+   */
+  async forkPair(
+    sites: { readonly environment: ForkSite; readonly policy: ForkSite },
+    template: ForkableTemplate & ApartTemplate,
+    signal: AbortSignal,
+  ): Promise<StartedPair> {
+    const warden = await untilAborted(this.#warden(template), signal);
+    const { image, shares, past } = this.#imagesOf(template).choose(warden, sites.policy.audience);
+    const [environment, policy] = await warden.forkPair(
+      { sandbox: sites.environment.id, command: template.command, image: BASE_IMAGE },
+      { sandbox: sites.policy.id, command: template.policy.command, image },
+      signal,
+    );
+    return { environment: { program: environment }, policy: { program: policy, shares, past } };
   }
 
   /** See `SandboxProvider.share`. */
-  async share(template: ForkableTemplate, content: readonly SharedContent[], signal: AbortSignal): Promise<Sharing> {
+  async share(template: ForkableTemplate, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing> {
     const { places } = await untilAborted(this.#opened, signal);
     const holds = await holdAll(places, content, signal);
     const placed = content.map((each, i): PlacedContent => ({ content: each, path: holds[i]?.path ?? '' }));
-    const images = this.#imagesOf(template);
+    const images = this.#imagesOf(template).of(principal);
     for (const each of placed) images.want(each);
     // Loading begins before the first sandbox asks for it, if there is a warden.
     const begun = this.#warden(template).then(
@@ -113,9 +135,9 @@ export class Wardens implements AsyncDisposable {
     };
   }
 
-  #imagesOf(template: ForkableTemplate): SharedImages {
+  #imagesOf(template: ForkableTemplate): PrincipalImages {
     const key = keyOf(template);
-    const images = this.#images.get(key) ?? new SharedImages(this.#log);
+    const images = this.#images.get(key) ?? new PrincipalImages(this.#log, () => `image-${(this.#imagesMade += 1)}`);
     this.#images.set(key, images);
     return images;
   }
@@ -144,21 +166,23 @@ export class Wardens implements AsyncDisposable {
   }
 
   async #start(template: ForkableTemplate): Promise<Warden> {
-    const { bwrap, system, etc, directory, covered } = this.#ground;
+    const { bwrap, system, etc, directory, covered, ownUser } = this.#ground;
     const { gate, inbox } = await this.#opened;
     const hierarchies = this.#ground.cgroups?.limitFiles(template.limits) ?? [];
     const groups = await Promise.all(hierarchies.map(({ directory: group }) => open(group, 'r')));
     try {
       const { python, program } = template.zygote;
+      const descriptors = [...groups, ...(ownUser ? [ownUser.wardens] : [])].map(({ fd }) => fd);
+      const namespace = ownUser && FIRST_GROUP_DESCRIPTOR + groups.length;
       const process = await launchHolder(
         {
-          bubblewrap: [bwrap, ...wardenArguments(template, { system, etc, inbox: inbox.directory }, directory)],
+          bubblewrap: [bwrap, ...wardenArguments(template, { system, etc, inbox: inbox.directory }, directory, namespace)],
           unlisted: environmentArguments(interpreterEnvironment(template.environment)),
           program: [python, ...INTERPRETER_FLAGS, program],
           limits: template.limits,
           covered,
         },
-        groups.map(({ fd }) => fd),
+        descriptors,
       );
       process.stdin.write(`${JSON.stringify({ type: 'open', ...this.#settings(template, hierarchies) })}\n`);
       return new Warden(process, gate, this.#ground.clock);
@@ -182,6 +206,7 @@ export class Wardens implements AsyncDisposable {
       },
       mounts_within: mountsWithin(mounts),
       uid: INSIDE_UID,
+      own_user: this.#ground.ownUser !== undefined,
       host_network: network === 'host',
       filter: Buffer.from(filterOfThisMachine()).toString('base64'),
       cgroups: hierarchies.map(({ files }, i) => ({

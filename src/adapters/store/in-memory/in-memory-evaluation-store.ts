@@ -1,6 +1,7 @@
 import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import { InMemoryAudit } from './in-memory-audit.ts';
 import { InMemoryCatalogue } from './in-memory-catalogue.ts';
+import { InMemoryCheckpointRights } from './in-memory-checkpoint-rights.ts';
 import { InMemoryEpisodes } from './in-memory-episodes.ts';
 import { InMemoryRuns } from './in-memory-runs.ts';
 import { InMemoryTokens } from './in-memory-tokens.ts';
@@ -25,6 +26,7 @@ export function inMemoryEvaluationStore(memory: Memory): EvaluationStore {
     audit: new InMemoryAudit(memory),
     tokens: new InMemoryTokens(memory),
     usage: new InMemoryUsage(memory),
+    rights: new InMemoryCheckpointRights(memory),
     [Symbol.asyncDispose]: () => Promise.resolve(),
   };
 }

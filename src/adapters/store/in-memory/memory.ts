@@ -5,6 +5,7 @@ import type { NewEvent, StoredEvent } from '../../../evaluation-store/event-log.
 import type { EvaluationState, StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
 import { OwnershipLostError, type Ownership } from '../../../evaluation-store/ownership.ts';
 import type { StoredAuditEntry } from '../../../evaluation-store/audit-trail.ts';
+import type { Brought, StoredGrant } from '../../../evaluation-store/checkpoint-rights.ts';
 import type { StoredToken } from '../../../evaluation-store/tokens.ts';
 import type { WebhookDelivery } from '../../../evaluation-store/webhook-outbox.ts';
 import type { Clock } from '../../../kernel/clock.ts';
@@ -40,6 +41,8 @@ export class Memory {
   readonly tokens = new Map<TokenId, StoredToken>();
   /** Bytes, by principal and digest. */
   readonly chargedCheckpoints = new Map<string, Map<Digest, number>>();
+  readonly broughtCheckpoints: (Brought & { readonly at: number })[] = [];
+  checkpointGrants: readonly StoredGrant[] = [];
   readonly #clock: Clock;
   #lastNumber = 0;
 

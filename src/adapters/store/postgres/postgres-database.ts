@@ -10,7 +10,17 @@ const DIALECT: Dialect = {
   shared: ' FOR SHARE',
   skipTaken: ' FOR UPDATE SKIP LOCKED',
   connection: 'pg_backend_pid()',
+  json: {
+    text: (document, member) => `(${readable(document)} ->> '${member}')`,
+    document: (document, member) => `(${readable(document)} -> '${member}')::text`,
+    elements: (array, alias) => `LATERAL json_array_elements_text(${readable(array)}) AS ${alias}(value)`,
+  },
 };
+
+/** PostgreSQL cannot read JSON with half of a surrogate pair in it, and no value stands for such a document. */
+function readable(document: string): string {
+  return `(CASE WHEN ${document} ~* '\\\\ud[89a-f]' THEN NULL ELSE ${document} END)::json`;
+}
 
 /** Longer than any of the store's statements takes on a server that works. */
 const ANSWER_MILLISECONDS = 60_000;

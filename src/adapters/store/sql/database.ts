@@ -16,6 +16,18 @@ export interface Dialect {
   readonly skipTaken: string;
   /** A number that no two transactions share at any one time: a row under it is nobody else's to wait for. */
   readonly connection: string;
+  /** How migrations read JSON that an earlier version has stored as text. */
+  readonly json: JsonReading;
+}
+
+/** SQL that reads JSON. A document is an expression whose value is text. What is not there is NULL. */
+export interface JsonReading {
+  /** A member that is text. */
+  text(document: string, member: string): string;
+  /** A member that is an object or an array, as a document. */
+  document(document: string, member: string): string;
+  /** For a FROM clause: the elements of an array, as documents in the column `value`. None when the array is NULL. */
+  elements(array: string, alias: string): string;
 }
 
 export interface BulkColumn {

@@ -1,4 +1,4 @@
-import type { Dialect } from './database.ts';
+import type { Dialect, JsonReading } from './database.ts';
 
 export interface Migration {
   /** What it brings, for the record. */
@@ -82,4 +82,48 @@ export const MIGRATIONS: readonly Migration[] = [
       'CREATE INDEX answers_by_evaluation ON answers (evaluation)',
     ],
   },
+  {
+    name: 'who may use which checkpoint; episodes and answers of before are no longer shared',
+    statements: ({ clustered, json }) => [
+      `CREATE TABLE brought_checkpoints (
+         principal text NOT NULL, digest text NOT NULL, kind text NOT NULL, name text, at bigint NOT NULL,
+         PRIMARY KEY (principal, digest))${clustered}`,
+      'CREATE INDEX brought_checkpoints_by_digest ON brought_checkpoints (digest, at)',
+      `CREATE TABLE checkpoint_grants (
+         digest text NOT NULL, principal text NOT NULL, granted_by text NOT NULL, at bigint NOT NULL,
+         PRIMARY KEY (digest, principal, granted_by))${clustered}`,
+      'CREATE INDEX checkpoint_grants_by_principal ON checkpoint_grants (principal, digest)',
+      // Only files are charged.
+      `INSERT INTO brought_checkpoints (principal, digest, kind, name, at) SELECT principal, digest, 'file', NULL, 0 FROM charged_checkpoints`,
+      ...earlierEvaluations(json),
+      // What was played in a sandbox that somebody else's code had changed may be among them.
+      'DELETE FROM cache_donors',
+      'DELETE FROM answers',
+    ],
+  },
 ];
+
+/**
+ * Statements that derive from an evaluation that its principal brought its checkpoints: when it named them by their URI, or had sent all of their
+ * files. Whoever merely knew the digest of another's checkpoint gets no right by it.
+ */
+function earlierEvaluations(json: JsonReading): readonly string[] {
+  const contents = [
+    `SELECT v.principal, ${json.document('v.request', 'checkpoint')} AS content FROM evaluations v`,
+    `SELECT v.principal, ${json.document('v.request', 'baseline')} AS content FROM evaluations v`,
+    `SELECT v.principal, c.value AS content FROM evaluations v, ${json.elements(json.document('v.request', 'candidates'), 'c')}`,
+  ];
+  const digest = json.text('e.content', 'digest');
+  const kind = json.text('e.content', 'kind');
+  const uri = json.text('e.content', 'uri');
+  return contents.map(
+    (content) => `INSERT INTO brought_checkpoints (principal, digest, kind, name, at)
+      SELECT DISTINCT e.principal, ${digest}, ${kind}, NULL, 0 FROM (${content}) AS e
+      WHERE ${digest} IS NOT NULL AND ${kind} IS NOT NULL AND ${json.document('e.content', 'files')} IS NOT NULL AND (
+        replace(${uri}, 'sha256:', '') <> replace(${digest}, 'sha256:', '')
+        OR NOT EXISTS (
+          SELECT 1 FROM ${json.elements(json.document('e.content', 'files'), 'f')} WHERE NOT EXISTS (
+            SELECT 1 FROM charged_checkpoints k WHERE k.principal = e.principal AND k.digest = ${json.text('f.value', 'digest')})))
+      ON CONFLICT DO NOTHING`,
+  );
+}

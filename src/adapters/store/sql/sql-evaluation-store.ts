@@ -5,6 +5,7 @@ import { sweepEpisodes } from './discarded.ts';
 import { SqlAnswers } from './sql-answers.ts';
 import { SqlAudit } from './sql-audit.ts';
 import { SqlCatalogue } from './sql-catalogue.ts';
+import { SqlCheckpointRights } from './sql-checkpoint-rights.ts';
 import { SqlCourse } from './sql-course.ts';
 import { SqlEpisodes } from './sql-episodes.ts';
 import { SqlEvents } from './sql-events.ts';
@@ -30,6 +31,7 @@ export async function sqlEvaluationStore(database: Database, clock: Clock): Prom
     audit: new SqlAudit(database, clock),
     tokens: new SqlTokens(database, clock),
     usage: new SqlUsage(database),
+    rights: new SqlCheckpointRights(database, clock),
     [Symbol.asyncDispose]: () => database[Symbol.asyncDispose](),
   };
 }

@@ -2,17 +2,18 @@ import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { InputError, messageOf } from '../../../kernel/errors.ts';
 import { statement } from '../sql/database.ts';
 import { migrate } from '../sql/migrate.ts';
 import { sqlEvaluationStore } from '../sql/sql-evaluation-store.ts';
 import { sql } from '../sql/statement.ts';
 import { SqliteDatabase } from './sqlite-database.ts';
+import { cannotBeMade } from './unusable-file.ts';
 
 /**
  * The store of one Muster, in one file that only it and its user can read. While it is open no other process can use the file.
  *
- * @throws InputError when another Muster has it open, a newer one has used it, or it cannot be used at all.
+ * @throws InputError when another Muster has it open, a newer one has used it, or the path cannot be used at all; InfrastructureError
+ * `store.full`, `store.failed` when the disk fails.
  */
 export async function openSqliteStore(path: string, clock: Clock): Promise<EvaluationStore> {
   await makePrivate(path);
@@ -39,8 +40,6 @@ async function makePrivate(path: string): Promise<void> {
     const file = await open(path, 'a', 0o600);
     await file.close();
   } catch (error) {
-    throw new InputError('store.unusable', `${path} cannot be made: ${messageOf(error)}; name a file that you may write to`, {
-      cause: error,
-    });
+    throw cannotBeMade(path, error);
   }
 }

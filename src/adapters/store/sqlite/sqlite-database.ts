@@ -6,6 +6,7 @@ import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { Database, Dialect, Row, Step } from '../sql/database.ts';
 import { rendered, type Sql } from '../sql/statement.ts';
 import type { Message, Order, Rendered, RenderedStep, Reply } from './sqlite-messages.ts';
+import { cannotBeOpened } from './unusable-file.ts';
 
 const DIALECT: Dialect = {
   // Never the number of a row that is gone: its episodes may still be there.
@@ -16,8 +17,15 @@ const DIALECT: Dialect = {
   shared: '',
   skipTaken: '',
   connection: '0',
+  json: {
+    text: (document, member) => `json_extract(${document}, '$.${member}')`,
+    document: (document, member) => `json_extract(${document}, '$.${member}')`,
+    elements: (array, alias) => `json_each(${array}) AS ${alias}`,
+  },
 };
 
+/** SQLite's code for a file that another connection holds. */
+const SQLITE_BUSY = 5;
 /** Longer than any of the store's requests takes on a disk that works. */
 const ANSWER_MILLISECONDS = 60_000;
 
@@ -50,7 +58,8 @@ export class SqliteDatabase implements Database {
 
   /**
    * @param path of the file, which is made when there is none.
-   * @throws InputError `store.in-use` when another process has it open, `store.unusable` when it cannot be opened.
+   * @throws InputError `store.in-use` when another process has it open, `store.unusable` when it cannot be opened; InfrastructureError
+   * `store.full`, `store.failed` when the disk fails.
    */
   static async open(path: string, clock: Clock): Promise<SqliteDatabase> {
     const thread = new Worker(new URL('sqlite-thread.ts', import.meta.url), { workerData: path });
@@ -61,16 +70,13 @@ export class SqliteDatabase implements Database {
     const opened: Message = message;
     if (opened.kind !== 'not-open') return new SqliteDatabase(path, clock, thread);
     await exit;
-    if (opened.inUse) {
+    if (opened.code === SQLITE_BUSY) {
       throw new InputError(
         'store.in-use',
         `${path} is in use by another Muster; stop that one, give this one a file of its own, or share a PostgreSQL database between them`,
       );
     }
-    throw new InputError(
-      'store.unusable',
-      `${path} cannot be used as a SQLite database: ${opened.message}; name a file that you may write to`,
-    );
+    throw await cannotBeOpened(path, opened.message, opened.code);
   }
 
   async query(statement: Sql): Promise<readonly Row[]> {

@@ -29,5 +29,5 @@ export type Reply =
 /** What the thread says: once how opening went, then replies. */
 export type Message =
   | { readonly kind: 'open' }
-  | { readonly kind: 'not-open'; readonly inUse: boolean; readonly message: string }
+  | { readonly kind: 'not-open'; readonly message: string; /** SQLite's. */ readonly code: number | undefined }
   | { readonly kind: 'replies'; readonly replies: readonly Reply[] };

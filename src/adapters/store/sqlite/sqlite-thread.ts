@@ -7,8 +7,6 @@ import type { Message, Order, Request } from './sqlite-messages.ts';
 
 /** Bounds how long the first of many requests waits for its answer. */
 const MOST_AT_ONCE = 256;
-/** SQLite's code for a file that another connection holds. */
-const SQLITE_BUSY = 5;
 
 const port = parentPort;
 if (port === null) throw new Error('this module is a thread');
@@ -31,7 +29,7 @@ try {
   });
   say({ kind: 'open' });
 } catch (error) {
-  say({ kind: 'not-open', inUse: isBusy(error), message: messageOf(error) });
+  say({ kind: 'not-open', code: codeOf(error), message: messageOf(error) });
   port.close();
 }
 
@@ -39,6 +37,6 @@ function nextOrder(): Order | undefined {
   return port === null ? undefined : receiveMessageOnPort(port)?.message;
 }
 
-function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && error.errcode === SQLITE_BUSY;
+function codeOf(error: unknown): number | undefined {
+  return error instanceof Error && 'errcode' in error && typeof error.errcode === 'number' ? error.errcode : undefined;
 }

@@ -131,7 +131,7 @@ describe('the pod of a sandbox that dials back', () => {
     const documents = parseAllDocuments(readFileSync(path.join(DEPLOY, 'dial-back.yaml'), 'utf8')).map((document): unknown =>
       document.toJS(),
     );
-    const policies = [...documents, ...renderChart({ dialBack: { enabled: true } })].filter(
+    const policies = [...documents, ...renderChart({ dialBack: { enabled: true, tlsSecret: 'dial-back' } })].filter(
       (document) => Object(document).metadata.name === 'muster-dial-back' && Object(document).kind === 'NetworkPolicy',
     );
     expect(policies).toHaveLength(2);
@@ -300,5 +300,27 @@ describe('a template with provider: kubernetes', () => {
   it('has to name an image, and nothing of this machine', () => {
     expect(() => configured('local', local, { ...local.kubernetes, image: undefined })).toThrow('set kubernetes.image');
     expect(() => configured('local', { ...local, mounts: [{ source: '/data', target: '/data' }] }, local.kubernetes)).toThrow('mounts');
+  });
+
+  it.each([
+    [{ dialBack: { enabled: true }, claims: { enabled: true, ownPool: true } }, 'dialBack.enabled and claims exclude each other'],
+    [{ claims: { enabled: true, ownPool: true, warmPool: 'muster' } }, 'claims.warmPool and claims.ownPool exclude each other'],
+    [{ claims: { warmPool: 'muster' } }, 'need claims.enabled: true'],
+    [{ delivery: { nodeCache: true } }, 'delivery.nodeCache needs delivery.enabled: true'],
+    [{ server: { enabled: false }, delivery: { enabled: true } }, 'need server.enabled: true'],
+    [{ dialBack: { enabled: true } }, 'dialBack.scheme: wss needs dialBack.tlsSecret'],
+    [{ dialBack: { enabled: true, scheme: 'ws' } }, 'dialBack.scheme: ws needs dialBack.plaintext: allowed'],
+    [{ dialBack: { scheme: 'https' } }, 'has to be wss or ws'],
+  ])('is refused with %j, which cannot work', (values, told) => {
+    expect(() => renderChart(values)).toThrow(told);
+  });
+
+  it.each([
+    { dialBack: { enabled: true, scheme: 'ws', plaintext: 'allowed' } },
+    { dialBack: { enabled: true, tlsSecret: 'dial-back' }, delivery: { enabled: true, nodeCache: true } },
+    { claims: { enabled: true, warmPool: 'muster' }, delivery: { enabled: true } },
+    { server: { enabled: false }, claims: { enabled: true } },
+  ])('is rendered with %j', (values) => {
+    expect(renderChart(values).length).toBeGreaterThan(3);
   });
 });

@@ -224,6 +224,6 @@ it('what cannot be removed stays on record, for a sweep to find', async () => {
 
 it('a runtime that cannot share says so of everything', async () => {
   const scene = await Scene.open(false);
-  using sharing = await scene.provider.share(TEMPLATE, [], NEVER);
+  using sharing = await scene.provider.share(TEMPLATE, [], 'somebody', NEVER);
   expect(sharing).toMatchObject({ digests: [], isOn: false });
 });

@@ -130,7 +130,14 @@ describe('an interpreter that will not do is refused before any sandbox is made'
       () => interpreter('x/bin/python', { modules: { gymnasium: failed } }),
       'input',
       'python.package-missing',
-      '-m pip install gymnasium',
+      "-m pip install 'gymnasium>=1.0'",
+    ],
+    [
+      'without a package and modules in it',
+      () => interpreter('x/bin/python', { modules: { gymnasium: failed, 'gymnasium.envs.classic_control': failed, 'torch.nn': failed } }),
+      'input',
+      'python.package-missing',
+      "-m pip install 'gymnasium>=1.0' torch",
     ],
     [
       'without gymnasium though it was set up',
@@ -138,6 +145,19 @@ describe('an interpreter that will not do is refused before any sandbox is made'
       'infrastructure',
       'python.package-missing',
       'run npm run setup',
+    ],
+    [
+      'with packages that are too old',
+      () =>
+        interpreter('x/bin/python', {
+          modules: {
+            gymnasium: { state: 'imported', file: null, version: '0.29.1' },
+            numpy: { state: 'imported', file: null, version: '2.0.0rc1' },
+          },
+        }),
+      'input',
+      'python.package-too-old',
+      'gymnasium 0.29.1, expected 1.0 or newer; install it: ',
     ],
     [
       'with a package that sandboxes would not see',

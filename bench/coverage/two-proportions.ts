@@ -1,0 +1,44 @@
+/** Of the beta prior on either probability; Turner et al. choose it for small samples. */
+const PRIOR = 0.18;
+
+/**
+ * The anytime-valid test of two probabilities of success by Turner, Ly and Grünwald (2024), which takes one episode of each checkpoint at a time and does
+ * not know of pairs: the likelihood of both outcomes under the probabilities estimated so far, over that under their mean. N-SCORE with two
+ * atoms comes to the same for successes and failures, as its authors find (Snyder et al. 2026). Equal probabilities are ruled out where it reaches 1/α.
+ */
+export class TwoProportionsTest {
+  #pairs = 0;
+  #baselineSuccesses = 0;
+  #candidateSuccesses = 0;
+  #log = 0;
+
+  /** @param baseline 1 for a success, 0 for a failure; so the candidate. */
+  fold(baseline: number, candidate: number): void {
+    const own = this.#estimate(this.#candidateSuccesses);
+    const other = this.#estimate(this.#baselineSuccesses);
+    const both = (own + other) / 2;
+    this.#log += Math.log(
+      (likelihood(own, candidate) * likelihood(other, baseline)) / (likelihood(both, candidate) * likelihood(both, baseline)),
+    );
+    this.#pairs += 1;
+    this.#baselineSuccesses += baseline;
+    this.#candidateSuccesses += candidate;
+  }
+
+  /** Logarithm of the evidence against equal probabilities. */
+  get log(): number {
+    return this.#log;
+  }
+
+  get favoursCandidate(): boolean {
+    return this.#candidateSuccesses > this.#baselineSuccesses;
+  }
+
+  #estimate(successes: number): number {
+    return (successes + PRIOR) / (this.#pairs + 2 * PRIOR);
+  }
+}
+
+function likelihood(probability: number, outcome: number): number {
+  return outcome === 1 ? probability : 1 - probability;
+}

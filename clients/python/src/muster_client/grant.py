@@ -1,0 +1,22 @@
+"""Who lets whom use a checkpoint."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from muster_client.fields import Fields
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """That a principal may use a checkpoint which another has brought."""
+
+    sha256: str
+    principal: str
+    """Who may use it."""
+    granted_by: str
+    """Who allowed it."""
+    at: datetime
+
+
+def read_grant(fields: Fields) -> Grant:
+    return Grant(fields.text("sha256"), fields.text("principal"), fields.text("grantedBy"), fields.moment("at"))

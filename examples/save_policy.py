@@ -1,0 +1,59 @@
+"""Save an MLP of PyTorch as a checkpoint that Muster plays. Import `save_policy`, or copy it: it needs nothing else of Muster."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+ACTIVATIONS = {torch.nn.Tanh: "tanh", torch.nn.ReLU: "relu"}
+
+
+def save_policy(
+    policy: torch.nn.Sequential,
+    path: str | Path,
+    action: dict[str, str],
+    normalisation: tuple[torch.Tensor, torch.Tensor] | None = None,
+    log_std: torch.Tensor | None = None,
+) -> None:
+    """
+    Writes the linear layers of `policy` with the metadata that says how they belong together.
+
+    @param path: `*.safetensors`, which all sandboxes share, or `*.pth`, a state dict. The file appears under its name when it is whole.
+    @param action: what the outputs mean: {"kind": "discrete"}, or {"kind": "continuous", "squash": "tanh" | "clip" | "none"}.
+    @param normalisation: mean and variance of the observations, one number for each.
+    @param log_std: one number for each output; for stochastic continuous actions.
+    @raises ValueError when it is not linear layers with one kind of activation, tanh or ReLU, between each two of them.
+    """
+    linear = [module for module in policy if isinstance(module, torch.nn.Linear)]
+    between = [module for module in policy if not isinstance(module, torch.nn.Linear)]
+    kinds = {ACTIVATIONS.get(type(module)) for module in between}
+    alternate = all(isinstance(module, torch.nn.Linear) == (i % 2 == 0) for i, module in enumerate(policy))
+    if not linear or not alternate or len(between) != len(linear) - 1 or None in kinds or len(kinds) > 1:
+        raise ValueError(f"expected Linear, Tanh, Linear, … or Linear, ReLU, Linear, …, got {policy}")
+    if any(layer.bias is None for layer in linear):
+        raise ValueError("expected linear layers with a bias")
+
+    tensors = {f"l{i}.{name}": value for i, layer in enumerate(linear) for name, value in layer.named_parameters()}
+    if normalisation is not None:
+        tensors["observation.mean"], tensors["observation.variance"] = normalisation
+    if log_std is not None:
+        tensors["action.log_std"] = log_std
+    tensors = {name: value.detach().cpu().to(linear[0].weight.dtype).clone().contiguous() for name, value in tensors.items()}
+    architecture: dict[str, Any] = {
+        "format": "muster-mlp/1",
+        "layers": [f"l{i}" for i in range(len(linear))],
+        "activation": next(iter(kinds), "tanh"),
+        "action": action,
+        "normalise": normalisation is not None,
+    }
+
+    path = Path(path)
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    if path.suffix == ".safetensors":
+        from safetensors.torch import save_file
+
+        save_file(tensors, unfinished, metadata={"muster": json.dumps(architecture)})
+    else:
+        torch.save({"muster": architecture, "state_dict": tensors}, unfinished)
+    unfinished.rename(path)

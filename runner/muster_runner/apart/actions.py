@@ -1,0 +1,116 @@
+"""Actions as bytes: of each the same number, which follows from the action space. Whoever reads them trusts nothing but their number."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from muster_runner.apart.leaves import Leaf, arrays_of, assembled, leaves_of, only_leaf, parts_of, total_bytes
+from muster_runner.apart.space_data import Space
+
+
+class Actions:
+    """Of one space."""
+
+    def __init__(self, space: Space) -> None:
+        self.space = space
+        self.leaves = leaves_of(space)
+        self.bytes = total_bytes(self.leaves)
+        self.only = only_leaf(space, self.leaves)
+
+    def write(self, action: Any) -> bytes:
+        """@raises ValueError when it does not fit the space."""
+        pairs = zip(self.leaves, parts_of(self.space, action), strict=True)
+        return b"".join(_written(leaf, part) for leaf, part in pairs)
+
+    def write_rows(self, actions: Sequence[Any]) -> bytes:
+        """@param actions: None for a row that failed. @raises ValueError"""
+        leaf = self.only
+        if leaf is not None and not any(action is None for action in actions):
+            return _all_written(leaf, actions)
+        return b"".join(bytes(self.bytes) if action is None else self.write(action) for action in actions)
+
+    def write_batch(self, batch: Any, count: int) -> bytes:
+        """As a vector environment takes it. @raises ValueError"""
+        arrays = [np.asarray(part) for part in parts_of(self.space, batch)]
+        for leaf, array in zip(self.leaves, arrays, strict=True):
+            if array.shape != (count, *leaf.shape):
+                raise ValueError(f"the actions have the shape {array.shape}, expected {(count, *leaf.shape)}")
+        return b"".join(array.astype(leaf.dtype).tobytes() for leaf, array in zip(self.leaves, arrays, strict=True))
+
+    def read(self, data: memoryview) -> Any:
+        """@param data: as many bytes as an action has. @raises ValueError when they are no action of the space."""
+        parts = []
+        for leaf in self.leaves:
+            numbers = np.frombuffer(data[: leaf.bytes], leaf.dtype).reshape(leaf.shape)
+            if not _fit(leaf, numbers, 1)[0]:
+                raise self._misfit(numbers)
+            parts.append(int(numbers) if leaf.is_choice else numbers.copy())
+            data = data[leaf.bytes :]
+        return assembled(self.space, iter(parts))
+
+    def read_rows(self, data: memoryview, count: int) -> tuple[list[Any], dict[int, BaseException]]:
+        """An action for each row, and at which places there is none."""
+        leaf = self.only
+        if leaf is None:
+            return self._read_each(data, count)
+        numbers = np.frombuffer(data, leaf.dtype).reshape(count, *leaf.shape)
+        fits = _fit(leaf, numbers, count)
+        actions: list[Any] = numbers.tolist() if leaf.is_choice else arrays_of(numbers, leaf)
+        if fits.all():
+            return actions, {}
+        return actions, {place: self._misfit(actions[place]) for place in (~fits).nonzero()[0].tolist()}
+
+    def read_batch(self, data: memoryview, count: int) -> Any:
+        """@raises ValueError when one of them is no action of the space."""
+        parts = []
+        for leaf in self.leaves:
+            length = count * leaf.bytes
+            numbers = np.frombuffer(data[:length], leaf.dtype).reshape(count, *leaf.shape)
+            fits = _fit(leaf, numbers, count)
+            if not fits.all():
+                raise self._misfit(numbers[~fits][0])
+            parts.append(numbers.copy())
+            data = data[length:]
+        return assembled(self.space, iter(parts))
+
+    def _read_each(self, data: memoryview, count: int) -> tuple[list[Any], dict[int, BaseException]]:
+        actions: list[Any] = [None] * count
+        errors: dict[int, BaseException] = {}
+        for place in range(count):
+            try:
+                actions[place] = self.read(data[place * self.bytes : (place + 1) * self.bytes])
+            except ValueError as error:
+                errors[place] = error
+        return actions, errors
+
+    def _misfit(self, action: Any) -> ValueError:
+        return ValueError(f"the action {str(action)[:200]} does not fit {self.space}")
+
+
+def _written(leaf: Leaf, part: Any) -> bytes:
+    array = np.asarray(part)
+    if array.shape != leaf.shape:
+        raise ValueError(f"an action has the shape {array.shape}, expected {leaf.shape}")
+    return array.astype(leaf.dtype).tobytes()
+
+
+def _all_written(leaf: Leaf, actions: Sequence[Any]) -> bytes:
+    array = np.asarray(actions)
+    if array.shape != (len(actions), *leaf.shape):
+        raise ValueError(f"the actions have the shape {array.shape}, expected {(len(actions), *leaf.shape)}")
+    return array.astype(leaf.dtype).tobytes()
+
+
+def _fit(leaf: Leaf, numbers: Any, count: int) -> Any:
+    """Which rows fit. Bounds of a Box are the environment's business, as Gymnasium has it; that its numbers are finite is not."""
+    if leaf.low is not None:
+        fits = (numbers >= leaf.low) & (numbers < leaf.high)
+    elif numbers.dtype.kind == "f":
+        fits = np.isfinite(numbers)
+    elif numbers.dtype.kind == "b":
+        # Bytes other than 0 and 1 are no flags.
+        fits = numbers.view(np.uint8) <= 1
+    else:
+        return np.ones(count, bool)
+    return np.asarray(fits).reshape(count, -1).all(axis=1)

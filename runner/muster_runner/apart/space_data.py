@@ -1,0 +1,106 @@
+"""Spaces as plain data, so that the policy's program can make the same ones."""
+
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from muster_runner.json_fields import FieldError, Object, as_count, as_list, as_object, as_text, required
+
+Space = spaces.Space[Any]
+
+
+class UnsentSpace(Exception):
+    """A space that cannot be described to another program."""
+
+
+def space_as_data(space: Space) -> Object:
+    """@raises UnsentSpace, naming the kind. Classes that are derived from Gymnasium's may mean anything, and are not sent."""
+    kind = type(space)
+    if kind is spaces.Box:
+        return {"kind": "box", "low": _array_as_data(space.low), "high": _array_as_data(space.high)}  # type: ignore[attr-defined]
+    if isinstance(space, spaces.Discrete) and kind is spaces.Discrete:
+        return {"kind": "discrete", "n": int(space.n), "start": int(space.start), "dtype": np.dtype(space.dtype).str}
+    if isinstance(space, spaces.MultiDiscrete) and kind is spaces.MultiDiscrete:
+        return {"kind": "multi-discrete", "nvec": _array_as_data(space.nvec), "start": _array_as_data(space.start)}
+    if isinstance(space, spaces.MultiBinary) and kind is spaces.MultiBinary:
+        return {"kind": "multi-binary", "shape": [int(size) for size in space.shape]}
+    if isinstance(space, spaces.Tuple) and kind is spaces.Tuple:
+        return {"kind": "tuple", "parts": [space_as_data(part) for part in space.spaces]}
+    if isinstance(space, spaces.Dict) and kind is spaces.Dict:
+        if not all(isinstance(name, str) for name in space.spaces):
+            raise UnsentSpace("a Dict space with keys that are no strings")
+        return {"kind": "dict", "parts": [[name, space_as_data(part)] for name, part in space.spaces.items()]}
+    raise UnsentSpace(f"a {kind.__module__}.{kind.__qualname__} space")
+
+
+def space_from_data(data: Object) -> Space:
+    """@raises FieldError"""
+    kind = as_text(required(data, "kind", "space"), "space.kind")
+    made = _MADE.get(kind)
+    if made is None:
+        raise FieldError(f'space.kind is "{kind}", expected one of {", ".join(_MADE)}')
+    return made(data)
+
+
+def _box(data: Object) -> Space:
+    low, high = _array(data, "low"), _array(data, "high")
+    return spaces.Box(low, high, dtype=low.dtype.type)
+
+
+def _discrete(data: Object) -> Space:
+    start = required(data, "start", "space")
+    if type(start) is not int:
+        raise FieldError("space.start is no whole number")
+    dtype = np.dtype(as_text(required(data, "dtype", "space"), "space.dtype")).type
+    return spaces.Discrete(as_count(required(data, "n", "space"), "space.n"), start=start, dtype=dtype)
+
+
+def _multi_discrete(data: Object) -> Space:
+    nvec = _array(data, "nvec")
+    return spaces.MultiDiscrete(nvec, dtype=nvec.dtype.type, start=_array(data, "start"))
+
+
+def _multi_binary(data: Object) -> Space:
+    shape = [as_count(size, "space.shape") for size in as_list(required(data, "shape", "space"), "space.shape")]
+    return spaces.MultiBinary(shape if len(shape) != 1 else shape[0])
+
+
+def _tuple(data: Object) -> Space:
+    parts = as_list(required(data, "parts", "space"), "space.parts")
+    return spaces.Tuple([space_from_data(as_object(part, "space.parts")) for part in parts])
+
+
+def _dict(data: Object) -> Space:
+    parts = as_list(required(data, "parts", "space"), "space.parts")
+    pairs = [as_list(pair, "space.parts") for pair in parts]
+    # Pairs keep their order; a dictionary's Gymnasium would sort.
+    return spaces.Dict([(as_text(name, "space.parts"), space_from_data(as_object(part, "space.parts"))) for name, part in pairs])
+
+
+_MADE: dict[str, Callable[[Object], Space]] = {
+    "box": _box,
+    "discrete": _discrete,
+    "multi-discrete": _multi_discrete,
+    "multi-binary": _multi_binary,
+    "tuple": _tuple,
+    "dict": _dict,
+}
+
+
+def _array_as_data(array: Any) -> Object:
+    """Of many numbers that are all the same one is enough."""
+    numbers = np.ascontiguousarray(array)
+    flat = numbers.reshape(-1)
+    kept = flat[:1] if flat.size and (flat == flat[0]).all() else flat
+    return {"dtype": numbers.dtype.str, "shape": list(np.shape(array)), "numbers": base64.b64encode(kept.tobytes()).decode()}
+
+
+def _array(data: Object, name: str) -> Any:
+    value = as_object(required(data, name, "space"), f"space.{name}")
+    shape = tuple(as_count(size, "shape") for size in as_list(required(value, "shape", name), "shape"))
+    dtype = np.dtype(as_text(required(value, "dtype", name), "dtype"))
+    kept = np.frombuffer(base64.b64decode(as_text(required(value, "numbers", name), "numbers")), dtype)
+    return np.full(shape, kept[0]) if kept.size == 1 else kept.reshape(shape).copy()

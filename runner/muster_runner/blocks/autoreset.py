@@ -1,0 +1,25 @@
+"""What a vector environment does with a row whose episode has ended."""
+
+from enum import Enum
+
+import gymnasium.vector
+
+from muster_runner.environments import VectorEnvironment
+
+
+class Autoreset(Enum):
+    """The modes of `gymnasium.vector.AutoresetMode`, which Gymnasium has from 1.1 on."""
+
+    NEXT_STEP = "NextStep"
+    SAME_STEP = "SameStep"
+    DISABLED = "Disabled"
+
+
+# Before there were modes, in Gymnasium 1.0, all rows began anew in the next step.
+UNSAID = None if hasattr(gymnasium.vector, "AutoresetMode") else Autoreset.NEXT_STEP
+
+
+def autoreset_of(environment: VectorEnvironment) -> Autoreset:
+    """@raises ValueError when the environment does not say."""
+    said = environment.metadata.get("autoreset_mode", UNSAID)
+    return Autoreset(said.value if isinstance(said, Enum) else said)

@@ -1,0 +1,44 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { InputError } from '../../kernel/errors.ts';
+import { readSummaryFile } from './summary-file.ts';
+
+/** A summary as it stands in its file: nothing of it has been checked but that it is JSON. */
+export interface KeptSummary {
+  readonly file: string;
+  readonly summary: unknown;
+}
+
+/**
+ * The summaries at a path: a summary's file; a directory of `--out`; or a directory of several checkpoints, which has one of `--out` for each,
+ * by their numbers.
+ *
+ * @throws InputError when there is none, or one cannot be read.
+ */
+export async function keptSummaries(path: string): Promise<readonly KeptSummary[]> {
+  const files = await summaryFiles(path);
+  if (files.length > 0) return Promise.all(files.map(async (file) => ({ file, summary: await readSummaryFile(file) })));
+  const expected =
+    'expected a directory that "muster eval --out" or "muster compare --out" wrote, or a summary that they printed with --json';
+  const isThere = await stat(path).then(
+    () => true,
+    () => false,
+  );
+  if (!isThere) throw new InputError('results.missing', `${path} does not exist, or may not be read: ${expected}`);
+  throw new InputError('results.missing', `${path} has no summary: ${expected}; an evaluation that was killed has none, ask for it again`);
+}
+
+async function summaryFiles(path: string): Promise<readonly string[]> {
+  if (await isFile(path)) return [path];
+  const own = join(path, 'summary.json');
+  if (await isFile(own)) return [own];
+  const names = await readdir(path).catch(() => []);
+  const numbered = names.filter((name) => /^\d+-/.test(name)).toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
+  const found = await Promise.all(numbered.map(async (name) => ((await isFile(join(path, name, 'summary.json'))) ? [name] : [])));
+  return found.flat().map((name) => join(path, name, 'summary.json'));
+}
+
+async function isFile(path: string): Promise<boolean> {
+  const facts = await stat(path).catch(() => undefined);
+  return facts?.isFile() === true;
+}

@@ -1,0 +1,128 @@
+import { PassThrough, type Readable, type Writable } from 'node:stream';
+import { type Clock, sleep } from '../../../kernel/clock.ts';
+import type { SandboxId } from '../../../kernel/ids.ts';
+import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
+import type { PastExposure } from '../../../pool/exposure.ts';
+import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
+import type { Isolation } from '../../../pool/template.ts';
+import type { LocalSandbox } from './local-sandbox.ts';
+
+/** What the environment's program ends with when its line to the policy's is gone (runner/muster_runner/exit_codes.py). */
+const EXIT_POLICY_LINE = 71;
+
+/**
+ * When one program ends, the other mostly follows by itself, and how it ends says which of them was first. This is how long that is waited
+ * for: an environment that is in the middle of a long step does not notice that its policy is gone.
+ */
+const FOLLOWS_MS = 500;
+
+/**
+ * Two sandboxes of this machine as one: the environment's program speaks with Muster, the policy's with the environment's only.
+ *
+ * The end of either is the end of both. What the policy's program writes to its streams is part of the error output.
+ */
+export class PairedSandbox implements Sandbox {
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+  readonly shares: ReadonlySet<string>;
+  readonly past: PastExposure;
+  readonly policy: Pick<Sandbox, 'upload' | 'remove'>;
+  readonly exit: Promise<SandboxExit>;
+  readonly #environment: LocalSandbox;
+  readonly #policy: LocalSandbox;
+  readonly #clock: Clock;
+  readonly #destroyed = new AbortController();
+
+  constructor(environment: LocalSandbox, policy: LocalSandbox, clock: Clock) {
+    this.#environment = environment;
+    this.#policy = policy;
+    this.#clock = clock;
+    this.stdin = environment.stdin;
+    this.stdout = environment.stdout;
+    this.stderr = merged([environment.stderr, policy.stdout, policy.stderr]);
+    this.shares = policy.shares;
+    this.past = policy.past;
+    this.policy = policy;
+    policy.stdin.end();
+    this.exit = this.#watch();
+  }
+
+  get id(): SandboxId {
+    return this.#environment.id;
+  }
+
+  get isolation(): Isolation {
+    return this.#environment.isolation;
+  }
+
+  upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
+    return this.#environment.upload(path, content, signal);
+  }
+
+  remove(path: string): Promise<void> {
+    return this.#environment.remove(path);
+  }
+
+  async usage(): Promise<SandboxUsage> {
+    const [one, other] = await Promise.all([this.#environment.usage(), this.#policy.usage()]);
+    const sum = (field: keyof SandboxUsage): SandboxUsage =>
+      one[field] === undefined || other[field] === undefined ? {} : { [field]: one[field] + other[field] };
+    return { ...sum('cpuSeconds'), ...sum('peakMemoryBytes'), ...sum('processes') };
+  }
+
+  async destroy(): Promise<void> {
+    this.#destroyed.abort();
+    await Promise.all([this.#environment.destroy(), this.#policy.destroy()]);
+  }
+
+  async #watch(): Promise<SandboxExit> {
+    const environment = this.#environment.exit;
+    const policy = this.#policy.exit;
+    await Promise.race([environment, policy]);
+    await this.#bothOrLate(Promise.all([environment, policy]));
+    // Whichever still runs: its end tells that it was destroyed, and is no reason.
+    await Promise.all([this.#environment.destroy(), this.#policy.destroy()].map((end) => end.catch(() => undefined)));
+    return verdictOf(await environment, await policy);
+  }
+
+  async #bothOrLate(both: Promise<unknown>): Promise<void> {
+    const late = new AbortController();
+    const either = AbortSignal.any([late.signal, this.#destroyed.signal]);
+    await Promise.race([both, sleep(this.#clock, FOLLOWS_MS, either).catch(() => undefined)]);
+    late.abort();
+  }
+}
+
+/** Which of the two ends is the reason of the other. */
+function verdictOf(environment: SandboxExit, policy: SandboxExit): SandboxExit {
+  const isPolicys = environment.kind === 'exited' && environment.code === EXIT_POLICY_LINE;
+  // It was not ended by itself: it may not have noticed yet.
+  const isNotItself = environment.kind === 'destroyed';
+  if (!isPolicys && !isNotItself) return environment;
+  switch (policy.kind) {
+    case 'exited':
+      return { ...policy, part: 'policy' };
+    case 'destroyed':
+      // It ran on, behind a line that it had closed or misused.
+      return isPolicys ? { kind: 'exited', code: EXIT_POLICY_LINE, part: 'policy' } : policy;
+    case 'out-of-memory':
+    case 'lifetime':
+    case 'lost':
+      return policy;
+  }
+}
+
+/** One stream of all that these give, in the order in which it arrives. */
+function merged(sources: readonly Readable[]): Readable {
+  const all = new PassThrough();
+  let left = sources.length;
+  for (const source of sources) {
+    source.pipe(all, { end: false });
+    source.once('close', () => {
+      left -= 1;
+      if (left === 0) all.end();
+    });
+  }
+  return all;
+}

@@ -1,0 +1,123 @@
+import type { Brought, CheckpointRights, Grant, StoredGrant, Usable } from '../../../evaluation-store/checkpoint-rights.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import { parseDigest, type Digest } from '../../../kernel/ids.ts';
+import { dateOf, optional, textOf } from './columns.ts';
+import { statement, type Database, type Row } from './database.ts';
+import { joined, sql, type Sql } from './statement.ts';
+
+/** Digests in one statement. */
+const ASKED_AT_ONCE = 500;
+
+export class SqlCheckpointRights implements CheckpointRights {
+  readonly #database: Database;
+  readonly #clock: Clock;
+
+  constructor(database: Database, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  async bring(brought: readonly Brought[]): Promise<void> {
+    const at = this.#clock.date().getTime();
+    // In one order, so that two transactions that bring the same checkpoints never wait for each other.
+    const ordered = [...brought].sort((a, b) => (a.digest < b.digest ? -1 : Number(a.digest > b.digest)));
+    await this.#database.transact(
+      ordered.map(({ principal, digest, kind, name }) =>
+        statement(
+          sql`INSERT INTO brought_checkpoints (principal, digest, kind, name, at) VALUES (${principal}, ${digest}, ${kind}, ${name}, ${at})
+              ON CONFLICT (principal, digest) DO UPDATE SET kind = excluded.kind, name = excluded.name`,
+        ),
+      ),
+    );
+  }
+
+  async usable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>> {
+    const usable = new Map<Digest, Usable>();
+    for (let from = 0; from < digests.length; from += ASKED_AT_ONCE) {
+      const asked = listed(digests.slice(from, from + ASKED_AT_ONCE));
+      // An operator grants what others brought. What the principal itself has brought comes last, and so counts.
+      const rows = await this.#database.query(
+        sql`SELECT b.digest, b.kind, b.name, b.at, b.principal, 0 AS own FROM checkpoint_grants g
+              JOIN brought_checkpoints b ON b.digest = g.digest
+              WHERE g.principal = ${principal} AND g.digest IN (${asked})
+              AND (b.principal = g.granted_by OR NOT EXISTS
+                (SELECT 1 FROM brought_checkpoints o WHERE o.digest = g.digest AND o.principal = g.granted_by))
+            UNION ALL
+            SELECT digest, kind, name, at, principal, 1 AS own FROM brought_checkpoints WHERE principal = ${principal} AND digest IN (${asked})
+            ORDER BY own, at DESC, principal DESC`,
+      );
+      for (const row of rows) usable.set(digestOf(row), usableOf(row));
+    }
+    return usable;
+  }
+
+  async firstBrought(digest: Digest): Promise<Usable | undefined> {
+    const [row] = await this.#database.query(
+      sql`SELECT kind, name FROM brought_checkpoints WHERE digest = ${digest} ORDER BY at, principal LIMIT 1`,
+    );
+    return row && usableOf(row);
+  }
+
+  async hasBrought(principal: string, digest: Digest): Promise<boolean> {
+    const rows = await this.#database.query(
+      sql`SELECT 1 AS brought FROM brought_checkpoints WHERE principal = ${principal} AND digest = ${digest}`,
+    );
+    return rows.length > 0;
+  }
+
+  async grant({ digest, principal, grantedBy }: Grant): Promise<StoredGrant> {
+    const given = sql`
+      INSERT INTO checkpoint_grants (digest, principal, granted_by, at)
+      VALUES (${digest}, ${principal}, ${grantedBy}, ${this.#clock.date().getTime()})
+      ON CONFLICT (digest, principal, granted_by) DO UPDATE SET granted_by = excluded.granted_by
+      RETURNING digest, principal, granted_by, at`;
+    const [row = {}] = (await this.#database.transact([statement(given)]))?.[0] ?? [];
+    return grantOf(row);
+  }
+
+  async revoke(digest: Digest, principal: string, grantedBy?: string): Promise<readonly StoredGrant[]> {
+    const revoked = sql`
+      DELETE FROM checkpoint_grants WHERE digest = ${digest} AND principal = ${principal}${andBy(grantedBy)}
+      RETURNING digest, principal, granted_by, at`;
+    const rows = (await this.#database.transact([statement(revoked)]))?.[0] ?? [];
+    return rows.map(grantOf).sort((a, b) => (a.grantedBy < b.grantedBy ? -1 : 1));
+  }
+
+  async grants(digest: Digest, limit: number, grantedBy?: string): Promise<readonly StoredGrant[]> {
+    const rows = await this.#database.query(
+      sql`SELECT digest, principal, granted_by, at FROM checkpoint_grants WHERE digest = ${digest}${andBy(grantedBy)}
+          ORDER BY principal, granted_by LIMIT ${limit}`,
+    );
+    return rows.map(grantOf);
+  }
+}
+
+function andBy(grantedBy: string | undefined): Sql {
+  return grantedBy === undefined ? sql`` : sql` AND granted_by = ${grantedBy}`;
+}
+
+function listed(digests: readonly Digest[]): Sql {
+  return joined(
+    digests.map((digest) => sql`${digest}`),
+    ', ',
+  );
+}
+
+/** @throws InfrastructureError `store.unreadable` */
+function usableOf(row: Row): Usable {
+  const kind = textOf(row, 'kind');
+  if (kind === 'file' || kind === 'directory') return { kind, name: optional(row, 'name', textOf) };
+  throw new InfrastructureError(
+    'store.unreadable',
+    `the column kind holds "${kind}", which is no kind of checkpoint that this Muster knows`,
+  );
+}
+
+function digestOf(row: Row): Digest {
+  return parseDigest(textOf(row, 'digest'));
+}
+
+function grantOf(row: Row): StoredGrant {
+  return { digest: digestOf(row), principal: textOf(row, 'principal'), grantedBy: textOf(row, 'granted_by'), at: dateOf(row, 'at') };
+}

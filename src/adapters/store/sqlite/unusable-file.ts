@@ -1,0 +1,53 @@
+import { open, rm } from 'node:fs/promises';
+import { isDiskFull } from '../../../kernel/disk-full.ts';
+import { InfrastructureError, InputError, messageOf, type MusterError } from '../../../kernel/errors.ts';
+
+/** What it is called that the file of a store cannot be made or opened. */
+
+/** A path that leads nowhere, or where this user may not write: another one helps, and trying again does not. */
+const WRONG_PATH: ReadonlySet<unknown> = new Set(['EACCES', 'EISDIR', 'ELOOP', 'ENAMETOOLONG', 'ENOENT', 'ENOTDIR', 'EPERM', 'EROFS']);
+/** SQLite's codes, of which the low byte tells the kind. */
+const SQLITE_IOERR = 10;
+const SQLITE_FULL = 13;
+const SQLITE_CANTOPEN = 14;
+
+/** What the operating system said when the file was made. */
+export function cannotBeMade(path: string, error: unknown): MusterError {
+  if (isDiskFull(error)) return full(path, error);
+  const told = `${path} cannot be made: ${messageOf(error)}`;
+  if (error instanceof Error && 'code' in error && WRONG_PATH.has(error.code))
+    return new InputError('store.unusable', `${told}; name a file that you may write to`, { cause: error });
+  return new InfrastructureError('store.failed', told, { cause: error });
+}
+
+/** What SQLite said when it opened the file. It does not say why it could not make another beside it: so that is tried. */
+export async function cannotBeOpened(path: string, message: string, code: number | undefined): Promise<MusterError> {
+  const told = `${path} cannot be used as a SQLite database: ${message}`;
+  switch (code === undefined ? undefined : code & 0xff) {
+    case SQLITE_FULL:
+      return full(path);
+    case SQLITE_IOERR:
+      return new InfrastructureError('store.failed', told);
+    case SQLITE_CANTOPEN:
+      return (await isFullBeside(path)) ? full(path) : new InputError('store.unusable', `${told}; name a file that you may write to`);
+    default:
+      return new InputError('store.unusable', `${told}; name a file that you may write to`);
+  }
+}
+
+async function isFullBeside(path: string): Promise<boolean> {
+  const probe = `${path}-probe-${process.pid}`;
+  try {
+    await using _file = await open(probe, 'wx');
+    return false;
+  } catch (error) {
+    return isDiskFull(error);
+  } finally {
+    await rm(probe, { force: true });
+  }
+}
+
+function full(path: string, cause?: unknown): InfrastructureError {
+  const remedy = 'free some, or name a file on a larger disk (store.url, stateDir)';
+  return new InfrastructureError('store.full', `no space left for the store in ${path}; ${remedy}`, { cause });
+}

@@ -1,0 +1,6 @@
+const FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
+
+/** Whether the operating system refused to write for want of space: on the disk, in a quota, in what one file may hold. */
+export function isDiskFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && FULL.has(error.code);
+}

@@ -1,0 +1,125 @@
+/** The most that a JSON text may hold. */
+export interface JsonBounds {
+  /** Of the text. */
+  readonly bytes: number;
+  /** Of lists and objects in one another. */
+  readonly depth: number;
+  /** Of lists, objects and what they hold; keys do not count. */
+  readonly values: number;
+}
+
+/** A text is no JSON, or holds more than is read. */
+export class JsonProblem extends Error {
+  override readonly name = 'JsonProblem';
+  readonly found: string;
+  readonly expected: string;
+
+  constructor(found: string, expected: string, cause?: unknown) {
+    super(`${found}; expected ${expected}`, { cause });
+    this.found = found;
+    this.expected = expected;
+  }
+}
+
+const [QUOTE, BACKSLASH, COMMA] = [0x22, 0x5c, 0x2c];
+const [OPEN_LIST, CLOSE_LIST, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
+
+/**
+ * Measures a JSON text in pieces, before any of it is parsed: in one pass, with memory for a few numbers. Of what is no JSON it says nothing but that
+ * it is within the bounds.
+ */
+export class JsonScan {
+  readonly #bounds: JsonBounds;
+  #bytes = 0;
+  #depth = 0;
+  #values = 1;
+  #isInText = false;
+  #isEscaped = false;
+
+  constructor(bounds: JsonBounds) {
+    this.#bounds = bounds;
+  }
+
+  /** @throws JsonProblem, before it has gone further than the piece in which a bound is passed. */
+  push(piece: Uint8Array): void {
+    const { bytes } = this.#bounds;
+    this.#bytes += piece.length;
+    if (this.#bytes > bytes) throw new JsonProblem(`its JSON has more than ${bytes} bytes`, `at most ${bytes}`);
+    for (let at = 0; at < piece.length;) at = this.#isInText ? this.#textFrom(piece, at) : this.#structureFrom(piece, at);
+  }
+
+  /** Up to where a text begins. */
+  #structureFrom(piece: Uint8Array, begin: number): number {
+    const { depth: mostDepth, values: mostValues } = this.#bounds;
+    let [at, depth, values] = [begin, this.#depth, this.#values];
+    for (; at < piece.length; at += 1) {
+      const byte = piece[at];
+      if (byte === QUOTE) break;
+      if (byte === COMMA) values += 1;
+      else if (byte === OPEN_LIST || byte === OPEN_OBJECT) {
+        // Its first value; each further one follows a comma.
+        values += 1;
+        depth += 1;
+        if (depth > mostDepth)
+          throw new JsonProblem(`its JSON has more than ${mostDepth} lists and objects in one another`, `at most ${mostDepth}`);
+      } else if (byte === CLOSE_LIST || byte === CLOSE_OBJECT) depth -= 1;
+    }
+    if (values > mostValues) throw new JsonProblem(`its JSON has more than ${mostValues} values`, `at most ${mostValues}`);
+    this.#isInText = at < piece.length;
+    [this.#depth, this.#values] = [depth, values];
+    return at + 1;
+  }
+
+  /** To behind its end. */
+  #textFrom(piece: Uint8Array, begin: number): number {
+    let [at, isEscaped] = [begin, this.#isEscaped];
+    for (; at < piece.length; at += 1) {
+      const byte = piece[at];
+      if (isEscaped) isEscaped = false;
+      else if (byte === BACKSLASH) isEscaped = true;
+      else if (byte === QUOTE) break;
+    }
+    this.#isInText = at === piece.length;
+    this.#isEscaped = isEscaped;
+    return at + 1;
+  }
+}
+
+/** @throws JsonProblem when it is no JSON in UTF-8, or beyond a bound: then none of it is parsed. */
+export function parseJson(bytes: Uint8Array, bounds: JsonBounds): unknown {
+  return parsedText(boundedText(bytes, bounds));
+}
+
+export function isWithin(bytes: Uint8Array, bounds: JsonBounds): boolean {
+  try {
+    new JsonScan(bounds).push(bytes);
+    return true;
+  } catch (error) {
+    if (error instanceof JsonProblem) return false;
+    throw error;
+  }
+}
+
+/** The text of a JSON document that is within the bounds. @throws JsonProblem */
+export function boundedText(bytes: Uint8Array, bounds: JsonBounds): string {
+  new JsonScan(bounds).push(bytes);
+  return decoded(bytes);
+}
+
+/** @throws JsonProblem */
+export function decoded(bytes: Uint8Array): string {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (error) {
+    throw new JsonProblem('it is no valid JSON', 'JSON in UTF-8', error);
+  }
+}
+
+/** @param text within bounds. @throws JsonProblem */
+export function parsedText(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new JsonProblem('it is no valid JSON', 'JSON in UTF-8', error);
+  }
+}

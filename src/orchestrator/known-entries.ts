@@ -1,0 +1,86 @@
+/** Environments and wrappers of which it is known that making and playing them runs nothing that a suite could choose. */
+
+/**
+ * What Gymnasium registers itself, in the versions that the runner plays. A list, because code can register more under any name. Those that are
+ * compiled by JAX are not among them.
+ */
+const ENVIRONMENTS: ReadonlySet<string> = new Set([
+  ...versions('Acrobot', 1),
+  ...versions('Ant', 4, 5),
+  ...versions('BipedalWalker', 3),
+  ...versions('BipedalWalkerHardcore', 3),
+  ...versions('Blackjack', 1),
+  ...versions('CarRacing', 2, 3),
+  ...versions('CartPole', 0, 1),
+  ...versions('CliffWalking', 0, 1),
+  ...versions('CliffWalkingSlippery', 1),
+  ...versions('FrozenLake', 1),
+  ...versions('FrozenLake8x8', 1),
+  ...versions('HalfCheetah', 4, 5),
+  ...versions('Hopper', 4, 5),
+  ...versions('Humanoid', 4, 5),
+  ...versions('HumanoidStandup', 4, 5),
+  ...versions('InvertedDoublePendulum', 4, 5),
+  ...versions('InvertedPendulum', 4, 5),
+  ...versions('LunarLander', 2, 3),
+  ...versions('LunarLanderContinuous', 2, 3),
+  ...versions('MountainCar', 0),
+  ...versions('MountainCarContinuous', 0),
+  ...versions('Pendulum', 1),
+  ...versions('Pusher', 4, 5),
+  ...versions('Reacher', 4, 5),
+  ...versions('Swimmer', 4, 5),
+  ...versions('Taxi', 3, 4),
+  ...versions('Walker2d', 4, 5),
+]);
+
+/** Wrappers of Gymnasium that call nothing that their arguments name. */
+const WRAPPERS: ReadonlySet<string> = new Set([
+  'AtariPreprocessing',
+  'ClipAction',
+  'ClipReward',
+  'FlattenObservation',
+  'FrameStackObservation',
+  'GrayscaleObservation',
+  'MaxAndSkipObservation',
+  'NormalizeObservation',
+  'NormalizeReward',
+  'RescaleAction',
+  'RescaleObservation',
+  'ResizeObservation',
+  'StickyAction',
+  'TimeAwareObservation',
+  'TimeLimit',
+]);
+
+/** Texts that an environment chooses among built-in things by. Any other may be a path, or name something that is then called. */
+const TEXTS: ReadonlySet<string> = new Set(['map_name 4x4', 'map_name 8x8', 'render_mode ansi', 'render_mode rgb_array']);
+
+/** @param entry as a suite has it. */
+export function isGymnasiumEnvironment(entry: string): boolean {
+  const [module, name = ''] = entry.split(':');
+  return module === 'gymnasium' && ENVIRONMENTS.has(name);
+}
+
+/** @param entry as a suite has it. */
+export function isKnownWrapper(entry: string): boolean {
+  const [module, name = ''] = entry.split(':');
+  return module === 'gymnasium.wrappers' && WRAPPERS.has(name);
+}
+
+/** Whether a keyword argument cannot make anything be called or read. */
+export function isHarmlessArgument(name: string, value: unknown): boolean {
+  switch (typeof value) {
+    case 'number':
+    case 'boolean':
+      return true;
+    case 'string':
+      return TEXTS.has(`${name} ${value}`);
+    default:
+      return value === null || (Array.isArray(value) && value.every((item) => typeof item === 'number'));
+  }
+}
+
+function versions(name: string, ...numbers: readonly number[]): readonly string[] {
+  return numbers.map((version) => `${name}-v${version}`);
+}

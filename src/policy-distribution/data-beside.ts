@@ -1,0 +1,10 @@
+/**
+ * An ONNX model may have its weights in a second file beside it: PyTorch's exporter writes `policy.onnx.data` beside `policy.onnx`. The two are
+ * one checkpoint, a directory of two files, so that its digest covers the weights.
+ *
+ * @param name of the model's file, or its path or URI.
+ * @returns the same of the file that is looked for beside it; undefined for anything but an ONNX model.
+ */
+export function dataBeside(name: string): string | undefined {
+  return name.endsWith('.onnx') ? `${name}.data` : undefined;
+}

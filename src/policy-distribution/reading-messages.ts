@@ -1,0 +1,19 @@
+import type { Answer, Order, ReadingKind } from './readings.ts';
+
+/** What is said between a process and a thread that reads one file for it. */
+
+/** With this the thread begins. */
+export interface ThreadOrder<Kind extends ReadingKind> {
+  readonly kind: Kind;
+  readonly order: Order<Kind>;
+}
+
+export type ThreadReply<Kind extends ReadingKind> =
+  /** It waits for these bytes of the file: they are the next message to it. */
+  | { readonly says: 'wants'; readonly position: number; readonly length: number }
+  | { readonly says: 'read'; readonly answer: Answer<Kind> }
+  /** An InputError of the reader. */
+  | { readonly says: 'refused'; readonly code: string; readonly message: string }
+  /** A delta is none. */
+  | { readonly says: 'malformed'; readonly problem: string }
+  | { readonly says: 'failed'; readonly message: string };

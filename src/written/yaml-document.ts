@@ -1,0 +1,66 @@
+import { Composer, Lexer, LineCounter, Parser, type Document } from 'yaml';
+
+/**
+ * The most that a YAML text may hold. The greatest suites and batches that people and programs write have a few ten thousand values and some ten
+ * levels. Reading a text at the bounds takes about a second.
+ */
+export const YAML_BOUNDS = {
+  /** Characters of the text. */
+  characters: 4 * 1024 * 1024,
+  /** Of the lexer: a value in a list has two or three, a key with its value six. */
+  tokens: 500_000,
+  /** Of lists and mappings in one another, aliases followed. */
+  depth: 64,
+  /** With every alias replaced by what it stands for. */
+  values: 200_000,
+} as const;
+
+/** The text is no YAML, or more of it than is read. */
+export class YamlProblem extends Error {
+  override readonly name = 'YamlProblem';
+  /** Counted from 1. */
+  readonly line: number;
+
+  constructor(line: number, message: string, cause?: unknown) {
+    super(message, { cause });
+    this.line = line;
+  }
+}
+
+/** The parser keeps a few items for one level: a block's mapping, its key's value, the document. */
+const ITEMS_OF_A_LEVEL = 2;
+const ITEMS_OF_THE_DOCUMENT = 4;
+
+/**
+ * A text's one document. Tokens and depth are counted while the parser works, which needs no recursion; the recursive composer sees nothing that is beyond the bounds.
+ *
+ * @param lines gets the text's lines. @throws YamlProblem
+ */
+export function yamlDocument(text: string, lines: LineCounter): Document.Parsed {
+  const { characters, tokens: mostTokens, depth } = YAML_BOUNDS;
+  if (text.length > characters) throw new YamlProblem(1, `the text has ${text.length} characters; at most ${characters} are read`);
+  lines.addNewLine(0);
+  const parser = new Parser(lines.addNewLine);
+  // Duplicate keys are looked for elsewhere: the composer compares each key with all others.
+  const composer = new Composer({ uniqueKeys: false, prettyErrors: false, lineCounter: lines });
+  const lineOf = (offset: number): number => lines.linePos(offset).line;
+  const parts = [];
+  let tokens = 0;
+  for (const lexeme of new Lexer().lex(text)) {
+    tokens += 1;
+    if (tokens > mostTokens) throw new YamlProblem(lineOf(parser.offset), `more than ${mostTokens} tokens; split the file`);
+    parts.push(...parser.next(lexeme));
+    if (parser.stack.length > ITEMS_OF_A_LEVEL * depth + ITEMS_OF_THE_DOCUMENT) throw tooDeep(lineOf(parser.offset));
+  }
+  parts.push(...parser.end());
+  const [document, second] = composer.compose(parts, true, text.length);
+  if (document === undefined) throw new YamlProblem(1, 'the text has no document');
+  const [problem] = document.errors;
+  if (problem !== undefined) throw new YamlProblem(lineOf(problem.pos[0]), problem.message, problem);
+  if (second !== undefined) throw new YamlProblem(lineOf(second.range[0]), 'a second document begins; a file holds one');
+  return document;
+}
+
+export function tooDeep(line: number): YamlProblem {
+  return new YamlProblem(line, `more than ${YAML_BOUNDS.depth} lists and mappings stand in one another`);
+}

@@ -1,0 +1,77 @@
+import { isAlias, isCollection, isMap, isNode, isPair, isScalar, type Document } from 'yaml';
+import { tooDeep, YAML_BOUNDS, YamlProblem } from './yaml-document.ts';
+
+/** How much a node comes to once every alias is replaced by what it stands for. */
+interface Extent {
+  readonly values: number;
+  readonly depth: number;
+}
+
+const ONE: Extent = { values: 1, depth: 0 };
+
+/**
+ * What the document says, as plain values. Aliases are measured before any is followed: a few lines of them can stand for more values than memory
+ * holds, and one that stands for what it is part of would never end.
+ *
+ * @param lineAt of an offset in the text. @throws YamlProblem naming the line, and the anchor where there is one.
+ */
+export function valuesOf(document: Document.Parsed, lineAt: (offset: number) => number): unknown {
+  new Measure(lineAt).node(document.contents);
+  // Measured above; the library's own bound counts differently.
+  return document.toJS({ maxAliasCount: -1 });
+}
+
+class Measure {
+  readonly #lineAt: (offset: number) => number;
+  /** By anchor, the node that last had it; undefined while that is being measured. An anchor may be given again further on. */
+  readonly #anchored = new Map<string, Extent | undefined>();
+  #line = 1;
+
+  constructor(lineAt: (offset: number) => number) {
+    this.#lineAt = lineAt;
+  }
+
+  node(node: unknown): Extent {
+    if (isNode(node) && node.range) this.#line = this.#lineAt(node.range[0]);
+    if (isAlias(node)) return this.#alias(node.source);
+    const anchor = isNode(node) ? node.anchor : undefined;
+    if (anchor !== undefined) this.#anchored.set(anchor, undefined);
+    const extent = isCollection(node) ? this.#collection(node.items, isMap(node)) : ONE;
+    if (anchor !== undefined) this.#anchored.set(anchor, extent);
+    return extent;
+  }
+
+  #alias(anchor: string): Extent {
+    const extent = this.#anchored.get(anchor);
+    if (extent !== undefined) return extent;
+    const problem = this.#anchored.has(anchor)
+      ? `the alias *${anchor} stands within &${anchor} itself; write out what is meant, or move the anchor`
+      : `the alias *${anchor} has no anchor &${anchor} before it`;
+    throw new YamlProblem(this.#line, problem);
+  }
+
+  #collection(items: readonly unknown[], isMapping: boolean): Extent {
+    const line = this.#line;
+    const keys = new Set<string>();
+    let [values, depth] = [1, 0];
+    for (const item of items) {
+      if (isMapping && isPair(item)) this.#key(item.key, keys);
+      const inner = this.node(isPair(item) ? item.value : item);
+      values += inner.values;
+      depth = Math.max(depth, inner.depth);
+      if (values > YAML_BOUNDS.values)
+        throw new YamlProblem(this.#line, `with its aliases followed the text has more than ${YAML_BOUNDS.values} values`);
+    }
+    if (depth + 1 > YAML_BOUNDS.depth) throw tooDeep(line);
+    return { values, depth: depth + 1 };
+  }
+
+  #key(key: unknown, others: Set<string>): void {
+    this.node(key);
+    if (isAlias(key) || (key !== null && !isScalar(key)))
+      throw new YamlProblem(this.#line, 'a key is a list, a mapping or an alias; expected plain text');
+    const name = String(key === null ? null : key.value);
+    if (others.has(name)) throw new YamlProblem(this.#line, `the key ${JSON.stringify(name.slice(0, 200))} stands twice; expected it once`);
+    others.add(name);
+  }
+}

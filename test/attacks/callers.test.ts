@@ -1,0 +1,149 @@
+import { readFile } from 'node:fs/promises';
+import nock from 'nock';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { LATE } from '../end-to-end/stage.ts';
+import { Town, type TownChanges } from '../end-to-end/town.ts';
+import { gvisorHere } from '../support/gvisor-ground.ts';
+import { IMAGE, KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
+import { runnerImage } from '../support/kubernetes/runner-image.ts';
+import { sha256 } from '../support/upload-scene.ts';
+import { CHANGES, EARLY, OPEN_DOOR, running, sent, type Environment } from './callers-suites.ts';
+
+beforeAll(() => nock.restore());
+
+const STOP = { rule: 'fixed', episodes: 4 } as const;
+/** Tells of every file in the inbox: its path, and of its bytes the first. */
+const PEEK = running(
+  "import os; raise ValueError([os.path.join(d, f) for d, _, files in os.walk('/muster/inbox') for f in files]" +
+    " + [open(os.path.join(d, f), 'rb').read(64) for d, _, files in os.walk('/muster/inbox') for f in files])",
+);
+
+/** Two principals on one server: the intruder knows what the owner evaluates, and on which suite. */
+class Rivals implements AsyncDisposable {
+  readonly town: Town;
+
+  private constructor(town: Town) {
+    this.town = town;
+  }
+
+  static async open({ server = OPEN_DOOR, ...changes }: TownChanges = {}): Promise<Rivals> {
+    return new Rivals(await Town.open({ server, ...changes }));
+  }
+
+  /** What an evaluation of the owner comes to. */
+  async official(cache = false): Promise<string> {
+    const summary = await this.town.client('owner').evaluate(LATE, 'cartpole', { stop: STOP, cache });
+    return JSON.stringify(summary.official);
+  }
+
+  /** What the intruder is told of a suite of its own, which comes to nothing. */
+  async attack(environment: Environment): Promise<{ readonly code: string; readonly message: string }> {
+    const { id } = await this.town.client('intruder').submit(EARLY, sent(environment), { cache: false });
+    const { failure } = await this.town.ended('intruder', id);
+    return failure ?? { code: '', message: '' };
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.town[Symbol.asyncDispose]();
+  }
+}
+
+/** Tries each attack beside the owner's evaluations, one after the other on the same server. @returns what the owner got each time. */
+async function besieged(rivals: Rivals): Promise<Readonly<Record<string, string>>> {
+  const came: Record<string, string> = { alone: await rivals.official() };
+  for (const [attack, environment] of Object.entries(CHANGES)) {
+    const { code } = await rivals.attack(environment);
+    came[`after one who ${attack}`] = await rivals.official();
+    expect([attack, code]).toEqual([attack, 'suite.refused']);
+  }
+  const digest = sha256(await readFile(LATE));
+  const { message } = await rivals.attack(PEEK);
+  expect(message).toContain('ValueError');
+  expect(message).toContain(sha256(await readFile(EARLY)));
+  came['told to one who reads the inbox'] = message.includes(digest) ? message : (came['alone'] ?? '');
+  return came;
+}
+
+/** The same each time. */
+function undisturbed(came: Readonly<Record<string, string>>): Readonly<Record<string, string | undefined>> {
+  return Object.fromEntries(Object.keys(came).map((when) => [when, came['alone']]));
+}
+
+const LIFETIMES = [
+  ['used again', 1000],
+  ['fresh for each episode', 1],
+] as const;
+
+describe.each(LIFETIMES)('an intruder’s suite, with sandboxes that are %s,', { timeout: 600_000 }, (_which, episodesPerSandbox) => {
+  const pool = { max: 1, warm: 1, episodesPerSandbox };
+
+  it.each(['forked', 'plain'])(
+    'changes nothing that the owner gets, and reads nothing of the owner’s, where they are %s',
+    async (start) => {
+      await using rivals = await Rivals.open({ pool, templates: { local: { start } } });
+      const came = await besieged(rivals);
+      expect(JSON.parse(came['alone'] ?? '')).toMatchObject({ mean: 500 });
+      expect(came).toEqual(undisturbed(came));
+    },
+  );
+
+  it.runIf(gvisorHere.gvisor.state === 'available')('nor where they are gVisor’s', async () => {
+    await using rivals = await Rivals.open({ pool, templates: { local: { provider: 'gvisor' } } });
+    const came = await besieged(rivals);
+    expect(came).toEqual(undisturbed(came));
+  });
+
+  it('nor where they are pods', async () => {
+    const { image, python } = await runnerImage();
+    await using ground = await KubernetesGround.open(image);
+    const kubernetes = { kubeconfig: ground.pod.kubeconfig, image: IMAGE, python };
+    await using rivals = await Rivals.open({ pool, templates: { local: { provider: 'kubernetes', kubernetes } } });
+    const came = await besieged(rivals);
+    expect(came).toEqual(undisturbed(came));
+  });
+});
+
+describe('the memory of a sandbox that an intruder is given', () => {
+  it('has the policies that the intruder’s own evaluations share, and no other’s', async () => {
+    // Each episode has a sandbox of its own here, so policies are loaded where sandboxes are forked from.
+    await using rivals = await Rivals.open({ pool: { max: 2, warm: 0, episodesPerSandbox: 1 }, templates: { local: { start: 'forked' } } });
+    const owner = rivals.town.client('owner');
+    const { id } = await owner.submit(LATE, 'cartpole', { stop: { rule: 'fixed', episodes: 100 } });
+    const { message } = await rivals.attack(running('import muster_runner.preloaded as p; raise ValueError(list(p._preloaded))'));
+    expect(message).toContain(sha256(await readFile(EARLY)));
+    expect(message).not.toContain(sha256(await readFile(LATE)));
+    expect((await rivals.town.ended('owner', id)).state).toBe('finished');
+  });
+});
+
+describe('episodes that an intruder has played after changing CartPole', () => {
+  it('are what they would have been, also for others who find them in the cache', async () => {
+    await using rivals = await Rivals.open();
+    const expected = await rivals.official();
+    const ask = async (principal: string): Promise<{ readonly official: string; readonly recalled: number | undefined }> => {
+      // Of all that is asked here, nothing was stored before.
+      const { official, run } = await rivals.town.client(principal).evaluate(LATE, 'cartpole', { stop: STOP });
+      return { official: JSON.stringify(official), recalled: run.recalled };
+    };
+    for (const environment of Object.values(CHANGES)) await rivals.attack(environment);
+    expect(await ask('intruder')).toEqual({ official: expected, recalled: 0 });
+    expect(await ask('owner')).toEqual({ official: expected, recalled: 4 });
+  });
+});
+
+describe('the door', () => {
+  it('lets none of it in, unless the operator lists the modules', async () => {
+    await using rivals = await Rivals.open({ server: {} });
+    const answers: string[] = [];
+    for (const environment of [...Object.values(CHANGES), PEEK])
+      answers.push(
+        await rivals.town.told('intruder', '/v1/evaluations', 'POST', {
+          checkpoint: { sha256: '0'.repeat(64) },
+          suite: sent(environment),
+        }),
+      );
+    expect(answers).toEqual(
+      answers.map(() => expect.stringMatching(/^422 .*suite\.entry.*suite: environment\.entry: expected.*server\.inlineModules/)),
+    );
+  });
+});

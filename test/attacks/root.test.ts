@@ -1,0 +1,98 @@
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { OUTSIDE_UID } from '../../src/adapters/sandbox/bubblewrap/own-user.ts';
+import { listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
+import { NEVER } from '../contract/sandbox-scene.ts';
+import { AttackScene, ECHO, FORKED_MOUNTS, Neighbour, PYTHON, WAYS } from './attack-scene.ts';
+
+const isRoot = process.getuid?.() === 0;
+
+describe.runIf(isRoot).each(WAYS)('a program in a %s sandbox that root has made', (start) => {
+  let scene: AttackScene;
+  let neighbour: Neighbour;
+  let directory: string;
+  beforeAll(async () => {
+    scene = await AttackScene.open({ start });
+    neighbour = new Neighbour(await scene.create(ECHO));
+    // Only root can go there.
+    directory = await mkdtemp(path.join(tmpdir(), 'muster-root-'));
+  });
+  afterEach(() => neighbour.answers());
+  afterAll(async () => {
+    await scene[Symbol.asyncDispose]();
+    await rm(directory, { recursive: true });
+  });
+
+  it('belongs on the host to a user and a group that own nothing, with all that it starts', async () => {
+    const marker = path.basename(directory);
+    const sandbox = await scene.create(['sh', '-c', '(echo ready; read -r line; echo); echo', marker]);
+    await new Promise((resolve) => sandbox.stdout.once('data', resolve));
+    const processes = (await listProcesses()).filter(({ argv }) => argv[0] === 'sh' && argv.includes(marker));
+    const identities = await Promise.all(
+      processes.map(async ({ pid }) =>
+        [...(await readFile(`/proc/${pid}/status`, 'utf8')).matchAll(/^(?:Uid|Gid|Groups):.*$/gm)].join('\n'),
+      ),
+    );
+    await sandbox.destroy();
+    const four = `\t${OUTSIDE_UID}`.repeat(4);
+    expect(identities.map((identity) => identity.trim())).toEqual(Array<string>(2).fill(`Uid:${four}\nGid:${four}\nGroups:`));
+    const known = (await Promise.all(['/etc/passwd', '/etc/group'].map((file) => readFile(file, 'utf8')))).join('');
+    expect(known).not.toContain(`:${OUTSIDE_UID}:`);
+  });
+
+  it('reads and writes nothing in /proc that is there for root alone', async () => {
+    const seen = await scene.report(`
+import stat
+def opened(path, flags):
+    return refused(lambda: os.close(os.open(path, flags | os.O_NONBLOCK)))
+places = [os.path.join(d, f) for top in ('/proc/sys', '/proc/irq', '/proc/fs', '/proc/driver') for d, _, files in os.walk(top) for f in files]
+places += [f'/proc/{name}' for name in os.listdir('/proc')]
+places = [place for place in places if stat.S_ISREG(os.lstat(place).st_mode)]
+secret = [place for place in places if not os.stat(place).st_mode & 0o004]
+addresses = [line.split()[0] for line in open('/proc/kallsyms')][:100] if os.path.exists('/proc/kallsyms') else []
+print(json.dumps([len(secret) > 0, [place for place in secret if opened(place, os.O_RDONLY) is None],
+    [place for place in places if opened(place, os.O_WRONLY) is None], sorted(set(addresses) - {'0' * 16})]))
+`);
+    expect(seen).toEqual([true, [], [], []]);
+  });
+
+  it('sees what lies where only root can go, but not what only root may read; what it is sent it can read, whatever its mode was', async () => {
+    const [shown, sent] = [path.join(directory, `shown-${start}`), path.join(directory, `sent-${start}`)];
+    await mkdir(shown);
+    for (const [file, mode] of [
+      [path.join(shown, 'open'), 0o644],
+      [path.join(shown, 'secret'), 0o600],
+      [sent, 0o600],
+    ] as const) {
+      await writeFile(file, path.basename(file));
+      await chmod(file, mode);
+    }
+    const source = `
+import json, os, sys
+def read(path):
+    try: return open(path).read()
+    except OSError as error: return type(error).__name__
+words = sys.stdin.read().split()
+open('/tmp/own', 'w').write('kept'); open('/dev/shm/own', 'w').write('kept')
+print(json.dumps([read(path) for path in ['/data/open', '/data/secret', *words, '/tmp/own', '/dev/shm/own', '/etc/passwd']]))
+`;
+    const mounts = [...FORKED_MOUNTS, { source: shown, target: '/data' }];
+    const umask = process.umask(0o077);
+    try {
+      const sandbox = await scene.create([PYTHON, '-I', '-c', source], { mounts });
+      const file = await sandbox.upload('deep/down/file', { kind: 'file', hostPath: sent }, NEVER);
+      const stream = await sandbox.upload('stream', { kind: 'stream', stream: Readable.from(['streamed']) }, NEVER);
+      sandbox.stdin.end(`${file} ${stream}`);
+      const answers: unknown = JSON.parse(await text(sandbox.stdout));
+      await sandbox.destroy();
+      const passwd = 'sandbox:x:1000:1000:sandbox:/tmp:/bin/sh\n';
+      expect(answers).toEqual(['open', 'PermissionError', path.basename(sent), 'streamed', 'kept', 'kept', passwd]);
+    } finally {
+      process.umask(umask);
+    }
+  });
+});

@@ -1,0 +1,110 @@
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { evaluationLines, isAnsweredElsewhere, type Listed } from '../../src/cli/evaluation-list.ts';
+import { tokenLines } from '../../src/cli/token-lines.ts';
+import { parseTokenId } from '../../src/kernel/ids.ts';
+import { comparison, evaluation } from '../report/documents.ts';
+
+const NOW = new Date('2030-01-02T12:00:00Z');
+const DIGEST = `sha256:${'ab'.repeat(32)}`;
+
+const FIGURES = { outcomes: 9, inFlight: 1, episodesPerSecond: 3, seconds: 3, secondsLeft: 7 };
+const RUNNING = { kind: 'evaluation', episodes: 8, mean: 0.25, halfWidth: 0.125, target: 0.01, ...FIGURES } as const;
+
+function listed(changes: Partial<Listed>): Listed {
+  return {
+    id: 'ev-1',
+    kind: 'evaluation',
+    state: 'running',
+    principal: 'ada',
+    suite: 'cartpole',
+    checkpoints: [{ part: 'subject', uri: 's3://runs/r7/step-1200.safetensors', digest: DIGEST }],
+    run: null,
+    version: null,
+    labels: {},
+    priority: 0,
+    createdAt: '2030-01-02T11:59:18.000Z',
+    startedAt: null,
+    endedAt: null,
+    cancelRequestedAt: null,
+    running: RUNNING,
+    failure: null,
+    withheld: false,
+    links: { self: '', events: '', episodes: '' },
+    ...changes,
+  };
+}
+
+/** Cells of one evaluation's line. */
+function cells(changes: Partial<Listed>): readonly string[] {
+  const [, line = ''] = evaluationLines([listed(changes)], NOW);
+  return stripVTControlCharacters(line).split(/ {2,}/);
+}
+
+describe('a list of evaluations', () => {
+  it('has checkpoint, suite, state, mean and half-width, and age of each', () => {
+    const [head = ''] = evaluationLines([listed({})], NOW);
+    expect(head.split(/ {2,}/)).toEqual(['id', 'checkpoint', 'suite', 'state', 'answer', 'age']);
+    expect(cells({})).toEqual(['ev-1', 'step-1200.safetensors', 'cartpole', 'running', '0.250 ± 0.125', '42 s']);
+    expect(cells({ createdAt: '2030-01-02T09:01:00.000Z', run: 'r7', version: 12 })).toEqual([
+      'ev-1',
+      'step-1200.safetensors (r7@12)',
+      'cartpole',
+      'running',
+      '0.250 ± 0.125',
+      '2 h',
+    ]);
+    expect(cells({ createdAt: '2029-12-01T09:01:00.000Z', checkpoints: [{ part: 'subject', uri: DIGEST, digest: DIGEST }] })).toEqual([
+      'ev-1',
+      'sha256:abababababab…',
+      'cartpole',
+      'running',
+      '0.250 ± 0.125',
+      '32 d',
+    ]);
+  });
+
+  it('has the answer of the summary where that is known, and none before there is one', () => {
+    expect(cells({ state: 'finished', summary: evaluation() })).toContain('0.2730 ± 0.0093');
+    const checkpoints: Listed['checkpoints'] = [
+      { part: 'baseline', uri: '/old.onnx', digest: DIGEST },
+      { part: 'candidate', uri: '/new.onnx', digest: DIGEST },
+    ];
+    const compared = { kind: 'comparison', state: 'finished', checkpoints, summary: comparison() } as const;
+    expect(cells(compared)).toEqual(['ev-1', 'new.onnx against old.onnx', 'cartpole', 'finished', comparison().verdict, '42 s']);
+    expect(cells({ state: 'failed' })).toEqual(['ev-1', 'step-1200.safetensors', 'cartpole', 'failed', '42 s']);
+    expect(cells({ state: 'waiting', running: null })).toEqual(['ev-1', 'step-1200.safetensors', 'cartpole', 'waiting', '42 s']);
+    expect([listed({}), listed({ state: 'finished' }), listed({ state: 'finished', running: null })].map(isAnsweredElsewhere)).toEqual([
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  it('says so when there are none', () => {
+    expect(evaluationLines([], NOW)).toEqual(['there are no evaluations']);
+  });
+});
+
+it('a list of tokens has the time of day of what is less than two days away', () => {
+  const token = {
+    id: parseTokenId('0123456789abcdef'),
+    principal: 'ada',
+    role: 'viewer',
+    expiresAt: undefined,
+    revokedAt: undefined,
+  } as const;
+  const lines = tokenLines(
+    [
+      { ...token, createdAt: new Date('2030-01-02T11:20:00Z'), expiresAt: new Date('2030-01-02T12:30:00Z') },
+      { ...token, createdAt: new Date('2029-06-01T11:20:00Z'), expiresAt: new Date('2030-06-01T11:20:00Z') },
+      { ...token, createdAt: new Date('2029-06-01T11:20:00Z'), revokedAt: new Date('2030-01-01T23:59:59Z') },
+    ],
+    NOW,
+  );
+  expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(3))).toEqual([
+    ['2030-01-02 11:20 UTC', 'until 2030-01-02 12:30 UTC'],
+    ['2029-06-01', 'until 2030-06-01'],
+    ['2029-06-01', 'revoked 2030-01-01 23:59 UTC'],
+  ]);
+});

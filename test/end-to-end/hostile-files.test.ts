@@ -1,0 +1,103 @@
+import nock from 'nock';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { sha256 } from '../support/upload-scene.ts';
+import { FreshServer } from './fresh-server.ts';
+
+const MEBIBYTE = 2 ** 20;
+/** What a file of some 60 MB passes through between the socket and the disk, and is not collected yet. Parsed, its header would be 1.2 GiB. */
+const MOST_BYTES = 160 * MEBIBYTE;
+/** So many answers more than while a file of the same size is hashed and kept: some 500 were seen, and none where the header was parsed in the event loop. */
+const MORE_ANSWERS = 50;
+
+function withHeader(header: Buffer): Buffer {
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(header.length));
+  return Buffer.concat([length, header]);
+}
+
+/** What they are sent as, and what is said of them. */
+const HOSTILE: readonly (readonly [what: string, query: string, file: () => Buffer, problem: string])[] = [
+  [
+    'a header of lists and objects in one another',
+    'name=p.safetensors',
+    () => withHeader(Buffer.alloc(60e6, '{"a":[')),
+    'at most 33554432',
+  ],
+  ['as many of them as a header may have bytes', 'name=p.safetensors', () => withHeader(Buffer.alloc(33e6, '{"a":[')), 'in one another'],
+  [
+    'a header of millions of tensors',
+    'name=p.safetensors',
+    () => withHeader(Buffer.concat([Buffer.from('{"a":1'), Buffer.alloc(33e6, ',"a":1')])),
+    'more than 1000000 values',
+  ],
+  [
+    'a manifest of half a million files',
+    'kind=manifest',
+    () => Buffer.alloc(40e6, `${'0'.repeat(64)}  a/b/c/d/e/f\n`),
+    'more than 10000 files',
+  ],
+];
+
+/** Sends bytes [begin, end) of a file. */
+async function send(
+  { url, token }: FreshServer,
+  file: Buffer,
+  begin = 0,
+  end = file.length,
+  query = 'name=policy.safetensors',
+): Promise<{ readonly status: number; readonly text: string }> {
+  const answer = await fetch(`${url}/v1/checkpoints/${sha256(file)}?${query}`, {
+    method: 'PUT',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/octet-stream',
+      'content-range': `bytes ${begin}-${end - 1}/${file.length}`,
+    },
+    body: new Uint8Array(file.subarray(begin, end)),
+  });
+  return { status: answer.status, text: await answer.text() };
+}
+
+/** Zero bytes each, and 100,000 of them. */
+function manyTensors(): Buffer {
+  const entry = (_: unknown, at: number): string => `"layers.${at}.weight":{"dtype":"F32","shape":[0],"data_offsets":[0,0]}`;
+  return withHeader(Buffer.from(`{${Array.from({ length: 100_000 }, entry).join(',')}}`));
+}
+
+/** One tensor of as many bytes. */
+function oneTensor(bytes: number): Buffer {
+  const header = Buffer.from(JSON.stringify({ w: { dtype: 'U8', shape: [bytes], data_offsets: [0, bytes] } }));
+  return Buffer.concat([withHeader(header), Buffer.alloc(bytes)]);
+}
+
+/** How many other requests are answered, one after the other, from when a file's last byte is sent until it is accepted. */
+async function answersMeanwhile(server: FreshServer, file: Buffer): Promise<number> {
+  expect((await send(server, file, 0, file.length - 1)).status).toBe(202);
+  let answers = 0;
+  const over = new AbortController();
+  const accepted = send(server, file, file.length - 1).finally(() => over.abort());
+  for (; !over.signal.aborted; answers += 1) await server.expectAlive();
+  expect((await accepted).status).toBe(201);
+  return answers;
+}
+
+describe('a server with tokens that is sent what is made to keep it busy', () => {
+  beforeAll(() => nock.restore());
+
+  it.each(HOSTILE)('refuses it, and holds little of it in memory: %s', { timeout: 120_000 }, async (_, query, make, problem) => {
+    await using server = await FreshServer.start('tokens');
+    const file = make();
+    const before = await server.memory.reset();
+    const answer = await send(server, file, 0, file.length, query);
+    expect(answer).toEqual({ status: 422, text: expect.stringContaining(problem) });
+    expect((await server.memory.peak()) - before).toBeLessThan(MOST_BYTES);
+    await server.expectAlive();
+  });
+
+  it('answers others while it looks at the most tensors that are read', { timeout: 120_000 }, async () => {
+    await using server = await FreshServer.start('tokens');
+    const file = manyTensors();
+    const calm = await answersMeanwhile(server, oneTensor(file.length));
+    expect(await answersMeanwhile(server, file)).toBeGreaterThan(calm + MORE_ANSWERS);
+  });
+});

@@ -1,0 +1,77 @@
+import nock from 'nock';
+import { beforeAll, expect, it } from 'vitest';
+import { connect } from '../../src/server-client.ts';
+import type { MusterClient } from '../../src/client/muster-client.ts';
+import { FORGERY, mazePolicy, mazeSuite } from './maze.ts';
+import { MusterServer } from './muster-server.ts';
+import { LATE, Stage } from './stage.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
+
+const EPISODES = 3;
+
+/** A server with tokens whose suites differ in their templates. */
+class Arena implements AsyncDisposable {
+  readonly client: MusterClient;
+  readonly stage: Stage;
+  readonly #server: MusterServer;
+
+  private constructor(stage: Stage, server: MusterServer, token: string) {
+    this.stage = stage;
+    this.#server = server;
+    this.client = connect(server.url, { token });
+  }
+
+  static async open(): Promise<Arena> {
+    const stage = await Stage.open();
+    const templates = {
+      trusting: { policy: 'together' },
+      walled: { provider: 'gvisor' },
+      own: { command: ['/bin/true'] },
+      elsewhere: { provider: 'e2b' },
+    };
+    const suites: Record<string, string> = {};
+    for (const template of ['local', ...Object.keys(templates)]) {
+      const changes = { name: template, template };
+      suites[template] = await stage.write(`${template}.yaml`, await mazeSuite(stage, EPISODES, changes));
+    }
+    suites['cartpole'] = await stage.write('cartpole.yaml', {
+      name: 'cartpole',
+      environment: 'gymnasium:CartPole-v1',
+      reward: { bounds: [0, 500] },
+      stop: { rule: 'fixed', episodes: EPISODES },
+    });
+    const config = { server: { port: 0, access: 'tokens', suites }, templates, pool: { max: 1, warm: 1 } };
+    const token = (await stage.run(['token', 'create', 'somebody', '--role', 'submitter'])).stdout.trim();
+    return new Arena(stage, await MusterServer.start(stage, await stage.write('arena.json', config)), token);
+  }
+
+  async mean(checkpoint: string, suite: string): Promise<number | null> {
+    return (await this.client.evaluate(checkpoint, suite)).official.mean;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.command.signal('SIGTERM');
+    await this.#server.command.ended;
+    await this.stage[Symbol.asyncDispose]();
+  }
+}
+
+it('on a server with tokens, code of a checkpoint is played apart unless the operator says otherwise, and where that cannot be it is refused', async () => {
+  await using arena = await Arena.open();
+  const forger = await mazePolicy(arena.stage, 'forger', FORGERY);
+  expect(await arena.mean(forger, 'local')).toBe(0);
+  // The operator's word in the template. What it came to is not what is told for the other.
+  expect(await arena.mean(forger, 'trusting')).toBeGreaterThan(0);
+  for (const suite of ['walled', 'own', 'elsewhere'])
+    await expect(arena.client.submit(forger, suite)).rejects.toMatchObject({
+      code: 'template.policy-together',
+      message: expect.stringContaining('policy: together'),
+    });
+  // Data plays beside it on the same template, in the environment's process: one pool to whoever looks.
+  expect(await arena.mean(LATE, 'cartpole')).toBe(500);
+  const pools = await arena.client.pools();
+  expect(pools.find(({ name }) => name === 'local')).toMatchObject({ max: 1, totals: { leases: 2 } });
+  // It is not refused where policies cannot be apart.
+  expect(await arena.client.submit(LATE, 'walled')).toMatchObject({ suite: 'walled' });
+});

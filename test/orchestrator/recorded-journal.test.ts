@@ -1,0 +1,54 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { recordedJournal } from '../../src/orchestrator/recorded-journal.ts';
+import { defineSuite, episodePlanner, inlineSuite, parseSuite } from '../../src/orchestrator/suite-definition.ts';
+
+const suite = defineSuite(
+  parseSuite(
+    inlineSuite({
+      name: 'two',
+      tasks: ['a', 'b'].map((name) => ({ name, environment: 'x:y' })),
+      reward: { bounds: [0, 100] },
+      stop: { rule: 'fixed', episodes: 9 },
+    }),
+  ),
+  undefined,
+);
+const plan = episodePlanner(suite);
+
+function lineOf(index: number, outcome: object = { kind: 'completed', return: index, length: 1, metrics: {} }): object {
+  const { task, environmentSeed, policySeed } = plan(index);
+  return { index, task: suite.tasks[task]?.name, environmentSeed, policySeed, outcome, seconds: 1 };
+}
+
+async function journalOf(values: readonly object[]): ReturnType<typeof recordedJournal> {
+  const episodes = async function* (): AsyncIterable<{ line: number; value: unknown }> {
+    yield* values.map((value, position) => ({ line: position + 1, value }));
+  };
+  return recordedJournal({ episodesFile: 'episodes.ndjson', episodes }, suite);
+}
+
+describe('the journal of recorded episodes', () => {
+  it('knows each index once, whatever the order and repetition of lines, and says where to look next', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.nat(60)), fc.nat(70), fc.nat(70), async (indices, one, other) => {
+        const [from, to] = [Math.min(one, other), Math.max(one, other)];
+        const journal = await journalOf(indices.map((index) => lineOf(index)));
+        const { episodes, next } = await journal.known(from, to);
+        const sorted = [...new Set(indices)].sort((a, b) => a - b);
+        expect(episodes.map(({ index }) => index)).toEqual(sorted.filter((index) => index >= from && index < to));
+        expect(next).toBe(sorted.find((index) => index >= to));
+      }),
+    );
+  });
+
+  it('leaves out what was lost to the infrastructure, so that it is played again', async () => {
+    const journal = await journalOf([lineOf(0), lineOf(1, { kind: 'lost', detail: 'the node went away' })]);
+    expect((await journal.known(0, 10)).episodes.map(({ index }) => index)).toEqual([0]);
+  });
+
+  it('refuses an episode with other seeds than the suite plays at that index, and names the line', async () => {
+    const journal = journalOf([lineOf(0), { ...lineOf(1), environmentSeed: 12345 }]);
+    await expect(journal).rejects.toThrow('episodes.ndjson:2: episode 1 has another task or other seeds than this suite plays');
+  });
+});

@@ -1,0 +1,40 @@
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { digestOf } from '../../src/kernel/canonical-json.ts';
+import { exposedTo, FRESH, mayServe, type CodeExposure, type Exposure, type PastExposure } from '../../src/pool/exposure.ts';
+
+const principals = fc.constantFrom('ann', 'bob');
+const suites = fc.constantFrom(digestOf('a suite'), digestOf('another suite'));
+const checkpoints = fc.constantFrom(undefined, digestOf('a policy'), digestOf('another policy'));
+const exposures: fc.Arbitrary<Exposure> = fc.oneof(
+  fc.record({ kind: fc.constant('data'), principal: principals }),
+  fc.record({ kind: fc.constant('code'), principal: principals, suite: suites, checkpoint: checkpoints }),
+);
+
+const isCode = (exposure: Exposure): exposure is CodeExposure => exposure.kind === 'code';
+
+describe('a sandbox', () => {
+  it('never has code of one beside code or data of another, and nothing else keeps it from being used', () => {
+    fc.assert(
+      fc.property(fc.array(exposures, { maxLength: 12 }), (wishes) => {
+        let past: PastExposure = FRESH;
+        const came: Exposure[] = [];
+        for (const wanted of wishes) {
+          const sameCode = came.filter(isCode).every((code) => JSON.stringify(code) === JSON.stringify(wanted));
+          const ownOnly = came.every(({ principal }) => principal === wanted.principal);
+          const expected = sameCode && (wanted.kind === 'data' || ownOnly);
+          expect(mayServe(past, wanted)).toBe(expected);
+          if (!expected) continue;
+          past = exposedTo(past, wanted);
+          came.push(wanted);
+        }
+      }),
+      { seed: 20_262, numRuns: 1000 },
+    );
+  });
+
+  it('that is given what must not come into it is a defect', () => {
+    const code = { kind: 'code', principal: 'ann', suite: digestOf('a suite'), checkpoint: undefined } as const;
+    expect(() => exposedTo(code, { kind: 'data', principal: 'ann' })).toThrow('is not for');
+  });
+});

@@ -1,0 +1,54 @@
+import { spawnSync } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+
+const PACKAGE = z.object({ scripts: z.record(z.string(), z.string()) });
+const { scripts } = PACKAGE.parse(JSON.parse(await readFile(path.resolve('package.json'), 'utf8')));
+
+/** Who has just cloned the repository has an older Node and nothing of what the scripts stand on. */
+describe('a script of package.json in a fresh clone', () => {
+  let clone: string;
+  let oldNode: string;
+
+  beforeEach(async () => {
+    clone = await mkdtemp(path.join(tmpdir(), 'muster-clone-'));
+    oldNode = path.join(clone, 'old-node');
+    await mkdir(path.join(clone, 'scripts'));
+    await mkdir(oldNode);
+    await symlink(process.execPath, path.join(oldNode, 'node'));
+  });
+  afterEach(async () => await rm(clone, { recursive: true }));
+
+  /** As npm runs it: by a shell, with the packages' commands before the machine's. */
+  function run(command: string) {
+    return spawnSync('sh', ['-c', command], {
+      cwd: clone,
+      encoding: 'utf8',
+      env: { PATH: [path.join(clone, 'node_modules/.bin'), oldNode, '/usr/bin', '/bin'].join(':') },
+    });
+  }
+
+  test.each(Object.entries(scripts))('%s sets up what it needs, and goes no further when that fails', async (_, command) => {
+    await writeFile(path.join(clone, 'scripts/setup.mjs'), `process.stdout.write('set up'); process.exit(3);`);
+    const { status, stdout, stderr } = run(command);
+    expect({ status, stdout, stderr }).toEqual({ status: 3, stdout: 'set up', stderr: '' });
+  });
+
+  const inTypeScript = Object.entries(scripts).filter(([, command]) => /node \S+\.ts/.test(command));
+  test('there are scripts in TypeScript', () => expect(inTypeScript.map(([name]) => name)).toContain('bench'));
+
+  // A shell remembers where it found a command: after "node scripts/setup.mjs", "node" is still the older one.
+  test.each(inTypeScript)('%s runs on the Node that was set up just now', async (_, command) => {
+    await writeFile(
+      path.join(clone, 'scripts/setup.mjs'),
+      `import { mkdirSync, writeFileSync } from 'node:fs';
+       mkdirSync('node_modules/.bin', { recursive: true });
+       writeFileSync('node_modules/.bin/node', '#!/bin/sh\\necho new Node: "$@"', { mode: 0o755 });`,
+    );
+    const { status, stdout, stderr } = run(command);
+    expect({ status, stdout, stderr }).toEqual({ status: 0, stdout: expect.stringMatching(/^new Node: \S+\.ts\n$/), stderr: '' });
+  });
+});
