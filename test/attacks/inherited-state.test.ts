@@ -1,3 +1,4 @@
+import { getPriority } from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -105,7 +106,7 @@ sys.stdin.read()
       signals: ['Handlers', 'Handlers', 'Handlers'],
       limits: [4096, 4096],
       path: ['-c'],
-      nice: 0,
+      nice: getPriority(),
     });
   });
 
