@@ -1,6 +1,6 @@
-import { ConfidenceSequence } from '../src/aggregation/certified.ts';
-import { FixedRule } from '../src/aggregation/fixed-rule.ts';
-import { Moments } from '../src/aggregation/moments.ts';
+import { ConfidenceSequence } from '../src/aggregation/stopping/certified.ts';
+import { FixedRule } from '../src/aggregation/stopping/fixed-rule.ts';
+import { Moments } from '../src/aggregation/intervals/moments.ts';
 import { PrefixFold } from '../src/aggregation/prefix-fold.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { seedStreams } from '../src/kernel/seeds.ts';

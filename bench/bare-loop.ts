@@ -1,7 +1,7 @@
 import type { EvaluationRequest } from '../src/orchestrator/evaluate.ts';
-import { episodePlanner } from '../src/orchestrator/suite-definition.ts';
+import { episodePlanner } from '../src/orchestrator/suite/suite-definition.ts';
 import type { PlannedEpisode } from '../src/runner/playlist.ts';
-import type { Sandbox } from '../src/pool/sandbox.ts';
+import type { Sandbox } from '../src/pool/ports/sandbox.ts';
 import { MAX_RANGE_EPISODES } from '../src/runner/frames.ts';
 import { BareRunner } from './bare-runner.ts';
 import type { RealSandboxes } from './real-sandboxes.ts';

@@ -1,6 +1,6 @@
 import type { PlannedEpisode } from '../src/runner/playlist.ts';
 import { encodeFrame, type LoadFrame } from '../src/runner/frames.ts';
-import type { Sandbox } from '../src/pool/sandbox.ts';
+import type { Sandbox } from '../src/pool/ports/sandbox.ts';
 
 type ChunkListener = (chunk: Buffer) => void;
 

@@ -5,7 +5,7 @@ import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
 import { KINDS, type FarEndKind } from './far-end.ts';
 

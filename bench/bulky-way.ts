@@ -1,8 +1,8 @@
 import { finished } from 'node:stream/promises';
 import { z } from 'zod';
 import { parseSandboxId } from '../src/kernel/ids.ts';
-import type { Sandbox, SandboxProvider } from '../src/pool/sandbox.ts';
-import type { SandboxTemplate } from '../src/pool/template.ts';
+import type { Sandbox, SandboxProvider } from '../src/pool/ports/sandbox.ts';
+import type { SandboxTemplate } from '../src/pool/ports/template.ts';
 import type { BulkyFile, Order, Passage } from './bulky-sandboxes.ts';
 import { FarEnd, KINDS } from './far-end.ts';
 import { ownMemory } from './memory-of.ts';

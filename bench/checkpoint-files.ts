@@ -4,8 +4,8 @@ import { copyFile, mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { writeAll } from '../src/policy-distribution/store-files.ts';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { writeAll } from '../src/policy-distribution/files/store-files.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 import { PYTHON } from './machine.ts';
 
 const run = promisify(execFile);

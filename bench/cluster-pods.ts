@@ -1,6 +1,6 @@
 import { systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
-import { PROGRAM_CONTAINER } from '../src/adapters/sandbox/kubernetes/container-names.ts';
+import { PROGRAM_CONTAINER } from '../src/adapters/sandbox/kubernetes/pods/container-names.ts';
 import { NamespaceSite } from '../src/adapters/sandbox/kubernetes/namespace-site.ts';
 import { clusterPod, clusterUnderTest } from '../test/cluster/cluster-under-test.ts';
 import type { Benchmark, Cell } from './benchmark.ts';

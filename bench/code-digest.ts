@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 import type { Machine } from './machine.ts';
 
 /** What figures depend on: a change anywhere in it makes those of before another thing's. */

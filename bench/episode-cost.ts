@@ -1,6 +1,6 @@
 import { GCProfiler } from 'node:v8';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
-import { blockSize, type PlayDeclaration } from '../src/orchestrator/play.ts';
+import { blockSize, type PlayDeclaration } from '../src/orchestrator/suite/play.ts';
 import { InMemorySandboxes } from './in-memory-sandboxes.ts';
 import { ownMemory } from './memory-of.ts';
 import { scriptedCost } from './scripted-cost.ts';

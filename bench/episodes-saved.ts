@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parse } from 'yaml';
-import { normalQuantile } from '../src/aggregation/distribution-quantiles.ts';
-import { configuration, Muster } from '../src/main.ts';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { normalQuantile } from '../src/aggregation/intervals/distribution-quantiles.ts';
+import { configuration, Muster } from '../src/app/main.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
 import { showSpread, spreadOf } from './spread.ts';
 

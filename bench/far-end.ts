@@ -6,12 +6,12 @@ import { createE2bProvider } from '../src/adapters/sandbox/e2b/e2b-provider.ts';
 import { createKubernetesProvider } from '../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId } from '../src/kernel/ids.ts';
-import type { SandboxProvider } from '../src/pool/sandbox.ts';
-import type { SandboxTemplate } from '../src/pool/template.ts';
+import type { SandboxProvider } from '../src/pool/ports/sandbox.ts';
+import type { SandboxTemplate } from '../src/pool/ports/template.ts';
 import { MACHINE } from '../test/support/e2b/e2b-ground.ts';
 import { dialBackImage } from '../test/support/kubernetes/dial-back-image.ts';
 import { podTemplate } from '../test/support/kubernetes/kubernetes-ground.ts';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 
 /** How its owner reaches a simulated service. */
 const accessSchema = z.discriminatedUnion('kind', [

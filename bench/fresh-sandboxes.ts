@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 import type { Benchmark, BenchmarkContext, Cell, Check } from './benchmark.ts';
 import { OwnMuster } from './own-muster.ts';
 import { CARTPOLE, LATE_CHECKPOINT, NOOP, type Start, type Workload } from './real-sandboxes.ts';

@@ -1,4 +1,4 @@
-import type { PlayDeclaration } from '../src/orchestrator/play.ts';
+import type { PlayDeclaration } from '../src/orchestrator/suite/play.ts';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
 import { RealSandboxes, type Workload } from './real-sandboxes.ts';
 import { showSpread, spreadOf } from './spread.ts';

@@ -1,18 +1,18 @@
-import { createInMemoryProvider } from '../src/adapters/sandbox/in-memory/in-memory-provider.ts';
-import type { Program } from '../src/adapters/sandbox/in-memory/program.ts';
+import { createInMemoryProvider } from '../test/support/in-memory-sandbox/in-memory-provider.ts';
+import type { Program } from '../test/support/in-memory-sandbox/program.ts';
 import { loadConfig } from '../src/config/load-config.ts';
 import { digestOf } from '../src/kernel/canonical-json.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { silentLog } from '../src/kernel/log.ts';
-import type { EvaluateContext } from '../src/orchestrator/evaluate-context.ts';
+import type { EvaluateContext } from '../src/orchestrator/run/evaluate-context.ts';
 import { evaluate } from '../src/orchestrator/evaluate.ts';
-import type { PlayDeclaration } from '../src/orchestrator/play.ts';
-import { defineSuite, inlineSuite, parseSuite, playedAs } from '../src/orchestrator/suite-definition.ts';
-import type { Summary } from '../src/orchestrator/summary.ts';
-import { Distributor } from '../src/policy-distribution/distributor.ts';
+import type { PlayDeclaration } from '../src/orchestrator/suite/play.ts';
+import { defineSuite, inlineSuite, parseSuite, playedAs } from '../src/orchestrator/suite/suite-definition.ts';
+import type { Summary } from '../src/orchestrator/results/summary.ts';
+import { Distributor } from '../src/policy-distribution/delivery/distributor.ts';
 import { createPool, type Pool } from '../src/pool/pool.ts';
-import type { SandboxProvider } from '../src/pool/sandbox.ts';
+import type { SandboxProvider } from '../src/pool/ports/sandbox.ts';
 import { RunnerSession } from '../src/runner/session.ts';
 
 const LIMITS = { memoryBytes: 1e9, processes: 10, cpus: 1, diskBytes: 1e6, lifetimeSeconds: 86_400 };

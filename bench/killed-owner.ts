@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { createBubblewrapProvider } from '../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId } from '../src/kernel/ids.ts';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 import { type Leftovers, leftoversOf } from './leftovers.ts';
 import { descendants, untilGone } from './process-tree.ts';
 

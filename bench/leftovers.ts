@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { detectHere } from '../src/adapters/sandbox/local/cgroups-here.ts';
-import { kernelCgroupFiles } from '../src/adapters/sandbox/local/cgroup-files.ts';
+import { detectHere } from '../src/adapters/sandbox/local/cgroups/cgroups-here.ts';
+import { kernelCgroupFiles } from '../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
 import { directoryNames, sandboxesDirectory } from '../src/adapters/sandbox/local/owner-record.ts';
 import { descendants } from './process-tree.ts';
 

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 
 /** Where figures were taken: without it they say nothing. */
 export interface Machine {

@@ -4,12 +4,12 @@
  *
  *   node bench/official-pause.ts [episodes]
  */
-import { Allocation } from '../src/aggregation/allocation.ts';
+import { Allocation } from '../src/aggregation/allocation/allocation.ts';
 import { PrefixFold } from '../src/aggregation/prefix-fold.ts';
-import { stoppingRule } from '../src/aggregation/stopping.ts';
-import { FiguresThread } from '../src/figures-thread.ts';
+import { stoppingRule } from '../src/aggregation/stopping/stopping.ts';
+import { FiguresThread } from '../src/app/threads/figures-thread.ts';
 import { systemClock } from '../src/kernel/clock.ts';
-import type { SuiteDefinition } from '../src/orchestrator/suite-definition.ts';
+import type { SuiteDefinition } from '../src/orchestrator/suite/suite-definition.ts';
 import { seedStreams } from '../src/kernel/seeds.ts';
 
 const episodes = Number(process.argv[2] ?? 1_000_000);

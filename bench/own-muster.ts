@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { loadConfig } from '../src/config/load-config.ts';
-import { Muster } from '../src/main.ts';
+import { Muster } from '../src/app/main.ts';
 
 /** The whole of Muster with the default configuration, but for some settings, and a state directory of its own. */
 export class OwnMuster implements AsyncDisposable {

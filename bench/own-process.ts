@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createBubblewrapProvider } from '../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId } from '../src/kernel/ids.ts';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 import type { Order, Told } from './one-benchmark.ts';
 
 const LONGEST_END_SECONDS = 10;

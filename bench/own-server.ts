@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 import { readProc } from './process-tree.ts';
 
 /** `muster serve` in a process of its own, with a state directory of its own, on a port of its own. */

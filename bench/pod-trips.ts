@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import type { PodTemplate } from '../src/pool/pod-template.ts';
-import type { Sandbox } from '../src/pool/sandbox.ts';
-import type { SandboxTemplate } from '../src/pool/template.ts';
+import type { PodTemplate } from '../src/pool/ports/pod-template.ts';
+import type { Sandbox } from '../src/pool/ports/sandbox.ts';
+import type { SandboxTemplate } from '../src/pool/ports/template.ts';
 
 const LIMITS = { memoryBytes: 2 ** 28, processes: 16, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 3600 };
 const LINE = '{"type":"ping","id":1}\n';

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../src/kernel/errors.ts';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 import { BENCHMARKS } from './all-benchmarks.ts';
 import type { Benchmark } from './benchmark.ts';
 import { settingsDigest } from './code-digest.ts';

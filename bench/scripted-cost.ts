@@ -1,4 +1,4 @@
-import { Pipe } from '../src/adapters/sandbox/in-memory/pipe.ts';
+import { Pipe } from '../test/support/in-memory-sandbox/pipe.ts';
 import { scriptedRunners } from './scripted-runner.ts';
 
 export interface Scripted {

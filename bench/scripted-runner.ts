@@ -1,4 +1,4 @@
-import type { Program } from '../src/adapters/sandbox/in-memory/program.ts';
+import type { Program } from '../test/support/in-memory-sandbox/program.ts';
 
 /** What all scripted runners of a benchmark have done so far. */
 export interface ScriptedRunners {

@@ -1,7 +1,7 @@
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
 import { OwnServer } from './own-server.ts';
 import { LATE_CHECKPOINT } from './real-sandboxes.ts';

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import type { Muster } from '../src/main.ts';
-import type { Summary } from '../src/orchestrator/summary.ts';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import type { Muster } from '../src/app/main.ts';
+import type { Summary } from '../src/orchestrator/results/summary.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
 import { OwnMuster } from './own-muster.ts';
 import { showSpread, spreadOf, type Spread } from './spread.ts';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { PROJECT_DIRECTORY } from '../src/providers.ts';
+import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
 
 /** Of environments/timed.py: episodes of one step, after which the sandbox is kept busy, so that each goes to another one. */
 export function timedSuite(episodes: number, holdSeconds: number): object {

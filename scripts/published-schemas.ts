@@ -1,13 +1,13 @@
 import { format, resolveConfig } from 'prettier';
 import { z } from 'zod';
-import { batchSchema } from '../src/client/batch-file.ts';
+import { batchSchema } from '../src/faces/client/batch/batch-file.ts';
 import { configSchema } from '../src/config/schema.ts';
-import { comparisonSummarySchema } from '../src/orchestrator/comparison-summary.ts';
-import { planSchema } from '../src/orchestrator/evaluation-plan.ts';
-import { tuningSchema } from '../src/orchestrator/tuning.ts';
-import { suiteSchema } from '../src/orchestrator/suite.ts';
-import { summariesSchema } from '../src/orchestrator/summaries.ts';
-import { summarySchema } from '../src/orchestrator/summary.ts';
+import { comparisonSummarySchema } from '../src/orchestrator/results/comparison-summary.ts';
+import { planSchema } from '../src/orchestrator/planning/evaluation-plan.ts';
+import { tuningSchema } from '../src/orchestrator/tuning/tuning.ts';
+import { suiteSchema } from '../src/orchestrator/suite/suite.ts';
+import { summariesSchema } from '../src/orchestrator/results/summaries.ts';
+import { summarySchema } from '../src/orchestrator/results/summary.ts';
 
 export interface PublishedSchema {
   /** Relative to the top of the repository. */

@@ -1,9 +1,9 @@
-import { biasReducedMean } from '../../src/aggregation/bias-reduced-mean.ts';
-import { CandidateComparison } from '../../src/aggregation/candidate-comparison.ts';
-import { comparisonTerms } from '../../src/aggregation/comparison-terms.ts';
-import { DifferenceSequence } from '../../src/aggregation/difference-sequence.ts';
-import { Moments } from '../../src/aggregation/moments.ts';
-import { stoppingRule } from '../../src/aggregation/stopping.ts';
+import { biasReducedMean } from '../../src/aggregation/results/bias-reduced-mean.ts';
+import { CandidateComparison } from '../../src/aggregation/comparison/candidate-comparison.ts';
+import { comparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
+import { DifferenceSequence } from '../../src/aggregation/comparison/difference-sequence.ts';
+import { Moments } from '../../src/aggregation/intervals/moments.ts';
+import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import { successes } from './decision-scenarios.ts';
 import type { Distribution } from './distributions.ts';

@@ -1,4 +1,4 @@
-import { PairedFold } from '../../src/aggregation/paired-fold.ts';
+import { PairedFold } from '../../src/aggregation/comparison/paired-fold.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import type { DecisionOutcome, Scenario, Trial } from './scenario.ts';

@@ -1,5 +1,5 @@
-import { SerialDependence } from '../../src/aggregation/serial-dependence.ts';
-import { stoppingRule } from '../../src/aggregation/stopping.ts';
+import { SerialDependence } from '../../src/aggregation/folding/serial-dependence.ts';
+import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import {
   autoregressive,

@@ -1,4 +1,4 @@
-import type { Bounds } from '../../src/aggregation/bounds.ts';
+import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 
 /** Returns of one policy, drawn alike and independently. Mean and variance are exact, so that nothing is held against an estimate. */

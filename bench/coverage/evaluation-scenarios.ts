@@ -1,5 +1,5 @@
-import { normalQuantile } from '../../src/aggregation/distribution-quantiles.ts';
-import type { Stop } from '../../src/aggregation/stopping-rule.ts';
+import { normalQuantile } from '../../src/aggregation/intervals/distribution-quantiles.ts';
+import type { Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import type { Distribution } from './distributions.ts';
 import { evaluate, watch } from './evaluation.ts';

@@ -1,6 +1,6 @@
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
-import type { Stop, StoppingRule } from '../../src/aggregation/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping.ts';
+import type { Stop, StoppingRule } from '../../src/aggregation/stopping/stopping-rule.ts';
+import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import type { Distribution } from './distributions.ts';

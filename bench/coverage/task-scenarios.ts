@@ -1,7 +1,7 @@
-import { normalQuantile } from '../../src/aggregation/distribution-quantiles.ts';
-import { studentInterval } from '../../src/aggregation/intervals.ts';
-import { Moments } from '../../src/aggregation/moments.ts';
-import { TaskResults } from '../../src/aggregation/task-results.ts';
+import { normalQuantile } from '../../src/aggregation/intervals/distribution-quantiles.ts';
+import { studentInterval } from '../../src/aggregation/intervals/intervals.ts';
+import { Moments } from '../../src/aggregation/intervals/moments.ts';
+import { TaskResults } from '../../src/aggregation/results/task-results.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
 import { standardNormal } from './distributions.ts';
 import type { CoverageOutcome, Scenario } from './scenario.ts';

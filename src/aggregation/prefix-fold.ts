@@ -1,18 +1,18 @@
 import type { Outcome } from '../kernel/outcome.ts';
-import type { Allocation } from './allocation.ts';
-import type { Bounds } from './bounds.ts';
-import { distributionFigures, type WorkOut } from './distribution-figures.ts';
-import { FailingStart } from './failing-start.ts';
-import { halfWidthOf } from './intervals.ts';
-import { assertTask, type FoldStep, type OfferedEpisode } from './offered-episode.ts';
-import { ReorderBuffer } from './reorder-buffer.ts';
-import { assertFailureScores, judge, scoreOf } from './scoring.ts';
-import type { FailurePolicy, FailureScores } from './scoring.ts';
-import type { OfficialStatistics } from './statistics.ts';
-import type { StoppingRule } from './stopping-rule.ts';
-import type { SuccessCriterion } from './success-results.ts';
+import type { Allocation } from './allocation/allocation.ts';
+import type { Bounds } from './intervals/bounds.ts';
+import { distributionFigures, type WorkOut } from './results/distribution-figures.ts';
+import { FailingStart } from './folding/failing-start.ts';
+import { halfWidthOf } from './intervals/intervals.ts';
+import { assertTask, type FoldStep, type OfferedEpisode } from './folding/offered-episode.ts';
+import { ReorderBuffer } from './folding/reorder-buffer.ts';
+import { assertFailureScores, judge, scoreOf } from './folding/scoring.ts';
+import type { FailurePolicy, FailureScores } from './folding/scoring.ts';
+import type { OfficialStatistics } from './results/statistics.ts';
+import type { StoppingRule } from './stopping/stopping-rule.ts';
+import type { SuccessCriterion } from './results/success-results.ts';
 import { Tally } from './tally.ts';
-import type { WeightedTask } from './task-results.ts';
+import type { WeightedTask } from './results/task-results.ts';
 
 export interface PrefixFoldOptions {
   readonly bounds: Bounds | undefined;

@@ -1,8 +1,8 @@
 import { CommanderError } from 'commander';
-import { errorReport } from './error-report.ts';
-import { EXIT_CODES, exitCodeOf } from './exit-code.ts';
-import { Interrupted } from './interruption.ts';
-import { heedOutputErrors, print } from './output.ts';
+import { errorReport } from './terminal/error-report.ts';
+import { EXIT_CODES, exitCodeOf } from './terminal/exit-code.ts';
+import { Interrupted } from './terminal/interruption.ts';
+import { heedOutputErrors, print } from './terminal/output.ts';
 import { musterProgram } from './program.ts';
 
 /** The `muster` command: parses, runs, and turns whatever goes wrong into a message and an exit code. */

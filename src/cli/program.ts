@@ -1,30 +1,30 @@
 import { createRequire } from 'node:module';
 import { Command } from 'commander';
-import { openBatch } from '../batch-input.ts';
-import { openCheckpoints } from '../checkpoint-access.ts';
-import { inspectionOf } from '../checkpoint-inspection.ts';
-import { doctorChecks } from '../doctor-checks.ts';
-import { readKeptDocument } from '../kept-results.ts';
-import { configuration, Muster } from '../main.ts';
-import { plan } from '../plan.ts';
-import { watchRun } from '../run-watching.ts';
-import { openTokenOffice } from '../token-access.ts';
-import { checkpointsCommand } from './checkpoints-command.ts';
-import { compareCommand } from './compare-command.ts';
-import { doctorCommand } from './doctor-command.ts';
-import { evalCommand } from './eval-command.ts';
-import { grantCommand } from './grant-command.ts';
-import { planCommand } from './plan-command.ts';
-import { reportCommand } from './report-command.ts';
-import { serve } from '../serve.ts';
-import { clientFor, suiteToSend } from '../server-client.ts';
-import { cancelCommand, listCommand, poolCommand } from './server-commands.ts';
-import { serveCommand } from './serve-command.ts';
-import { submitCommand } from './submit-command.ts';
-import { watchCommand } from './watch-command.ts';
-import { evaluatorOf } from './suite-evaluator.ts';
-import { tuneCommand } from './tune-command.ts';
-import { tokenCommand } from './token-command.ts';
+import { openBatch } from '../app/client/batch-input.ts';
+import { openCheckpoints } from '../app/checkpoints/checkpoint-access.ts';
+import { inspectionOf } from '../app/checkpoints/checkpoint-inspection.ts';
+import { doctorChecks } from '../app/doctor/doctor-checks.ts';
+import { readResultDocument } from '../app/recorded-results.ts';
+import { configuration, Muster } from '../app/main.ts';
+import { plan } from '../app/plan.ts';
+import { watchRun } from '../app/run-watching.ts';
+import { openTokenService } from '../app/client/token-access.ts';
+import { checkpointsCommand } from './commands/checkpoints-command.ts';
+import { compareCommand } from './commands/compare-command.ts';
+import { doctorCommand } from './commands/doctor-command.ts';
+import { evalCommand } from './commands/eval-command.ts';
+import { grantCommand } from './commands/grant-command.ts';
+import { planCommand } from './commands/plan-command.ts';
+import { reportCommand } from './commands/report-command.ts';
+import { serve } from '../app/server/serve.ts';
+import { clientFor, suiteToSend } from '../app/client/server-client.ts';
+import { cancelCommand, listCommand, poolCommand } from './commands/server-commands.ts';
+import { serveCommand } from './commands/serve-command.ts';
+import { submitCommand } from './commands/submit-command.ts';
+import { watchCommand } from './commands/watch-command.ts';
+import { evaluatorOf } from './commands/suite-evaluator.ts';
+import { tuneCommand } from './commands/tune-command.ts';
+import { tokenCommand } from './commands/token-command.ts';
 
 /** The `muster` command with all that it can do, ready to parse. */
 export function musterProgram(): Command {
@@ -45,7 +45,7 @@ function commands(): readonly Command[] {
     evalCommand(async (request) => evaluatorOf(await openMuster(request), request)),
     compareCommand(openMuster),
     planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)),
-    reportCommand(readKeptDocument),
+    reportCommand(readResultDocument),
     tuneCommand(openMuster),
     serveCommand(({ config }) => serve(() => configuration(config))),
     submitCommand({ connect: clientFor, suiteToSend, openBatch }),
@@ -62,7 +62,7 @@ function commands(): readonly Command[] {
       (checkpoint, { config, digest }, signal) => inspectionOf(checkpoint, configuration(config), digest, signal),
       (file) => openCheckpoints(configuration(file)),
     ),
-    tokenCommand(openTokenOffice),
+    tokenCommand(openTokenService),
     grantCommand(clientFor),
   ];
 }

@@ -1,6 +1,6 @@
 import { isAbsolute, join, resolve } from 'node:path';
 import { InputError } from '../kernel/errors.ts';
-import type { PoolConfig } from '../pool/pool-config.ts';
+import type { PoolConfig } from '../pool/planning/pool-config.ts';
 import type { TemplateConfig, WrittenConfig } from './schema.ts';
 
 /** The configuration as Muster works with it: every "auto" that depends on the machine alone worked out. */

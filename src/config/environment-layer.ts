@@ -1,8 +1,8 @@
 import { parse } from 'yaml';
-import type { KnownSettings } from '../written/known-settings.ts';
-import { nearest } from '../written/did-you-mean.ts';
-import type { Layer } from '../written/layer.ts';
-import { nested } from '../written/path.ts';
+import type { KnownSettings } from '../kernel/documents/known-settings.ts';
+import { nearest } from '../kernel/documents/did-you-mean.ts';
+import type { Layer } from '../kernel/documents/layer.ts';
+import { nested } from '../kernel/documents/path.ts';
 
 const PREFIX = 'MUSTER_';
 /** For clients: which server they speak to, and what they show it. No settings, and nothing that a configuration should have in it. */

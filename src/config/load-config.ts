@@ -5,12 +5,12 @@ import { z } from 'zod';
 import { InputError, messageOf } from '../kernel/errors.ts';
 import { workedOut, type Config } from './config.ts';
 import { environmentLayers, unknownVariables } from './environment-layer.ts';
-import { KnownSettings } from '../written/known-settings.ts';
-import type { Flag, Layer } from '../written/layer.ts';
-import { isMapping, nested, overlaid, valueAt, type SettingPath } from '../written/path.ts';
-import { problemLine, problemsOf, type Problem } from '../written/problems.ts';
+import { KnownSettings } from '../kernel/documents/known-settings.ts';
+import type { Flag, Layer } from '../kernel/documents/layer.ts';
+import { isMapping, nested, overlaid, valueAt, type SettingPath } from '../kernel/documents/path.ts';
+import { problemLine, problemsOf, type Problem } from '../kernel/documents/problems.ts';
 import { configSchema, type WrittenConfig } from './schema.ts';
-import { yamlLayer } from '../written/yaml-layer.ts';
+import { yamlLayer } from '../kernel/documents/yaml-layer.ts';
 
 export interface ConfigSources {
   /** Path of a YAML or JSON file that holds what differs from the defaults. */

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isMapping, pathText, type SettingPath } from '../written/path.ts';
+import { isMapping, pathText, type SettingPath } from '../kernel/documents/path.ts';
 import type { Config } from './config.ts';
 
 /** What comes of reading the configuration anew while Muster runs. */

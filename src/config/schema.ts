@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/template.ts';
+import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/ports/template.ts';
 import { byteSizeSchema } from './byte-size.ts';
 import { deliverySchema, templateDeliverySchema } from './delivery-schema.ts';
 import { e2bSchema } from './e2b-schema.ts';

@@ -1,6 +1,6 @@
 import type { Digest } from '../kernel/ids.ts';
 import type { Acceptance, Idempotency } from './evaluation-catalogue.ts';
-import type { NewWebhook } from './evaluation-course.ts';
+import type { NewWebhook } from './webhook-outbox.ts';
 import type { NewEvaluation } from './evaluation-record.ts';
 
 /** Names all that decides an answer: who asks the same is answered the same. */

@@ -2,7 +2,7 @@ import type { EpisodeIndex, EvaluationId } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { SandboxUsage } from '../kernel/sandbox-usage.ts';
 import type { Ownership } from './ownership.ts';
-import type { CacheKey } from './result-cache.ts';
+import type { CacheKey } from './cache-key.ts';
 
 /** What has to be known of an episode to count it without playing it again. Its seeds follow from the index. */
 export interface StoredEpisode {

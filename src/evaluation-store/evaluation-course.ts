@@ -2,6 +2,7 @@ import type { Question } from './answer-cache.ts';
 import type { NewEvent } from './event-log.ts';
 import type { EvaluationFailure, FinalState } from './evaluation-record.ts';
 import type { Ownership } from './ownership.ts';
+import type { NewWebhook } from './webhook-outbox.ts';
 
 /** How it goes. */
 export interface Report {
@@ -21,12 +22,6 @@ export interface Conclusion {
   readonly question?: Question | undefined;
   /** To be made known, from now on. */
   readonly webhooks: readonly NewWebhook[];
-}
-
-export interface NewWebhook {
-  readonly url: string;
-  /** JSON. */
-  readonly body: object;
 }
 
 /**

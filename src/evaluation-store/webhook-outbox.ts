@@ -1,5 +1,11 @@
 import type { EvaluationId } from '../kernel/ids.ts';
 
+export interface NewWebhook {
+  readonly url: string;
+  /** JSON. */
+  readonly body: object;
+}
+
 export interface WebhookDelivery {
   readonly id: number;
   readonly evaluation: EvaluationId;

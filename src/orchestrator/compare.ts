@@ -1,20 +1,20 @@
-import type { OfficialComparison } from '../aggregation/comparison-statistics.ts';
-import type { RunningComparison } from '../aggregation/paired-fold.ts';
+import type { OfficialComparison } from '../aggregation/comparison/comparison-statistics.ts';
+import type { RunningComparison } from '../aggregation/comparison/paired-fold.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Comparison, type Baseline } from './comparison.ts';
-import { bestVerdict, type ComparisonSummary } from './comparison-summary.ts';
-import type { EpisodeSink } from './episode-record.ts';
-import { EpisodeRun, type RunOptions, type RunResult } from './episode-run.ts';
+import { bestVerdict, type ComparisonSummary } from './results/comparison-summary.ts';
+import type { EpisodeSink } from './arm/episode-record.ts';
+import { EpisodeRun, type RunOptions, type RunResult } from './run/episode-run.ts';
 import { assertPriced } from './evaluate.ts';
-import { windowOf, type EvaluateContext } from './evaluate-context.ts';
-import { runWarnings } from './run-facts.ts';
-import { allFailedText, failureWarnings, isAllFailed, type FailedEpisodes } from './all-failed.ts';
-import { AllFailedError, RunFailedError } from './run-failed-error.ts';
-import type { SuiteDefinition } from './suite-definition.ts';
-import { checkpointFacts } from './summarise.ts';
-import type { CheckpointFacts } from './summary.ts';
+import { windowOf, type EvaluateContext } from './run/evaluate-context.ts';
+import { runWarnings } from './facts/run-facts.ts';
+import { allFailedText, failureWarnings, isAllFailed, type FailedEpisodes } from './results/all-failed.ts';
+import { AllFailedError, RunFailedError } from './run/run-failed-error.ts';
+import type { SuiteDefinition } from './suite/suite-definition.ts';
+import { checkpointFacts } from './results/summarise.ts';
+import type { CheckpointFacts } from './results/summary.ts';
 
 export interface NamedCheckpoint {
   readonly checkpoint: StoredCheckpoint;

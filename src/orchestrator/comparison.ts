@@ -1,20 +1,20 @@
-import type { Bounds } from '../aggregation/bounds.ts';
-import type { OfficialComparison } from '../aggregation/comparison-statistics.ts';
-import { PairedFold, type RunningComparison } from '../aggregation/paired-fold.ts';
-import type { WorkOutImprovement } from '../aggregation/probability-of-improvement.ts';
-import { judge } from '../aggregation/scoring.ts';
+import type { Bounds } from '../aggregation/intervals/bounds.ts';
+import type { OfficialComparison } from '../aggregation/comparison/comparison-statistics.ts';
+import { PairedFold, type RunningComparison } from '../aggregation/comparison/paired-fold.ts';
+import type { WorkOutImprovement } from '../aggregation/resampling/probability-of-improvement.ts';
+import { judge } from '../aggregation/folding/scoring.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import { parseEpisodeIndex } from '../kernel/ids.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
-import { Arm, type ArmConfig } from './arm.ts';
-import { FailureLog, type LoggedErrors } from './failure-log.ts';
-import type { EpisodeSink } from './episode-record.ts';
-import type { Goal } from './goal.ts';
-import type { RecordedBaseline } from './recorded-baseline.ts';
-import type { Study, StudyEnd } from './study.ts';
-import { blockSize } from './play.ts';
-import { episodePlanner, type SuiteDefinition } from './suite-definition.ts';
+import { Arm, type ArmConfig } from './arm/arm.ts';
+import { FailureLog, type LoggedErrors } from './arm/failure-log.ts';
+import type { EpisodeSink } from './arm/episode-record.ts';
+import type { Goal } from './arm/goal.ts';
+import type { RecordedBaseline } from './results/recorded-baseline.ts';
+import type { Study, StudyEnd } from './arm/study.ts';
+import { blockSize } from './suite/play.ts';
+import { episodePlanner, type SuiteDefinition } from './suite/suite-definition.ts';
 
 /** The baseline plays along, or was played before. */
 export type Baseline =

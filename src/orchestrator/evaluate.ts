@@ -2,15 +2,15 @@ import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { RunningStatistics } from '../aggregation/prefix-fold.ts';
-import type { EpisodeSink } from './episode-record.ts';
-import { EpisodeRun, type RunOptions } from './episode-run.ts';
-import { windowOf, type EvaluateContext } from './evaluate-context.ts';
+import type { EpisodeSink } from './arm/episode-record.ts';
+import { EpisodeRun, type RunOptions } from './run/episode-run.ts';
+import { windowOf, type EvaluateContext } from './run/evaluate-context.ts';
 import { Evaluation } from './evaluation.ts';
-import { allFailedText, isAllFailed } from './all-failed.ts';
-import { AllFailedError, RunFailedError } from './run-failed-error.ts';
-import type { SuiteDefinition } from './suite-definition.ts';
-import { summarise } from './summarise.ts';
-import type { Summary } from './summary.ts';
+import { allFailedText, isAllFailed } from './results/all-failed.ts';
+import { AllFailedError, RunFailedError } from './run/run-failed-error.ts';
+import type { SuiteDefinition } from './suite/suite-definition.ts';
+import { summarise } from './results/summarise.ts';
+import type { Summary } from './results/summary.ts';
 
 export interface EvaluationRequest {
   readonly suite: SuiteDefinition;

@@ -1,18 +1,18 @@
-import { Allocation } from '../aggregation/allocation.ts';
-import type { WorkOut } from '../aggregation/distribution-figures.ts';
+import { Allocation } from '../aggregation/allocation/allocation.ts';
+import type { WorkOut } from '../aggregation/results/distribution-figures.ts';
 import { PrefixFold, type RunningStatistics } from '../aggregation/prefix-fold.ts';
-import type { OfficialStatistics } from '../aggregation/statistics.ts';
-import type { StoppingRule } from '../aggregation/stopping-rule.ts';
-import { stoppingRule } from '../aggregation/stopping.ts';
+import type { OfficialStatistics } from '../aggregation/results/statistics.ts';
+import type { StoppingRule } from '../aggregation/stopping/stopping-rule.ts';
+import { stoppingRule } from '../aggregation/stopping/stopping.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
-import { Arm, type ArmConfig } from './arm.ts';
-import type { EpisodeSink } from './episode-record.ts';
-import type { Goal } from './goal.ts';
-import type { Study, StudyEnd } from './study.ts';
-import { blockSize } from './play.ts';
-import { episodePlanner, type SuiteDefinition } from './suite-definition.ts';
+import { Arm, type ArmConfig } from './arm/arm.ts';
+import type { EpisodeSink } from './arm/episode-record.ts';
+import type { Goal } from './arm/goal.ts';
+import type { Study, StudyEnd } from './arm/study.ts';
+import { blockSize } from './suite/play.ts';
+import { episodePlanner, type SuiteDefinition } from './suite/suite-definition.ts';
 
 export interface EvaluationOptions {
   readonly suite: SuiteDefinition;

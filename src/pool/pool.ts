@@ -2,22 +2,22 @@ import { untilAborted } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
 import type { LeaseId, SandboxId } from '../kernel/ids.ts';
-import { CreationHistory } from './creation-history.ts';
-import { EndedEarlyError } from './ended-early-error.ts';
-import { mayServe, type Exposure } from './exposure.ts';
-import { Fleet } from './fleet.ts';
-import type { Lease, LeaseLoss } from './lease.ts';
-import { LeaseOffice } from './lease-office.ts';
-import type { Occupant } from './occupant.ts';
-import { Pacer } from './pacer.ts';
-import { creationRate, isWornOut, plan, type DestroyReason, type PoolAction, type PoolPhase } from './plan.ts';
-import type { PoolConfig, PoolSize } from './pool-config.ts';
-import type { PoolState } from './pool-state.ts';
-import { prepare, type Preparation } from './preparation.ts';
-import { Roster, type Member } from './roster.ts';
-import type { Sandbox, SandboxProvider } from './sandbox.ts';
-import type { SandboxTemplate } from './template.ts';
-import { WaitingLine } from './waiting-line.ts';
+import { CreationHistory } from './planning/creation-history.ts';
+import { EndedEarlyError } from './ports/ended-early-error.ts';
+import { mayServe, type Exposure } from './ports/exposure.ts';
+import { Fleet } from './members/fleet.ts';
+import type { Lease, LeaseLoss } from './ports/lease.ts';
+import { LeaseManager } from './members/lease-manager.ts';
+import type { Occupant } from './members/occupant.ts';
+import { Pacer } from './planning/pacer.ts';
+import { creationRate, isWornOut, plan, type DestroyReason, type PoolAction, type PoolPhase } from './planning/plan.ts';
+import type { PoolConfig, PoolSize } from './planning/pool-config.ts';
+import type { PoolState } from './members/pool-state.ts';
+import { prepare, type Preparation } from './members/preparation.ts';
+import { Members, type Member } from './members/members.ts';
+import type { Sandbox, SandboxProvider } from './ports/sandbox.ts';
+import type { SandboxTemplate } from './ports/template.ts';
+import { LeaseQueue } from './members/lease-queue.ts';
 
 export interface PoolOptions<Resident extends Occupant> {
   /** Outlives the pool, which does not dispose of it. */
@@ -47,10 +47,10 @@ export function createPool<Resident extends Occupant>(options: PoolOptions<Resid
  */
 export class Pool<Resident extends Occupant> implements AsyncDisposable {
   readonly #options: PoolOptions<Resident>;
-  readonly #roster = new Roster<Resident>();
-  readonly #line = new WaitingLine<Lease<Resident>>();
+  readonly #roster = new Members<Resident>();
+  readonly #line = new LeaseQueue<Lease<Resident>>();
   readonly #fleet: Fleet<Resident>;
-  readonly #office: LeaseOffice<Resident>;
+  readonly #office: LeaseManager<Resident>;
   readonly #pacer: Pacer;
   readonly #closing = new AbortController();
   readonly #started: Promise<void>;
@@ -64,7 +64,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     this.#config = config;
     const intervalMs = (): number => Math.floor(this.#roster.size / SANDBOXES_PER_MS_BETWEEN_PLANS);
     this.#pacer = new Pacer(clock, intervalMs, () => this.#run());
-    this.#office = new LeaseOffice(this.#roster, clock, config, {
+    this.#office = new LeaseManager(this.#roster, clock, config, {
       released: (member) => this.#released(member),
       discarded: (member, reason) => this.#fleet.condemn(member, reason, { kind: 'released' }),
     });

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
-import type { Sandbox, SandboxExit } from '../pool/sandbox.ts';
+import type { Sandbox, SandboxExit } from '../pool/ports/sandbox.ts';
 import { FrameReader } from './frame-reader.ts';
 import {
   encodeFrame,

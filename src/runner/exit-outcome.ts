@@ -1,13 +1,13 @@
 import { constants } from 'node:os';
 import type { Outcome } from '../kernel/outcome.ts';
-import type { SandboxExit } from '../pool/sandbox.ts';
+import type { SandboxExit } from '../pool/ports/sandbox.ts';
 import type { Killed } from './played-episode.ts';
 
 /**
  * What the end of a sandbox means for the episode that was being played. Undefined: nothing, it is simply not played.
  *
  * A kill from inside and one from outside look the same (128 + SIGKILL), so a killed program is taken for lost first and
- * played again elsewhere; only an episode whose program is killed every time is the cause of it (orchestrator/retry.ts).
+ * played again elsewhere; only an episode whose program is killed every time is the cause of it (orchestrator/arm/retry.ts).
  */
 export function outcomeOfExit(exit: SandboxExit, stderrTail: string): Outcome | undefined {
   const said = stderrTail ? `; last words: ${stderrTail.trim()}` : '';

@@ -1,6 +1,6 @@
 import type { Clock } from '../kernel/clock.ts';
 import type { Outcome } from '../kernel/outcome.ts';
-import type { Exposure } from '../pool/exposure.ts';
+import type { Exposure } from '../pool/ports/exposure.ts';
 import type { EpisodeFrame, LoadFrame } from './frames.ts';
 import { type Killed, outcomeOfFrame, type PlayedEpisode } from './played-episode.ts';
 import { Playlist, type EpisodeRange, type PlannedEpisode } from './playlist.ts';

@@ -2,10 +2,10 @@ import { untilAborted } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError, type MusterError } from '../kernel/errors.ts';
 import type { Outcome } from '../kernel/outcome.ts';
-import { EndedEarlyError } from '../pool/ended-early-error.ts';
-import { exposedTo, FRESH, type PastExposure } from '../pool/exposure.ts';
-import type { Occupant } from '../pool/occupant.ts';
-import type { Sandbox, SandboxExit } from '../pool/sandbox.ts';
+import { EndedEarlyError } from '../pool/ports/ended-early-error.ts';
+import { exposedTo, FRESH, type PastExposure } from '../pool/ports/exposure.ts';
+import type { Occupant } from '../pool/members/occupant.ts';
+import type { Sandbox, SandboxExit } from '../pool/ports/sandbox.ts';
 import { describeExit, endedByItself, isForGood, killedProgram, outcomeOfExit } from './exit-outcome.ts';
 import { Asks } from './asks.ts';
 import { Channel } from './channel.ts';
@@ -21,7 +21,7 @@ import {
 import type { Collected, Killed } from './played-episode.ts';
 import { Playing, type PlayTerms } from './playing.ts';
 import type { EpisodeRange, PlannedEpisode } from './playlist.ts';
-import { Uncollected } from './uncollected.ts';
+import { UnclaimedEpisodes } from './unclaimed-episodes.ts';
 
 /**
  * The conversation with the runner in one sandbox, from its first frame to its end.
@@ -37,7 +37,7 @@ export class RunnerSession implements Occupant {
   readonly #sandbox: Sandbox;
   readonly #channel: Channel;
   readonly #playing: Playing;
-  readonly #uncollected = new Uncollected();
+  readonly #uncollected = new UnclaimedEpisodes();
   readonly #ready = Promise.withResolvers<void>();
   readonly #gone = Promise.withResolvers<string>();
   readonly #asks = new Asks();

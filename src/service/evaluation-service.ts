@@ -5,29 +5,29 @@ import type { StoredEvaluation } from '../evaluation-store/evaluation-record.ts'
 import { OwnershipLostError } from '../evaluation-store/ownership.ts';
 import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
-import type { CheckpointUse } from './checkpoint-use.ts';
-import { concluded } from './concluded.ts';
-import { Conductor, type ConductorConfig, type ConductorOptions } from './conductor.ts';
-import { orderSchema } from './evaluation-order.ts';
-import { EndWatch } from './end-watch.ts';
-import { isOver } from './is-over.ts';
-import { KnownAnswers } from './known-answers.ts';
-import type { Library } from './library.ts';
-import { News } from './news.ts';
-import { Retention, type RetentionConfig } from './retention.ts';
-import type { QuotaGate } from './quota-gate.ts';
-import { acceptRepeated } from './repetition.ts';
-import { sideBySide } from './side-by-side.ts';
-import { namedByUri, ordered, type Submission } from './submission.ts';
+import type { CheckpointUse } from './checkpoints/checkpoint-use.ts';
+import { concluded } from './orders/concluded.ts';
+import { Scheduler, type SchedulerConfig, type SchedulerOptions } from './playing/scheduler.ts';
+import { orderSchema } from './orders/evaluation-order.ts';
+import { EndWatch } from './playing/end-watch.ts';
+import { isOver } from './orders/is-over.ts';
+import { KnownAnswers } from './acceptance/known-answers.ts';
+import type { Library } from './orders/library.ts';
+import { News } from './playing/news.ts';
+import { Retention, type RetentionConfig } from './upkeep/retention.ts';
+import type { QuotaGate } from './acceptance/quota-gate.ts';
+import { acceptRepeated } from './acceptance/repetition.ts';
+import { sideBySide } from './acceptance/side-by-side.ts';
+import { namedByUri, ordered, type Submission } from './acceptance/submission.ts';
 
-export interface ServiceConfig extends ConductorConfig, RetentionConfig {
+export interface ServiceConfig extends SchedulerConfig, RetentionConfig {
   /** `cancel-waiting`: a newer version of a run cancels those of older ones that have not begun. */
   readonly staleness: 'keep' | 'cancel-waiting';
   /** Without it, whoever asks for a webhook is told so in place of waiting for it in vain. */
   readonly deliversWebhooks: boolean;
 }
 
-export interface ServiceOptions extends Omit<ConductorOptions, 'news' | 'config'> {
+export interface ServiceOptions extends Omit<SchedulerOptions, 'news' | 'config'> {
   readonly library: Library;
   readonly gate: QuotaGate;
   readonly use: Pick<CheckpointUse, 'bring'>;
@@ -47,7 +47,7 @@ const STALE_AT_A_TIME = 100;
 export class EvaluationService {
   readonly #options: ServiceOptions;
   readonly #news = new News();
-  readonly #conductor: Conductor;
+  readonly #conductor: Scheduler;
   readonly #retention: Retention;
   readonly #answers: KnownAnswers;
   readonly #ends: EndWatch;
@@ -56,7 +56,7 @@ export class EvaluationService {
 
   constructor(options: ServiceOptions) {
     this.#options = options;
-    this.#conductor = new Conductor({ ...options, news: this.#news });
+    this.#conductor = new Scheduler({ ...options, news: this.#news });
     this.#retention = new Retention(options);
     this.#answers = new KnownAnswers(options.store.answers);
     const { evaluations } = options.store;
@@ -64,7 +64,7 @@ export class EvaluationService {
   }
 
   /** Evaluations that this process plays now. */
-  get playing(): Conductor['playing'] {
+  get playing(): Scheduler['playing'] {
     return this.#conductor.playing;
   }
 

@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promis
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { CgroupFiles } from '../../src/adapters/sandbox/local/cgroup-files.ts';
-import { detectCgroups } from '../../src/adapters/sandbox/local/cgroup-layout.ts';
-import { OwnerCgroups } from '../../src/adapters/sandbox/local/owner-cgroups.ts';
+import type { CgroupFiles } from '../../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
+import { detectCgroups } from '../../src/adapters/sandbox/local/cgroups/cgroup-layout.ts';
+import { OwnerCgroups } from '../../src/adapters/sandbox/local/cgroups/owner-cgroups.ts';
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
 import { ImitatedCgroups } from '../support/imitated-cgroups.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';

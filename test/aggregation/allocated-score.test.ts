@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { allocatedScore } from '../../src/aggregation/allocated-score.ts';
-import { proportionalDesign } from '../../src/aggregation/sampling-design.ts';
-import type { SamplingDesign } from '../../src/aggregation/sampling-design.ts';
-import type { Score } from '../../src/aggregation/stopping-rule.ts';
+import { allocatedScore } from '../../src/aggregation/allocation/allocated-score.ts';
+import { proportionalDesign } from '../../src/aggregation/allocation/sampling-design.ts';
+import type { SamplingDesign } from '../../src/aggregation/allocation/sampling-design.ts';
+import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
 
 const known = (value: number): Score => ({ low: value, high: value });
 

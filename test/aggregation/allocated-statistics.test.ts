@@ -1,13 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { Allocation } from '../../src/aggregation/allocation.ts';
-import type { Bounds } from '../../src/aggregation/bounds.ts';
-import { Moments } from '../../src/aggregation/moments.ts';
+import { Allocation } from '../../src/aggregation/allocation/allocation.ts';
+import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
+import { Moments } from '../../src/aggregation/intervals/moments.ts';
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
-import { officialStatisticsSchema } from '../../src/aggregation/statistics.ts';
-import type { OfficialStatistics } from '../../src/aggregation/statistics.ts';
-import type { Score, Stop } from '../../src/aggregation/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping.ts';
+import { officialStatisticsSchema } from '../../src/aggregation/results/statistics.ts';
+import type { OfficialStatistics } from '../../src/aggregation/results/statistics.ts';
+import type { Score, Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
+import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import { seedStreams } from '../../src/kernel/seeds.ts';
 import { seededRandom } from './seeded-random.ts';
 

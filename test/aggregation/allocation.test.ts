@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Allocation } from '../../src/aggregation/allocation.ts';
-import type { Bounds } from '../../src/aggregation/bounds.ts';
-import { ReorderBuffer } from '../../src/aggregation/reorder-buffer.ts';
-import type { Score } from '../../src/aggregation/stopping-rule.ts';
+import { Allocation } from '../../src/aggregation/allocation/allocation.ts';
+import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
+import { ReorderBuffer } from '../../src/aggregation/folding/reorder-buffer.ts';
+import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
 import { seedStreams } from '../../src/kernel/seeds.ts';
 import { seededRandom } from './seeded-random.ts';
 

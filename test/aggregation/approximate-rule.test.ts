@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ApproximateRule } from '../../src/aggregation/approximate-rule.ts';
-import type { Bounds } from '../../src/aggregation/bounds.ts';
-import { adjustedInterval } from '../../src/aggregation/intervals.ts';
-import { Moments } from '../../src/aggregation/moments.ts';
-import type { Score } from '../../src/aggregation/stopping-rule.ts';
+import { ApproximateRule } from '../../src/aggregation/stopping/approximate-rule.ts';
+import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
+import { adjustedInterval } from '../../src/aggregation/intervals/intervals.ts';
+import { Moments } from '../../src/aggregation/intervals/moments.ts';
+import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const bounds: Bounds = { low: 0, high: 10 };

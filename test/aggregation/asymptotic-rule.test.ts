@@ -1,11 +1,11 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { AsymptoticRule } from '../../src/aggregation/asymptotic-rule.ts';
-import { AsymptoticSequence } from '../../src/aggregation/asymptotic-sequence.ts';
-import type { Bounds } from '../../src/aggregation/bounds.ts';
-import { halfWidthOf } from '../../src/aggregation/intervals.ts';
-import { Moments } from '../../src/aggregation/moments.ts';
-import type { Score } from '../../src/aggregation/stopping-rule.ts';
+import { AsymptoticRule } from '../../src/aggregation/stopping/asymptotic-rule.ts';
+import { AsymptoticSequence } from '../../src/aggregation/stopping/asymptotic-sequence.ts';
+import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
+import { halfWidthOf } from '../../src/aggregation/intervals/intervals.ts';
+import { Moments } from '../../src/aggregation/intervals/moments.ts';
+import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const options = { halfWidth: 0.1, confidence: 0.95, tightestAt: 500 };

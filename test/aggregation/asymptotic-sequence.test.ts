@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { AsymptoticSequence } from '../../src/aggregation/asymptotic-sequence.ts';
-import { halfWidthOf } from '../../src/aggregation/intervals.ts';
-import { Moments } from '../../src/aggregation/moments.ts';
+import { AsymptoticSequence } from '../../src/aggregation/stopping/asymptotic-sequence.ts';
+import { halfWidthOf } from '../../src/aggregation/intervals/intervals.ts';
+import { Moments } from '../../src/aggregation/intervals/moments.ts';
 
 function momentsOf(values: Iterable<number>): Moments {
   const moments = new Moments();

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { accelerationOfMean, bcaEnds, bcaInterval, MOST_BCA_VALUES } from '../../src/aggregation/bca.ts';
-import { percentileEnds } from '../../src/aggregation/bootstrap.ts';
+import { accelerationOfMean, bcaEnds, bcaInterval, MOST_BCA_VALUES } from '../../src/aggregation/resampling/bca.ts';
+import { percentileEnds } from '../../src/aggregation/resampling/bootstrap.ts';
 import { seededRandom } from '../../src/kernel/seeded-random.ts';
 
 const returns = fc.uniqueArray(fc.integer({ min: -1000, max: 1000 }), { minLength: 5, maxLength: 40 });

@@ -7,8 +7,8 @@ import {
   resampledMeans,
   resamplingPlan,
   shrunkenEnds,
-} from '../../src/aggregation/bootstrap.ts';
-import { cellsOf, countDraws, distinctValues } from '../../src/aggregation/counted-resample.ts';
+} from '../../src/aggregation/resampling/bootstrap.ts';
+import { cellsOf, countDraws, distinctValues } from '../../src/aggregation/resampling/counted-resample.ts';
 import { seededRandom } from '../../src/kernel/seeded-random.ts';
 
 const numbers = fc.array(fc.oneof(fc.integer({ min: -5, max: 5 }), fc.double({ min: -5, max: 5, noNaN: true })), { minLength: 1 });

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { CandidateComparison, type CandidateFigures } from '../../src/aggregation/candidate-comparison.ts';
-import { comparisonTerms } from '../../src/aggregation/comparison-terms.ts';
-import type { ComparisonQuestion } from '../../src/aggregation/comparison-terms.ts';
-import type { Score } from '../../src/aggregation/stopping-rule.ts';
+import { CandidateComparison, type CandidateFigures } from '../../src/aggregation/comparison/candidate-comparison.ts';
+import { comparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
+import type { ComparisonQuestion } from '../../src/aggregation/comparison/comparison-terms.ts';
+import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 import { seededRandom } from './seeded-random.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { certainty } from '../../src/aggregation/certainty.ts';
+import { certainty } from '../../src/aggregation/results/certainty.ts';
 
 test('the price of certainty is what was played beyond the episodes that a known variance would have needed', () => {
   // (1.959964 · 0.5 / 0.1)² = 96.04

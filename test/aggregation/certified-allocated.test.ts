@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import { Allocation } from '../../src/aggregation/allocation.ts';
-import type { Bounds } from '../../src/aggregation/bounds.ts';
-import { CertifiedRule } from '../../src/aggregation/certified-rule.ts';
-import { ConfidenceSequence } from '../../src/aggregation/certified.ts';
+import { Allocation } from '../../src/aggregation/allocation/allocation.ts';
+import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
+import { CertifiedRule } from '../../src/aggregation/stopping/certified-rule.ts';
+import { ConfidenceSequence } from '../../src/aggregation/stopping/certified.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const RUNS = 400;

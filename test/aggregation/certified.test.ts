@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Bounds } from '../../src/aggregation/bounds.ts';
-import { ConfidenceSequence } from '../../src/aggregation/certified.ts';
-import type { ConfidenceSequenceOptions } from '../../src/aggregation/certified.ts';
+import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
+import { ConfidenceSequence } from '../../src/aggregation/stopping/certified.ts';
+import type { ConfidenceSequenceOptions } from '../../src/aggregation/stopping/certified.ts';
 import { seededRandom } from './seeded-random.ts';
 
 interface RangedValue {

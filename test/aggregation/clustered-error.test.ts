@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { clusteredError } from '../../src/aggregation/clustered-error.ts';
-import { Moments } from '../../src/aggregation/moments.ts';
+import { clusteredError } from '../../src/aggregation/intervals/clustered-error.ts';
+import { Moments } from '../../src/aggregation/intervals/moments.ts';
 
 const clusters = fc.array(fc.record({ count: fc.integer({ min: 1, max: 50 }), mean: fc.double({ min: -10, max: 10, noNaN: true }) }), {
   minLength: 2,

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
-import { CandidateComparison } from '../../src/aggregation/candidate-comparison.ts';
-import type { Decision } from '../../src/aggregation/candidate-comparison.ts';
-import { comparisonTerms } from '../../src/aggregation/comparison-terms.ts';
-import type { ComparisonTerms } from '../../src/aggregation/comparison-terms.ts';
-import { EquivalenceEvidence } from '../../src/aggregation/equivalence-evidence.ts';
-import { PairedEvidence } from '../../src/aggregation/paired-evidence.ts';
+import { CandidateComparison } from '../../src/aggregation/comparison/candidate-comparison.ts';
+import type { Decision } from '../../src/aggregation/comparison/candidate-comparison.ts';
+import { comparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
+import type { ComparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
+import { EquivalenceEvidence } from '../../src/aggregation/comparison/equivalence-evidence.ts';
+import { PairedEvidence } from '../../src/aggregation/comparison/paired-evidence.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const BUDGET = 2000;

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
-import { comparisonTerms } from '../../src/aggregation/comparison-terms.ts';
-import { LARGEST_CONFIDENCE } from '../../src/aggregation/confidence.ts';
-import { officialComparisonSchema } from '../../src/aggregation/comparison-statistics.ts';
-import { PairedFold } from '../../src/aggregation/paired-fold.ts';
+import { comparisonTerms } from '../../src/aggregation/comparison/comparison-terms.ts';
+import { LARGEST_CONFIDENCE } from '../../src/aggregation/intervals/confidence.ts';
+import { officialComparisonSchema } from '../../src/aggregation/comparison/comparison-statistics.ts';
+import { PairedFold } from '../../src/aggregation/comparison/paired-fold.ts';
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
-import { officialStatisticsSchema } from '../../src/aggregation/statistics.ts';
-import type { Stop } from '../../src/aggregation/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping.ts';
-import { stoppingSchema } from '../../src/orchestrator/suite.ts';
-import { newComparisonSchema } from '../../src/server/evaluation-schemas.ts';
+import { officialStatisticsSchema } from '../../src/aggregation/results/statistics.ts';
+import type { Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
+import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import { stoppingSchema } from '../../src/orchestrator/suite/suite.ts';
+import { newComparisonSchema } from '../../src/faces/http/schemas/evaluation-schemas.ts';
 
 /** The next number after a confidence, and of those below it some that are as hard for quantiles. */
 const EXTREME = [LARGEST_CONFIDENCE, 1 - 2 ** -51, 1 - 1e-15, 1 - 1e-12, 1 - 1e-6, 0.75, 0.5 + 1e-9, 0.5 + 2 ** -52, 0.5 + 2 ** -53];

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Course } from '../../src/aggregation/course.ts';
+import { Course } from '../../src/aggregation/results/course.ts';
 
 /** The points are the numbers of episodes themselves. */
 function courseOf(episodes: number): { points: number[]; made: number } {

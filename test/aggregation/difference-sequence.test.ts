@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { DifferenceSequence } from '../../src/aggregation/difference-sequence.ts';
-import { MixtureSequence } from '../../src/aggregation/mixture-sequence.ts';
+import { DifferenceSequence } from '../../src/aggregation/comparison/difference-sequence.ts';
+import { MixtureSequence } from '../../src/aggregation/comparison/mixture-sequence.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const NEEDED = Math.log(40);

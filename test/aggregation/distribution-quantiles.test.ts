@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { betaQuantile, normalQuantile, studentQuantile } from '../../src/aggregation/distribution-quantiles.ts';
+import { betaQuantile, normalQuantile, studentQuantile } from '../../src/aggregation/intervals/distribution-quantiles.ts';
 
 // References: scipy.stats 1.17.1, t.ppf, norm.ppf and beta.ppf.
 const TOLERANCE = 1e-9;

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { SequentialStop } from '../../src/aggregation/affordable-simulation.ts';
-import { EpisodeSimulation, type EpisodeForecast } from '../../src/aggregation/episode-forecast.ts';
-import { leastEpisodes } from '../../src/aggregation/reach.ts';
-import { resampledReturns, twoValuedReturns, type SimulatedReturns } from '../../src/aggregation/simulated-returns.ts';
+import type { SequentialStop } from '../../src/aggregation/forecast/affordable-simulation.ts';
+import { EpisodeSimulation, type EpisodeForecast } from '../../src/aggregation/forecast/episode-forecast.ts';
+import { leastEpisodes } from '../../src/aggregation/stopping/reach.ts';
+import { resampledReturns, twoValuedReturns, type SimulatedReturns } from '../../src/aggregation/forecast/simulated-returns.ts';
 
 const UNIT = { low: 0, high: 1 };
 const PRECISE = { halfWidth: 0.05, confidence: 0.95 };

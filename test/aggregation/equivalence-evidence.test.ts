@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { EquivalenceEvidence } from '../../src/aggregation/equivalence-evidence.ts';
+import { EquivalenceEvidence } from '../../src/aggregation/comparison/equivalence-evidence.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const NEEDED = Math.log(40);

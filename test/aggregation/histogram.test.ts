@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { histogram } from '../../src/aggregation/histogram.ts';
+import { histogram } from '../../src/aggregation/results/histogram.ts';
 
 const of = (values: readonly number[]): ReturnType<typeof histogram> => histogram(values.toSorted((a, b) => a - b));
 const repeated = (value: number, times: number): number[] => Array.from({ length: times }, () => value);

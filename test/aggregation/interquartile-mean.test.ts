@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { interquartileMean } from '../../src/aggregation/interquartile-mean.ts';
+import { interquartileMean } from '../../src/aggregation/resampling/interquartile-mean.ts';
 import { seededRandom } from '../../src/kernel/seeded-random.ts';
 
 const returns = fc.array(fc.oneof(fc.integer({ min: -9, max: 9 }), fc.double({ min: -9, max: 9, noNaN: true })), {

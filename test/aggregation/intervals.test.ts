@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { adjustedInterval, clopperPearsonInterval, studentInterval } from '../../src/aggregation/intervals.ts';
-import { Moments } from '../../src/aggregation/moments.ts';
+import { adjustedInterval, clopperPearsonInterval, studentInterval } from '../../src/aggregation/intervals/intervals.ts';
+import { Moments } from '../../src/aggregation/intervals/moments.ts';
 
 function momentsOf(values: readonly number[]): Moments {
   const moments = new Moments();

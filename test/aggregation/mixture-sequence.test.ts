@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { MixtureSequence } from '../../src/aggregation/mixture-sequence.ts';
-import { PairedEvidence } from '../../src/aggregation/paired-evidence.ts';
+import { MixtureSequence } from '../../src/aggregation/comparison/mixture-sequence.ts';
+import { PairedEvidence } from '../../src/aggregation/comparison/paired-evidence.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const NEEDED = Math.log(40);

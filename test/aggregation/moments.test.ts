@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { mean, sampleVariance } from 'simple-statistics';
 import { expect, test } from 'vitest';
-import { Moments } from '../../src/aggregation/moments.ts';
+import { Moments } from '../../src/aggregation/intervals/moments.ts';
 import { seededRandom } from './seeded-random.ts';
 
 function momentsOf(values: readonly number[]): Moments {

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { Evidence, GAMBLERS, PairedEvidence } from '../../src/aggregation/paired-evidence.ts';
+import { Evidence, GAMBLERS, PairedEvidence } from '../../src/aggregation/comparison/paired-evidence.ts';
 
 const BETS = Array.from({ length: 9 }, (_, k) => ({ bet: 0.95 * 0.6 ** k, share: (k === 0 ? 1.625 : 1) / 9.625 }));
 

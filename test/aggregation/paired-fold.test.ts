@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { officialComparisonSchema } from '../../src/aggregation/comparison-statistics.ts';
-import { PairedFold } from '../../src/aggregation/paired-fold.ts';
-import type { PairedFoldOptions } from '../../src/aggregation/paired-fold.ts';
+import { officialComparisonSchema } from '../../src/aggregation/comparison/comparison-statistics.ts';
+import { PairedFold } from '../../src/aggregation/comparison/paired-fold.ts';
+import type { PairedFoldOptions } from '../../src/aggregation/comparison/paired-fold.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 import { seededRandom } from './seeded-random.ts';

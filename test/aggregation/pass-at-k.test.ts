@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { allOf, anyOf, meanOverTasks } from '../../src/aggregation/pass-at-k.ts';
-import { SuccessResults } from '../../src/aggregation/success-results.ts';
+import { allOf, anyOf, meanOverTasks } from '../../src/aggregation/resampling/pass-at-k.ts';
+import { SuccessResults } from '../../src/aggregation/results/success-results.ts';
 
 const attempts = fc
   .integer({ min: 1, max: 12 })

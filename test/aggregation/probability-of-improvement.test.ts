@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { probabilityOfImprovement } from '../../src/aggregation/probability-of-improvement.ts';
-import type { TaskReturns } from '../../src/aggregation/probability-of-improvement.ts';
+import { probabilityOfImprovement } from '../../src/aggregation/resampling/probability-of-improvement.ts';
+import type { TaskReturns } from '../../src/aggregation/resampling/probability-of-improvement.ts';
 import { seededRandom } from '../../src/kernel/seeded-random.ts';
 
 const returns = fc.array(fc.oneof(fc.integer({ min: -4, max: 4 }), fc.double({ min: -4, max: 4, noNaN: true })), {

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Bounds } from '../../src/aggregation/bounds.ts';
-import { halfWidthProblem, leastEpisodes } from '../../src/aggregation/reach.ts';
-import type { Score, Stop } from '../../src/aggregation/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping.ts';
+import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
+import { halfWidthProblem, leastEpisodes } from '../../src/aggregation/stopping/reach.ts';
+import type { Score, Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
+import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const unit: Bounds = { low: 0, high: 1 };

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ReorderBuffer } from '../../src/aggregation/reorder-buffer.ts';
+import { ReorderBuffer } from '../../src/aggregation/folding/reorder-buffer.ts';
 
 interface Item {
   readonly name: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { judge, scoreOf } from '../../src/aggregation/scoring.ts';
+import { judge, scoreOf } from '../../src/aggregation/folding/scoring.ts';
 import { FAILURE_CAUSES } from '../../src/kernel/outcome.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 

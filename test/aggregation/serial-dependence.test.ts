@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { PairedFold } from '../../src/aggregation/paired-fold.ts';
+import { PairedFold } from '../../src/aggregation/comparison/paired-fold.ts';
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
-import { SerialDependence } from '../../src/aggregation/serial-dependence.ts';
-import { stoppingRule } from '../../src/aggregation/stopping.ts';
+import { SerialDependence } from '../../src/aggregation/folding/serial-dependence.ts';
+import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 import { seededRandom } from './seeded-random.ts';
 

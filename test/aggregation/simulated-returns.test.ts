@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { histogram } from '../../src/aggregation/histogram.ts';
+import { histogram } from '../../src/aggregation/results/histogram.ts';
 import {
   histogramReturns,
   matchedReturns,
@@ -8,7 +8,7 @@ import {
   returnsOfOneRun,
   twoValuedReturns,
   type SimulatedReturns,
-} from '../../src/aggregation/simulated-returns.ts';
+} from '../../src/aggregation/forecast/simulated-returns.ts';
 import { seededRandom } from '../../src/kernel/seeded-random.ts';
 
 function drawn(returns: SimulatedReturns, count: number): number[] {

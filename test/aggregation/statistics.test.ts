@@ -1,15 +1,15 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import type { Bounds } from '../../src/aggregation/bounds.ts';
-import { KeptValues } from '../../src/aggregation/kept-values.ts';
+import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
+import { KeptValues } from '../../src/aggregation/results/kept-values.ts';
 import { PrefixFold } from '../../src/aggregation/prefix-fold.ts';
-import { distributionFigures } from '../../src/aggregation/distribution-figures.ts';
-import { ReturnDistribution } from '../../src/aggregation/return-distribution.ts';
-import { officialStatisticsSchema } from '../../src/aggregation/statistics.ts';
-import type { Stop } from '../../src/aggregation/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping.ts';
-import type { SuccessCriterion } from '../../src/aggregation/success-results.ts';
+import { distributionFigures } from '../../src/aggregation/results/distribution-figures.ts';
+import { ReturnDistribution } from '../../src/aggregation/results/return-distribution.ts';
+import { officialStatisticsSchema } from '../../src/aggregation/results/statistics.ts';
+import type { Stop } from '../../src/aggregation/stopping/stopping-rule.ts';
+import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
+import type { SuccessCriterion } from '../../src/aggregation/results/success-results.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
 
 interface Played {

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Bounds } from '../../src/aggregation/bounds.ts';
-import { halfWidthOf, clopperPearsonInterval } from '../../src/aggregation/intervals.ts';
-import type { Interval } from '../../src/aggregation/intervals.ts';
-import type { Score, Stop, StoppingRule } from '../../src/aggregation/stopping-rule.ts';
-import { stoppingRule } from '../../src/aggregation/stopping.ts';
+import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
+import { halfWidthOf, clopperPearsonInterval } from '../../src/aggregation/intervals/intervals.ts';
+import type { Interval } from '../../src/aggregation/intervals/intervals.ts';
+import type { Score, Stop, StoppingRule } from '../../src/aggregation/stopping/stopping-rule.ts';
+import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 import { seededRandom } from './seeded-random.ts';
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { interquartileMean } from '../../src/aggregation/interquartile-mean.ts';
-import { StratifiedReturns } from '../../src/aggregation/stratified-returns.ts';
+import { interquartileMean } from '../../src/aggregation/resampling/interquartile-mean.ts';
+import { StratifiedReturns } from '../../src/aggregation/resampling/stratified-returns.ts';
 import { seededRandom } from '../../src/kernel/seeded-random.ts';
 
 const stratified = (...strata: readonly (readonly [weight: number, values: readonly number[]])[]): StratifiedReturns =>

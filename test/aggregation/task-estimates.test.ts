@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Bounds } from '../../src/aggregation/bounds.ts';
-import { TaskEstimates } from '../../src/aggregation/task-estimates.ts';
-import type { EstimatedTask } from '../../src/aggregation/task-estimates.ts';
+import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
+import { TaskEstimates } from '../../src/aggregation/allocation/task-estimates.ts';
+import type { EstimatedTask } from '../../src/aggregation/allocation/task-estimates.ts';
 import { seededRandom } from './seeded-random.ts';
 
 const unit: Bounds = { low: 0, high: 1 };

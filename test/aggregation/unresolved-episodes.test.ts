@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { UnresolvedEpisodes } from '../../src/aggregation/unresolved-episodes.ts';
-import type { Score } from '../../src/aggregation/stopping-rule.ts';
+import { UnresolvedEpisodes } from '../../src/aggregation/results/unresolved-episodes.ts';
+import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
 
 const bounds = { low: 0, high: 10 };
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { SuiteLike } from '../../src/client/muster-client.ts';
+import type { SuiteLike } from '../../src/faces/client/muster-client.ts';
 import { REPOSITORY } from '../end-to-end/stage.ts';
 
 export const EARLY = path.join(REPOSITORY, 'examples/game/checkpoints/early.safetensors');

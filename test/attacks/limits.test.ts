@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../src/pool/sandbox.ts';
+import type { Sandbox } from '../../src/pool/ports/sandbox.ts';
 import { exchange, firstLine } from '../contract/sandbox-scene.ts';
 import { AttackScene, limitsHere, Neighbour } from './attack-scene.ts';
 

@@ -1,6 +1,6 @@
 import { readdir } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { Sandbox } from '../../src/pool/sandbox.ts';
+import type { Sandbox } from '../../src/pool/ports/sandbox.ts';
 import { firstLine } from '../contract/sandbox-scene.ts';
 import { eventually } from '../support/eventually.ts';
 import { AttackScene, Neighbour } from './attack-scene.ts';

@@ -4,8 +4,8 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { OUTSIDE_UID } from '../../src/adapters/sandbox/bubblewrap/own-user.ts';
-import { listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
+import { OUTSIDE_UID } from '../../src/adapters/sandbox/bubblewrap/command/own-user.ts';
+import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { NEVER } from '../contract/sandbox-scene.ts';
 import { AttackScene, ECHO, FORKED_MOUNTS, Neighbour, PYTHON, WAYS } from './attack-scene.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type ArgumentCondition, REFUSED_SYSTEM_CALLS } from '../../src/adapters/sandbox/local/refused-system-calls.ts';
+import { type ArgumentCondition, REFUSED_SYSTEM_CALLS } from '../../src/adapters/sandbox/local/program/refused-system-calls.ts';
 import { AttackScene, ECHO, Neighbour, WAYS } from './attack-scene.ts';
 
 const architecture = process.arch === 'arm64' ? 'arm64' : 'x64';

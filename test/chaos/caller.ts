@@ -1,11 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import type { MusterClient } from '../../src/client/muster-client.ts';
+import type { MusterClient } from '../../src/faces/client/muster-client.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
-import { comparisonSummarySchema } from '../../src/orchestrator/comparison-summary.ts';
-import { summarySchema } from '../../src/orchestrator/summary.ts';
-import type { EvaluationResource } from '../../src/server/evaluation-schemas.ts';
+import { comparisonSummarySchema } from '../../src/orchestrator/results/comparison-summary.ts';
+import { summarySchema } from '../../src/orchestrator/results/summary.ts';
+import type { EvaluationResource } from '../../src/faces/http/schemas/evaluation-schemas.ts';
 import { CARTPOLE } from '../end-to-end/stage.ts';
 import type { ChaosOrder } from './chaos-plan.ts';
 

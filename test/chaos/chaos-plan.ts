@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { NewEvaluation } from '../../src/client/request-bodies.ts';
+import type { NewEvaluation } from '../../src/faces/client/request-bodies.ts';
 import { seededRandom } from '../aggregation/seeded-random.ts';
 
 /**

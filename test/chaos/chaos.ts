@@ -67,14 +67,14 @@ export async function inPeace({ orders }: Pick<ChaosPlan, 'orders'>): Promise<An
   return answers;
 }
 
-interface Places {
+interface Slots {
   readonly all: readonly MusterPlace[];
   readonly stateDirs: readonly string[];
   /** URL of the database that they share. */
   readonly store: string | undefined;
 }
 
-async function placesOf(stage: Stage, { shared }: ChaosOptions): Promise<Places> {
+async function placesOf(stage: Stage, { shared }: ChaosOptions): Promise<Slots> {
   const store = shared && (await shared.postgres.newDatabase());
   const config = configOf(4, store);
   const names = Array.from({ length: shared?.musters ?? 1 }, (_, at) => `muster-${at}`);

@@ -1,6 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
+import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { sandboxesDirectory } from '../../src/adapters/sandbox/local/owner-record.ts';
 import type { Stage } from '../end-to-end/stage.ts';
 

@@ -1,5 +1,5 @@
-import type { MusterClient } from '../../src/client/muster-client.ts';
-import { connect } from '../../src/server-client.ts';
+import type { MusterClient } from '../../src/faces/client/muster-client.ts';
+import { connect } from '../../src/app/client/server-client.ts';
 import type { MusterCommand } from '../end-to-end/muster-command.ts';
 import type { Stage } from '../end-to-end/stage.ts';
 import { freePort } from '../support/free-port.ts';

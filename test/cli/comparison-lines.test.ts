@@ -1,8 +1,8 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { FailureCounts } from '../../src/aggregation/failure-counts.ts';
-import { comparisonLines } from '../../src/cli/comparison-lines.ts';
-import { candidate, comparison } from '../report/documents.ts';
+import { FailureCounts } from '../../src/aggregation/folding/failure-counts.ts';
+import { comparisonLines } from '../../src/cli/lines/comparison-lines.ts';
+import { candidate, comparison } from '../faces/report/documents.ts';
 
 const plain = (...parts: Parameters<typeof comparison>): string =>
   comparisonLines(comparison(...parts), 'inventory')

@@ -1,9 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { evaluationLines, isAnsweredElsewhere, type Listed } from '../../src/cli/evaluation-list.ts';
-import { tokenLines } from '../../src/cli/token-lines.ts';
+import { evaluationLines, isAnsweredElsewhere, type Listed } from '../../src/cli/lines/evaluation-list.ts';
+import { tokenLines } from '../../src/cli/lines/token-lines.ts';
 import { parseTokenId } from '../../src/kernel/ids.ts';
-import { comparison, evaluation } from '../report/documents.ts';
+import { comparison, evaluation } from '../faces/report/documents.ts';
 
 const NOW = new Date('2030-01-02T12:00:00Z');
 const DIGEST = `sha256:${'ab'.repeat(32)}`;

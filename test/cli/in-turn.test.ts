@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { inTurn } from '../../src/cli/in-turn.ts';
+import { inTurn } from '../../src/cli/terminal/in-turn.ts';
 import { settle } from '../support/manual-clock.ts';
 
 describe('tasks in a row', () => {

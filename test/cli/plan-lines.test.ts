@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { planLines } from '../../src/cli/plan-lines.ts';
-import type { EvaluationPlan, PlanForecast } from '../../src/orchestrator/evaluation-plan.ts';
+import { planLines } from '../../src/cli/lines/plan-lines.ts';
+import type { EvaluationPlan, PlanForecast } from '../../src/orchestrator/planning/evaluation-plan.ts';
 
 const SUITE = `sha256:${'b'.repeat(64)}`;
 

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { progressLine, progressLines } from '../../src/cli/progress-lines.ts';
-import type { Progress } from '../../src/orchestrator/progress.ts';
+import { progressLine, progressLines } from '../../src/cli/progress/progress-lines.ts';
+import type { Progress } from '../../src/orchestrator/facts/progress.ts';
 
 const TITLE = { suite: 'pendulum', checkpoint: 'late.safetensors' };
 

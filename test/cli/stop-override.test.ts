@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { addStopFlags, stopOverride } from '../../src/cli/stop-override.ts';
+import { addStopFlags, stopOverride } from '../../src/cli/flags/stop-override.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 
 /** What the flags ask for, as they are typed. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { evaluatorOf } from '../../src/cli/suite-evaluator.ts';
+import { evaluatorOf } from '../../src/cli/commands/suite-evaluator.ts';
 import { InputError } from '../../src/kernel/errors.ts';
 
 describe('a Muster whose suite cannot be read', () => {

@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { summaryLines } from '../../src/cli/summary-lines.ts';
-import type { Ending, Summary } from '../../src/orchestrator/summary.ts';
+import { summaryLines } from '../../src/cli/lines/summary-lines.ts';
+import type { Ending, Summary } from '../../src/orchestrator/results/summary.ts';
 
 const CHECKPOINT = `sha256:${'a'.repeat(64)}`;
 const SUITE = `sha256:${'b'.repeat(64)}`;

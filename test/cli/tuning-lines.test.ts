@@ -1,7 +1,7 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { tuningLines, tuningView } from '../../src/cli/tuning-lines.ts';
-import type { Tuning, TuningTrialResult } from '../../src/orchestrator/tuning.ts';
+import { tuningLines, tuningView } from '../../src/cli/lines/tuning-lines.ts';
+import type { Tuning, TuningTrialResult } from '../../src/orchestrator/tuning/tuning.ts';
 
 const SINGLE: TuningTrialResult = {
   play: { mode: 'single' },

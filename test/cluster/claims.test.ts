@@ -1,8 +1,8 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { Muster } from '../../src/main.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import { Muster } from '../../src/app/main.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { CARTPOLE, LATE, Stage } from '../end-to-end/stage.ts';
 import { claimsOf, claimsUnavailable, podSettings } from './cluster-under-test.ts';
 

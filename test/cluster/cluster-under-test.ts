@@ -4,11 +4,11 @@ import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { AgentSandbox } from '../../src/adapters/sandbox/kubernetes/claims/agent-sandbox.ts';
 import { parseClaim } from '../../src/adapters/sandbox/kubernetes/claims/claim-view.ts';
-import { Cluster } from '../../src/adapters/sandbox/kubernetes/cluster.ts';
-import { MANAGED_SELECTOR, OWNER } from '../../src/adapters/sandbox/kubernetes/pod-labels.ts';
-import { podState, type PodView } from '../../src/adapters/sandbox/kubernetes/pod-view.ts';
+import { Cluster } from '../../src/adapters/sandbox/kubernetes/cluster/cluster.ts';
+import { MANAGED_SELECTOR, OWNER } from '../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
+import { podState, type PodView } from '../../src/adapters/sandbox/kubernetes/cluster/pod-view.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import type { DialBackSettings, PodTemplate } from '../../src/pool/pod-template.ts';
+import type { DialBackSettings, PodTemplate } from '../../src/pool/ports/pod-template.ts';
 import { NEVER } from '../contract/sandbox-scene.ts';
 import { podTemplate } from '../support/kubernetes/kubernetes-ground.ts';
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { Stage } from '../end-to-end/stage.ts';
 import { bakedRunner } from '../support/e2b/baked-runner.ts';
 import { FAULTS, type Fault } from '../support/e2b/faults.ts';

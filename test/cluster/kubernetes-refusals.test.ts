@@ -3,9 +3,9 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createKubernetesProvider } from '../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
-import type { PodTemplate } from '../../src/pool/pod-template.ts';
-import type { SandboxProvider } from '../../src/pool/sandbox.ts';
-import type { SandboxTemplate } from '../../src/pool/template.ts';
+import type { PodTemplate } from '../../src/pool/ports/pod-template.ts';
+import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
+import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
 import { NEVER } from '../contract/sandbox-scene.ts';
 import { clusterPod, podsOf, unavailable } from './cluster-under-test.ts';
 

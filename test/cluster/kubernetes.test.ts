@@ -1,6 +1,6 @@
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { Stage } from '../end-to-end/stage.ts';
 import {
   clusterUnderTest,

@@ -2,9 +2,9 @@ import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import { Muster } from '../../src/main.ts';
-import type { Progress } from '../../src/orchestrator/progress.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import { Muster } from '../../src/app/main.ts';
+import type { Progress } from '../../src/orchestrator/facts/progress.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { CARTPOLE, LATE, type Stage } from '../end-to-end/stage.ts';
 import { clusterUnderTest } from './cluster-under-test.ts';
 

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig, type ConfigSources } from '../../src/config/load-config.ts';
-import { isMapping } from '../../src/written/path.ts';
+import { isMapping } from '../../src/kernel/documents/path.ts';
 
 let directory: string;
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load-config.ts';
 import { reloaded } from '../../src/config/reloaded.ts';
-import type { Flag } from '../../src/written/layer.ts';
+import type { Flag } from '../../src/kernel/documents/layer.ts';
 import type { Config } from '../../src/config/config.ts';
 
 function config(settings: Readonly<Record<string, unknown>> = {}): Config {

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
-import { LIMIT_NAMES, type LimitName } from '../../src/pool/template.ts';
+import { LIMIT_NAMES, type LimitName } from '../../src/pool/ports/template.ts';
 import { BubblewrapGround } from '../support/bubblewrap-ground.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { shellCommands } from './sandbox-commands.ts';

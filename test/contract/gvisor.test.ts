@@ -1,4 +1,4 @@
-import { LIMIT_NAMES, type LimitName } from '../../src/pool/template.ts';
+import { LIMIT_NAMES, type LimitName } from '../../src/pool/ports/template.ts';
 import { GvisorGround, gvisorHere } from '../support/gvisor-ground.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { shellCommands } from './sandbox-commands.ts';

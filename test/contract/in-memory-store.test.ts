@@ -1,5 +1,5 @@
-import { inMemoryEvaluationStore } from '../../src/adapters/store/in-memory/in-memory-evaluation-store.ts';
-import { Memory } from '../../src/adapters/store/in-memory/memory.ts';
+import { inMemoryEvaluationStore } from '../support/in-memory-store/in-memory-evaluation-store.ts';
+import { Memory } from '../support/in-memory-store/memory.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { evaluationStoreContract } from './evaluation-store.ts';
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
-import type { PolicyProgram, Zygote } from '../../src/pool/template.ts';
+import type { PolicyProgram, Zygote } from '../../src/pool/ports/template.ts';
 import { BubblewrapGround } from '../support/bubblewrap-ground.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, it } from 'vitest';
 import type { SandboxId } from '../../src/kernel/ids.ts';
-import type { SandboxProvider } from '../../src/pool/sandbox.ts';
-import type { Mount, SandboxTemplate, Zygote } from '../../src/pool/template.ts';
+import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
+import type { Mount, SandboxTemplate, Zygote } from '../../src/pool/ports/template.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import type { SkippableClock } from '../support/skippable-clock.ts';
 import type { SandboxCommands } from './sandbox-commands.ts';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Template } from '@e2b/code-interpreter';
 import { expect, test } from 'vitest';
 import { musterTemplate } from '../../deploy/e2b/template.ts';
-import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/python-template.ts';
+import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/template/python-template.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
 
 const PROJECT = path.join(import.meta.dirname, '../..');

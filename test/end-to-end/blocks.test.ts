@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { tuningSchema } from '../../src/orchestrator/tuning.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import { tuningSchema } from '../../src/orchestrator/tuning/tuning.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { ANYTHING, LATE, REPOSITORY, Stage, type FaultSuite } from './stage.ts';
 
 const LOCKSTEP = { mode: 'lockstep', width: 8, block: 16 };

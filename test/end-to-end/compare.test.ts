@@ -1,7 +1,7 @@
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { comparisonSummarySchema, type ComparisonSummary } from '../../src/orchestrator/comparison-summary.ts';
+import { comparisonSummarySchema, type ComparisonSummary } from '../../src/orchestrator/results/comparison-summary.ts';
 import type { MusterResult } from './muster-command.ts';
 import { ANYTHING, CARTPOLE, LATE, Stage } from './stage.ts';
 

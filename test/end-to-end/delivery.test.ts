@@ -1,8 +1,8 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { Muster } from '../../src/main.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import { Muster } from '../../src/app/main.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { bakedRunner } from '../support/e2b/baked-runner.ts';
 import { E2bSimulator } from '../support/e2b/simulator.ts';
 import { useRealSockets } from '../support/e2b/real-sockets.ts';

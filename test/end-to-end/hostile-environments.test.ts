@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { ANYTHING, returnOf, Stage, type FaultSuite } from './stage.ts';
 
 const EPISODES = 12;

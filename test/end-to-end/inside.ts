@@ -1,7 +1,7 @@
 import { access, readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { childrenOf, killProcess, listProcesses, type RunningProcess } from '../../src/adapters/sandbox/local/process-table.ts';
-import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/python-template.ts';
+import { childrenOf, killProcess, listProcesses, type RunningProcess } from '../../src/adapters/sandbox/local/host/process-table.ts';
+import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/template/python-template.ts';
 
 /** The runner's process in one sandbox, as the host sees it. */
 export class RunnerInside {

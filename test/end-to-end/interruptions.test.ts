@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
+import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { eventually } from '../support/eventually.ts';
 import { mazePolicy, mazeSuite } from './maze.ts';
 import type { MusterCommand } from './muster-command.ts';

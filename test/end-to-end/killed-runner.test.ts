@@ -1,9 +1,9 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { startTimeOf } from '../../src/adapters/sandbox/local/process-table.ts';
+import { startTimeOf } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { loadConfig } from '../../src/config/load-config.ts';
-import type { Progress } from '../../src/orchestrator/progress.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
-import { Muster } from '../../src/main.ts';
+import type { Progress } from '../../src/orchestrator/facts/progress.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
+import { Muster } from '../../src/app/main.ts';
 import { seededRandom } from '../aggregation/seeded-random.ts';
 import { eventually } from '../support/eventually.ts';
 import { zygoteProcesses } from '../support/zygote-processes.ts';

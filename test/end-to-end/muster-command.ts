@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { clearTimeout, setTimeout } from 'node:timers';
 import path from 'node:path';
 import { eventually } from '../support/eventually.ts';
-import { summarySchema, type Summary } from '../../src/orchestrator/summary.ts';
+import { summarySchema, type Summary } from '../../src/orchestrator/results/summary.ts';
 
 export interface MusterCommandOptions {
   readonly environment?: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { evaluationSchema, type EvaluationResource } from '../../src/server/evaluation-schemas.ts';
+import { evaluationSchema, type EvaluationResource } from '../../src/faces/http/schemas/evaluation-schemas.ts';
 import type { MusterCommand, MusterCommandOptions } from './muster-command.ts';
 import type { Stage } from './stage.ts';
 

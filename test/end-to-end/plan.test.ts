@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { planSchema, type EvaluationPlan } from '../../src/orchestrator/evaluation-plan.ts';
+import { planSchema, type EvaluationPlan } from '../../src/orchestrator/planning/evaluation-plan.ts';
 import type { MusterResult } from './muster-command.ts';
 import { ANYTHING, CARTPOLE, LATE, Stage } from './stage.ts';
 

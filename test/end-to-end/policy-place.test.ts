@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { beforeAll, expect, it } from 'vitest';
-import { connect } from '../../src/server-client.ts';
-import type { MusterClient } from '../../src/client/muster-client.ts';
+import { connect } from '../../src/app/client/server-client.ts';
+import type { MusterClient } from '../../src/faces/client/muster-client.ts';
 import { FORGERY, mazePolicy, mazeSuite } from './maze.ts';
 import { MusterServer } from './muster-server.ts';
 import { LATE, Stage } from './stage.ts';

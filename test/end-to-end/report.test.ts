@@ -1,8 +1,8 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { comparisonSummarySchema } from '../../src/orchestrator/comparison-summary.ts';
-import { summariesSchema } from '../../src/orchestrator/summaries.ts';
-import { summarySchema } from '../../src/orchestrator/summary.ts';
+import { comparisonSummarySchema } from '../../src/orchestrator/results/comparison-summary.ts';
+import { summariesSchema } from '../../src/orchestrator/results/summaries.ts';
+import { summarySchema } from '../../src/orchestrator/results/summary.ts';
 import { CARTPOLE, LATE, Stage } from './stage.ts';
 
 const MIDDLE = LATE.replace('late', 'middle');

@@ -4,9 +4,9 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { summariesSchema } from '../../src/orchestrator/summaries.ts';
+import { summariesSchema } from '../../src/orchestrator/results/summaries.ts';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
-import { summarySchema } from '../../src/orchestrator/summary.ts';
+import { summarySchema } from '../../src/orchestrator/results/summary.ts';
 import type { MusterResult } from './muster-command.ts';
 import { ANYTHING, CARTPOLE, LATE, REPOSITORY, seedOf, Stage } from './stage.ts';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { evaluationSchema } from '../../src/server/evaluation-schemas.ts';
+import { evaluationSchema } from '../../src/faces/http/schemas/evaluation-schemas.ts';
 import { sha256 } from '../support/upload-scene.ts';
 import { MusterServer } from './muster-server.ts';
 import { CARTPOLE, LATE, SOURCES, Stage } from './stage.ts';

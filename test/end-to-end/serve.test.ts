@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { summarySchema } from '../../src/orchestrator/summary.ts';
+import { summarySchema } from '../../src/orchestrator/results/summary.ts';
 import { sha256 } from '../support/upload-scene.ts';
 import { MusterServer, suiteOf } from './muster-server.ts';
 import { ANYTHING, CARTPOLE, LATE, seedOf, SOURCES, Stage } from './stage.ts';

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { readdir, truncate } from 'node:fs/promises';
 import { describe, expect, it } from 'vitest';
-import { summariesSchema } from '../../src/orchestrator/summaries.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import { summariesSchema } from '../../src/orchestrator/results/summaries.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import type { MusterResult } from './muster-command.ts';
 import { ANYTHING, Stage } from './stage.ts';
 

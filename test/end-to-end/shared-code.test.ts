@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { Muster } from '../../src/main.ts';
+import { Muster } from '../../src/app/main.ts';
 import { Stage } from './stage.ts';
 
 const EPISODES = 6;

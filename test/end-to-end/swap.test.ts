@@ -3,8 +3,8 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { loadConfig } from '../../src/config/load-config.ts';
-import { Muster } from '../../src/main.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import { Muster } from '../../src/app/main.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { safetensorsFile } from '../policy-distribution/safetensors-file.ts';
 import { Stage } from './stage.ts';
 

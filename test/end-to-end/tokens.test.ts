@@ -3,9 +3,9 @@ import { DatabaseSync } from 'node:sqlite';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { authenticate } from '../../src/access/authenticate.ts';
+import { authenticate } from '../../src/service/access/authenticate.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { openEvaluationStore } from '../../src/stores.ts';
+import { openEvaluationStore } from '../../src/app/stores.ts';
 import { Stage } from './stage.ts';
 
 const listSchema = z.array(

@@ -1,8 +1,8 @@
 /* oxlint-disable vitest/no-standalone-expect -- what several test files share */
 import { expect } from 'vitest';
-import type { MusterClient } from '../../src/client/muster-client.ts';
-import { connect } from '../../src/server-client.ts';
-import type { EvaluationResource } from '../../src/server/evaluation-schemas.ts';
+import type { MusterClient } from '../../src/faces/client/muster-client.ts';
+import { connect } from '../../src/app/client/server-client.ts';
+import type { EvaluationResource } from '../../src/faces/http/schemas/evaluation-schemas.ts';
 import { MusterServer } from './muster-server.ts';
 import { CARTPOLE, Stage } from './stage.ts';
 

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { inMemoryEvaluationStore } from '../../src/adapters/store/in-memory/in-memory-evaluation-store.ts';
-import { Memory } from '../../src/adapters/store/in-memory/memory.ts';
+import { inMemoryEvaluationStore } from '../support/in-memory-store/in-memory-evaluation-store.ts';
+import { Memory } from '../support/in-memory-store/memory.ts';
 import type { EpisodeLog } from '../../src/evaluation-store/episode-log.ts';
 import { StoredJournal } from '../../src/evaluation-store/stored-journal.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';

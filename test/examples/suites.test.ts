@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { suiteSchema } from '../../src/orchestrator/suite.ts';
+import { suiteSchema } from '../../src/orchestrator/suite/suite.ts';
 
 const EXAMPLES = fileURLToPath(new URL('../../examples', import.meta.url));
 

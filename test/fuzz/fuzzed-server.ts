@@ -1,4 +1,4 @@
-import { connect } from '../../src/server-client.ts';
+import { connect } from '../../src/app/client/server-client.ts';
 import { MusterServer } from '../end-to-end/muster-server.ts';
 import { CARTPOLE, LATE, SOURCES, type Stage } from '../end-to-end/stage.ts';
 

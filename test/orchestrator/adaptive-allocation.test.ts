@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
-import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { EvaluationScene, suiteWith } from '../support/evaluation-scene.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedAnswer, type ScriptedEpisode } from '../support/in-memory-runner.ts';
 import { LosableSandboxes } from '../support/losable-sandboxes.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it, test } from 'vitest';
-import type { EpisodeRecord } from '../../src/orchestrator/episode-record.ts';
-import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { EpisodeRecord } from '../../src/orchestrator/arm/episode-record.ts';
+import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { EvaluationScene, suiteWith } from '../support/evaluation-scene.ts';
 import type { ScriptedAnswer, ScriptedEpisode } from '../support/in-memory-runner.ts';
 import { LosableSandboxes } from '../support/losable-sandboxes.ts';

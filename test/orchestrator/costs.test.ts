@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { evaluate } from '../../src/orchestrator/evaluate.ts';
-import { SandboxTime } from '../../src/orchestrator/sandbox-time.ts';
-import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import { SandboxTime } from '../../src/orchestrator/run/sandbox-time.ts';
+import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
 import { scriptedRunner } from '../support/in-memory-runner.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parseEpisodeIndex, type EpisodeIndex } from '../../src/kernel/ids.ts';
-import { Dispatcher, type DispatchView } from '../../src/orchestrator/dispatcher.ts';
+import { Dispatcher, type DispatchView } from '../../src/orchestrator/arm/dispatcher.ts';
 import type { PlannedEpisode } from '../../src/runner/playlist.ts';
 
 const plan = (index: number): PlannedEpisode => ({ index: parseEpisodeIndex(index), task: 0, environmentSeed: index, policySeed: index });

@@ -4,14 +4,14 @@ import { openSqliteStore } from '../../src/adapters/store/sqlite/open-sqlite-sto
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import { OwnershipLostError } from '../../src/evaluation-store/ownership.ts';
 import { StoredJournal } from '../../src/evaluation-store/stored-journal.ts';
-import { cacheKey } from '../../src/evaluation-store/result-cache.ts';
+import { cacheKey } from '../../src/evaluation-store/cache-key.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
-import { drawOf } from '../../src/orchestrator/draw.ts';
+import { drawOf } from '../../src/orchestrator/suite/draw.ts';
 import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
-import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
 import { PAPER_CHECKPOINT } from '../support/evaluation-scene.ts';
 import { MapJournal } from '../support/map-journal.ts';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { Program } from '../../src/adapters/sandbox/in-memory/program.ts';
+import type { Program } from '../support/in-memory-sandbox/program.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
-import type { EpisodeRecord, EpisodeSink } from '../../src/orchestrator/episode-record.ts';
+import type { EpisodeRecord, EpisodeSink } from '../../src/orchestrator/arm/episode-record.ts';
 import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
-import { summarySchema } from '../../src/orchestrator/summary.ts';
+import { summarySchema } from '../../src/orchestrator/results/summary.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';

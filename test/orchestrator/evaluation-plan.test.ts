@@ -1,9 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { Outcome } from '../../src/kernel/outcome.ts';
-import { planSchema, type EvaluationPlan } from '../../src/orchestrator/evaluation-plan.ts';
-import { planBaseline, type RecordedEvaluation } from '../../src/orchestrator/plan-baseline.ts';
-import { planEvaluation, type PlanRequest } from '../../src/orchestrator/plan-evaluation.ts';
-import { defineSuite, episodePlanner, inlineSuite, parseSuite, type SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
+import { planSchema, type EvaluationPlan } from '../../src/orchestrator/planning/evaluation-plan.ts';
+import { planBaseline, type RecordedEvaluation } from '../../src/orchestrator/planning/plan-baseline.ts';
+import { planEvaluation, type PlanRequest } from '../../src/orchestrator/planning/plan-evaluation.ts';
+import {
+  defineSuite,
+  episodePlanner,
+  inlineSuite,
+  parseSuite,
+  type SuiteDefinition,
+} from '../../src/orchestrator/suite/suite-definition.ts';
 
 const FOREVER = new AbortController().signal;
 const CHECKPOINT = `sha256:${'c'.repeat(64)}`;

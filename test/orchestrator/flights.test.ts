@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { parseEpisodeIndex } from '../../src/kernel/ids.ts';
-import { Block } from '../../src/orchestrator/block.ts';
-import { Flights, type Flight } from '../../src/orchestrator/flights.ts';
+import { Block } from '../../src/orchestrator/arm/block.ts';
+import { Flights, type Flight } from '../../src/orchestrator/arm/flights.ts';
 
 const flight = (index: number, copies = 1): Flight => ({
   block: new Block(index, [{ index: parseEpisodeIndex(index), task: 0, environmentSeed: 0, policySeed: 0 }]),

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { InputError } from '../../src/kernel/errors.ts';
-import { assertInlineEntries } from '../../src/orchestrator/inline-entries.ts';
-import { inlineSuite, parseSuite } from '../../src/orchestrator/suite-definition.ts';
+import { assertInlineEntries } from '../../src/orchestrator/suite/inline-entries.ts';
+import { inlineSuite, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
 
 function problems(environment: unknown, modules: readonly string[] = []): readonly string[] {
   const tasks = [

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { evaluate } from '../../src/orchestrator/evaluate.ts';
-import type { PlaceShare } from '../../src/orchestrator/place-share.ts';
-import { Places } from '../../src/service/places.ts';
+import type { SlotShare } from '../../src/orchestrator/run/slot-share.ts';
+import { Slots } from '../../src/service/playing/slots.ts';
 import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
 import { scriptedRunner } from '../support/in-memory-runner.ts';
 import { completedRange } from '../support/store-scene.ts';
@@ -11,12 +11,12 @@ import { MapJournal } from '../support/map-journal.ts';
 const request = { suite: suiteWith(), suiteFiles: undefined, checkpoint: PAPER_CHECKPOINT, checkpointUri: 'paper' };
 
 /** Counts the places that are held. */
-class Counted implements PlaceShare {
+class Counted implements SlotShare {
   held = 0;
   most = 0;
-  readonly #share: PlaceShare;
+  readonly #share: SlotShare;
 
-  constructor(share: PlaceShare) {
+  constructor(share: SlotShare) {
     this.#share = share;
   }
 
@@ -24,7 +24,7 @@ class Counted implements PlaceShare {
     return this.#share.standBack();
   }
 
-  async take(signal: AbortSignal): ReturnType<PlaceShare['take']> {
+  async take(signal: AbortSignal): ReturnType<SlotShare['take']> {
     const place = await this.#share.take(signal);
     this.held += 1;
     this.most = Math.max(this.most, this.held);
@@ -51,7 +51,7 @@ describe('an evaluation that shares a pool', () => {
     await using scene = new EvaluationScene({ program, clock, sandboxes: 4 });
     const alone = await clock.advanceFor(scene.evaluate(request.suite), 10_000);
     played = 0;
-    const places = new Places(4, clock);
+    const places = new Slots(4, clock);
     using mine = places.join({ principal: 'alice', priority: 0 });
     using others = places.join({ principal: 'bob', priority: 0 });
     const share = new Counted(mine);
@@ -76,7 +76,7 @@ describe('an evaluation that waits for places which others have', () => {
       const ranges: number[] = [];
       const program = scriptedRunner(async () => ({ return: 0.5 }), { onPlay: (episodes) => ranges.push(episodes) });
       await using scene = new EvaluationScene({ program, clock, sandboxes });
-      const places = new Places(sandboxes, clock);
+      const places = new Slots(sandboxes, clock);
       using others = places.join({ principal: 'bob', priority: 0 });
       for (let place = 0; place < taken; place += 1) await others.take(new AbortController().signal);
       using mine = places.join({ principal: 'alice', priority: 0 });

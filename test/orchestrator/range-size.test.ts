@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { rangeSize, type RangeSituation } from '../../src/orchestrator/range-size.ts';
+import { rangeSize, type RangeSituation } from '../../src/orchestrator/arm/range-size.ts';
 
 const usual: RangeSituation = {
   available: 100_000,

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { recordedJournal } from '../../src/orchestrator/recorded-journal.ts';
-import { defineSuite, episodePlanner, inlineSuite, parseSuite } from '../../src/orchestrator/suite-definition.ts';
+import { recordedJournal } from '../../src/orchestrator/results/recorded-journal.ts';
+import { defineSuite, episodePlanner, inlineSuite, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
 
 const suite = defineSuite(
   parseSuite(

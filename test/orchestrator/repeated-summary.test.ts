@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { comparisonSummarySchema } from '../../src/orchestrator/comparison-summary.ts';
-import { repeatedSummary } from '../../src/orchestrator/repeated-summary.ts';
-import { summarySchema } from '../../src/orchestrator/summary.ts';
-import { comparison, evaluation } from '../report/documents.ts';
+import { comparisonSummarySchema } from '../../src/orchestrator/results/comparison-summary.ts';
+import { repeatedSummary } from '../../src/orchestrator/results/repeated-summary.ts';
+import { summarySchema } from '../../src/orchestrator/results/summary.ts';
+import { comparison, evaluation } from '../faces/report/documents.ts';
 
 const RUN = { startedAt: '2031-02-03T04:05:06.000Z', seconds: 0.002 };
 const CHECKPOINT = { uri: 'https://example.org/late.safetensors', files: 1, bytes: 19_272 };

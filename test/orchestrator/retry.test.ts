@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { afterLoss, NO_ATTEMPTS } from '../../src/orchestrator/retry.ts';
+import { afterLoss, NO_ATTEMPTS } from '../../src/orchestrator/arm/retry.ts';
 
 describe('an episode whose sandbox was lost', () => {
   it('is played again elsewhere', () => {

@@ -6,10 +6,10 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { untilAborted } from '../../src/kernel/abort.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseDigest } from '../../src/kernel/ids.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { digestHex } from '../../src/policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
-import type { Sharing } from '../../src/pool/shared-content.ts';
+import type { Sharing } from '../../src/pool/ports/shared-content.ts';
 import { EvaluationScene, suiteWith } from '../support/evaluation-scene.ts';
 import { scriptedRunner } from '../support/in-memory-runner.ts';
 

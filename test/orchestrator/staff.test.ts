@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Place } from '../../src/orchestrator/place-share.ts';
-import { Staff } from '../../src/orchestrator/staff.ts';
+import type { Place } from '../../src/orchestrator/run/slot-share.ts';
+import { Workers } from '../../src/orchestrator/run/workers.ts';
 
 const NEVER = new AbortController().signal;
 
@@ -11,7 +11,7 @@ function place(): Place {
 
 describe('Staff', () => {
   it('is at work whole where there is nobody to share with', async () => {
-    const staff = new Staff(undefined);
+    const staff = new Workers(undefined);
     const hired = [staff.hire(), staff.hire()];
     await expect(staff.takePlace(NEVER)).resolves.toBeUndefined();
     expect([staff.size, staff.atWork]).toEqual([2, 2]);
@@ -21,7 +21,7 @@ describe('Staff', () => {
 
   it('does not count among those at work who waits for a place that others have', async () => {
     const granted = Promise.withResolvers<Place>();
-    const staff = new Staff({ take: () => granted.promise, standBack: () => place() });
+    const staff = new Workers({ take: () => granted.promise, standBack: () => place() });
     staff.hire();
     staff.hire();
     const taken = staff.takePlace(NEVER);
@@ -32,7 +32,7 @@ describe('Staff', () => {
   });
 
   it('counts no longer as waiting whoever gives up', async () => {
-    const staff = new Staff({ take: () => Promise.reject(new Error('it is over')), standBack: () => place() });
+    const staff = new Workers({ take: () => Promise.reject(new Error('it is over')), standBack: () => place() });
     staff.hire();
     await expect(staff.takePlace(NEVER)).rejects.toThrow('it is over');
     expect(staff.atWork).toBe(1);

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defineSuite, episodePlanner, inlineSuite, parseSuite, withChanges } from '../../src/orchestrator/suite-definition.ts';
+import { defineSuite, episodePlanner, inlineSuite, parseSuite, withChanges } from '../../src/orchestrator/suite/suite-definition.ts';
 
 const minimal = {
   name: 'cartpole',

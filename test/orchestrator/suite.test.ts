@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { suiteSchema } from '../../src/orchestrator/suite.ts';
+import { suiteSchema } from '../../src/orchestrator/suite/suite.ts';
 
 const suiteWith = (changes: object): unknown => ({
   name: 'toy',

@@ -2,11 +2,11 @@ import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { sleep } from '../../src/kernel/clock.ts';
 import { evaluate, type EvaluateOptions } from '../../src/orchestrator/evaluate.ts';
-import type { EpisodeRecord } from '../../src/orchestrator/episode-record.ts';
-import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { EpisodeRecord } from '../../src/orchestrator/arm/episode-record.ts';
+import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
-import { Places } from '../../src/service/places.ts';
+import { Slots } from '../../src/service/playing/slots.ts';
 import { EvaluationScene, suiteWith } from '../support/evaluation-scene.ts';
 import { scriptedRunner, type PlayEpisode, type ScriptedRunnerOptions } from '../support/in-memory-runner.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';
@@ -21,13 +21,13 @@ function checkpoint(name: string): StoredCheckpoint {
 class Row implements AsyncDisposable {
   readonly clock = new ManualClock();
   readonly scene: EvaluationScene;
-  readonly #places: Places;
+  readonly #places: Slots;
   #before: Promise<unknown> = Promise.resolve();
   #asked = 0;
 
   constructor(sandboxes: number, play: PlayEpisode, options: ScriptedRunnerOptions = {}) {
     this.scene = new EvaluationScene({ program: scriptedRunner(play, options), clock: this.clock, sandboxes });
-    this.#places = new Places(sandboxes, this.clock);
+    this.#places = new Slots(sandboxes, this.clock);
   }
 
   next(of: StoredCheckpoint, suite: SuiteDefinition, options: EvaluateOptions = {}): Promise<Summary> {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { systemClock, type Clock } from '../../src/kernel/clock.ts';
 import type { Outcome } from '../../src/kernel/outcome.ts';
-import { tune, type TuneOptions, type TuningProgress } from '../../src/orchestrator/tune.ts';
-import { tuningSchema, type Tuning } from '../../src/orchestrator/tuning.ts';
-import { TuningTrial } from '../../src/orchestrator/tuning-trial.ts';
-import { fastest, MOST_TRIALS, waysOfPlaying, waysWithMoreSandboxes, type TimedWay } from '../../src/orchestrator/tuning-ways.ts';
-import type { Program } from '../../src/adapters/sandbox/in-memory/program.ts';
+import { tune, type TuneOptions, type TuningProgress } from '../../src/orchestrator/tuning/tune.ts';
+import { tuningSchema, type Tuning } from '../../src/orchestrator/tuning/tuning.ts';
+import { TuningTrial } from '../../src/orchestrator/tuning/tuning-trial.ts';
+import { fastest, MOST_TRIALS, waysOfPlaying, waysWithMoreSandboxes, type TimedWay } from '../../src/orchestrator/tuning/tuning-ways.ts';
+import type { Program } from '../support/in-memory-sandbox/program.ts';
 import { EvaluationScene, PAPER_CHECKPOINT, suiteWith } from '../support/evaluation-scene.ts';
 import { scriptedRunner } from '../support/in-memory-runner.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
-import { UsageMeter } from '../../src/orchestrator/usage-meter.ts';
+import { UsageMeter } from '../../src/orchestrator/run/usage-meter.ts';
 import type { SandboxUsage } from '../../src/kernel/sandbox-usage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 

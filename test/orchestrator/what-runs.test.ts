@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
-import { defineSuite, inlineSuite, parseSuite } from '../../src/orchestrator/suite-definition.ts';
-import { exposureOf, whatRuns } from '../../src/orchestrator/what-runs.ts';
+import { defineSuite, inlineSuite, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
+import { exposureOf, whatRuns } from '../../src/orchestrator/suite/what-runs.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { Checkpoint } from '../../src/policy-distribution/checkpoint.ts';
 

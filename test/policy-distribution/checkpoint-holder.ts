@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseDigest } from '../../src/kernel/ids.ts';
-import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 
 /** Started as a process of its own, to be killed: it holds a checkpoint, says so, and never lets go of it. */
 const [directory = '', digest = ''] = process.argv.slice(2);

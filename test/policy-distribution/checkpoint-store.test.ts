@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { systemClock, type Clock } from '../../src/kernel/clock.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import type { CheckpointSource } from '../../src/policy-distribution/checkpoint-source.ts';
 import { ScratchDirectory } from './scratch-directory.ts';

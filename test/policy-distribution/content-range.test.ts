@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { carriedBytes } from '../../src/policy-distribution/content-range.ts';
+import { carriedBytes } from '../../src/policy-distribution/uploads/content-range.ts';
 
 describe('what a PUT carries', () => {
   it('is the whole without a range', () => {

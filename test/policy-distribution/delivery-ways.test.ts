@@ -4,8 +4,8 @@ import type { FetchOrder, FetchWay } from '../../src/kernel/fetching.ts';
 import { parseDigest } from '../../src/kernel/ids.ts';
 import { silentLog } from '../../src/kernel/log.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
-import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from '../../src/policy-distribution/delivery-ways.ts';
-import { Distributor, type Inbox } from '../../src/policy-distribution/distributor.ts';
+import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from '../../src/policy-distribution/delivery/delivery-ways.ts';
+import { Distributor, type Inbox } from '../../src/policy-distribution/delivery/distributor.ts';
 
 const BOTH: readonly FetchWay[] = ['node-cache', 'pull'];
 const LARGE = UPLOADED_BYTES + 1;

@@ -3,9 +3,9 @@ import { zstdCompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import { BLOCK_BYTES } from '../../src/policy-distribution/delta-block.ts';
-import { MalformedDelta } from '../../src/policy-distribution/delta-format.ts';
-import { DeltaFile, readIndex } from '../../src/policy-distribution/delta-reader.ts';
+import { BLOCK_BYTES } from '../../src/policy-distribution/delta/delta-block.ts';
+import { MalformedDelta } from '../../src/policy-distribution/delta/delta-format.ts';
+import { DeltaFile, readIndex } from '../../src/policy-distribution/store/delta-reader.ts';
 import { deltaOf, encoded, framed, inMemory } from './encoded-delta.ts';
 import { safetensorsFile, scatter, trained, weights } from './safetensors-file.ts';
 

@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { BLOCK_BYTES } from '../../src/policy-distribution/block-digest.ts';
-import { copyInto, digestOfFile, type Digested } from '../../src/policy-distribution/digested-copy.ts';
+import { BLOCK_BYTES } from '../../src/policy-distribution/files/block-digest.ts';
+import { copyInto, digestOfFile, type Digested } from '../../src/policy-distribution/files/digested-copy.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
 /** What decides whether a thread is worth it; the bytes themselves are few. */

@@ -4,8 +4,8 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { alignedBuffer } from '../../src/policy-distribution/direct-files.ts';
-import { DirectWriter } from '../../src/policy-distribution/direct-writer.ts';
+import { alignedBuffer } from '../../src/policy-distribution/files/direct-files.ts';
+import { DirectWriter } from '../../src/policy-distribution/files/direct-writer.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
 const run = promisify(execFile);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import type { RecordedCheckpoint } from '../../src/policy-distribution/checkpoint-records.ts';
-import { EarlyLooks } from '../../src/policy-distribution/early-looks.ts';
+import type { RecordedCheckpoint } from '../../src/policy-distribution/store/checkpoint-records.ts';
+import { EarlyLooks } from '../../src/policy-distribution/store/early-looks.ts';
 
 function checkpoint(content: string, path = 'policy.onnx', revision = '1'): RecordedCheckpoint {
   const digest = digestOf(content);

@@ -2,10 +2,10 @@ import { crc32, zstdCompressSync } from 'node:zlib';
 import { expect } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { Digest } from '../../src/kernel/ids.ts';
-import type { Stretches } from '../../src/policy-distribution/delta-block.ts';
-import { encodeDelta, type DeltaSide } from '../../src/policy-distribution/delta-encoder.ts';
-import { MAGIC } from '../../src/policy-distribution/delta-format.ts';
-import { layoutOf } from '../../src/policy-distribution/delta-layout.ts';
+import type { Stretches } from '../../src/policy-distribution/delta/delta-block.ts';
+import { encodeDelta, type DeltaSide } from '../../src/policy-distribution/delta/delta-encoder.ts';
+import { MAGIC } from '../../src/policy-distribution/delta/delta-format.ts';
+import { layoutOf } from '../../src/policy-distribution/delta/delta-layout.ts';
 
 /**
  * @param path whose ending says what both are.

@@ -1,7 +1,7 @@
 import { open, truncate } from 'node:fs/promises';
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi, type MockInstance } from 'vitest';
-import { FileStretches } from '../../src/policy-distribution/file-stretches.ts';
+import { FileStretches } from '../../src/policy-distribution/files/file-stretches.ts';
 import { weights } from './safetensors-file.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 

@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { filesystemSource, filesystemSourceBy } from '../../src/adapters/checkpoints/filesystem.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { InputError } from '../../src/kernel/errors.ts';
-import { LookThread } from '../../src/look-thread.ts';
+import { LookThread } from '../../src/app/threads/look-thread.ts';
 import type { CheckpointListing, CheckpointSource, ListedFile } from '../../src/policy-distribution/checkpoint-source.ts';
 import { checkpointSourceContract, type CheckpointSourceSubject } from '../contract/checkpoint-source.ts';
 import { ScratchDirectory } from './scratch-directory.ts';

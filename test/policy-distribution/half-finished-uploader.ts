@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseDigest } from '../../src/kernel/ids.ts';
-import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
-import { Uploads } from '../../src/policy-distribution/uploads.ts';
+import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
+import { Uploads } from '../../src/policy-distribution/uploads/uploads.ts';
 
 /** Started as a process of its own, to be killed: it takes in what comes on its standard input, as a part of an upload that never ends. */
 const [directory = '', digest = ''] = process.argv.slice(2);

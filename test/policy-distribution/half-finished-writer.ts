@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/kernel/clock.ts';
 import type { CheckpointSource } from '../../src/policy-distribution/checkpoint-source.ts';
-import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 
 /** Started as a process of its own, to be killed: it writes the first half of a file, says so, and waits for a second half that never comes. */
 const [directory = ''] = process.argv.slice(2);

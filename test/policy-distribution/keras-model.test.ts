@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { readKerasModel, UnknownKerasModel } from '../../src/policy-distribution/keras-model.ts';
+import { readKerasModel, UnknownKerasModel } from '../../src/policy-distribution/formats/keras-model.ts';
 
 const read = (config: unknown) => readKerasModel(Buffer.from(JSON.stringify(config)));
 const layer = (class_name: string, name: string, more: object = {}) => ({ class_name, config: { name }, ...more });

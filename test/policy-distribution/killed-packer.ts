@@ -1,6 +1,6 @@
 import { systemClock, type Clock } from '../../src/kernel/clock.ts';
 import { parseDigest } from '../../src/kernel/ids.ts';
-import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 
 /** Started as a process of its own, to be killed: it packs and rebuilds the checkpoints of a store, over and over, and says when it begins anew. */
 const [directory = '', ...digests] = process.argv.slice(2);

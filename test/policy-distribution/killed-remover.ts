@@ -1,9 +1,9 @@
 import { systemClock, type Clock } from '../../src/kernel/clock.ts';
 import { isDigest } from '../../src/kernel/ids.ts';
-import { CheckpointRecords } from '../../src/policy-distribution/checkpoint-records.ts';
-import { ContentStore } from '../../src/policy-distribution/content-store.ts';
-import { IncomingNames } from '../../src/policy-distribution/incoming-names.ts';
-import { PackedFiles } from '../../src/policy-distribution/packed-files.ts';
+import { CheckpointRecords } from '../../src/policy-distribution/store/checkpoint-records.ts';
+import { ContentStore } from '../../src/policy-distribution/store/content-store.ts';
+import { IncomingNames } from '../../src/policy-distribution/files/incoming-names.ts';
+import { PackedFiles } from '../../src/policy-distribution/store/packed-files.ts';
 
 /** Started as a process of its own: it removes something from a store, and is killed when that is out of everybody's reach and not gone yet. */
 const [directory = '', what, digest = ''] = process.argv.slice(2);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { CheckpointSource, ListedFile } from '../../src/policy-distribution/checkpoint-source.ts';
-import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 

@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { UnknownPickle } from '../../src/policy-distribution/pickle-opcodes.ts';
-import { pickledTensors } from '../../src/policy-distribution/pickled-tensors.ts';
-import { readZipDirectory, readZipEntry } from '../../src/policy-distribution/zip-directory.ts';
+import { UnknownPickle } from '../../src/policy-distribution/formats/pickle-opcodes.ts';
+import { pickledTensors } from '../../src/policy-distribution/formats/pickled-tensors.ts';
+import { readZipDirectory, readZipEntry } from '../../src/policy-distribution/formats/zip-directory.ts';
 
 function isReadOrRefused(bytes: Uint8Array): boolean {
   try {

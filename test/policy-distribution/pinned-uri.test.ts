@@ -2,8 +2,8 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
-import { addPinned, pinnedUri } from '../../src/policy-distribution/pinned-uri.ts';
+import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
+import { addPinned, pinnedUri } from '../../src/policy-distribution/store/pinned-uri.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 

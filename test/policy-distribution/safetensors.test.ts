@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { HEADER_BOUNDS, readSafetensorsHeader, type SafetensorsHeader } from '../../src/policy-distribution/safetensors.ts';
-import { DTYPES, elementBits } from '../../src/policy-distribution/safetensors-dtype.ts';
+import { HEADER_BOUNDS, readSafetensorsHeader, type SafetensorsHeader } from '../../src/policy-distribution/formats/safetensors.ts';
+import { DTYPES, elementBits } from '../../src/policy-distribution/formats/safetensors-dtype.ts';
 
 interface Entry {
   dtype: string;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import type { CheckpointSource } from '../../src/policy-distribution/checkpoint-source.ts';
-import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
+import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ScratchDirectory } from './scratch-directory.ts';

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseDigest, type Digest } from '../../src/kernel/ids.ts';
-import type { StoredObject } from '../../src/policy-distribution/stored-object.ts';
-import { DeltaFile, readIndex } from '../../src/policy-distribution/delta-reader.ts';
-import { FileStretches } from '../../src/policy-distribution/file-stretches.ts';
-import { ToldContents } from '../../src/policy-distribution/told-contents.ts';
+import type { StoredObject } from '../../src/policy-distribution/files/stored-object.ts';
+import { DeltaFile, readIndex } from '../../src/policy-distribution/store/delta-reader.ts';
+import { FileStretches } from '../../src/policy-distribution/files/file-stretches.ts';
+import { ToldContents } from '../../src/policy-distribution/delivery/told-contents.ts';
 import { safetensorsFile, trained, weights } from './safetensors-file.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 

@@ -1,8 +1,8 @@
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
-import type { ReadAt } from '../../src/policy-distribution/safetensors.ts';
-import { UntrustedFiles } from '../../src/policy-distribution/untrusted-files.ts';
+import type { ReadAt } from '../../src/policy-distribution/formats/read-at.ts';
+import { UntrustedFiles } from '../../src/policy-distribution/inspection/untrusted-files.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { safetensorsFile } from './safetensors-file.ts';
 

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { InputError } from '../../src/kernel/errors.ts';
-import { readZipDirectory, type ZipEntry } from '../../src/policy-distribution/zip-directory.ts';
+import { readZipDirectory, type ZipEntry } from '../../src/policy-distribution/formats/zip-directory.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 
 /** Written by Python's zipfile, which PyTorch's own archives are read with as well. */

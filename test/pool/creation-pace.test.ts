@@ -1,8 +1,8 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CreationHistory } from '../../src/pool/creation-history.ts';
-import { FREE_PACE, SLOWEST_PER_SECOND, slowedDown, spedUp, type CreationPace } from '../../src/pool/creation-pace.ts';
-import { ProviderBusyError } from '../../src/pool/provider-busy.ts';
+import { CreationHistory } from '../../src/pool/planning/creation-history.ts';
+import { FREE_PACE, SLOWEST_PER_SECOND, slowedDown, spedUp, type CreationPace } from '../../src/pool/planning/creation-pace.ts';
+import { ProviderBusyError } from '../../src/pool/ports/provider-busy.ts';
 import { DATA, fakePool } from '../support/fake-pool.ts';
 
 const RUNS = { seed: 20_261, numRuns: 300 };

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import { exposedTo, FRESH, mayServe, type CodeExposure, type Exposure, type PastExposure } from '../../src/pool/exposure.ts';
+import { exposedTo, FRESH, mayServe, type CodeExposure, type Exposure, type PastExposure } from '../../src/pool/ports/exposure.ts';
 
 const principals = fc.constantFrom('ann', 'bob');
 const suites = fc.constantFrom(digestOf('a suite'), digestOf('another suite'));

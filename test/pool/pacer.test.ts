@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Pacer } from '../../src/pool/pacer.ts';
+import { Pacer } from '../../src/pool/planning/pacer.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 function pacer(intervalMs: number): { clock: ManualClock; ranAt: number[]; pacer: Pacer } {

@@ -1,9 +1,9 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import type { Exposure } from '../../src/pool/exposure.ts';
-import { creationRate } from '../../src/pool/plan.ts';
-import type { PoolConfig } from '../../src/pool/pool-config.ts';
+import type { Exposure } from '../../src/pool/ports/exposure.ts';
+import { creationRate } from '../../src/pool/planning/plan.ts';
+import type { PoolConfig } from '../../src/pool/planning/pool-config.ts';
 import { SimulatedWorld } from './simulated-world.ts';
 
 /** The same cases each time; a failure reports the seed and path that lead to it. */

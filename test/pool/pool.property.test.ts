@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
-import { LeaseLostError, type Lease } from '../../src/pool/lease.ts';
+import { LeaseLostError, type Lease } from '../../src/pool/ports/lease.ts';
 import { DATA, fakePool, type FakeOccupant, type FakePool } from '../support/fake-pool.ts';
 import { settle } from '../support/manual-clock.ts';
 

@@ -3,9 +3,9 @@ import { describe, expect, test } from 'vitest';
 import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import { EndedEarlyError } from '../../src/pool/ended-early-error.ts';
-import { exposedTo, type Exposure } from '../../src/pool/exposure.ts';
-import type { Lease } from '../../src/pool/lease.ts';
+import { EndedEarlyError } from '../../src/pool/ports/ended-early-error.ts';
+import { exposedTo, type Exposure } from '../../src/pool/ports/exposure.ts';
+import type { Lease } from '../../src/pool/ports/lease.ts';
 import { DATA, fakePool, type FakeOccupant } from '../support/fake-pool.ts';
 import { settle } from '../support/manual-clock.ts';
 

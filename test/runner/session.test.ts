@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { createInMemoryProvider } from '../../src/adapters/sandbox/in-memory/in-memory-provider.ts';
-import type { Program } from '../../src/adapters/sandbox/in-memory/program.ts';
+import { createInMemoryProvider } from '../support/in-memory-sandbox/in-memory-provider.ts';
+import type { Program } from '../support/in-memory-sandbox/program.ts';
 import { parseEpisodeIndex, parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
-import type { SandboxProvider } from '../../src/pool/sandbox.ts';
+import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { PlannedEpisode } from '../../src/runner/playlist.ts';
 import type { Collected } from '../../src/runner/played-episode.ts';
 import { RunnerSession } from '../../src/runner/session.ts';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { parseDigest, type Digest } from '../../src/kernel/ids.ts';
-import type { CheckpointDesk } from '../../src/service/checkpoint-desk.ts';
-import { CheckpointKeeper } from '../../src/service/checkpoint-keeper.ts';
-import type { Library } from '../../src/service/library.ts';
+import type { CheckpointService } from '../../src/service/checkpoints/checkpoint-service.ts';
+import { CheckpointKeeper } from '../../src/service/checkpoints/checkpoint-keeper.ts';
+import type { Library } from '../../src/service/orders/library.ts';
 import { eventually } from '../support/eventually.ts';
 import { PAPER_LIBRARY, ServiceScene, submission, submitted } from '../support/service-scene.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
@@ -11,7 +11,7 @@ import { EVERYTHING, sha256, UploadScene } from '../support/upload-scene.ts';
 const HOUR = 3_600_000;
 const { signal } = new AbortController();
 
-function partOf(letters: string): Parameters<CheckpointDesk['receive']>[0] {
+function partOf(letters: string): Parameters<CheckpointService['receive']>[0] {
   const digest = parseDigest(`sha256:${sha256(letters)}`);
   const content = { kind: 'file', name: 'policy.bin' } as const;
   return { digest, uploader: 'pipeline', content, offset: 0, size: letters.length, bytes: pieces(letters) };

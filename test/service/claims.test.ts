@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Claimable } from '../../src/evaluation-store/ownership.ts';
 import { parseEvaluationId } from '../../src/kernel/ids.ts';
-import { claimsToMake } from '../../src/service/claims.ts';
+import { claimsToMake } from '../../src/service/playing/claims.ts';
 
 function waiting(id: string, principal: string, priority = 0): Claimable {
   return { id: parseEvaluationId(id), principal, priority };

@@ -5,10 +5,10 @@ import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
 import { untilAborted } from '../../src/kernel/abort.ts';
-import { orderOf } from '../../src/service/evaluation-order.ts';
-import type { Library } from '../../src/service/library.ts';
+import { orderOf } from '../../src/service/orders/evaluation-order.ts';
+import type { Library } from '../../src/service/orders/library.ts';
 import { settle } from '../support/manual-clock.ts';
-import type { Submission } from '../../src/service/submission.ts';
+import type { Submission } from '../../src/service/acceptance/submission.ts';
 import { EPISODE_MS, OWNERSHIP_MS, PAPER_LIBRARY, ServiceScene, submission, submitted } from '../support/service-scene.ts';
 
 const { signal } = new AbortController();

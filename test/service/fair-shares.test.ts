@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { plan, type Competitor } from '../../src/service/fair-shares.ts';
+import { plan, type Competitor } from '../../src/service/playing/fair-shares.ts';
 
 function wants(id: string, principal: string, wanted: number, priority = 0): Competitor<string> {
   return { id, principal, wanted, priority };

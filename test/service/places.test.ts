@@ -1,16 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import type { Place, PlaceShare } from '../../src/orchestrator/place-share.ts';
-import { EpisodeBounds } from '../../src/service/episode-bounds.ts';
-import { Places, type Competing } from '../../src/service/places.ts';
+import type { Place, SlotShare } from '../../src/orchestrator/run/slot-share.ts';
+import { EpisodeBounds } from '../../src/service/playing/episode-bounds.ts';
+import { Slots, type Competing } from '../../src/service/playing/slots.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';
 
 /** An evaluation that wants so many places all the time, and gives back what is recalled. */
 class Player {
   held = 0;
-  readonly #share: PlaceShare & Disposable;
+  readonly #share: SlotShare & Disposable;
   readonly #over = new AbortController();
 
-  constructor(places: Places, competing: Competing, wanted: number) {
+  constructor(places: Slots, competing: Competing, wanted: number) {
     this.#share = places.join(competing);
     for (let i = 0; i < wanted; i += 1) void this.#play().catch(() => undefined);
   }
@@ -43,7 +43,7 @@ function ended(place: Place, over: AbortSignal): Promise<void> {
 describe('the places of a pool, while evaluations come and go', () => {
   it('are given back for whoever comes, and come back to whoever stays', async () => {
     const clock = new ManualClock();
-    const places = new Places(6, clock);
+    const places = new Slots(6, clock);
     const batch = new Player(places, { principal: 'batch', priority: 0 }, 6);
     await settle();
     expect(batch.held).toBe(6);
@@ -59,7 +59,7 @@ describe('the places of a pool, while evaluations come and go', () => {
 
   it('go round when there are fewer of them than principals', async () => {
     const clock = new ManualClock();
-    const places = new Places(1, clock);
+    const places = new Slots(1, clock);
     const players = ['alice', 'bob', 'carol'].map((principal) => new Player(places, { principal, priority: 0 }, 1));
     const turns = [0, 0, 0];
     for (let turn = 0; turn < 30; turn += 1) {
@@ -73,7 +73,7 @@ describe('the places of a pool, while evaluations come and go', () => {
 
   it('are none while the pool drains, and there again when it opens', async () => {
     const clock = new ManualClock();
-    const places = new Places(2, clock);
+    const places = new Slots(2, clock);
     const player = new Player(places, { principal: 'alice', priority: 0 }, 2);
     await settle();
     places.resize(0);
@@ -87,7 +87,7 @@ describe('the places of a pool, while evaluations come and go', () => {
 
   it('go to whoever could use them where nothing is under way, before work is given up anywhere, and are left alone while nobody could', async () => {
     const clock = new ManualClock();
-    const places = new Places(4, clock);
+    const places = new Slots(4, clock);
     using share = places.join({ principal: 'alice', priority: 0 });
     const held = await Promise.all(Array.from({ length: 4 }, () => share.take(new AbortController().signal)));
     const [first, second] = held.map((place) => place.spare());
@@ -109,7 +109,7 @@ describe('the places of a pool, while evaluations come and go', () => {
 
   it('come back to the one that was asked for first when it has something to do again', async () => {
     const clock = new ManualClock();
-    const places = new Places(2, clock);
+    const places = new Slots(2, clock);
     using share = places.join({ principal: 'alice', priority: 0 });
     const held = await Promise.all([1, 2].map(() => share.take(new AbortController().signal)));
     using _spare = held[1]?.spare();
@@ -126,7 +126,7 @@ describe('the places of a pool, while evaluations come and go', () => {
 
   it('are not lost with a taker that gives up waiting', async () => {
     const clock = new ManualClock();
-    const places = new Places(1, clock);
+    const places = new Slots(1, clock);
     using share = places.join({ principal: 'alice', priority: 0 });
     const held = await share.take(new AbortController().signal);
     const over = new AbortController();
@@ -143,7 +143,7 @@ describe('the places of a pool, while evaluations come and go', () => {
 describe('a bound on what a principal may have played at the same time', () => {
   it('holds over all of its evaluations, whatever is free, and leaves others as they are', async () => {
     const clock = new ManualClock();
-    const places = new Places(8, clock, new EpisodeBounds((principal) => ({ concurrentEpisodes: principal === 'batch' ? 3 : undefined })));
+    const places = new Slots(8, clock, new EpisodeBounds((principal) => ({ concurrentEpisodes: principal === 'batch' ? 3 : undefined })));
     const batches = [2, 5].map((wanted) => new Player(places, { principal: 'batch', priority: 0 }, wanted));
     const loop = new Player(places, { principal: 'loop', priority: 0 }, 4);
     await settle();
@@ -158,7 +158,7 @@ describe('a bound on what a principal may have played at the same time', () => {
   it('holds over all pools, and what is given back in one may be taken in another', async () => {
     const clock = new ManualClock();
     const bounds = new EpisodeBounds(() => ({ concurrentEpisodes: 3 }));
-    const [small, large] = [new Places(8, clock, bounds), new Places(8, clock, bounds)];
+    const [small, large] = [new Slots(8, clock, bounds), new Slots(8, clock, bounds)];
     const first = new Player(small, { principal: 'batch', priority: 0 }, 2);
     const second = new Player(large, { principal: 'batch', priority: 0 }, 8);
     await settle();

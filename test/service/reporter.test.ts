@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import type { Report } from '../../src/evaluation-store/evaluation-course.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId } from '../../src/kernel/ids.ts';
-import { Reporter } from '../../src/service/reporter.ts';
-import type { RunningFigures } from '../../src/service/running-figures.ts';
+import { Reporter } from '../../src/service/playing/reporter.ts';
+import type { RunningFigures } from '../../src/service/orders/running-figures.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const shared = { outcomes: 1, inFlight: 0, episodesPerSecond: 1, seconds: 1, secondsLeft: null };

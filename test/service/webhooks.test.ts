@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { describe, expect, it } from 'vitest';
 import { InputError } from '../../src/kernel/errors.ts';
-import { WebhookDeliverer, type WebhookSender } from '../../src/service/webhook-deliverer.ts';
+import { WebhookDeliverer, type WebhookSender } from '../../src/service/upkeep/webhook-deliverer.ts';
 import { running } from '../support/store-scene.ts';
 import { ServiceScene } from '../support/service-scene.ts';
 

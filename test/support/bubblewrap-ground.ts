@@ -6,12 +6,12 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { createBubblewrapProvider } from '../../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
-import { detectHere } from '../../src/adapters/sandbox/local/cgroups-here.ts';
-import { kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroup-files.ts';
-import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
+import { detectHere } from '../../src/adapters/sandbox/local/cgroups/cgroups-here.ts';
+import { kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
+import { childrenOf, killProcess, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
-import type { SandboxProvider } from '../../src/pool/sandbox.ts';
-import type { Mount, PolicyProgram, SandboxTemplate, Zygote } from '../../src/pool/template.ts';
+import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
+import type { Mount, PolicyProgram, SandboxTemplate, Zygote } from '../../src/pool/ports/template.ts';
 import type { SandboxGround } from '../contract/sandbox-provider.ts';
 import { SkippableClock } from './skippable-clock.ts';
 

@@ -1,13 +1,13 @@
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
-import { Calls, type CallsOptions } from '../../src/client/calls.ts';
-import { MusterClient } from '../../src/client/muster-client.ts';
-import { DEFAULT_RETRY } from '../../src/client/patience.ts';
+import { Calls, type CallsOptions } from '../../src/faces/client/calls.ts';
+import { MusterClient } from '../../src/faces/client/muster-client.ts';
+import { DEFAULT_RETRY } from '../../src/faces/client/patience.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { ServiceConfig } from '../../src/service/evaluation-service.ts';
-import { GrantDesk } from '../../src/service/grant-desk.ts';
-import type { Library } from '../../src/service/library.ts';
-import { grantRoutes } from '../../src/server/grant-routes.ts';
-import { suiteRoutes } from '../../src/server/suite-routes.ts';
+import { GrantService } from '../../src/service/checkpoints/grant-service.ts';
+import type { Library } from '../../src/service/orders/library.ts';
+import { grantRoutes } from '../../src/faces/http/routes/grant-routes.ts';
+import { suiteRoutes } from '../../src/faces/http/routes/suite-routes.ts';
 import { ServerScene } from './server-scene.ts';
 import { PAPER_LIBRARY, ServiceScene } from './service-scene.ts';
 import { UploadScene } from './upload-scene.ts';
@@ -31,7 +31,7 @@ export class ClientScene implements AsyncDisposable {
   static async open(scene = new ServiceScene(), config: Partial<ServiceConfig> = {}): Promise<ClientScene> {
     const files = await UploadScene.open(scene.clock);
     const checkpoints = files.desk(scene, scene.gate());
-    const grants = new GrantDesk({ rights: scene.store.rights, use: scene.use, audit: scene.store.audit });
+    const grants = new GrantService({ rights: scene.store.rights, use: scene.use, audit: scene.store.audit });
     const edition = { of: 'suites' };
     const library: Pick<Library, 'suite'> = {
       suite: async (...asked) => ({ ...(await PAPER_LIBRARY.suite(...asked)), digest: digestOf(edition.of) }),

@@ -1,6 +1,6 @@
 import type { EvaluateOptions } from '../../src/orchestrator/evaluate.ts';
-import type { SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { EvaluationScene, suiteWith } from './evaluation-scene.ts';
 import type { ScriptedAnswer, ScriptedEpisode } from './in-memory-runner.ts';
 import { LosableSandboxes } from './losable-sandboxes.ts';

@@ -1,21 +1,21 @@
-import { createInMemoryProvider } from '../../src/adapters/sandbox/in-memory/in-memory-provider.ts';
-import type { Program } from '../../src/adapters/sandbox/in-memory/program.ts';
+import { createInMemoryProvider } from './in-memory-sandbox/in-memory-provider.ts';
+import type { Program } from './in-memory-sandbox/program.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { Clock } from '../../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
 import { silentLog } from '../../src/kernel/log.ts';
-import type { EvaluateContext, EvaluationRunConfig } from '../../src/orchestrator/evaluate-context.ts';
+import type { EvaluateContext, EvaluationRunConfig } from '../../src/orchestrator/run/evaluate-context.ts';
 import { evaluate, type EvaluateOptions } from '../../src/orchestrator/evaluate.ts';
-import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../../src/orchestrator/suite-definition.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
-import { Distributor } from '../../src/policy-distribution/distributor.ts';
-import type { PoolConfig } from '../../src/pool/pool-config.ts';
+import { Distributor } from '../../src/policy-distribution/delivery/distributor.ts';
+import type { PoolConfig } from '../../src/pool/planning/pool-config.ts';
 import { createPool, type Pool } from '../../src/pool/pool.ts';
-import type { PoolState } from '../../src/pool/pool-state.ts';
-import type { Sandbox, SandboxProvider } from '../../src/pool/sandbox.ts';
-import type { Sharing } from '../../src/pool/shared-content.ts';
-import type { SandboxTemplate } from '../../src/pool/template.ts';
+import type { PoolState } from '../../src/pool/members/pool-state.ts';
+import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
+import type { Sharing } from '../../src/pool/ports/shared-content.ts';
+import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
 import { RunnerSession } from '../../src/runner/session.ts';
 
 /** A checkpoint that scripted runners take for loaded: they look at nothing but its digest. */

@@ -1,10 +1,10 @@
 import { parseSandboxId } from '../../src/kernel/ids.ts';
-import { FRESH, type Exposure, type PastExposure } from '../../src/pool/exposure.ts';
-import type { Lease } from '../../src/pool/lease.ts';
-import type { Occupant } from '../../src/pool/occupant.ts';
+import { FRESH, type Exposure, type PastExposure } from '../../src/pool/ports/exposure.ts';
+import type { Lease } from '../../src/pool/ports/lease.ts';
+import type { Occupant } from '../../src/pool/members/occupant.ts';
 import { createPool, type Pool } from '../../src/pool/pool.ts';
-import type { PoolConfig } from '../../src/pool/pool-config.ts';
-import type { Sandbox } from '../../src/pool/sandbox.ts';
+import type { PoolConfig } from '../../src/pool/planning/pool-config.ts';
+import type { Sandbox } from '../../src/pool/ports/sandbox.ts';
 import { FAKE_TEMPLATE, FakeProvider } from './fake-provider.ts';
 import { ManualClock } from './manual-clock.ts';
 

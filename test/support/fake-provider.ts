@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { parseOwnerId, parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
-import type { Sandbox, SandboxExit, SandboxProvider, SandboxSpec } from '../../src/pool/sandbox.ts';
-import type { Isolation, SandboxTemplate } from '../../src/pool/template.ts';
+import type { Sandbox, SandboxExit, SandboxProvider, SandboxSpec } from '../../src/pool/ports/sandbox.ts';
+import type { Isolation, SandboxTemplate } from '../../src/pool/ports/template.ts';
 
 const BY_NOTHING = { scope: 'none', by: 'none' } as const;
 

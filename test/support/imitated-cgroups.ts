@@ -1,6 +1,6 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { type CgroupFiles, kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroup-files.ts';
+import { type CgroupFiles, kernelCgroupFiles } from '../../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
 
 /**
  * An imitation of a delegated version 2 hierarchy, in ordinary directories: new groups get the control files that the parent's

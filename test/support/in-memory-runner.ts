@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline';
-import type { Program, ProgramIo } from '../../src/adapters/sandbox/in-memory/program.ts';
+import type { Program, ProgramIo } from './in-memory-sandbox/program.ts';
 
 /** What a scripted runner answers for an episode; a promise lets a test decide when. */
 export type PlayEpisode = (episode: ScriptedEpisode) => ScriptedAnswer | Promise<ScriptedAnswer>;

@@ -1,4 +1,4 @@
-import type { Program } from '../../src/adapters/sandbox/in-memory/program.ts';
+import type { Program } from './in-memory-sandbox/program.ts';
 import { systemClock, type Clock } from '../../src/kernel/clock.ts';
 import { TEMPLATE } from './evaluation-scene.ts';
 import { scriptedRunner, type ScriptedAnswer, type ScriptedEpisode, type ScriptedRunnerOptions } from './in-memory-runner.ts';

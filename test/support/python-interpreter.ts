@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { z } from 'zod';
-import type { Mount } from '../../src/pool/template.ts';
+import type { Mount } from '../../src/pool/ports/template.ts';
 
 /** The Python on PATH, and what of it has to be mounted for a sandbox that has /usr only. */
 export function pythonInterpreter(): { readonly executable: string; readonly mounts: readonly Mount[] } {

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { systemArguments } from '../../src/adapters/sandbox/bubblewrap/command-line.ts';
-import { systemView } from '../../src/adapters/sandbox/local/system-view.ts';
-import type { Sandbox, SandboxExit } from '../../src/pool/sandbox.ts';
-import type { Mount } from '../../src/pool/template.ts';
+import { systemArguments } from '../../src/adapters/sandbox/bubblewrap/command/command-line.ts';
+import { systemView } from '../../src/adapters/sandbox/local/template/system-view.ts';
+import type { Sandbox, SandboxExit } from '../../src/pool/ports/sandbox.ts';
+import type { Mount } from '../../src/pool/ports/template.ts';
 
 /** What a simulator does with whatever runs in its sandboxes. */
 export type RunningCommand = Pick<Sandbox, 'stdin' | 'stdout' | 'stderr' | 'exit' | 'destroy'>;

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { createHttpServer, type HttpServerOptions } from '../../src/server/http-server.ts';
+import { createHttpServer, type HttpServerOptions } from '../../src/faces/http/http-server.ts';
 import type { EvaluationService, ServiceConfig } from '../../src/service/evaluation-service.ts';
 import { ServiceScene } from './service-scene.ts';
 

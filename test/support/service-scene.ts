@@ -1,5 +1,5 @@
-import { inMemoryEvaluationStore } from '../../src/adapters/store/in-memory/in-memory-evaluation-store.ts';
-import { Memory } from '../../src/adapters/store/in-memory/memory.ts';
+import { inMemoryEvaluationStore } from './in-memory-store/in-memory-evaluation-store.ts';
+import { Memory } from './in-memory-store/memory.ts';
 import type { Question } from '../../src/evaluation-store/answer-cache.ts';
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import type { StoredEvaluation } from '../../src/evaluation-store/evaluation-record.ts';
@@ -8,21 +8,21 @@ import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from '../../src/kernel/ids.ts';
 import type { Log } from '../../src/kernel/log.ts';
 import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
-import type { Summary } from '../../src/orchestrator/summary.ts';
+import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { EvaluationService, type ServiceConfig, type ServiceOptions } from '../../src/service/evaluation-service.ts';
-import type { Place } from '../../src/orchestrator/place-share.ts';
-import type { Library } from '../../src/service/library.ts';
-import { Egress } from '../../src/access/egress.ts';
-import type { Quota } from '../../src/access/quota.ts';
-import { EpisodeBounds } from '../../src/service/episode-bounds.ts';
-import { CheckpointUse } from '../../src/service/checkpoint-use.ts';
-import { questionOf } from '../../src/service/question.ts';
-import { QuotaGate } from '../../src/service/quota-gate.ts';
-import { Places } from '../../src/service/places.ts';
-import type { Answer, PlayCourse, Player } from '../../src/service/player.ts';
-import type { EvaluationOrder } from '../../src/service/evaluation-order.ts';
-import type { Submission } from '../../src/service/submission.ts';
-import { evaluation as summaryDocument } from '../report/documents.ts';
+import type { Place } from '../../src/orchestrator/run/slot-share.ts';
+import type { Library } from '../../src/service/orders/library.ts';
+import { Egress } from '../../src/service/access/egress.ts';
+import type { Quota } from '../../src/service/access/quota.ts';
+import { EpisodeBounds } from '../../src/service/playing/episode-bounds.ts';
+import { CheckpointUse } from '../../src/service/checkpoints/checkpoint-use.ts';
+import { questionOf } from '../../src/service/orders/question.ts';
+import { QuotaGate } from '../../src/service/acceptance/quota-gate.ts';
+import { Slots } from '../../src/service/playing/slots.ts';
+import type { Answer, PlayCourse, Player } from '../../src/service/orders/player.ts';
+import type { EvaluationOrder } from '../../src/service/orders/evaluation-order.ts';
+import type { Submission } from '../../src/service/acceptance/submission.ts';
+import { evaluation as summaryDocument } from '../faces/report/documents.ts';
 import { ManualClock } from './manual-clock.ts';
 import { completed } from './store-scene.ts';
 
@@ -191,7 +191,7 @@ export class ServiceScene {
     config: Partial<ServiceConfig> = {},
     { store = this.store, places = 4, gate = this.gate(), library = PAPER_LIBRARY, onConcluded }: ServiceParts = {},
   ): EvaluationService {
-    const shared = new Places(places, this.clock, new EpisodeBounds(this.quotaOf));
+    const shared = new Slots(places, this.clock, new EpisodeBounds(this.quotaOf));
     return new EvaluationService({
       store,
       player: this.player,

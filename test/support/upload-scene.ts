@@ -3,11 +3,11 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '../../src/kernel/clock.ts';
-import { CheckpointStore } from '../../src/policy-distribution/checkpoint-store.ts';
-import { Uploads } from '../../src/policy-distribution/uploads.ts';
-import type { UsableFiles } from '../../src/policy-distribution/usable-files.ts';
-import { CheckpointDesk } from '../../src/service/checkpoint-desk.ts';
-import type { QuotaGate } from '../../src/service/quota-gate.ts';
+import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
+import { Uploads } from '../../src/policy-distribution/uploads/uploads.ts';
+import type { UsableFiles } from '../../src/policy-distribution/files/usable-files.ts';
+import { CheckpointService } from '../../src/service/checkpoints/checkpoint-service.ts';
+import type { QuotaGate } from '../../src/service/acceptance/quota-gate.ts';
 import { ServiceScene } from './service-scene.ts';
 
 const DAY_MS = 86_400_000;
@@ -32,8 +32,8 @@ export class UploadScene implements AsyncDisposable {
     return new UploadScene(directory, checkpoints, uploads);
   }
 
-  desk({ store, ...scene }: Pick<ServiceScene, 'store' | 'use'>, gate: QuotaGate = new ServiceScene().gate()): CheckpointDesk {
-    return new CheckpointDesk({ checkpoints: this.checkpoints, uploads: this.uploads, usage: store.usage, gate, use: scene.use });
+  desk({ store, ...scene }: Pick<ServiceScene, 'store' | 'use'>, gate: QuotaGate = new ServiceScene().gate()): CheckpointService {
+    return new CheckpointService({ checkpoints: this.checkpoints, uploads: this.uploads, usage: store.usage, gate, use: scene.use });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,4 +1,4 @@
-import { childrenOf, listProcesses } from '../../src/adapters/sandbox/local/process-table.ts';
+import { childrenOf, listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { eventually } from './eventually.ts';
 
 /** The processes behind the forked sandboxes of one template, as the host sees them. */

@@ -1,4 +1,4 @@
-import { shown } from '../../access/egress.ts';
+import { shown } from '../../service/access/egress.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { CheckpointSource, ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import PQueue from 'p-queue';
 import { InputError } from '../../kernel/errors.ts';
 import { assertCheckpointPath } from '../../policy-distribution/checkpoint.ts';
-import type { DirectoryEntry } from '../../policy-distribution/file-looks.ts';
+import type { DirectoryEntry } from '../../policy-distribution/files/file-looks.ts';
 import { CheckpointChangedError, type ListedFile, type ListOptions } from '../../policy-distribution/checkpoint-source.ts';
 import { guarded, linkError, specialFileError } from './file-failures.ts';
 import { listed } from './file-revision.ts';

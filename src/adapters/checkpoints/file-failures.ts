@@ -1,5 +1,5 @@
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
-import type { FileStats } from '../../policy-distribution/file-looks.ts';
+import type { FileStats } from '../../policy-distribution/files/file-looks.ts';
 
 /** What failures of reading this machine's files are called. */
 

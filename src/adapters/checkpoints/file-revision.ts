@@ -1,6 +1,6 @@
 import { systemClock } from '../../kernel/clock.ts';
 import type { ListedFile } from '../../policy-distribution/checkpoint-source.ts';
-import type { FileStats } from '../../policy-distribution/file-looks.ts';
+import type { FileStats } from '../../policy-distribution/files/file-looks.ts';
 
 /** Kernels and network file systems tell times in steps of up to seconds: two changes within one may look like one. */
 const SETTLED_MILLISECONDS = 3000;

@@ -11,7 +11,7 @@ import {
   type ListedFile,
   type ListOptions,
 } from '../../policy-distribution/checkpoint-source.ts';
-import { directLooks, type FileLooks, type FileStats } from '../../policy-distribution/file-looks.ts';
+import { directLooks, type FileLooks, type FileStats } from '../../policy-distribution/files/file-looks.ts';
 import { dataBeside } from '../../policy-distribution/data-beside.ts';
 import { DirectoryWalk } from './directory-walk.ts';
 import { errorCode, guarded, guardedEach, readError, specialFileError } from './file-failures.ts';

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { basename } from 'node:path';
-import { shown } from '../../access/egress.ts';
+import { shown } from '../../service/access/egress.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InputError, type MusterError } from '../../kernel/errors.ts';
-import { assertFileName } from '../../policy-distribution/checkpoint-checks.ts';
+import { assertFileName } from '../../policy-distribution/inspection/checkpoint-checks.ts';
 import { CheckpointChangedError, type CheckpointSource, type ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 import type { CheckedAnswer, CheckedRequests } from '../http/checked-requests.ts';
 import { announcedDigest } from './announced-digest.ts';

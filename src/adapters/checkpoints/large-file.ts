@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { alignedBuffer, isUnknownToFileSystem, openDirect } from '../../policy-distribution/direct-files.ts';
+import { alignedBuffer, isUnknownToFileSystem, openDirect } from '../../policy-distribution/files/direct-files.ts';
 import { isInPageCache } from './page-cache.ts';
 
 /** From this size on the look at what is in the page cache costs nothing beside the reading. In bytes. */

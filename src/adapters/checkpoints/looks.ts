@@ -1,4 +1,4 @@
-import { directLooks, type DirectoryEntry, type FileLooks, type FileStats } from '../../policy-distribution/file-looks.ts';
+import { directLooks, type DirectoryEntry, type FileLooks, type FileStats } from '../../policy-distribution/files/file-looks.ts';
 
 /** One way of looking at paths. What was begun early is taken once: whoever looks again sees what is there by then. */
 class Look<Found> {

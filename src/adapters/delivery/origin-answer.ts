@@ -2,10 +2,10 @@ import { createReadStream } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { digestHex } from '../../policy-distribution/checkpoint.ts';
-import type { StoredObject } from '../../policy-distribution/stored-object.ts';
-import type { ToldContent } from '../../policy-distribution/told-contents.ts';
-import { MANIPULATION, tagsIn } from './asked-delta.ts';
-import { askedRange } from './asked-range.ts';
+import type { StoredObject } from '../../policy-distribution/files/stored-object.ts';
+import type { ToldContent } from '../../policy-distribution/delivery/told-contents.ts';
+import { MANIPULATION, tagsIn } from './requested-delta.ts';
+import { requestedRange } from './requested-range.ts';
 
 /** Answers with a file, or the part of it that was asked for. @param count told of the bytes as they go out. */
 export async function answerFile(
@@ -18,7 +18,7 @@ export async function answerFile(
   const headers = { 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'private', etag: tag };
   if (tagsIn(request.headers['if-none-match']).includes(digestHex(digest))) return void response.writeHead(304, headers).end();
   const isSame = request.headers['if-range'] === undefined || request.headers['if-range'] === tag;
-  const range = askedRange(isSame ? request.headers.range : undefined, size);
+  const range = requestedRange(isSame ? request.headers.range : undefined, size);
   switch (range.kind) {
     case 'none':
       return void response.writeHead(416, { ...headers, 'content-range': `bytes */${size}` }).end();

@@ -5,10 +5,10 @@ import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.
 import type { Digest } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CheckpointFile } from '../../policy-distribution/checkpoint.ts';
-import type { StoredObject } from '../../policy-distribution/stored-object.ts';
-import type { ToldContent } from '../../policy-distribution/told-contents.ts';
+import type { StoredObject } from '../../policy-distribution/files/stored-object.ts';
+import type { ToldContent } from '../../policy-distribution/delivery/told-contents.ts';
 import { answerDelta, answerFile } from './origin-answer.ts';
-import { askedDelta } from './asked-delta.ts';
+import { requestedDelta } from './requested-delta.ts';
 import { SignedLinks, type Linked } from './signed-links.ts';
 
 export interface OriginOptions {
@@ -135,7 +135,7 @@ export class OriginServer implements AsyncDisposable {
 
   async #send(request: IncomingMessage, response: ServerResponse, linked: Linked): Promise<void> {
     const count = (bytes: number): void => void (this.served.bytes += bytes);
-    const asked = askedDelta(request.headers);
+    const asked = requestedDelta(request.headers);
     const told = asked && (await this.#options.tell?.(linked, asked.bases));
     if (told) {
       this.served.deltas += 1;

@@ -2,7 +2,7 @@ import dns from 'node:dns';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { shown, type Egress } from '../../access/egress.ts';
+import { shown, type Egress } from '../../service/access/egress.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ObjectSource } from '../../../src/adapters/checkpoints/objects/object-source.ts';
 import { digestOf } from '../../../src/kernel/canonical-json.ts';
 import type { CheckpointSource, ListedFile } from '../../../src/policy-distribution/checkpoint-source.ts';
-import { CheckpointStore } from '../../../src/policy-distribution/checkpoint-store.ts';
+import { CheckpointStore } from '../../../src/policy-distribution/store/checkpoint-store.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 import { eventually } from '../../support/eventually.ts';
 import { FaultyProxy, type Fault } from '../../support/faulty-proxy.ts';

@@ -7,7 +7,7 @@ import { ObjectSource } from '../../../src/adapters/checkpoints/objects/object-s
 import { digestOf } from '../../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import type { CheckpointSource } from '../../../src/policy-distribution/checkpoint-source.ts';
-import { CheckpointStore } from '../../../src/policy-distribution/checkpoint-store.ts';
+import { CheckpointStore } from '../../../src/policy-distribution/store/checkpoint-store.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 import type { ObjectServer } from '../../support/object-servers.ts';
 import { gcsGround, s3Ground, useTestCredentials } from '../../support/object-scene.ts';

@@ -5,8 +5,8 @@ import { systemClock } from '../../../src/kernel/clock.ts';
 import { parseDigest, type Digest } from '../../../src/kernel/ids.ts';
 import { silentLog } from '../../../src/kernel/log.ts';
 import type { CheckpointFile } from '../../../src/policy-distribution/checkpoint.ts';
-import type { StoredObject } from '../../../src/policy-distribution/stored-object.ts';
-import { ToldContents } from '../../../src/policy-distribution/told-contents.ts';
+import type { StoredObject } from '../../../src/policy-distribution/files/stored-object.ts';
+import { ToldContents } from '../../../src/policy-distribution/delivery/told-contents.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { pullOrder, type HeldFile } from '../../../src/adapters/sandbox/pull-order.ts';
+import { pullOrder, type HeldFile } from '../../../src/adapters/sandbox/remote/pull-order.ts';
 import type { CheckpointFile } from '../../../src/policy-distribution/checkpoint.ts';
 import { safetensorsFile, trained, weights, type Tensors } from '../../policy-distribution/safetensors-file.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';

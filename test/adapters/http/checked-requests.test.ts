@@ -2,7 +2,7 @@ import type { LookupFunction } from 'node:net';
 import { text } from 'node:stream/consumers';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { Egress, type EgressPolicy } from '../../../src/access/egress.ts';
+import { Egress, type EgressPolicy } from '../../../src/service/access/egress.ts';
 import { CheckedRequests } from '../../../src/adapters/http/checked-requests.ts';
 import { SkippableClock } from '../../support/skippable-clock.ts';
 import { eventually } from '../../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { remoteTemplate } from '../../../src/adapters/sandbox/remote-template.ts';
+import { remoteTemplate } from '../../../src/adapters/sandbox/remote/remote-template.ts';
 import { loadConfig } from '../../../src/config/load-config.ts';
 
 const { local } = loadConfig({ environment: { HOME: '/' } }).templates;

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Database } from '../../../src/adapters/store/sql/database.ts';
-import { statement } from '../../../src/adapters/store/sql/database.ts';
-import { migrate } from '../../../src/adapters/store/sql/migrate.ts';
-import { MIGRATIONS } from '../../../src/adapters/store/sql/migrations.ts';
-import { sql } from '../../../src/adapters/store/sql/statement.ts';
+import type { Database } from '../../../src/adapters/store/sql/schema/database.ts';
+import { statement } from '../../../src/adapters/store/sql/schema/database.ts';
+import { migrate } from '../../../src/adapters/store/sql/schema/migrate.ts';
+import { MIGRATIONS } from '../../../src/adapters/store/sql/schema/migrations.ts';
+import { sql } from '../../../src/adapters/store/sql/schema/statement.ts';
 import { sqlEvaluationStore } from '../../../src/adapters/store/sql/sql-evaluation-store.ts';
 import { PostgresDatabase } from '../../../src/adapters/store/postgres/postgres-database.ts';
 import { SqliteDatabase } from '../../../src/adapters/store/sqlite/sqlite-database.ts';

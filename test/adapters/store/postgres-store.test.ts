@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PostgresDatabase } from '../../../src/adapters/store/postgres/postgres-database.ts';
 import { openPostgresStore } from '../../../src/adapters/store/postgres/open-postgres-store.ts';
-import { sql } from '../../../src/adapters/store/sql/statement.ts';
+import { sql } from '../../../src/adapters/store/sql/schema/statement.ts';
 import type { EvaluationStore } from '../../../src/evaluation-store/evaluation-store.ts';
 import { type Ownership, OwnershipLostError } from '../../../src/evaluation-store/ownership.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';

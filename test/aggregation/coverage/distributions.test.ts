@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import * as distributions from '../../../bench/coverage/distributions.ts';
 import type { Distribution } from '../../../bench/coverage/distributions.ts';
-import { Moments } from '../../../src/aggregation/moments.ts';
+import { Moments } from '../../../src/aggregation/intervals/moments.ts';
 import { seededRandom } from '../../../src/kernel/seeded-random.ts';
 
 const { arcsine, bernoulli, beta, cartPole, exponential, lognormal, losing, normal, pareto, rareDisaster, twoPoints, uniform } =

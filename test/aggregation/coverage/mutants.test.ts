@@ -22,7 +22,7 @@ const TASKS = 'tasks: task population, clustered, 20 tasks';
 
 const TASKS_INDEPENDENT: Mutant = {
   name: 'episodes of one task taken for independent',
-  file: 'clustered-error.ts',
+  file: 'intervals/clustered-error.ts',
   edits: [['(cluster.count * (cluster.mean - mean)) ** 2', 'cluster.count * (cluster.mean - mean) ** 2']],
 };
 
@@ -51,7 +51,7 @@ const MUTANTS: readonly (Mutant & { readonly row: string })[] = [
   },
   {
     name: 'a bet that knows the return it is made on',
-    file: 'certified.ts',
+    file: 'stopping/certified.ts',
     edits: [
       ['    if (low === high) this.#learn(low);\n    else this.#unresolved += 1;\n', ''],
       ['    settle(this.#upward', '    if (low === high) this.#learn(low);\n    settle(this.#upward'],
@@ -60,43 +60,43 @@ const MUTANTS: readonly (Mutant & { readonly row: string })[] = [
   },
   {
     name: 'all of α at either end of the confidence sequence',
-    file: 'certified.ts',
+    file: 'stopping/certified.ts',
     edits: [['Math.log(2 / (1 - confidence))', 'Math.log(1 / (1 - confidence))']],
     row: WATCHED,
   },
   {
     name: 'all of α at either end of an interval for a fixed number',
-    file: 'intervals.ts',
+    file: 'intervals/intervals.ts',
     edits: [['return (1 + confidence) / 2;', 'return confidence;']],
     row: NORMAL,
   },
   {
     name: 'a variance with divisor n',
-    file: 'moments.ts',
+    file: 'intervals/moments.ts',
     edits: [['this.#squares / (this.#count - 1)', 'this.#squares / this.#count']],
     row: NORMAL,
   },
   {
     name: 'an approximate rule without pseudo-episodes on the bounds',
-    file: 'intervals.ts',
+    file: 'intervals/intervals.ts',
     edits: [['const pseudo = normalQuantile(upperTail(confidence)) ** 2 / 2;', 'const pseudo = 0;']],
     row: APPROXIMATE,
   },
   {
     name: 'an asymptotic rule that trusts the deviation of returns that are all the same',
-    file: 'asymptotic-rule.ts',
+    file: 'stopping/asymptotic-rule.ts',
     edits: [['const FEWEST_OFF_MODE = 10;', 'const FEWEST_OFF_MODE = 0;']],
     row: UNBOUNDED,
   },
   {
     name: 'an asymptotic rule without pseudo-episodes on the bounds',
-    file: 'asymptotic-sequence.ts',
+    file: 'stopping/asymptotic-sequence.ts',
     edits: [['bounds === undefined ? this.#unbounded(values) : this.#bounded(values, bounds)', 'this.#unbounded(values)']],
     row: DISASTER,
   },
   {
     name: 'bets that risk no more than a quarter of the capital',
-    file: 'certified.ts',
+    file: 'stopping/certified.ts',
     edits: [['export const BET_CAP = 0.95;', 'export const BET_CAP = 0.25;']],
     row: SUCCESSES,
   },
@@ -115,7 +115,7 @@ test('the command says what is missed, and ends with 1', async () => {
 });
 
 test('a mistake that can no longer be made is an error, not a success', async () => {
-  const gone: Mutant = { name: 'gone', file: 'moments.ts', edits: [['no such text', '']] };
+  const gone: Mutant = { name: 'gone', file: 'intervals/moments.ts', edits: [['no such text', '']] };
   await expect(copy.mistaken(gone, () => copy.check(NORMAL))).rejects.toThrow(
     /moments\.ts: expected exactly once, found 0 times: no such text/,
   );

@@ -2,7 +2,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
-import type { Sandbox } from '../../../src/pool/sandbox.ts';
+import type { Sandbox } from '../../../src/pool/ports/sandbox.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { Scenario } from '../sandbox-provider.ts';
 import { exchange, firstLine, NEVER, type SandboxScene } from '../sandbox-scene.ts';

@@ -1,8 +1,8 @@
 /* oxlint-disable vitest/no-standalone-expect -- the tests are made of these scenarios by sandboxProviderContract */
 import { expect } from 'vitest';
 import { InputError } from '../../../src/kernel/errors.ts';
-import { LIMIT_NAMES } from '../../../src/pool/template.ts';
-import type { Sandbox } from '../../../src/pool/sandbox.ts';
+import { LIMIT_NAMES } from '../../../src/pool/ports/template.ts';
+import type { Sandbox } from '../../../src/pool/ports/sandbox.ts';
 import type { Scenario } from '../sandbox-provider.ts';
 import { exchange, firstLine, NEVER, type SandboxScene } from '../sandbox-scene.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/kernel/clock.ts';
-import { fullBucket, nextTokenAt, takeTokens, tokensAt } from '../../../src/pool/token-bucket.ts';
+import { fullBucket, nextTokenAt, takeTokens, tokensAt } from '../../../src/pool/planning/token-bucket.ts';
 import { SimulatedMachine, type MachineGround } from './machine.ts';
 import { Refusal } from './wire.ts';
 

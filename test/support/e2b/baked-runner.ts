@@ -1,6 +1,6 @@
 import { loadConfig } from '../../../src/config/load-config.ts';
-import { pythonTemplate } from '../../../src/adapters/sandbox/local/python-template.ts';
-import type { Mount } from '../../../src/pool/template.ts';
+import { pythonTemplate } from '../../../src/adapters/sandbox/local/template/python-template.ts';
+import type { Mount } from '../../../src/pool/ports/template.ts';
 import { PROJECT } from './e2b-ground.ts';
 
 /** What the E2B template of deploy/e2b has baked in: Muster's runner, and a Python with what it needs. */

@@ -7,9 +7,9 @@ import { createE2bProvider } from '../../../src/adapters/sandbox/e2b/e2b-provide
 import type { E2bAccount } from '../../../src/adapters/sandbox/e2b/account.ts';
 import type { Clock } from '../../../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
-import type { E2bMachine } from '../../../src/pool/e2b-machine.ts';
-import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
-import type { Mount } from '../../../src/pool/template.ts';
+import type { E2bMachine } from '../../../src/pool/ports/e2b-machine.ts';
+import type { SandboxProvider } from '../../../src/pool/ports/sandbox.ts';
+import type { Mount } from '../../../src/pool/ports/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
 import { SkippableClock } from '../skippable-clock.ts';
 import { E2bSimulator, SIMULATED_TEMPLATE, type SimulatorOptions } from './simulator.ts';

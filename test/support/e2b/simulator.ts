@@ -8,8 +8,8 @@ import { createBubblewrapProvider } from '../../../src/adapters/sandbox/bubblewr
 import type { E2bAccount } from '../../../src/adapters/sandbox/e2b/account.ts';
 import { type Clock, systemClock } from '../../../src/kernel/clock.ts';
 import { parseOwnerId } from '../../../src/kernel/ids.ts';
-import type { SandboxProvider } from '../../../src/pool/sandbox.ts';
-import type { Mount } from '../../../src/pool/template.ts';
+import type { SandboxProvider } from '../../../src/pool/ports/sandbox.ts';
+import type { Mount } from '../../../src/pool/ports/template.ts';
 import { Account, UNLIMITED, type Plan } from './account.ts';
 import { CONTROL_PLANE } from './control-plane.ts';
 import { DAEMON } from './daemon.ts';

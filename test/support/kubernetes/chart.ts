@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { parse, parseAllDocuments, stringify } from 'yaml';
-import { isMapping, valueAt } from '../../../src/written/path.ts';
+import { isMapping, valueAt } from '../../../src/kernel/documents/path.ts';
 import { condition } from './chart-condition.ts';
 
 const CHART = path.join(import.meta.dirname, '../../../deploy/helm/muster');

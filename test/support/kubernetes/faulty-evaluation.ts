@@ -4,10 +4,10 @@ import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernet
 import type { Clock } from '../../../src/kernel/clock.ts';
 import { digestOf } from '../../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
-import type { SuiteDefinition } from '../../../src/orchestrator/suite-definition.ts';
-import type { Summary } from '../../../src/orchestrator/summary.ts';
+import type { SuiteDefinition } from '../../../src/orchestrator/suite/suite-definition.ts';
+import type { Summary } from '../../../src/orchestrator/results/summary.ts';
 import type { StoredCheckpoint } from '../../../src/policy-distribution/stored-checkpoint.ts';
-import type { PoolConfig } from '../../../src/pool/pool-config.ts';
+import type { PoolConfig } from '../../../src/pool/planning/pool-config.ts';
 import { EvaluationScene, suiteWith, TEMPLATE } from '../evaluation-scene.ts';
 import { HurriedClock } from '../hurried-clock.ts';
 import type { KubernetesGround } from './kubernetes-ground.ts';

@@ -3,7 +3,7 @@ import { chmod } from 'node:fs/promises';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import path from 'node:path';
 import { pipeline } from 'node:stream';
-import type { Mount } from '../../../src/pool/template.ts';
+import type { Mount } from '../../../src/pool/ports/template.ts';
 
 const PROGRAM = path.join(import.meta.dirname, 'pod_exit.py');
 const INSIDE = '/opt/pod-exit';

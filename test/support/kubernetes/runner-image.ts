@@ -1,5 +1,5 @@
-import { pythonTemplate } from '../../../src/adapters/sandbox/local/python-template.ts';
-import { PROJECT_DIRECTORY } from '../../../src/providers.ts';
+import { pythonTemplate } from '../../../src/adapters/sandbox/local/template/python-template.ts';
+import { PROJECT_DIRECTORY } from '../../../src/app/providers.ts';
 import type { SimulatedImage } from './simulated-node.ts';
 
 /** What deploy/docker/runner.Dockerfile makes, of this machine's own files: the runner, Python, and what the examples import. */

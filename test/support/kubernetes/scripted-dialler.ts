@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { WebSocket } from 'ws';
 import type { V1EnvVar } from '@kubernetes/client-node';
 import { PROTOCOL } from '../../../src/adapters/sandbox/kubernetes/dial-back/messages.ts';
-import type { PodHold } from '../../../src/adapters/sandbox/kubernetes/pod-line.ts';
+import type { PodHold } from '../../../src/adapters/sandbox/kubernetes/exec/pod-line.ts';
 
 /** What a container was told, as far as it dials. */
 export interface Invitation {

@@ -2,7 +2,7 @@ import { untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { Deadline } from '../../../kernel/deadline.ts';
 import { InputError, MusterError } from '../../../kernel/errors.ts';
-import { assertFileName } from '../../../policy-distribution/checkpoint-checks.ts';
+import { assertFileName } from '../../../policy-distribution/inspection/checkpoint-checks.ts';
 import { assertCheckpointPath } from '../../../policy-distribution/checkpoint.ts';
 import { dataBeside } from '../../../policy-distribution/data-beside.ts';
 import {

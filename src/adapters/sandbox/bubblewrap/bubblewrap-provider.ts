@@ -1,4 +1,4 @@
-import type { SandboxProvider } from '../../../pool/sandbox.ts';
+import type { SandboxProvider } from '../../../pool/ports/sandbox.ts';
 import { type LocalOptions, LocalProvider } from '../local/local-provider.ts';
 import { BubblewrapRuntime, type BubblewrapSettings } from './bubblewrap-runtime.ts';
 

@@ -1,13 +1,13 @@
 import type { Clock } from '../../../kernel/clock.ts';
-import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
-import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
-import { kernelCgroupFiles } from '../local/cgroup-files.ts';
-import type { CgroupLayout } from '../local/cgroup-layout.ts';
-import { findProgram } from '../local/find-program.ts';
-import { type LaunchedProcess, LaunchedProgram } from '../local/launched-program.ts';
+import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
+import { kernelCgroupFiles } from '../local/cgroups/cgroup-files.ts';
+import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
+import { findProgram } from '../local/host/find-program.ts';
+import { type LaunchedProcess, LaunchedProgram } from '../local/program/launched-program.ts';
 import type {
   ApartTemplate,
-  LocalGround,
+  LocalHost,
   LocalRuntime,
   OpenRuntime,
   PairedSites,
@@ -16,14 +16,14 @@ import type {
   StartedPair,
   StartedProgram,
 } from '../local/local-runtime.ts';
-import { systemView } from '../local/system-view.ts';
+import { systemView } from '../local/template/system-view.ts';
 import { Wardens } from '../zygote/wardens.ts';
-import { BubblewrapProcesses } from './bubblewrap-processes.ts';
+import { BubblewrapProcesses } from './command/bubblewrap-processes.ts';
 import { type Capabilities, probeCapabilities } from './capabilities.ts';
-import { bubblewrapArguments, environmentArguments, systemArguments } from './command-line.ts';
+import { bubblewrapArguments, environmentArguments, systemArguments } from './command/command-line.ts';
 import { isForked, isolationFor } from './isolation.ts';
-import { type Launch, launch, launchJoined } from './launcher.ts';
-import { isNeeded, openOwnUser, type OwnUser, pathOf } from './own-user.ts';
+import { type Launch, launch, launchJoined } from './command/launcher.ts';
+import { isNeeded, openOwnUser, type OwnUser, pathOf } from './command/own-user.ts';
 
 export interface BubblewrapSettings extends RuntimeOptions {
   /** Looked up in PATH unless it is a path. */
@@ -53,7 +53,7 @@ export class BubblewrapRuntime implements LocalRuntime {
     return (await this.#probe()).layout;
   }
 
-  async open(ground: LocalGround): Promise<OpenRuntime> {
+  async open(ground: LocalHost): Promise<OpenRuntime> {
     const { bwrapPath = 'bwrap', clock, log = () => {} } = this.#settings;
     const [capabilities, bwrap = bwrapPath, view] = await Promise.all([this.#probe(), findProgram(bwrapPath), systemView()]);
     const { memory, processes } = capabilities.limits;
@@ -69,7 +69,7 @@ export class BubblewrapRuntime implements LocalRuntime {
   }
 }
 
-interface BubblewrapGround extends LocalGround {
+interface BubblewrapGround extends LocalHost {
   readonly capabilities: Capabilities;
   readonly bwrap: string;
   readonly system: readonly string[];

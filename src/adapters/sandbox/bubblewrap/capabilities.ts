@@ -1,16 +1,16 @@
 import { type FileHandle, readFile } from 'node:fs/promises';
 import { messageOf } from '../../../kernel/errors.ts';
-import type { LimitEnforcement } from '../../../pool/template.ts';
-import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroup-files.ts';
-import type { CgroupLayout } from '../local/cgroup-layout.ts';
-import { cgroupFinding, detectWanted } from '../local/cgroups-here.ts';
-import { enforcedByGroup, enforcedLimits, type EnforcedLimits } from '../local/enforced-limits.ts';
-import { findProgram } from '../local/find-program.ts';
-import type { Finding } from '../local/finding.ts';
-import { systemView } from '../local/system-view.ts';
+import type { LimitEnforcement } from '../../../pool/ports/template.ts';
+import { type CgroupFiles, kernelCgroupFiles } from '../local/cgroups/cgroup-files.ts';
+import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
+import { cgroupFinding, detectWanted } from '../local/cgroups/cgroups-here.ts';
+import { enforcedByGroup, enforcedLimits, type EnforcedLimits } from '../local/cgroups/enforced-limits.ts';
+import { findProgram } from '../local/host/find-program.ts';
+import type { Finding } from '../local/host/finding.ts';
+import { systemView } from '../local/template/system-view.ts';
 import { runTrial } from '../local/trial.ts';
-import { NAMESPACE_DESCRIPTOR, sandboxTrialArguments, systemArguments, wardenTrialArguments } from './command-line.ts';
-import { isNeeded, openOwnUser, OUTSIDE_UID, type OwnUser, pathOf } from './own-user.ts';
+import { NAMESPACE_DESCRIPTOR, sandboxTrialArguments, systemArguments, wardenTrialArguments } from './command/command-line.ts';
+import { isNeeded, openOwnUser, OUTSIDE_UID, type OwnUser, pathOf } from './command/own-user.ts';
 
 /** What this machine can do for local sandboxes, and what to do about the rest. */
 export interface Capabilities {

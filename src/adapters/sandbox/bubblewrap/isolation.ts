@@ -1,7 +1,7 @@
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
-import { requireDemands } from '../local/enforced-limits.ts';
-import { checkTemplate } from '../local/template-check.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
+import { requireDemands } from '../local/cgroups/enforced-limits.ts';
+import { checkTemplate } from '../local/template/template-check.ts';
 import type { ForkableTemplate } from '../zygote/wardens.ts';
 import type { Capabilities } from './capabilities.ts';
 

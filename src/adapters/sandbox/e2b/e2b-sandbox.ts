@@ -2,15 +2,16 @@ import type { Sandbox as RemoteSandbox } from '@e2b/code-interpreter';
 import { untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
-import type { Isolation } from '../../../pool/template.ts';
+import type { Sandbox, SandboxExit } from '../../../pool/ports/sandbox.ts';
+import type { UploadContent } from '../../../pool/ports/upload-target.ts';
+import type { Isolation } from '../../../pool/ports/template.ts';
 import { RemoteFetching } from './remote-fetching.ts';
 import { RemoteInbox } from './remote-inbox.ts';
 import type { RemoteInput } from './remote-input.ts';
 import type { RemoteOutput } from './remote-output.ts';
 import type { RemoteProgram } from './remote-program.ts';
 import type { E2bService } from './service.ts';
-import { Slumber } from './slumber.ts';
+import { IdlePause } from './idle-pause.ts';
 import { Tenancy } from './tenancy.ts';
 
 /** A command's start and end, where the service is busy. */
@@ -51,7 +52,7 @@ export class E2bSandbox implements Sandbox {
   readonly #inbox: RemoteInbox;
   readonly #lifetime: Disposable;
   readonly #tenancy: Tenancy;
-  readonly #slumber: Slumber;
+  readonly #slumber: IdlePause;
   /** Why Muster ended it, if it did. */
   #verdict: SandboxExit | undefined;
   #released: Promise<void> | undefined;
@@ -65,7 +66,7 @@ export class E2bSandbox implements Sandbox {
     this.stdout = program.stdout;
     this.stderr = program.stderr;
     this.#inbox = new RemoteInbox(remote, clock);
-    this.#slumber = new Slumber({ fallAsleep: () => this.#pause(), wakeUp: () => this.#resume() });
+    this.#slumber = new IdlePause({ fallAsleep: () => this.#pause(), wakeUp: () => this.#resume() });
     program.wake = () => this.#slumber.awake();
     if (fetchesWith !== undefined) this.fetching = new RemoteFetching(remote, fetchesWith, program.signal, () => this.#slumber.awake());
     this.#lifetime = clock.after(lifetimeSeconds * 1000, () => this.#end({ kind: 'lifetime' }));

@@ -1,8 +1,8 @@
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import type { E2bMachine } from '../../../pool/e2b-machine.ts';
-import type { SandboxTemplate } from '../../../pool/template.ts';
-import type { PythonTemplateSettings } from '../local/python-template.ts';
-import { remoteTemplate } from '../remote-template.ts';
+import type { E2bMachine } from '../../../pool/ports/e2b-machine.ts';
+import type { SandboxTemplate } from '../../../pool/ports/template.ts';
+import type { PythonTemplateSettings } from '../local/template/python-template.ts';
+import { remoteTemplate } from '../remote/remote-template.ts';
 
 /** @throws InputError `template.not-local` as `remoteTemplate` does. */
 export function e2bTemplate(name: string, settings: PythonTemplateSettings, e2b: E2bMachine): SandboxTemplate {

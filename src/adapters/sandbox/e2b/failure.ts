@@ -1,6 +1,6 @@
 import { AuthenticationError, NotEnoughSpaceError, NotFoundError, RateLimitError, SandboxError } from '@e2b/code-interpreter';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../../kernel/errors.ts';
-import { ProviderBusyError } from '../../../pool/provider-busy.ts';
+import { ProviderBusyError } from '../../../pool/ports/provider-busy.ts';
 import { credentialsError } from './account.ts';
 
 /** What the service says about a request that will not be better for being sent again. */

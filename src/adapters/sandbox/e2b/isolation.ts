@@ -1,6 +1,6 @@
 import { InputError } from '../../../kernel/errors.ts';
-import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
-import { checkTemplate } from '../local/template-check.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
+import { checkTemplate } from '../local/template/template-check.ts';
 
 const BY_E2B_TEMPLATE = { scope: 'none', by: 'e2b-template' } as const;
 

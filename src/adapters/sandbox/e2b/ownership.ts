@@ -1,6 +1,6 @@
 import type { SandboxInfo } from '@e2b/code-interpreter';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
-import type { SandboxTemplate } from '../../../pool/template.ts';
+import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import { mayBeRunning, type OwnerProcess, processSchema, thisProcess } from '../local/owner-record.ts';
 
 /** By this a sandbox of any Muster is found among all those of the account. */

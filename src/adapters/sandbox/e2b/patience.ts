@@ -1,6 +1,6 @@
 import { untilAborted } from '../../../kernel/abort.ts';
 import { sleep, type Clock } from '../../../kernel/clock.ts';
-import { backoffMs } from '../../../pool/backoff.ts';
+import { backoffMs } from '../../../pool/planning/backoff.ts';
 import { isPassing } from './failure.ts';
 
 /** Waits of 0.5 to 8 s between them, some 16 s in all: longer than a burst against the rate limit, shorter than anyone's patience. */

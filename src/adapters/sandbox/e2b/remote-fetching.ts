@@ -2,8 +2,8 @@ import { CommandExitError, type CommandHandle, type Sandbox } from '@e2b/code-in
 import { untilAborted } from '../../../kernel/abort.ts';
 import { InfrastructureError, messageOf, MusterError } from '../../../kernel/errors.ts';
 import type { Fetching, FetchOrder, FetchWay } from '../../../kernel/fetching.ts';
-import { HeldFiles } from '../held-files.ts';
-import { fetchError, pullCommand, pullOrder, readPullAnswer } from '../pull-order.ts';
+import { HeldFiles } from '../remote/held-files.ts';
+import { fetchError, pullCommand, pullOrder, readPullAnswer } from '../remote/pull-order.ts';
 import { INBOX } from '../upload-path.ts';
 import { shellLine } from './shell-words.ts';
 

@@ -6,7 +6,7 @@ import type { Sandbox } from '@e2b/code-interpreter';
 import { abortError, untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import type { UploadContent } from '../../../pool/sandbox.ts';
+import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import { checkUploadPath, INBOX } from '../upload-path.ts';
 import { failureOf } from './failure.ts';
 import { patiently } from './patience.ts';

@@ -2,7 +2,7 @@ import { CommandExitError, NotFoundError, RateLimitError, type CommandHandle, ty
 import { untilAborted } from '../../../kernel/abort.ts';
 import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
-import { backoffMs } from '../../../pool/backoff.ts';
+import { backoffMs } from '../../../pool/planning/backoff.ts';
 import { failureOf } from './failure.ts';
 import { RemoteInput } from './remote-input.ts';
 import { RemoteOutput } from './remote-output.ts';

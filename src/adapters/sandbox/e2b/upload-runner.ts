@@ -5,7 +5,7 @@ import { CommandExitError, type Sandbox as RemoteSandbox } from '@e2b/code-inter
 import { create } from 'tar';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import { RUNNER_INSIDE } from '../local/python-template.ts';
+import { RUNNER_INSIDE } from '../local/template/python-template.ts';
 import { failureOf } from './failure.ts';
 import { patiently } from './patience.ts';
 import { shellLine } from './shell-words.ts';

@@ -1,12 +1,12 @@
 import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import type { Mount, SandboxLimits, SandboxTemplate } from '../../../pool/template.ts';
-import { hasErrno } from '../local/errno.ts';
-import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../local/inside-identity.ts';
-import { OPEN_FILES } from '../local/open-files.ts';
-import { systemFiles, type SystemView } from '../local/system-view.ts';
-import { writableSizes } from '../local/writable-space.ts';
+import type { Mount, SandboxLimits, SandboxTemplate } from '../../../pool/ports/template.ts';
+import { hasErrno } from '../local/host/errno.ts';
+import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../local/host/inside-identity.ts';
+import { OPEN_FILES } from '../local/host/open-files.ts';
+import { systemFiles, type SystemView } from '../local/template/system-view.ts';
+import { writableSizes } from '../local/template/writable-space.ts';
 import { INBOX } from '../upload-path.ts';
 import { FILTER } from './nested-namespaces.ts';
 

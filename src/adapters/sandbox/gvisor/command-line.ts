@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import path from 'node:path';
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import type { SandboxTemplate } from '../../../pool/template.ts';
+import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 
 /** How gVisor catches what a program asks of the kernel. systrap is far faster; ptrace is all that older versions have. */
 export const PLATFORMS = ['systrap', 'ptrace'] as const;

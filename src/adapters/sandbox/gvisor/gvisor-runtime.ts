@@ -1,10 +1,10 @@
 import { InfrastructureError } from '../../../kernel/errors.ts';
-import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
-import { kernelCgroupFiles } from '../local/cgroup-files.ts';
-import type { CgroupLayout } from '../local/cgroup-layout.ts';
-import { LaunchedProgram } from '../local/launched-program.ts';
-import type { LocalGround, LocalRuntime, OpenRuntime, RuntimeOptions, SandboxSite, StartedProgram } from '../local/local-runtime.ts';
-import { systemView } from '../local/system-view.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
+import { kernelCgroupFiles } from '../local/cgroups/cgroup-files.ts';
+import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
+import { LaunchedProgram } from '../local/program/launched-program.ts';
+import type { LocalHost, LocalRuntime, OpenRuntime, RuntimeOptions, SandboxSite, StartedProgram } from '../local/local-runtime.ts';
+import { systemView } from '../local/template/system-view.ts';
 import { writeBundle } from './bundle.ts';
 import { type GvisorCapabilities, probeGvisor } from './capabilities.ts';
 import { checkSocketPath, runscCommand } from './command-line.ts';
@@ -35,7 +35,7 @@ export class GvisorRuntime implements LocalRuntime {
     return (await this.#probe()).layout;
   }
 
-  async open({ covered }: LocalGround): Promise<OpenRuntime> {
+  async open({ covered }: LocalHost): Promise<OpenRuntime> {
     const { clock } = this.#settings;
     const [{ runsc, limits }, system] = await Promise.all([this.#probe(), systemView()]);
     if (!runsc) throw new InfrastructureError('sandbox.unavailable', 'runsc makes no sandboxes on this machine; see muster doctor');

@@ -1,8 +1,8 @@
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
-import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
-import { cannotPlayApart } from '../../../pool/policy-apart.ts';
-import { requireDemands } from '../local/enforced-limits.ts';
-import { checkTemplate } from '../local/template-check.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
+import { cannotPlayApart } from '../../../pool/ports/policy-apart.ts';
+import { requireDemands } from '../local/cgroups/enforced-limits.ts';
+import { checkTemplate } from '../local/template/template-check.ts';
 import type { GvisorCapabilities } from './capabilities.ts';
 
 /** gVisor itself takes some 20 MiB of a sandbox's memory; with less than this no program starts. */

@@ -1,7 +1,7 @@
 import { pipeline } from 'node:stream';
-import type { DescriptorCover } from '../local/inherited-descriptors.ts';
-import { ENTER_GROUPS, startLauncher } from '../local/launcher.ts';
-import type { LaunchedProcess } from '../local/launched-program.ts';
+import type { DescriptorCover } from '../local/host/inherited-descriptors.ts';
+import { ENTER_GROUPS, startLauncher } from '../local/program/launcher.ts';
+import type { LaunchedProcess } from '../local/program/launched-program.ts';
 import { StartMark } from './start-mark.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../kernel/clock.ts';
-import type { FurtherProcesses } from '../local/launched-program.ts';
+import type { FurtherProcesses } from '../local/program/launched-program.ts';
 import { killSandboxProcesses } from '../local/sweep.ts';
 
 /**

@@ -1,6 +1,6 @@
 import { InputError } from '../../../kernel/errors.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
-import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+import type { PodTemplate } from '../../../pool/ports/pod-template.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 
 const CONTAINER = { scope: 'tree', by: 'container' } as const;
 

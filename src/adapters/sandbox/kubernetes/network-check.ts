@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { InputError } from '../../../kernel/errors.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
-import { withSignal, type Cluster } from './cluster.ts';
+import type { PodTemplate } from '../../../pool/ports/pod-template.ts';
+import { withSignal, type Cluster } from './cluster/cluster.ts';
 
 const expressionSchema = z.object({ key: z.string(), operator: z.string(), values: z.array(z.string()).default([]) });
 const policySchema = z.object({

@@ -3,10 +3,10 @@ import { Deadline } from '../../../kernel/deadline.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseOwnerId, parseSandboxId, type OwnerId, type SandboxId } from '../../../kernel/ids.ts';
 import { labelsOf, type AgentSandbox, type Plural } from './claims/agent-sandbox.ts';
-import type { Cluster } from './cluster.ts';
-import { deleteLease, owners } from './owner-lease.ts';
-import { MANAGED_SELECTOR, OWNER, ownerSelector, SANDBOX } from './pod-labels.ts';
-import { GRACE_SECONDS } from './pod-manifest.ts';
+import type { Cluster } from './cluster/cluster.ts';
+import { deleteLease, owners } from './pods/owner-lease.ts';
+import { MANAGED_SELECTOR, OWNER, ownerSelector, SANDBOX } from './cluster/pod-labels.ts';
+import { GRACE_SECONDS } from './pods/pod-manifest.ts';
 
 /** Nodes that are up are rid of hundreds of pods within it. */
 const GONE_MS = 60_000;

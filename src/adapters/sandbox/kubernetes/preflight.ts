@@ -1,14 +1,14 @@
 import { z } from 'zod';
 import { InputError } from '../../../kernel/errors.ts';
-import type { PodTemplate } from '../../../pool/pod-template.ts';
-import type { SandboxTemplate } from '../../../pool/template.ts';
-import { isNotFound, refusalOf } from './api-errors.ts';
+import type { PodTemplate } from '../../../pool/ports/pod-template.ts';
+import type { SandboxTemplate } from '../../../pool/ports/template.ts';
+import { isNotFound, refusalOf } from './cluster/api-errors.ts';
 import type { AgentSandbox } from './claims/agent-sandbox.ts';
 import { claimPreflight } from './claims/claim-preflight.ts';
-import { withSignal, type Cluster } from './cluster.ts';
+import { withSignal, type Cluster } from './cluster/cluster.ts';
 import { assertNetworkPolicy } from './network-check.ts';
 import { permissionsFor, type Permission } from './permissions.ts';
-import { sharedPodLabels } from './pod-labels.ts';
+import { sharedPodLabels } from './cluster/pod-labels.ts';
 
 /** What it does where the caches of the nodes are: deploy/kubernetes/node-cache/rbac.yaml. */
 export const CACHE_PERMISSIONS: readonly Permission[] = [

@@ -1,5 +1,5 @@
 import { InputError } from '../../../kernel/errors.ts';
-import type { SandboxTemplate } from '../../../pool/template.ts';
+import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 
 const MEBIBYTE = 2 ** 20;
 const MEMORY_MIN_BYTES = 4 * MEBIBYTE;

@@ -5,9 +5,9 @@ import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { abortError } from '../../../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
-import type { UploadContent } from '../../../pool/sandbox.ts';
+import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import { checkUploadPath, INBOX } from '../upload-path.ts';
-import { hasErrno } from './errno.ts';
+import { hasErrno } from './host/errno.ts';
 
 /** A link would do but this file system, or the file's owner, does not let us: the content is copied instead. */
 const NO_LINK = ['EXDEV', 'EPERM', 'EACCES', 'EMLINK', 'EOPNOTSUPP', 'ENOTSUP'];

@@ -4,20 +4,20 @@ import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf, MusterError } from '../../../kernel/errors.ts';
 import { type OwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
-import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/sandbox.ts';
-import { FRESH } from '../../../pool/exposure.ts';
-import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
-import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
+import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
+import { FRESH } from '../../../pool/ports/exposure.ts';
+import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { Creations } from '../creations.ts';
-import { type CgroupFiles, kernelCgroupFiles } from './cgroup-files.ts';
+import { type CgroupFiles, kernelCgroupFiles } from './cgroups/cgroup-files.ts';
 import { Inbox } from './inbox.ts';
-import { coverDescriptors, type DescriptorCover } from './inherited-descriptors.ts';
+import { coverDescriptors, type DescriptorCover } from './host/inherited-descriptors.ts';
 import type { ApartTemplate, LocalRuntime, OpenRuntime, RuntimeOptions, SandboxSite, StartedProgram } from './local-runtime.ts';
 import { LocalSandbox } from './local-sandbox.ts';
-import { OwnerCgroups } from './owner-cgroups.ts';
+import { OwnerCgroups } from './cgroups/owner-cgroups.ts';
 import { etcDirectory, filterFile, openOwnerDirectory, ownerDirectory } from './owner-record.ts';
 import { PairedSandbox } from './paired-sandbox.ts';
-import type { SandboxCgroup } from './sandbox-cgroup.ts';
+import type { SandboxCgroup } from './cgroups/sandbox-cgroup.ts';
 import { sweepOwners } from './sweep.ts';
 
 export interface LocalOptions extends RuntimeOptions {
@@ -27,7 +27,7 @@ export interface LocalOptions extends RuntimeOptions {
 }
 
 /** What all sandboxes of one provider stand on. */
-interface Ground {
+interface Runtime {
   readonly cgroups: OwnerCgroups | undefined;
   readonly covered: DescriptorCover;
   readonly runtime: OpenRuntime;
@@ -63,7 +63,7 @@ export class LocalProvider implements SandboxProvider {
   readonly #files: CgroupFiles;
   readonly #sandboxes = new Map<SandboxId, LocalSandbox>();
   readonly #creations = new Creations();
-  #ground: Promise<Ground> | undefined;
+  #ground: Promise<Runtime> | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(runtime: LocalRuntime, { stateDir, owner, clock, cgroupFiles = kernelCgroupFiles }: LocalOptions) {
@@ -109,7 +109,7 @@ export class LocalProvider implements SandboxProvider {
     return ownerDirectory(this.#stateDir, this.owner);
   }
 
-  #prepare(): Promise<Ground> {
+  #prepare(): Promise<Runtime> {
     this.#ground ??= this.#open().catch((error: unknown) => {
       this.#ground = undefined;
       throw creationError(error, this.#directory);
@@ -117,7 +117,7 @@ export class LocalProvider implements SandboxProvider {
     return this.#ground;
   }
 
-  async #open(): Promise<Ground> {
+  async #open(): Promise<Runtime> {
     const layout = await this.#runtime.cgroupLayout();
     const cgroups = layout && new OwnerCgroups(layout, this.owner, this.#files, this.#clock);
     // The record stands before there is anything that a sweep would have to find.
@@ -172,7 +172,7 @@ export class LocalProvider implements SandboxProvider {
     return { id, audience, directory, inbox: new Inbox(directory) };
   }
 
-  async #build(site: Site, template: SandboxTemplate, isolation: Isolation, ground: Ground, signal: AbortSignal): Promise<Sandbox> {
+  async #build(site: Site, template: SandboxTemplate, isolation: Isolation, ground: Runtime, signal: AbortSignal): Promise<Sandbox> {
     await equip(site, template, ground);
     if (signal.aborted) throw abortError(signal);
     return this.#sandbox(site, template, isolation, await ground.runtime.start(placeOf(site), template, signal));
@@ -183,7 +183,7 @@ export class LocalProvider implements SandboxProvider {
     { environment, policy }: { readonly environment: Site; readonly policy: Site },
     template: ApartTemplate,
     isolation: Isolation,
-    ground: Ground,
+    ground: Runtime,
     signal: AbortSignal,
   ): Promise<Sandbox> {
     if (!ground.runtime.startPair) throw new RangeError(`${this.name} was to play a policy apart, and does not`);
@@ -246,7 +246,7 @@ export class LocalProvider implements SandboxProvider {
   }
 }
 
-async function equip(site: Site, template: SandboxTemplate, { cgroups, runtime }: Ground): Promise<void> {
+async function equip(site: Site, template: SandboxTemplate, { cgroups, runtime }: Runtime): Promise<void> {
   await site.inbox.open();
   const made = runtime.makesCgroup?.(template) !== true;
   const limits = { ...template.limits, processes: runtime.hostProcesses(template) };

@@ -1,14 +1,14 @@
 import type { Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import type { PastExposure } from '../../../pool/exposure.ts';
-import type { SharedContent, Sharing } from '../../../pool/shared-content.ts';
-import type { Isolation, SandboxTemplate } from '../../../pool/template.ts';
-import type { CgroupFiles } from './cgroup-files.ts';
-import type { CgroupLayout } from './cgroup-layout.ts';
-import type { DescriptorCover } from './inherited-descriptors.ts';
-import type { OwnerCgroups } from './owner-cgroups.ts';
-import type { SandboxCgroup } from './sandbox-cgroup.ts';
-import type { SandboxedProgram } from './sandboxed-program.ts';
+import type { PastExposure } from '../../../pool/ports/exposure.ts';
+import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
+import type { CgroupFiles } from './cgroups/cgroup-files.ts';
+import type { CgroupLayout } from './cgroups/cgroup-layout.ts';
+import type { DescriptorCover } from './host/inherited-descriptors.ts';
+import type { OwnerCgroups } from './cgroups/owner-cgroups.ts';
+import type { SandboxCgroup } from './cgroups/sandbox-cgroup.ts';
+import type { SandboxedProgram } from './program/sandboxed-program.ts';
 
 export interface RuntimeOptions {
   readonly clock: Clock;
@@ -26,11 +26,11 @@ export interface LocalRuntime {
   /** Where control groups can be made; undefined where sandboxes do without. */
   cgroupLayout(): Promise<CgroupLayout | undefined>;
   /** Called before the first sandbox is made, and again by the next when it has failed. A failure leaves nothing open. */
-  open(ground: LocalGround): Promise<OpenRuntime>;
+  open(ground: LocalHost): Promise<OpenRuntime>;
 }
 
 /** What all sandboxes of one provider stand on. */
-export interface LocalGround {
+export interface LocalHost {
   /** Of the owner: has a directory for each sandbox. */
   readonly directory: string;
   /** Holds the synthesised files. */

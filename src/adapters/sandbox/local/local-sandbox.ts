@@ -2,15 +2,16 @@ import { rm, rmdir } from 'node:fs/promises';
 import { type Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import type { PastExposure } from '../../../pool/exposure.ts';
-import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
+import type { PastExposure } from '../../../pool/ports/exposure.ts';
+import type { Sandbox, SandboxExit } from '../../../pool/ports/sandbox.ts';
+import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
-import type { Isolation } from '../../../pool/template.ts';
+import type { Isolation } from '../../../pool/ports/template.ts';
 import type { Inbox } from './inbox.ts';
-import type { ProgramInput } from './program-input.ts';
-import type { ProgramOutput } from './program-output.ts';
-import type { SandboxCgroup } from './sandbox-cgroup.ts';
-import { EXIT_KILLED, type ProgramEnd, type SandboxedProgram } from './sandboxed-program.ts';
+import type { ProgramInput } from './program/program-input.ts';
+import type { ProgramOutput } from './program/program-output.ts';
+import type { SandboxCgroup } from './cgroups/sandbox-cgroup.ts';
+import { EXIT_KILLED, type ProgramEnd, type SandboxedProgram } from './program/sandboxed-program.ts';
 
 /** What a sandbox consists of outside of itself. */
 export interface SandboxParts {

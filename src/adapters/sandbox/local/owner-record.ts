@@ -2,10 +2,10 @@ import { chmod, mkdir, readFile, readdir, readlink, rename, rm, writeFile } from
 import path from 'node:path';
 import { z } from 'zod';
 import type { OwnerId } from '../../../kernel/ids.ts';
-import { hasErrno } from './errno.ts';
-import { SYNTHESISED_FILES } from './inside-identity.ts';
-import { startTimeOf } from './process-table.ts';
-import { filterOfThisMachine } from './system-call-filter.ts';
+import { hasErrno } from './host/errno.ts';
+import { SYNTHESISED_FILES } from './host/inside-identity.ts';
+import { startTimeOf } from './host/process-table.ts';
+import { filterOfThisMachine } from './program/system-call-filter.ts';
 
 const RECORD = 'owner.json';
 /** Prefix of a directory that is being filled. No owner id begins so. */

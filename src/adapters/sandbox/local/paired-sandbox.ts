@@ -2,9 +2,10 @@ import { PassThrough, type Readable, type Writable } from 'node:stream';
 import { type Clock, sleep } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
-import type { PastExposure } from '../../../pool/exposure.ts';
-import type { Sandbox, SandboxExit, UploadContent } from '../../../pool/sandbox.ts';
-import type { Isolation } from '../../../pool/template.ts';
+import type { PastExposure } from '../../../pool/ports/exposure.ts';
+import type { Sandbox, SandboxExit } from '../../../pool/ports/sandbox.ts';
+import type { UploadContent } from '../../../pool/ports/upload-target.ts';
+import type { Isolation } from '../../../pool/ports/template.ts';
 import type { LocalSandbox } from './local-sandbox.ts';
 
 /** What the environment's program ends with when its line to the policy's is gone (runner/muster_runner/exit_codes.py). */

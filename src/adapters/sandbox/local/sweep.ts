@@ -4,12 +4,12 @@ import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
-import type { CgroupFiles } from './cgroup-files.ts';
-import type { CgroupLayout } from './cgroup-layout.ts';
-import { removeOrphanedGroups } from './orphaned-groups.ts';
-import { removeOwnerGroups } from './owner-cgroups.ts';
+import type { CgroupFiles } from './cgroups/cgroup-files.ts';
+import type { CgroupLayout } from './cgroups/cgroup-layout.ts';
+import { removeOrphanedGroups } from './cgroups/orphaned-groups.ts';
+import { removeOwnerGroups } from './cgroups/owner-cgroups.ts';
 import { directoryNames, mayBeRunning, type OwnerRecord, readOwnerRecord, sandboxesDirectory, sweepStarting } from './owner-record.ts';
-import { killProcess, listProcesses, untilGone } from './process-table.ts';
+import { killProcess, listProcesses, untilGone } from './host/process-table.ts';
 
 export interface SweepContext {
   readonly stateDir: string;

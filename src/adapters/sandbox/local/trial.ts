@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { OUTSIDE_ENVIRONMENT } from './launcher.ts';
+import { OUTSIDE_ENVIRONMENT } from './program/launcher.ts';
 
 /** A sandbox of `true` takes half a second at most; a machine that needs longer is not working, or hangs. */
 const TRIAL_TIMEOUT_MS = 20_000;

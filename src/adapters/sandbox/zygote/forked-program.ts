@@ -1,7 +1,7 @@
 import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
-import { ProgramInput } from '../local/program-input.ts';
-import { ProgramOutput } from '../local/program-output.ts';
-import type { ProgramEnd, SandboxedProgram } from '../local/sandboxed-program.ts';
+import { ProgramInput } from '../local/program/program-input.ts';
+import { ProgramOutput } from '../local/program/program-output.ts';
+import type { ProgramEnd, SandboxedProgram } from '../local/program/sandboxed-program.ts';
 import type { ProgramStreams } from './stream-gate.ts';
 import type { SandboxReport } from './warden-messages.ts';
 

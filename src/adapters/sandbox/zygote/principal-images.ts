@@ -1,4 +1,4 @@
-import { FRESH, type PastExposure } from '../../../pool/exposure.ts';
+import { FRESH, type PastExposure } from '../../../pool/ports/exposure.ts';
 import { NOTHING, SharedImages, type ImageChoice, type ImageMaker } from './shared-images.ts';
 
 /** What a sandbox is forked from, and what that makes of it. */

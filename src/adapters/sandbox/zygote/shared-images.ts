@@ -1,5 +1,5 @@
 import { messageOf } from '../../../kernel/errors.ts';
-import type { SharedContent } from '../../../pool/shared-content.ts';
+import type { SharedContent } from '../../../pool/ports/shared-content.ts';
 import type { Warden } from './warden.ts';
 import { BASE_IMAGE, type ImageContent, type PreloadedPolicy } from './warden-messages.ts';
 

@@ -1,5 +1,5 @@
 import { abortError, untilAborted } from '../../../kernel/abort.ts';
-import type { SharedContent } from '../../../pool/shared-content.ts';
+import type { SharedContent } from '../../../pool/ports/shared-content.ts';
 import type { Inbox } from '../local/inbox.ts';
 
 /** The right to find a content's files where they are. */

@@ -5,7 +5,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf, type MusterError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import { RecentText } from '../../../kernel/recent-text.ts';
-import type { ProgramEnd } from '../local/sandboxed-program.ts';
+import type { ProgramEnd } from '../local/program/sandboxed-program.ts';
 import { endOf, ForkedProgram } from './forked-program.ts';
 import type { ProgramStreams, StreamGate } from './stream-gate.ts';
 import {

@@ -1,7 +1,7 @@
 import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InputError } from '../../../kernel/errors.ts';
-import { migrate } from '../sql/migrate.ts';
+import { migrate } from '../sql/schema/migrate.ts';
 import { sqlEvaluationStore } from '../sql/sql-evaluation-store.ts';
 import { PostgresDatabase } from './postgres-database.ts';
 

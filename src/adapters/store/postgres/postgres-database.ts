@@ -1,7 +1,7 @@
 import { Pool, types, type PoolClient } from 'pg';
 import { InfrastructureError, InputError, messageOf } from '../../../kernel/errors.ts';
-import type { BulkInsert, Database, Dialect, Row, Step } from '../sql/database.ts';
-import { rendered, type Sql, type Value } from '../sql/statement.ts';
+import type { BulkInsert, Database, Dialect, Row, Step } from '../sql/schema/database.ts';
+import { rendered, type Sql, type Value } from '../sql/schema/statement.ts';
 
 const DIALECT: Dialect = {
   identity: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',

@@ -1,8 +1,8 @@
 import type { Idempotency } from '../../../evaluation-store/evaluation-catalogue.ts';
 import type { NewEvaluation } from '../../../evaluation-store/evaluation-record.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
-import { guard, statement, type Step } from './database.ts';
-import { sql, type Sql } from './statement.ts';
+import { guard, statement, type Step } from './schema/database.ts';
+import { sql, type Sql } from './schema/statement.ts';
 
 /**
  * Steps that accept an evaluation, which waits then. The caller's key comes first: of two requests with the same one, the later waits for the

@@ -2,10 +2,10 @@ import type { StoredEpisode } from '../../../evaluation-store/episode-log.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseEpisodeIndex } from '../../../kernel/ids.ts';
 import { FAILURE_CAUSES, type FailureCause, type Outcome } from '../../../kernel/outcome.ts';
-import { numberOf, optional, textOf } from './columns.ts';
+import { numberOf, optional, textOf } from './schema/columns.ts';
 import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
-import type { Row } from './database.ts';
-import type { Value } from './statement.ts';
+import type { Row } from './schema/database.ts';
+import type { Value } from './schema/statement.ts';
 
 /** What not every episode has. As JSON, which can hold any text: what a sandbox printed may be no Unicode, or U+0000. */
 interface Extra {

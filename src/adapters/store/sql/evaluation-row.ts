@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { EVALUATION_STATES, type StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseEvaluationId } from '../../../kernel/ids.ts';
-import { dateOf, documentOf, numberOf, optional, textOf } from './columns.ts';
-import type { Row } from './database.ts';
+import { dateOf, documentOf, numberOf, optional, textOf } from './schema/columns.ts';
+import type { Row } from './schema/database.ts';
 
 const checkedSchema = z.object({
   state: z.enum(EVALUATION_STATES),

@@ -3,13 +3,13 @@ import type { Acceptance, EvaluationCatalogue, Idempotency } from '../../../eval
 import type { NewEvaluation } from '../../../evaluation-store/evaluation-record.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { acceptance, acceptedEvaluation, keyOf } from './acceptance.ts';
-import { documentOf, numberOf } from './columns.ts';
-import { guard, statement, type Database } from './database.ts';
+import { documentOf, numberOf } from './schema/columns.ts';
+import { guard, statement, type Database } from './schema/database.ts';
 import { evaluationOfRow } from './evaluation-row.ts';
 import { stateEvent } from './sql-course.ts';
 import { appendEvents } from './sql-events.ts';
 import { announced } from './sql-webhooks.ts';
-import { plain, sql } from './statement.ts';
+import { plain, sql } from './schema/statement.ts';
 
 export class SqlAnswers implements AnswerCache {
   readonly #database: Database;

@@ -1,9 +1,9 @@
 import type { AuditEntry, AuditTrail, StoredAuditEntry } from '../../../evaluation-store/audit-trail.ts';
 import { pageOf, positionOf, type Page, type PageRequest } from '../../../evaluation-store/paging.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { dateOf, documentOf, numberOf, textOf } from './columns.ts';
-import { statement, type Database } from './database.ts';
-import { plain, sql } from './statement.ts';
+import { dateOf, documentOf, numberOf, textOf } from './schema/columns.ts';
+import { statement, type Database } from './schema/database.ts';
+import { plain, sql } from './schema/statement.ts';
 
 export class SqlAudit implements AuditTrail {
   readonly #database: Database;

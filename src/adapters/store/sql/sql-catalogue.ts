@@ -10,11 +10,11 @@ import { pageOf, positionOf, type Page, type PageRequest } from '../../../evalua
 import type { Clock } from '../../../kernel/clock.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
 import { acceptance, acceptedEvaluation } from './acceptance.ts';
-import { numberOf, textOf } from './columns.ts';
-import { statement, type Database } from './database.ts';
-import { forgotten, sweepEpisodes } from './discarded.ts';
+import { numberOf, textOf } from './schema/columns.ts';
+import { statement, type Database } from './schema/database.ts';
+import { forgotten, sweepEpisodes } from './schema/discarded.ts';
 import { evaluationOfRow } from './evaluation-row.ts';
-import { joined, plain, sql, type Sql } from './statement.ts';
+import { joined, plain, sql, type Sql } from './schema/statement.ts';
 
 /** Of evaluations, by their ids. */
 const ASKED_AT_ONCE = 500;

@@ -2,9 +2,9 @@ import type { Brought, CheckpointRights, Grant, StoredGrant, Usable } from '../.
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseDigest, type Digest } from '../../../kernel/ids.ts';
-import { dateOf, optional, textOf } from './columns.ts';
-import { statement, type Database, type Row } from './database.ts';
-import { joined, sql, type Sql } from './statement.ts';
+import { dateOf, optional, textOf } from './schema/columns.ts';
+import { statement, type Database, type Row } from './schema/database.ts';
+import { joined, sql, type Sql } from './schema/statement.ts';
 
 /** Digests in one statement. */
 const ASKED_AT_ONCE = 500;

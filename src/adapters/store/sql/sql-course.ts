@@ -4,11 +4,11 @@ import type { EvaluationState } from '../../../evaluation-store/evaluation-recor
 import type { NewEvent } from '../../../evaluation-store/event-log.ts';
 import type { Ownership } from '../../../evaluation-store/ownership.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { statement, type Database, type Step } from './database.ts';
-import { transactOwned } from './owned.ts';
+import { statement, type Database, type Step } from './schema/database.ts';
+import { transactOwned } from './schema/owned.ts';
 import { appendEvents } from './sql-events.ts';
 import { announced } from './sql-webhooks.ts';
-import { sql } from './statement.ts';
+import { sql } from './schema/statement.ts';
 
 export class SqlCourse implements EvaluationCourse {
   readonly #database: Database;

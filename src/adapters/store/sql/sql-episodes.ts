@@ -3,12 +3,12 @@ import type { Ownership } from '../../../evaluation-store/ownership.ts';
 import type { ResultCache } from '../../../evaluation-store/result-cache.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
-import { numberOf, optional } from './columns.ts';
-import { statement, type BulkColumn, type Database, type Step } from './database.ts';
+import { numberOf, optional } from './schema/columns.ts';
+import { statement, type BulkColumn, type Database, type Step } from './schema/database.ts';
 import { episodeOfRow, rowOfEpisode } from './episode-row.ts';
-import { transactOwned } from './owned.ts';
+import { transactOwned } from './schema/owned.ts';
 import { countEpisodes } from './sql-usage.ts';
-import { sql } from './statement.ts';
+import { sql } from './schema/statement.ts';
 
 const COLUMNS: readonly BulkColumn[] = [
   { name: 'evaluation', type: 'bigint' },

@@ -1,7 +1,7 @@
 import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import type { Database } from './database.ts';
-import { sweepEpisodes } from './discarded.ts';
+import type { Database } from './schema/database.ts';
+import { sweepEpisodes } from './schema/discarded.ts';
 import { SqlAnswers } from './sql-answers.ts';
 import { SqlAudit } from './sql-audit.ts';
 import { SqlCatalogue } from './sql-catalogue.ts';

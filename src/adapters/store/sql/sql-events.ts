@@ -1,8 +1,8 @@
 import type { EventLog, NewEvent, StoredEvent } from '../../../evaluation-store/event-log.ts';
 import type { EvaluationId } from '../../../kernel/ids.ts';
-import { dateOf, documentOf, numberOf, textOf } from './columns.ts';
-import { statement, type Database, type Step } from './database.ts';
-import { sql, type Sql } from './statement.ts';
+import { dateOf, documentOf, numberOf, textOf } from './schema/columns.ts';
+import { statement, type Database, type Step } from './schema/database.ts';
+import { sql, type Sql } from './schema/statement.ts';
 
 export class SqlEvents implements EventLog {
   readonly #database: Database;

@@ -1,9 +1,9 @@
 import { OwnershipLostError, type Claimable, type Ownership, type Ownerships, type Renewal } from '../../../evaluation-store/ownership.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { parseEvaluationId, type EvaluationId, type OwnerId } from '../../../kernel/ids.ts';
-import { numberOf, textOf } from './columns.ts';
-import { guard, statement, type Database } from './database.ts';
-import { plain, sql } from './statement.ts';
+import { numberOf, textOf } from './schema/columns.ts';
+import { guard, statement, type Database } from './schema/database.ts';
+import { plain, sql } from './schema/statement.ts';
 
 export class SqlOwnerships implements Ownerships {
   readonly #database: Database;

@@ -4,9 +4,9 @@ import { ROLES, type NewToken, type StoredToken, type Tokens } from '../../../ev
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import { isDigest, parseTokenId, type TokenId } from '../../../kernel/ids.ts';
-import { dateOf, optional, textOf } from './columns.ts';
-import { statement, type Database, type Row } from './database.ts';
-import { plain, sql, type Sql } from './statement.ts';
+import { dateOf, optional, textOf } from './schema/columns.ts';
+import { statement, type Database, type Row } from './schema/database.ts';
+import { plain, sql, type Sql } from './schema/statement.ts';
 
 export class SqlTokens implements Tokens {
   readonly #database: Database;

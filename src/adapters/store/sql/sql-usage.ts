@@ -1,8 +1,8 @@
 import type { UsageLedger } from '../../../evaluation-store/usage-ledger.ts';
 import type { Digest } from '../../../kernel/ids.ts';
-import { numberOf } from './columns.ts';
-import { statement, type Database, type Dialect, type Step } from './database.ts';
-import { plain, sql, type Sql } from './statement.ts';
+import { numberOf } from './schema/columns.ts';
+import { statement, type Database, type Dialect, type Step } from './schema/database.ts';
+import { plain, sql, type Sql } from './schema/statement.ts';
 
 const HOUR_MS = 3_600_000;
 

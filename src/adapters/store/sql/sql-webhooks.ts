@@ -1,10 +1,10 @@
-import type { NewWebhook } from '../../../evaluation-store/evaluation-course.ts';
+import type { NewWebhook } from '../../../evaluation-store/webhook-outbox.ts';
 import type { WebhookDelivery, WebhookOutbox } from '../../../evaluation-store/webhook-outbox.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { parseEvaluationId } from '../../../kernel/ids.ts';
-import { dateOf, documentOf, numberOf, optional, textOf } from './columns.ts';
-import { statement, type Database, type Step } from './database.ts';
-import { joined, plain, sql, type Sql } from './statement.ts';
+import { dateOf, documentOf, numberOf, optional, textOf } from './schema/columns.ts';
+import { statement, type Database, type Step } from './schema/database.ts';
+import { joined, plain, sql, type Sql } from './schema/statement.ts';
 
 export class SqlWebhooks implements WebhookOutbox {
   readonly #database: Database;

@@ -2,10 +2,10 @@ import { mkdir, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { statement } from '../sql/database.ts';
-import { migrate } from '../sql/migrate.ts';
+import { statement } from '../sql/schema/database.ts';
+import { migrate } from '../sql/schema/migrate.ts';
 import { sqlEvaluationStore } from '../sql/sql-evaluation-store.ts';
-import { sql } from '../sql/statement.ts';
+import { sql } from '../sql/schema/statement.ts';
 import { SqliteDatabase } from './sqlite-database.ts';
 import { cannotBeMade } from './unusable-file.ts';
 

@@ -1,6 +1,6 @@
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { messageOf } from '../../../kernel/errors.ts';
-import type { Row } from '../sql/database.ts';
+import type { Row } from '../sql/schema/database.ts';
 import type { Query, RenderedStep, Reply, Request, Transaction } from './sqlite-messages.ts';
 
 /** The store has some forty texts; lists have more, by their filters. */

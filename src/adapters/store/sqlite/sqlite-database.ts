@@ -3,8 +3,8 @@ import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../../kernel/clock.ts';
 import { within } from '../../../kernel/deadline.ts';
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
-import type { Database, Dialect, Row, Step } from '../sql/database.ts';
-import { rendered, type Sql } from '../sql/statement.ts';
+import type { Database, Dialect, Row, Step } from '../sql/schema/database.ts';
+import { rendered, type Sql } from '../sql/schema/statement.ts';
 import type { Message, Order, Rendered, RenderedStep, Reply } from './sqlite-messages.ts';
 import { cannotBeOpened } from './unusable-file.ts';
 

@@ -1,5 +1,5 @@
-import type { BulkInsert, Row } from '../sql/database.ts';
-import type { Value } from '../sql/statement.ts';
+import type { BulkInsert, Row } from '../sql/schema/database.ts';
+import type { Value } from '../sql/schema/statement.ts';
 
 /** A statement with `?` for each of its values. */
 export interface Rendered {

@@ -1,14 +1,14 @@
 import { statSync } from 'node:fs';
 import { createE2bProvider } from '../../../../src/adapters/sandbox/e2b/e2b-provider.ts';
-import { createInMemoryProvider } from '../../../../src/adapters/sandbox/in-memory/in-memory-provider.ts';
+import { createInMemoryProvider } from '../../../support/in-memory-sandbox/in-memory-provider.ts';
 import { digestOf } from '../../../../src/kernel/canonical-json.ts';
 import { type Clock, systemClock } from '../../../../src/kernel/clock.ts';
 import { MusterError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId } from '../../../../src/kernel/ids.ts';
-import type { EvaluationRunConfig } from '../../../../src/orchestrator/evaluate-context.ts';
+import type { EvaluationRunConfig } from '../../../../src/orchestrator/run/evaluate-context.ts';
 import type { StoredCheckpoint } from '../../../../src/policy-distribution/stored-checkpoint.ts';
-import type { PoolConfig } from '../../../../src/pool/pool-config.ts';
-import type { PoolState } from '../../../../src/pool/pool-state.ts';
+import type { PoolConfig } from '../../../../src/pool/planning/pool-config.ts';
+import type { PoolState } from '../../../../src/pool/members/pool-state.ts';
 import { MACHINE, PROJECT } from '../../../support/e2b/e2b-ground.ts';
 import { E2bSimulator, type SimulatorOptions } from '../../../support/e2b/simulator.ts';
 import { eventually } from '../../../support/eventually.ts';

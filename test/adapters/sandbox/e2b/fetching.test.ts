@@ -5,7 +5,7 @@ import { systemClock } from '../../../../src/kernel/clock.ts';
 import type { FetchOrder } from '../../../../src/kernel/fetching.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import type { CheckpointFile } from '../../../../src/policy-distribution/checkpoint.ts';
-import type { Sandbox, SandboxProvider } from '../../../../src/pool/sandbox.ts';
+import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
 import { NEVER } from '../../../contract/sandbox-scene.ts';
 import { bakedRunner } from '../../../support/e2b/baked-runner.ts';
 import { MACHINE, PROJECT } from '../../../support/e2b/e2b-ground.ts';

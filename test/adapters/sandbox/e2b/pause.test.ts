@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
-import type { Sandbox, SandboxProvider } from '../../../../src/pool/sandbox.ts';
+import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
 import { shellCommands } from '../../../contract/sandbox-commands.ts';
 import { exchange, firstLine } from '../../../contract/sandbox-scene.ts';
 import { E2bGround } from '../../../support/e2b/e2b-ground.ts';

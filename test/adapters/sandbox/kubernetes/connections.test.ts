@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import nock from 'nock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
-import type { Sandbox, SandboxProvider } from '../../../../src/pool/sandbox.ts';
+import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
 import { NEVER } from '../../../contract/sandbox-scene.ts';
 import { TEMPLATE } from '../../../support/evaluation-scene.ts';
 import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';

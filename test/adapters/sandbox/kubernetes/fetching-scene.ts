@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from 'vitest';
-import { pullCommand } from '../../../../src/adapters/sandbox/pull-order.ts';
+import { pullCommand } from '../../../../src/adapters/sandbox/remote/pull-order.ts';
 import type { FetchOrder, FetchWay } from '../../../../src/kernel/fetching.ts';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
 import type { CheckpointFile } from '../../../../src/policy-distribution/checkpoint.ts';
-import type { PodTemplate, PodTransport } from '../../../../src/pool/pod-template.ts';
-import type { Sandbox, SandboxProvider } from '../../../../src/pool/sandbox.ts';
+import type { PodTemplate, PodTransport } from '../../../../src/pool/ports/pod-template.ts';
+import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
 import { NEVER } from '../../../contract/sandbox-scene.ts';
 import { TEMPLATE } from '../../../support/evaluation-scene.ts';
 import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';

@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
-import type { SandboxProvider } from '../../../../src/pool/sandbox.ts';
+import type { SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
 import { NEVER } from '../../../contract/sandbox-scene.ts';
 import { TEMPLATE } from '../../../support/evaluation-scene.ts';
 import { eventually } from '../../../support/eventually.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parsePod, podState, type PodState } from '../../../../src/adapters/sandbox/kubernetes/pod-view.ts';
+import { parsePod, podState, type PodState } from '../../../../src/adapters/sandbox/kubernetes/cluster/pod-view.ts';
 
 const state = (status: object, metadata: object = {}): PodState => podState(parsePod({ metadata: { name: 'pod', ...metadata }, status }));
 const containers = (...states: readonly object[]): object[] =>

@@ -2,7 +2,7 @@ import path from 'node:path';
 import nock from 'nock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createKubernetesProvider } from '../../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
-import { podName } from '../../../../src/adapters/sandbox/kubernetes/pod-labels.ts';
+import { podName } from '../../../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
 import {
   CLAIM_PERMISSIONS,
   PERMISSIONS,
@@ -12,10 +12,10 @@ import {
 import { CACHE_PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/preflight.ts';
 import { InfrastructureError, InputError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
-import { ProviderBusyError } from '../../../../src/pool/provider-busy.ts';
-import type { PodTemplate } from '../../../../src/pool/pod-template.ts';
-import type { Sandbox, SandboxProvider } from '../../../../src/pool/sandbox.ts';
-import type { SandboxTemplate } from '../../../../src/pool/template.ts';
+import { ProviderBusyError } from '../../../../src/pool/ports/provider-busy.ts';
+import type { PodTemplate } from '../../../../src/pool/ports/pod-template.ts';
+import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
+import type { SandboxTemplate } from '../../../../src/pool/ports/template.ts';
 import { NEVER } from '../../../contract/sandbox-scene.ts';
 import { eventually } from '../../../support/eventually.ts';
 import type { Rule } from '../../../support/kubernetes/access.ts';

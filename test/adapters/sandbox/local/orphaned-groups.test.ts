@@ -3,8 +3,8 @@ import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { CgroupFiles } from '../../../../src/adapters/sandbox/local/cgroup-files.ts';
-import { removeOrphanedGroups } from '../../../../src/adapters/sandbox/local/orphaned-groups.ts';
+import type { CgroupFiles } from '../../../../src/adapters/sandbox/local/cgroups/cgroup-files.ts';
+import { removeOrphanedGroups } from '../../../../src/adapters/sandbox/local/cgroups/orphaned-groups.ts';
 import { ImitatedCgroups } from '../../../support/imitated-cgroups.ts';
 import { SkippableClock } from '../../../support/skippable-clock.ts';
 

@@ -2,9 +2,9 @@ import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, w
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { inspectPython } from '../../../../src/adapters/sandbox/local/python-environment.ts';
-import { pythonTemplate, type PythonTemplateSettings } from '../../../../src/adapters/sandbox/local/python-template.ts';
-import type { SandboxTemplate } from '../../../../src/pool/template.ts';
+import { inspectPython } from '../../../../src/adapters/sandbox/local/template/python-environment.ts';
+import { pythonTemplate, type PythonTemplateSettings } from '../../../../src/adapters/sandbox/local/template/python-template.ts';
+import type { SandboxTemplate } from '../../../../src/pool/ports/template.ts';
 
 const signal = new AbortController().signal;
 const limits = { memoryBytes: 1, processes: 1, cpus: 1, diskBytes: 1, lifetimeSeconds: 1 };

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { type Architecture, REFUSED_SYSTEM_CALLS } from '../../../../src/adapters/sandbox/local/refused-system-calls.ts';
-import { systemCallFilter } from '../../../../src/adapters/sandbox/local/system-call-filter.ts';
+import { type Architecture, REFUSED_SYSTEM_CALLS } from '../../../../src/adapters/sandbox/local/program/refused-system-calls.ts';
+import { systemCallFilter } from '../../../../src/adapters/sandbox/local/program/system-call-filter.ts';
 
 /** Of linux/audit.h. */
 const AUDIT: Readonly<Record<Architecture, number>> = { x64: 0xc000003e, arm64: 0xc00000b7 };

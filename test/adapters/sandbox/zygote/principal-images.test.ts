@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { PrincipalImages } from '../../../../src/adapters/sandbox/zygote/principal-images.ts';
 import type { ImageMaker, PlacedContent } from '../../../../src/adapters/sandbox/zygote/shared-images.ts';
 import { BASE_IMAGE } from '../../../../src/adapters/sandbox/zygote/warden-messages.ts';
-import { FRESH } from '../../../../src/pool/exposure.ts';
+import { FRESH } from '../../../../src/pool/ports/exposure.ts';
 
 const deliver: PlacedContent['content']['deliver'] = () => Promise.resolve('nowhere');
 const policy = (digest: string, trusted = false): PlacedContent => ({

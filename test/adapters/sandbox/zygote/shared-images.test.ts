@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ImageMaker, type PlacedContent, SharedImages } from '../../../../src/adapters/sandbox/zygote/shared-images.ts';
 import { BASE_IMAGE, type ImageContent, type PreloadedPolicy } from '../../../../src/adapters/sandbox/zygote/warden-messages.ts';
-import type { SharedContent } from '../../../../src/pool/shared-content.ts';
+import type { SharedContent } from '../../../../src/pool/ports/shared-content.ts';
 
 const BASE = { image: BASE_IMAGE, shares: new Set(), hasRunCode: false };
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { SharedPlaces } from '../../../../src/adapters/sandbox/zygote/shared-places.ts';
-import type { SharedContent } from '../../../../src/pool/shared-content.ts';
+import type { SharedContent } from '../../../../src/pool/ports/shared-content.ts';
 
 const never = new AbortController().signal;
 

@@ -1,8 +1,8 @@
 import type { CustomObjectsApi } from '@kubernetes/client-node';
 import { z } from 'zod';
-import { isNotFound } from '../api-errors.ts';
-import { withSignal, type Cluster } from '../cluster.ts';
-import { listAll, PAGE, type Listing } from '../listing.ts';
+import { isNotFound } from '../cluster/api-errors.ts';
+import { withSignal, type Cluster } from '../cluster/cluster.ts';
+import { listAll, PAGE, type Listing } from '../cluster/listing.ts';
 
 export const GROUP = 'extensions.agents.x-k8s.io';
 export const VERSION = 'v1beta1';

@@ -1,7 +1,7 @@
 import { abortError } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
-import type { FollowedPod } from '../pod-kind.ts';
+import type { FollowedPod } from '../pods/pod-kind.ts';
 import type { FollowedClaim } from './claim-kind.ts';
 import type { ClaimWait } from './claim-view.ts';
 

@@ -1,6 +1,6 @@
-import type { FollowedObject } from '../followed-object.ts';
-import type { ObjectKind } from '../object-kind.ts';
-import type { OwnedObjects } from '../owned-objects.ts';
+import type { FollowedObject } from '../cluster/followed-object.ts';
+import type { ObjectKind } from '../cluster/object-kind.ts';
+import type { OwnedObjects } from '../cluster/owned-objects.ts';
 import type { AgentSandbox } from './agent-sandbox.ts';
 import { claimState, parseClaim, type ClaimState, type ClaimView } from './claim-view.ts';
 

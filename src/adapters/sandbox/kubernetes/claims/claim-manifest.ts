@@ -1,11 +1,11 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { canonicalJson, digestOf } from '../../../../kernel/canonical-json.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
-import type { PodTemplate } from '../../../../pool/pod-template.ts';
-import type { SandboxSpec } from '../../../../pool/sandbox.ts';
-import type { SandboxTemplate } from '../../../../pool/template.ts';
-import { ownerLabels, podLabels, podName, sharedPodLabels } from '../pod-labels.ts';
-import { podSpec } from '../pod-manifest.ts';
+import type { PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { SandboxSpec } from '../../../../pool/ports/sandbox.ts';
+import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
+import { ownerLabels, podLabels, podName, sharedPodLabels } from '../cluster/pod-labels.ts';
+import { podSpec } from '../pods/pod-manifest.ts';
 import type { Manifest } from './agent-sandbox.ts';
 
 const API_VERSION = 'extensions.agents.x-k8s.io/v1beta1';

@@ -1,7 +1,7 @@
 import { InputError } from '../../../../kernel/errors.ts';
-import type { ClaimSettings, PodTemplate } from '../../../../pool/pod-template.ts';
-import type { SandboxTemplate } from '../../../../pool/template.ts';
-import { sharedPodLabels } from '../pod-labels.ts';
+import type { ClaimSettings, PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
+import { sharedPodLabels } from '../cluster/pod-labels.ts';
 import { GROUP, labelsOf, VERSION, type AgentSandbox } from './agent-sandbox.ts';
 import { podTemplateOf } from './claim-manifest.ts';
 import { podLabelsOf, shortcomings } from './sandbox-template-check.ts';

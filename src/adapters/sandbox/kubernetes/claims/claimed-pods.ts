@@ -1,18 +1,18 @@
 import { untilAborted } from '../../../../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
-import type { ClaimSettings, PodTemplate } from '../../../../pool/pod-template.ts';
-import type { Obstacle, SandboxSpec } from '../../../../pool/sandbox.ts';
-import type { SandboxTemplate } from '../../../../pool/template.ts';
-import { FollowedObject } from '../followed-object.ts';
-import type { ObjectKind } from '../object-kind.ts';
-import { ObjectWatch } from '../object-watch.ts';
-import type { Owning } from '../owned-objects.ts';
-import { podKind, type FollowedPod } from '../pod-kind.ts';
-import { podName } from '../pod-labels.ts';
-import { untilReady } from '../pod-readiness.ts';
-import { gathered, type PodSupply, type WantedPod } from '../pod-supply.ts';
-import type { PodState, PodView } from '../pod-view.ts';
-import { isGone, untilGone } from '../removal.ts';
+import type { ClaimSettings, PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { Obstacle, SandboxSpec } from '../../../../pool/ports/sandbox.ts';
+import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
+import { FollowedObject } from '../cluster/followed-object.ts';
+import type { ObjectKind } from '../cluster/object-kind.ts';
+import { ObjectWatch } from '../cluster/object-watch.ts';
+import type { Owning } from '../cluster/owned-objects.ts';
+import { podKind, type FollowedPod } from '../pods/pod-kind.ts';
+import { podName } from '../cluster/pod-labels.ts';
+import { untilReady } from '../pods/pod-readiness.ts';
+import { gathered, type PodSupply, type WantedPod } from '../pods/pod-supply.ts';
+import type { PodState, PodView } from '../cluster/pod-view.ts';
+import { isGone, untilGone } from '../pods/removal.ts';
 import type { AgentSandbox } from './agent-sandbox.ts';
 import { untilBound, untilMade } from './claim-binding.ts';
 import type { Claims, FollowedClaim } from './claim-kind.ts';
@@ -25,7 +25,7 @@ export interface ClaimedPodsOptions extends Owning {
 }
 
 /** What there is once the first claim may be made. */
-interface Ground {
+interface Runtime {
   readonly warmPool: WarmPool;
   readonly watch: ObjectWatch<PodView>;
 }
@@ -50,7 +50,7 @@ export class ClaimedPods implements PodSupply {
   readonly #warmPool: string;
   readonly #held = new Set<Held>();
   readonly #closing = new AbortController();
-  #ground: Promise<Ground> | undefined;
+  #ground: Promise<Runtime> | undefined;
 
   constructor(options: ClaimedPodsOptions, template: SandboxTemplate, pod: PodTemplate, settings: ClaimSettings) {
     const { cluster, api, clock, owner } = options;
@@ -103,7 +103,7 @@ export class ClaimedPods implements PodSupply {
   }
 
   /** For all who wait; tried again by the next one when it failed. */
-  #open(): Promise<Ground> {
+  #open(): Promise<Runtime> {
     this.#ground ??= this.#prepare(this.#closing.signal).catch((error: unknown) => {
       this.#ground = undefined;
       throw error;
@@ -111,7 +111,7 @@ export class ClaimedPods implements PodSupply {
     return this.#ground;
   }
 
-  async #prepare(signal: AbortSignal): Promise<Ground> {
+  async #prepare(signal: AbortSignal): Promise<Runtime> {
     const { cluster, api, clock, log } = this.#options;
     await this.#own?.make(signal);
     const warmPool = await findWarmPool(api, this.#warmPool, clock, signal);

@@ -6,12 +6,12 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { InputError, messageOf } from '../../../../kernel/errors.ts';
-import type { DialBackSettings } from '../../../../pool/pod-template.ts';
-import { Heartbeats } from '../heartbeats.ts';
+import type { DialBackSettings } from '../../../../pool/ports/pod-template.ts';
+import { Heartbeats } from '../exec/heartbeats.ts';
 import { DialChannel } from './dial-channel.ts';
 import type { DialledContainer } from './dialled-container.ts';
 import { PROTOCOL } from './messages.ts';
-import { Strangers } from './strangers.ts';
+import { UnidentifiedConnections } from './unidentified-connections.ts';
 
 /** From a connection to its whole request, TLS included. */
 const HANDSHAKE_MS = 10_000;
@@ -48,7 +48,7 @@ export class DialBackGate implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #log: (message: string) => void;
   readonly #heartbeats: Heartbeats;
-  readonly #strangers = new Strangers();
+  readonly #strangers = new UnidentifiedConnections();
   readonly #expected = new Map<string, Expected>();
   readonly #channels = new Set<DialChannel>();
 

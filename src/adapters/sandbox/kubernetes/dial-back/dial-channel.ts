@@ -1,10 +1,10 @@
 import { WebSocket, type RawData } from 'ws';
 import type { Clock } from '../../../../kernel/clock.ts';
-import { ExecOutput } from '../exec-output.ts';
-import type { Heartbeats } from '../heartbeats.ts';
-import { answersPing } from '../ping.ts';
-import type { ProgramChannel, ProgramEnd } from '../program-channel.ts';
-import { bytesOf, SocketInput } from '../socket-input.ts';
+import { ExecOutput } from '../exec/exec-output.ts';
+import type { Heartbeats } from '../exec/heartbeats.ts';
+import { answersPing } from '../exec/ping.ts';
+import type { ProgramChannel, ProgramEnd } from '../exec/program-channel.ts';
+import { bytesOf, SocketInput } from '../exec/socket-input.ts';
 import { CHANNEL, creditMessage, orderMessage, parseInputCredit, parseStatus } from './messages.ts';
 
 /** Of each output, on its way or waiting here before it is read. */

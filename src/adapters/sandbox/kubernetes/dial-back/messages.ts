@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ProgramEnd } from '../program-channel.ts';
+import type { ProgramEnd } from '../exec/program-channel.ts';
 
 /**
  * What Muster and a dialler say to each other (docs/dial-back.md). Each message begins with what it is about; the numbers of the streams are

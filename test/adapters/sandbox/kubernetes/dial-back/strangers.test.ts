@@ -2,19 +2,19 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import nock from 'nock';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Strangers } from '../../../../../src/adapters/sandbox/kubernetes/dial-back/strangers.ts';
+import { UnidentifiedConnections } from '../../../../../src/adapters/sandbox/kubernetes/dial-back/unidentified-connections.ts';
 import { eventually } from '../../../../support/eventually.ts';
 
 nock.restore();
 
 describe('connections that have not said yet what they are', () => {
   let server: Server;
-  let strangers: Strangers;
+  let strangers: UnidentifiedConnections;
   let accepted: Socket[];
   const clients: Socket[] = [];
 
   beforeEach(async () => {
-    strangers = new Strangers(4);
+    strangers = new UnidentifiedConnections(4);
     accepted = [];
     server = createServer((socket) => {
       accepted.push(socket);

@@ -1,0 +1,26 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import { isDigest, type Digest } from '../../kernel/ids.ts';
+
+/** How a file may be told by another in an answer (RFC 3229): as docs/delta-format.md has it. */
+export const MANIPULATION = 'muster-delta';
+
+/** A file as what differs from one that the other side has. */
+export interface RequestedDelta {
+  /** What it has, the likeliest first. */
+  readonly bases: readonly Digest[];
+  /** Whether it takes nothing else: it has the whole file from elsewhere. */
+  readonly isOnly: boolean;
+}
+
+/** What the headers `A-IM` and `If-None-Match` ask for (RFC 3229); undefined for the whole file. */
+export function requestedDelta(headers: IncomingHttpHeaders): RequestedDelta | undefined {
+  const taken = String(headers['a-im'] ?? '').split(',');
+  if (!taken.some((each) => each.trim() === MANIPULATION)) return undefined;
+  const bases = tagsIn(headers['if-none-match']).map((hex) => `sha256:${hex}`);
+  return { bases: bases.filter(isDigest), isOnly: taken.some((each) => /^\s*identity\s*;\s*q=0(\.0*)?\s*$/.test(each)) };
+}
+
+/** The tags of a header, without their quotes: digests, in hexadecimal digits. */
+export function tagsIn(header: string | undefined): readonly string[] {
+  return (header ?? '').split(',').flatMap((tag) => /^\s*"([0-9a-f]{64})"\s*$/.exec(tag)?.[1] ?? []);
+}

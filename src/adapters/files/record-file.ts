@@ -1,0 +1,70 @@
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Clock } from '../../kernel/clock.ts';
+import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
+import { holdPath } from './process-hold.ts';
+import { NOTHING_YET, watchRecordSchema, type WatchMemory, type WatchRecord } from '../../service/watching/watch-record.ts';
+
+/**
+ * A watch's record in a file of its own, replaced in one step. Who watches has a file beside it with the process's name in it, so that it ends with
+ * the process, however that ends.
+ */
+export function recordFile(path: string, clock: Clock): WatchMemory {
+  return {
+    hold: () => guarded(path, () => holdPath(path, 'watched-by', clock, alreadyWatched)),
+    async read() {
+      const text = await guarded(path, () => readFile(path, 'utf8').catch(undefinedWhenMissing));
+      return text === undefined ? NOTHING_YET : parsed(path, text);
+    },
+    async write(record) {
+      await guarded(path, async () => {
+        await mkdir(dirname(path), { recursive: true });
+        await replaceFile(path, `${JSON.stringify(record)}\n`);
+      });
+    },
+  };
+}
+
+/** Whoever reads the file sees all of the old text, or all of the new. */
+export async function replaceFile(path: string, text: string): Promise<void> {
+  const incoming = `${path}.${process.pid}.new`;
+  try {
+    await writeFile(incoming, text);
+    await rename(incoming, path);
+  } finally {
+    await rm(incoming, { force: true });
+  }
+}
+
+function alreadyWatched(path: string): InputError {
+  const remedy = 'end the other one, or set another stateDir; when it ran on another machine and is gone, remove the file';
+  return new InputError('watch.held', `watch: another "muster watch" evaluates this run on this suite (${path}); ${remedy}`);
+}
+
+function parsed(path: string, text: string): WatchRecord {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    // What is no JSON is no record either.
+  }
+  const record = watchRecordSchema.safeParse(value);
+  if (record.success) return record.data;
+  const remedy = 'remove it, and the run is evaluated from the start';
+  throw new InputError('watch.record', `watch: ${path} is no record of a watch; ${remedy}`, { cause: record.error });
+}
+
+async function guarded<Value>(path: string, operation: () => Promise<Value>): Promise<Value> {
+  try {
+    return await operation();
+  } catch (error) {
+    if (error instanceof MusterError) throw error;
+    const remedy = 'set stateDir to a directory that this user may write';
+    throw new InfrastructureError('watch.record', `watch: ${path}: ${messageOf(error)}; ${remedy}`, { cause: error });
+  }
+}
+
+function undefinedWhenMissing(error: unknown): undefined {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  throw error;
+}

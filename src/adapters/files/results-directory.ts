@@ -1,0 +1,218 @@
+import { once } from 'node:events';
+import { createWriteStream, type WriteStream } from 'node:fs';
+import { mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { finished } from 'node:stream/promises';
+import type { Clock } from '../../kernel/clock.ts';
+import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
+import { holdPath } from './process-hold.ts';
+import { appendWholeLines } from './whole-lines.ts';
+
+/** Episodes that earlier, interrupted runs of the same evaluation kept. A resumed run reads them; they are removed when it is complete. */
+const EARLIER = 'episodes.earlier.ndjson';
+const EPISODES = 'episodes.ndjson';
+const HOLD = 'written-by';
+
+/**
+ * Keeps what an evaluation leaves: `config.json` and `episodes.ndjson` while it runs, `summary.json` at its end. The summary
+ * appears whole, as the last file: a directory without one is an evaluation that did not get to its end.
+ *
+ * One process at a time writes in a directory.
+ */
+export class ResultsDirectory implements AsyncDisposable {
+  readonly #path: string;
+  /** The outermost directory that was made for it; undefined when it was there. */
+  readonly #made: string | undefined;
+  readonly #isResumed: boolean;
+  readonly #hold: AsyncDisposable;
+  readonly #episodes: WriteStream;
+  #isEmpty = true;
+  #failure: Error | undefined;
+  /** Shared by all that wait for the disk. */
+  #draining: Promise<void> | undefined;
+
+  private constructor(path: string, origin: { readonly made?: string | undefined; readonly isResumed: boolean }, hold: AsyncDisposable) {
+    this.#path = path;
+    this.#made = origin.made;
+    this.#isResumed = origin.isResumed;
+    this.#hold = hold;
+    this.#episodes = createWriteStream(join(path, EPISODES), { flags: origin.isResumed ? 'w' : 'wx' });
+    this.#episodes.on('error', (error) => (this.#failure ??= this.#unkept(EPISODES, error)));
+  }
+
+  /** @throws InputError when the directory holds something already; InfrastructureError when it cannot be written. */
+  static async create(path: string, configuration: unknown, clock: Clock): Promise<ResultsDirectory> {
+    const made = await makeDirectory(path);
+    await using stack = new AsyncDisposableStack();
+    const hold = stack.use(await held(path, clock));
+    const present = (await readdir(path)).filter((name) => !name.startsWith(`${EPISODES}.${HOLD}.`));
+    if (present.length > 0) {
+      throw new InputError(
+        'out.not-empty',
+        `--out ${path} is not empty (it holds ${present.slice(0, 3).join(', ')}); name a new directory, so that no result is overwritten`,
+      );
+    }
+    await writeWhole(path, 'config.json', configuration);
+    const results = stack.use(new ResultsDirectory(path, { made, isResumed: false }, hold));
+    await results.#opened();
+    stack.move();
+    return results;
+  }
+
+  /**
+   * Opens the directory of an interrupted evaluation again. The episodes that it has are kept aside until the evaluation is complete, so
+   * that another interruption loses none of them.
+   *
+   * @returns the directory, and the path of the file that has the episodes of all earlier runs. An index may stand in it more than once.
+   * @throws InputError when another process writes there; InfrastructureError when it cannot be written.
+   */
+  static async resume(path: string, configuration: unknown, clock: Clock): Promise<{ results: ResultsDirectory; earlier: string }> {
+    await using stack = new AsyncDisposableStack();
+    const hold = stack.use(await held(path, clock));
+    const earlier = join(path, EARLIER);
+    try {
+      await appendWholeLines(join(path, EPISODES), earlier);
+    } catch (error) {
+      throw unkept(earlier, error);
+    }
+    await writeWhole(path, 'config.json', configuration);
+    const results = stack.use(new ResultsDirectory(path, { isResumed: true }, hold));
+    await results.#opened();
+    stack.move();
+    return { results, earlier };
+  }
+
+  /** Whether something could not be written: nothing that is written now would be whole. */
+  get failed(): boolean {
+    return this.#failure !== undefined;
+  }
+
+  /** One line an episode. @returns a promise when the disk does not keep up. @throws InfrastructureError when it cannot be kept. */
+  write(record: object): Promise<void> | undefined {
+    // A stream that has failed is closed before it says why.
+    const { errored, destroyed } = this.#episodes;
+    if (errored) throw this.#failure ?? this.#unkept('episodes.ndjson', errored);
+    if (destroyed) throw new Error('the results directory has been closed');
+    this.#isEmpty = false;
+    if (this.#episodes.write(`${JSON.stringify(record)}\n`)) return undefined;
+    this.#draining ??= this.#drained().finally(() => (this.#draining = undefined));
+    return this.#draining;
+  }
+
+  /** Makes all episodes durable, then the summary. @throws InfrastructureError when something cannot be kept. */
+  async conclude(summary: { readonly partial: boolean }): Promise<void> {
+    this.#episodes.end();
+    try {
+      await finished(this.#episodes);
+    } catch (error) {
+      throw this.#failure ?? this.#unkept(EPISODES, error);
+    }
+    await writeWhole(this.#path, 'summary.json', summary);
+    if (!summary.partial) await rm(join(this.#path, EARLIER), { force: true });
+  }
+
+  /**
+   * Removes what was made for an evaluation that was refused, so that the mended one can have the same place. What others
+   * have put there stays, and so does everything once an episode has been written, in this run or in an earlier one.
+   */
+  async withdraw(): Promise<void> {
+    await this[Symbol.asyncDispose]();
+    if (!this.#isEmpty || this.#isResumed) return;
+    for (const name of ['config.json', EPISODES]) await rm(join(this.#path, name), { force: true });
+    if (this.#made !== undefined) await removeEmpty(resolve(this.#path), resolve(this.#made));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#episodes.closed) {
+      // Not `once`, which would throw for an error on the way: that one has been told by then, or nobody needs the file any more.
+      const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
+      this.#episodes.on('close', onClosed).destroy();
+      await closed;
+    }
+    await this.#hold[Symbol.asyncDispose]();
+  }
+
+  async #opened(): Promise<void> {
+    try {
+      await once(this.#episodes, 'open');
+    } catch (error) {
+      throw this.#failure ?? this.#unkept(EPISODES, error);
+    }
+  }
+
+  async #drained(): Promise<void> {
+    const settled = new AbortController();
+    try {
+      await Promise.race([
+        once(this.#episodes, 'drain', { signal: settled.signal }),
+        once(this.#episodes, 'close', { signal: settled.signal }),
+      ]);
+    } catch (error) {
+      throw this.#failure ?? this.#unkept(EPISODES, error);
+    } finally {
+      settled.abort();
+    }
+    if (this.#failure) throw this.#failure;
+  }
+
+  #unkept(file: string, error: unknown): InfrastructureError {
+    return unkept(join(this.#path, file), error);
+  }
+}
+
+/** @returns the outermost directory that had to be made; undefined when it was there. */
+async function makeDirectory(path: string): Promise<string | undefined> {
+  try {
+    return await mkdir(path, { recursive: true });
+  } catch (error) {
+    throw new InputError('out.unusable', `--out ${path} cannot be made: ${messageOf(error)}; name a directory that you may write to`, {
+      cause: error,
+    });
+  }
+}
+
+async function held(path: string, clock: Clock): Promise<AsyncDisposable> {
+  const refused = (other: string): InputError =>
+    new InputError(
+      'out.in-use',
+      `--out ${path}: another process writes its results there (${other}); wait for its end, or name a new directory`,
+    );
+  try {
+    return await holdPath(join(path, EPISODES), HOLD, clock, refused);
+  } catch (error) {
+    throw error instanceof MusterError ? error : unkept(path, error);
+  }
+}
+
+/** The directory and those around it, up to the outermost one; as far as there is nothing else in them. */
+async function removeEmpty(directory: string, outermost: string): Promise<void> {
+  try {
+    await rmdir(directory);
+  } catch {
+    return;
+  }
+  if (directory !== outermost) await removeEmpty(dirname(directory), outermost);
+}
+
+/** Under another name first, so that the file is there whole or not at all. */
+async function writeWhole(directory: string, name: string, content: unknown): Promise<void> {
+  const path = join(directory, name);
+  const partial = `${path}.partial`;
+  try {
+    await using file = await open(partial, 'w');
+    await file.writeFile(`${JSON.stringify(content, undefined, 2)}\n`);
+    await file.sync();
+    await rename(partial, path);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw unkept(path, error);
+  }
+}
+
+function unkept(path: string, error: unknown): InfrastructureError {
+  return new InfrastructureError(
+    'out.write',
+    `${path} could not be written: ${messageOf(error)}; free space there or name another directory`,
+    { cause: error },
+  );
+}

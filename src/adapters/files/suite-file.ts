@@ -1,0 +1,31 @@
+import { open } from 'node:fs/promises';
+import { InputError, messageOf } from '../../kernel/errors.ts';
+import type { Layer } from '../../kernel/documents/layer.ts';
+import { yamlLayer } from '../../kernel/documents/yaml-layer.ts';
+
+/** Far more than any suite that a person writes; a wrong path must not fill the memory. */
+const MAX_BYTES = 4 * 1024 * 1024;
+
+/**
+ * Reads a suite as written, YAML or JSON (which is YAML), or another file that a person writes. Nothing of it is checked but that it can be read.
+ *
+ * @param what it is, for messages and for the codes of errors.
+ * @throws InputError `suite.missing`, `suite.too-large`, `suite.invalid`, naming the file, and the line where there is one.
+ */
+export async function readSuiteFile(path: string, what: 'suite' | 'batch' = 'suite'): Promise<Layer> {
+  return yamlLayer(path, await readText(path, what), `${what}.invalid`);
+}
+
+async function readText(path: string, what: string): Promise<string> {
+  try {
+    await using file = await open(path);
+    const { size } = await file.stat();
+    if (size > MAX_BYTES) throw new InputError(`${what}.too-large`, `${path} has ${size} bytes; a ${what} has at most ${MAX_BYTES}`);
+    return await file.readFile('utf8');
+  } catch (error) {
+    if (error instanceof InputError) throw error;
+    throw new InputError(`${what}.missing`, `the ${what} ${path} cannot be read: ${messageOf(error)}; expected a YAML or JSON file`, {
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,183 @@
+import type { SandboxLimits, SandboxTemplate } from '../../../../pool/ports/template.ts';
+import { INBOX } from '../../upload-path.ts';
+import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../../local/host/inside-identity.ts';
+import { systemFiles, type SystemView } from '../../local/template/system-view.ts';
+import { writableSizes } from '../../local/template/writable-space.ts';
+
+/** Besides a user namespace and that of the network. */
+const NAMESPACES = ['--unshare-pid', '--unshare-ipc', '--unshare-uts'];
+/** `--new-session` keeps the program from typing into a terminal that Muster has. The first process is the launcher's, not bubblewrap's. */
+const PRIVILEGES = ['--die-with-parent', '--as-pid-1', '--new-session', '--cap-drop', 'ALL'];
+/** What it takes to become another user, and to keep nothing of all this. */
+const BECOMING = ['CAP_SETUID', 'CAP_SETGID', 'CAP_SETPCAP'];
+/** Where the warden sees the directories of its sandboxes, and the socket to Muster: in its own /tmp, which programs do not see. */
+const SITES = '/tmp/muster-sites';
+/**
+ * /proc is read-only because a program that root started is still root to /proc/sys and /proc/sysrq-trigger, which ask for
+ * the user and not for a capability. / and /dev are read-only because bubblewrap's own tmpfs has no size limit.
+ */
+const SEALS = ['--remount-ro', '/dev', '--remount-ro', '/'];
+
+/** The host's system directories as mounts: links where the host has links. */
+export function systemArguments({ mounts, links }: SystemView): readonly string[] {
+  return [...mounts.flatMap(({ source, target }) => shown(source, target)), ...links.flatMap(({ at, to }) => ['--symlink', to, at])];
+}
+
+export interface SandboxView {
+  readonly system: readonly string[];
+  /** Host directory that holds the synthesised files. */
+  readonly etc: string;
+  /** Host directory that is the sandbox's inbox. */
+  readonly inbox: string;
+}
+
+/** Where bubblewrap reads the arguments that its command line does not show. */
+export const ARGUMENTS_DESCRIPTOR = 4;
+/** Where it reads the system-call filter. */
+export const FILTER_DESCRIPTOR = 5;
+/** Where it finds the user namespace, when root has made one. */
+export const NAMESPACE_DESCRIPTOR = 6;
+
+/**
+ * bubblewrap's arguments, up to the program: what anyone may read in the process table.
+ *
+ * @param setpriv path of setpriv(1), where root makes the sandbox: it is root in a user namespace that is there already, until the first
+ * process becomes the user that the program is to be.
+ */
+export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView, setpriv: string | undefined): readonly string[] {
+  return [
+    ...isolation(setpriv),
+    ...(template.network === 'host' ? [] : ['--unshare-net']),
+    '--seccomp',
+    `${FILTER_DESCRIPTOR}`,
+    ...fileArguments(template, view),
+    ...shown(view.inbox, INBOX),
+    ...mountArguments(template),
+    ...SEALS,
+    '--remount-ro',
+    '/proc',
+    '--chdir',
+    '/tmp',
+    '--',
+    ...(setpriv === undefined ? [] : becoming(setpriv)),
+  ];
+}
+
+/** All but the network's. */
+function isolation(setpriv: string | undefined): readonly string[] {
+  return [
+    ...(setpriv === undefined ? userArguments(INSIDE_UID) : userArguments(0, NAMESPACE_DESCRIPTOR)),
+    ...NAMESPACES,
+    '--unshare-cgroup-try',
+    '--hostname',
+    'sandbox',
+    ...PRIVILEGES,
+    ...(setpriv === undefined ? ['--disable-userns'] : BECOMING.flatMap((capability) => ['--cap-add', capability])),
+  ];
+}
+
+/** @param namespace descriptor of one that has that user; otherwise a new one is made, in which the caller has this number. */
+function userArguments(uid: number, namespace?: number): readonly string[] {
+  return [...(namespace === undefined ? ['--unshare-user'] : ['--userns', `${namespace}`]), '--uid', `${uid}`, '--gid', `${uid}`];
+}
+
+/** Who becomes another user no longer dies with bubblewrap, unless it asks for it again. */
+function becoming(setpriv: string): readonly string[] {
+  const user = [`--reuid=${INSIDE_UID}`, `--regid=${INSIDE_UID}`, '--clear-groups'];
+  return [setpriv, ...user, '--inh-caps=-all', '--bounding-set=-all', '--pdeathsig=KILL', '--'];
+}
+
+/**
+ * The same for the warden, which makes sandboxes of what it sees. It has the user namespace to itself, with every capability in it,
+ * and is root there: only root may mount terminals. It stays in Muster's cgroup namespace, where it moves processes between groups.
+ *
+ * @param view `inbox` has what it loads for all its sandboxes, at the paths that it will have in each.
+ * @param sites host directory that has those of all its sandboxes.
+ * @param namespace descriptor of its user namespace, where one has been made for it.
+ */
+export function wardenArguments(template: SandboxTemplate, view: SandboxView, sites: string, namespace?: number): readonly string[] {
+  return [
+    ...wardenNamespaces(namespace),
+    ...(template.network === 'host' ? [] : ['--unshare-net']),
+    '--die-with-parent',
+    '--new-session',
+    '--cap-add',
+    'ALL',
+    ...fileArguments(template, view),
+    ...shown(view.inbox, INBOX),
+    ...shown(sites, SITES),
+    ...mountArguments(template),
+    ...SEALS,
+    '--chdir',
+    '/',
+    '--',
+  ];
+}
+
+function wardenNamespaces(namespace: number | undefined): readonly string[] {
+  return [...userArguments(0, namespace), ...NAMESPACES, '--hostname', 'zygote'];
+}
+
+/** What isolates a plain sandbox, to try whether this machine allows it; the program follows. */
+export function sandboxTrialArguments(system: readonly string[], setpriv: string | undefined): readonly string[] {
+  const view = [...system, '--proc', '/proc', '--dev', '/dev', '--remount-ro', '/proc'];
+  return [...isolation(setpriv), '--unshare-net', ...view, '--', ...(setpriv === undefined ? [] : becoming(setpriv))];
+}
+
+/** What a warden is given, and no more, to try whether this machine lets it do its work. */
+export function wardenTrialArguments(system: readonly string[], namespace?: number): readonly string[] {
+  return [
+    ...wardenNamespaces(namespace),
+    '--unshare-net',
+    '--cap-add',
+    'ALL',
+    ...system,
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    '--dir',
+    '/tmp',
+  ];
+}
+
+/** The system, and what is made for each sandbox. */
+function fileArguments(template: SandboxTemplate, view: SandboxView): readonly string[] {
+  return [
+    '--args',
+    `${ARGUMENTS_DESCRIPTOR}`,
+    ...view.system,
+    '--proc',
+    '/proc',
+    '--dev',
+    '/dev',
+    ...writableArguments(template.limits),
+    ...systemFiles(template.network).flatMap((file) => shown(file, file, '--ro-bind-try')),
+    ...Object.keys(SYNTHESISED_FILES).flatMap((name) => shown(`${view.etc}/${name}`, `/etc/${name}`)),
+  ];
+}
+
+function mountArguments({ mounts }: SandboxTemplate): readonly string[] {
+  return mounts.flatMap(({ source, target }) => shown(source, target));
+}
+
+/** Further arguments, which are kept from the process table: variables hold keys and passwords. */
+export function environmentArguments(environment: SandboxTemplate['environment']): readonly string[] {
+  return ['--clearenv', ...Object.entries({ ...ENVIRONMENT, ...environment }).flatMap(([name, value]) => ['--setenv', name, value])];
+}
+
+function writableArguments(limits: SandboxLimits): readonly string[] {
+  const { tmpBytes, sharedBytes } = writableSizes(limits);
+  return [...tmpfs('/dev/shm', sharedBytes), ...tmpfs('/tmp', tmpBytes)];
+}
+
+function tmpfs(target: string, bytes: number): readonly string[] {
+  return ['--perms', '1777', '--size', String(bytes), '--tmpfs', target];
+}
+
+/** In directories that everybody may enter: those that bubblewrap makes unasked are its user's alone. */
+function shown(source: string, target: string, option: '--ro-bind' | '--ro-bind-try' = '--ro-bind'): readonly string[] {
+  const names = target.split('/').slice(1, -1);
+  const directories = names.map((_, i) => `/${names.slice(0, i + 1).join('/')}`);
+  return [...directories.flatMap((directory) => ['--perms', '0755', '--dir', directory]), option, source, target];
+}

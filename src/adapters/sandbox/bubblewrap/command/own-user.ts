@@ -1,0 +1,106 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { type FileHandle, open, readFile, writeFile } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
+import { findProgram } from '../../local/host/find-program.ts';
+import { INSIDE_UID } from '../../local/host/inside-identity.ts';
+import { OUTSIDE_ENVIRONMENT } from '../../local/program/launcher.ts';
+
+/**
+ * The user and group that sandboxes have on the host where root makes them; it is to own nothing there. Those of distributions, useradd,
+ * /etc/subuid and directories of people lie below, systemd's containers end one before it, and its further ranges begin at 2147352576.
+ */
+export const OUTSIDE_UID = 0x7000_0000;
+
+/** Root stays root until all is mounted: sources may lie where only root can go. Then a program becomes the second. */
+const MAP = `0 0 1\n${INSIDE_UID} ${OUTSIDE_UID} 1\n`;
+/** Executed once the user is mapped, which gives it the privileges in the namespace. */
+const FORBID_NESTED = 'echo 0 >/proc/sys/user/max_user_namespaces || exit 1; ';
+const holding = (prepare: string): string => `echo made; read -r _; exec /bin/sh -c '${prepare}echo ready; read -r _'`;
+
+/** What makes sandboxes of root belong to a user of their own. */
+export interface OwnUser extends AsyncDisposable {
+  /** User namespace of plain sandboxes, in which there are no further ones. */
+  readonly plain: FileHandle;
+  /** That of wardens, which make one in it for each sandbox. */
+  readonly wardens: FileHandle;
+  /** Becomes that user: path of setpriv(1). */
+  readonly setpriv: string;
+}
+
+/** Whether there is a root to be told from the sandboxes: one that has the host's users, or so many of them that ours is among them. */
+export async function isNeeded(): Promise<boolean> {
+  if (process.getuid?.() !== 0) return false;
+  const maps = await Promise.all(['uid_map', 'gid_map'].map((name) => readFile(`/proc/self/${name}`, 'utf8')));
+  return maps.every((map) => map.trim().split('\n').some(hasOurs));
+}
+
+function hasOurs(line: string): boolean {
+  const [first = 0, , count = 0] = line.trim().split(/\s+/).map(Number);
+  return first <= OUTSIDE_UID && OUTSIDE_UID < first + count;
+}
+
+/** @throws InfrastructureError `sandbox.unavailable` */
+export async function openOwnUser(): Promise<OwnUser> {
+  const setpriv = await findProgram('setpriv');
+  const unshare = await findProgram('unshare');
+  if (!setpriv || !unshare) throw unavailable('setpriv and unshare are not both installed; install util-linux');
+  const plain = await userNamespace(unshare, FORBID_NESTED);
+  try {
+    const wardens = await userNamespace(unshare, '');
+    return {
+      plain,
+      wardens,
+      setpriv,
+      [Symbol.asyncDispose]: async () => {
+        await plain.close();
+        await wardens.close();
+      },
+    };
+  } catch (error) {
+    await plain.close();
+    throw error;
+  }
+}
+
+/** Where a process that root starts finds a file that this one has open. */
+export function pathOf({ fd }: FileHandle): string {
+  return `/proc/${process.pid}/fd/${fd}`;
+}
+
+/** A namespace lasts as long as somebody holds it: the file, once the process that was made with it has ended. */
+async function userNamespace(unshare: string, prepare: string): Promise<FileHandle> {
+  const argv = ['--user', '--', '/bin/sh', '-c', holding(prepare)];
+  const holder = spawn(unshare, argv, { stdio: ['pipe', 'pipe', 'pipe'], env: OUTSIDE_ENVIRONMENT });
+  const ended = Promise.all([once(holder, 'close'), text(holder.stderr)]);
+  // Its end is awaited below, whatever comes before.
+  ended.catch(() => undefined);
+  holder.stdin.on('error', () => {});
+  try {
+    const lines = createInterface({ input: holder.stdout })[Symbol.asyncIterator]();
+    await lineFrom(lines);
+    const place = `/proc/${holder.pid}`;
+    for (const map of ['uid_map', 'gid_map']) await writeFile(`${place}/${map}`, MAP);
+    holder.stdin.write('\n');
+    await lineFrom(lines);
+    return await open(`${place}/ns/user`, 'r');
+  } catch (error) {
+    holder.kill('SIGKILL');
+    const [, said] = await ended;
+    throw unavailable(said.trim() || messageOf(error), error);
+  } finally {
+    holder.kill('SIGKILL');
+    await ended;
+  }
+}
+
+async function lineFrom(lines: AsyncIterator<string>): Promise<void> {
+  if ((await lines.next()).done === true) throw new Error('what was to hold the namespace has ended');
+}
+
+function unavailable(detail: string, cause?: unknown): InfrastructureError {
+  const problem = `root's sandboxes get the user and group ${OUTSIDE_UID}, and no user namespace could be made that has them: ${detail}`;
+  return new InfrastructureError('sandbox.unavailable', `${problem}; or run Muster as an ordinary user`, { cause });
+}

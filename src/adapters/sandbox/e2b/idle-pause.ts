@@ -1,0 +1,54 @@
+/** How something is put to sleep and woken. */
+export interface Sleeper {
+  fallAsleep(): Promise<void>;
+  wakeUp(): Promise<void>;
+}
+
+/**
+ * Sleep that whoever comes ends: awake ─▶ falling asleep ─▶ asleep ─▶ waking ─▶ awake, one step at a time. Who needs it while it falls
+ * asleep waits until it does, and wakes it. A step that fails fails for all who asked for it, and nothing is tried after it.
+ */
+export class IdlePause {
+  readonly #sleeper: Sleeper;
+  /** The last step that was asked for. */
+  #turn: Promise<void> | undefined;
+  /** Asked for and not done; one that fails stays. */
+  #steps = 0;
+  #isAsleep = false;
+
+  constructor(sleeper: Sleeper) {
+    this.#sleeper = sleeper;
+  }
+
+  rest(): Promise<void> {
+    return this.#next(async () => {
+      if (this.#isAsleep) return;
+      await this.#sleeper.fallAsleep();
+      this.#isAsleep = true;
+    });
+  }
+
+  /** @returns undefined when it is awake. */
+  awake(): Promise<void> | undefined {
+    if (!this.#isAsleep && this.#turn === undefined) return undefined;
+    return this.#next(async () => {
+      if (!this.#isAsleep) return;
+      await this.#sleeper.wakeUp();
+      this.#isAsleep = false;
+    });
+  }
+
+  #next(step: () => Promise<void>): Promise<void> {
+    this.#steps += 1;
+    const turn = this.#after(this.#turn, step);
+    this.#turn = turn;
+    return turn;
+  }
+
+  async #after(before: Promise<void> | undefined, step: () => Promise<void>): Promise<void> {
+    await before;
+    await step();
+    this.#steps -= 1;
+    if (this.#steps === 0) this.#turn = undefined;
+  }
+}

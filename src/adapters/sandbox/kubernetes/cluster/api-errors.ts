@@ -1,0 +1,117 @@
+import { ApiException } from '@kubernetes/client-node';
+import { z } from 'zod';
+import { InfrastructureError, InputError, messageOf, MusterError } from '../../../../kernel/errors.ts';
+import { ProviderBusyError } from '../../../../pool/ports/provider-busy.ts';
+
+const statusSchema = z.object({ message: z.string().default(''), reason: z.string().default(''), code: z.number().optional() });
+
+/** What an API server says when it refuses. */
+interface Refusal {
+  readonly code: number;
+  readonly message: string;
+  readonly reason: string;
+  readonly retryAfterMs: number | undefined;
+}
+
+/** The longest that a server's wish to be left alone is heeded before it is asked again. */
+const RETRY_AFTER_MAX_MS = 30_000;
+const RBAC_REMEDY = 'give Muster the Role of deploy/kubernetes/rbac.yaml in that namespace';
+
+export function refusalOf(error: unknown): Refusal | undefined {
+  if (!(error instanceof ApiException)) return undefined;
+  const { message, reason } = bodyOf(error.body, error.message);
+  const seconds = Number(error.headers['retry-after']);
+  const retryAfterMs = Number.isFinite(seconds) ? Math.min(seconds * 1000, RETRY_AFTER_MAX_MS) : undefined;
+  return { code: error.code, message, reason, retryAfterMs };
+}
+
+/** The same for a refusal that came on another way than the client's. */
+export function statusText(body: string): string {
+  return bodyOf(body, body.slice(0, 500)).message;
+}
+
+function bodyOf(body: unknown, otherwise: string): { message: string; reason: string } {
+  const parsed = statusSchema.safeParse(typeof body === 'string' ? jsonOf(body) : body);
+  return parsed.success && parsed.data.message !== '' ? parsed.data : { message: otherwise, reason: '' };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether asking again may help: the server is busy or ill, or the connection broke. */
+export function isPassing(error: unknown): boolean {
+  if (error instanceof MusterError) return error.code === LATE;
+  const code = refusalOf(error)?.code;
+  if (code === undefined) return error instanceof Error && error.name !== 'AbortError';
+  return code === 429 || code >= 500;
+}
+
+/** The code of a request that was not answered in time. */
+export const LATE = 'kubernetes.late';
+
+export function isNotFound(error: unknown): boolean {
+  return refusalOf(error)?.code === 404;
+}
+
+export function isConflict(error: unknown): boolean {
+  return refusalOf(error)?.code === 409;
+}
+
+/** What a person is told about a call that failed for good. @param what as in "create the pod x". */
+export function apiError(error: unknown, what: string): MusterError {
+  if (error instanceof MusterError) return error;
+  const refusal = refusalOf(error);
+  const text = `Kubernetes did not ${what}: ${refusal?.message ?? causes(error)}`;
+  if (refusal === undefined) {
+    return new InfrastructureError('kubernetes.unreachable', `${text}; is the API server of the kubeconfig's context up?`, {
+      cause: error,
+    });
+  }
+  return refused(refusal, text, error);
+}
+
+function refused({ code, message, retryAfterMs }: Refusal, text: string, cause: unknown): MusterError {
+  switch (code) {
+    case 401:
+      return new InputError('kubernetes.unauthorized', `${text}; renew the credentials of the kubeconfig's user`, { cause });
+    case 403:
+      return forbidden(message, text, cause);
+    case 404:
+      return new InfrastructureError('kubernetes.not-found', text, { cause });
+    case 400:
+    case 422:
+      return new InputError('template.refused-by-cluster', `${text}; change the template`, { cause });
+    case 429:
+      return new ProviderBusyError('kubernetes.busy', `${text}; lower kubernetes.requestsPerSecond`, { cause, retryAfterMs });
+    default:
+      return new InfrastructureError('kubernetes.failed', `${text} (status ${code})`, { cause });
+  }
+}
+
+/** One status for a missing permission, and for all that the API server's admission has against a pod: quotas, bounds, policies, classes. */
+function forbidden(message: string, text: string, cause: unknown): MusterError {
+  if (message.includes('exceeded quota')) {
+    return new ProviderBusyError('kubernetes.quota', `${text}; lower pool.max, or have the namespace's ResourceQuota raised`, { cause });
+  }
+  if (message.includes('usage per')) {
+    return new InputError('template.limit-refused', `${text}; lower the template's limits to what the namespace's LimitRange allows`, {
+      cause,
+    });
+  }
+  if (message.includes('violates PodSecurity')) {
+    return new InputError('template.refused-by-cluster', `${text}; the namespace's Pod Security level forbids this template`, { cause });
+  }
+  if (/ cannot \w+ resource /.test(message)) return new InputError('kubernetes.forbidden', `${text}; ${RBAC_REMEDY}`, { cause });
+  return new InputError('template.refused-by-cluster', `${text}; change the template, or what the cluster admits`, { cause });
+}
+
+/** fetch's own message is "fetch failed": what failed is said by the error that caused it. */
+function causes(error: unknown): string {
+  if (!(error instanceof Error) || !(error.cause instanceof Error)) return messageOf(error);
+  return `${error.message} (${messageOf(error.cause)})`;
+}

@@ -1,0 +1,105 @@
+import PQueue from 'p-queue';
+import pRetry from 'p-retry';
+import { abortError, untilAborted } from '../../../../kernel/abort.ts';
+import { sleep, type Clock } from '../../../../kernel/clock.ts';
+import { Deadline } from '../../../../kernel/deadline.ts';
+import { InfrastructureError } from '../../../../kernel/errors.ts';
+import { apiError, isPassing, LATE, refusalOf } from './api-errors.ts';
+
+/** Long enough for a server that is under load; what hangs is asked again. */
+const ATTEMPT_MS = 15_000;
+/** With pauses from a quarter of a second that double, some half a minute of trouble is ridden out. */
+const RETRIES = 7;
+const FIRST_PAUSE_MS = 250;
+const LONGEST_PAUSE_MS = 8_000;
+/** Requests under way at once. */
+const CONCURRENCY = 64;
+/** Length of the window over which requests are spread. */
+const WINDOW_MS = 100;
+
+type Attempt<Result> = (signal: AbortSignal) => Promise<Result>;
+
+/**
+ * Every request to one API server goes through here: no more a second than configured, again when the server was busy, each with a
+ * deadline. A server that says when to come back (429) is left alone by all until then.
+ */
+export class ApiGate implements Disposable {
+  readonly #queue: PQueue;
+  readonly #clock: Clock;
+  readonly #closed = new AbortController();
+  readonly #counts = new Map<string, number>();
+  #hold: Disposable | undefined;
+  #heldUntil = -Infinity;
+
+  constructor(requestsPerSecond: number, clock: Clock) {
+    const windows = 1000 / WINDOW_MS;
+    const interval = requestsPerSecond < windows ? Math.ceil(1000 / requestsPerSecond) : WINDOW_MS;
+    const intervalCap = requestsPerSecond < windows ? 1 : Math.floor(requestsPerSecond / windows);
+    this.#queue = new PQueue({ concurrency: CONCURRENCY, interval, intervalCap });
+    this.#clock = clock;
+  }
+
+  /** Requests that were sent so far, retries included, by what they were. */
+  get counts(): ReadonlyMap<string, number> {
+    return this.#counts;
+  }
+
+  /**
+   * @param what as in "create the pod x", for messages; its first word names the request's kind.
+   * @param act has to be repeatable.
+   * @param retries after the first attempt.
+   * @throws InputError | InfrastructureError as `apiError` makes them, or the signal's reason.
+   */
+  async request<Result>(what: string, signal: AbortSignal, act: Attempt<Result>, retries = RETRIES): Promise<Result> {
+    try {
+      return await this.raw(what, signal, act, retries);
+    } catch (error) {
+      if (signal.aborted) throw abortError(signal);
+      throw apiError(error, what);
+    }
+  }
+
+  /** The same, with the client's own errors. */
+  async raw<Result>(what: string, signal: AbortSignal, act: Attempt<Result>, retries = RETRIES): Promise<Result> {
+    const either = AbortSignal.any([signal, this.#closed.signal]);
+    return await pRetry(() => this.#queue.add(() => this.#attempt(what, either, act), { signal: either }), {
+      retries,
+      minTimeout: FIRST_PAUSE_MS,
+      maxTimeout: LONGEST_PAUSE_MS,
+      randomize: true,
+      signal: either,
+      shouldRetry: ({ error }) => isPassing(error),
+      onFailedAttempt: ({ error }) => this.#heed(error, either),
+    });
+  }
+
+  [Symbol.dispose](): void {
+    this.#closed.abort(new InfrastructureError('sandbox.provider-closed', 'the sandbox provider has been closed'));
+    this.#hold?.[Symbol.dispose]();
+    this.#queue.clear();
+  }
+
+  async #attempt<Result>(what: string, signal: AbortSignal, act: Attempt<Result>): Promise<Result> {
+    const [kind = what] = what.split(' ', 1);
+    this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
+    const late = (): Error => new InfrastructureError(LATE, `Kubernetes did not ${what}: no answer within ${ATTEMPT_MS / 1000} s`);
+    using deadline = new Deadline(this.#clock, ATTEMPT_MS, late, signal);
+    return await untilAborted(act(deadline.signal), deadline.signal);
+  }
+
+  async #heed(error: unknown, signal: AbortSignal): Promise<void> {
+    const refusal = refusalOf(error);
+    if (refusal?.code !== 429 || refusal.retryAfterMs === undefined) return;
+    this.#holdFor(refusal.retryAfterMs);
+    await sleep(this.#clock, refusal.retryAfterMs, signal);
+  }
+
+  #holdFor(delayMs: number): void {
+    const until = this.#clock.now() + delayMs;
+    if (until <= this.#heldUntil || this.#closed.signal.aborted) return;
+    this.#heldUntil = until;
+    this.#hold?.[Symbol.dispose]();
+    this.#queue.pause();
+    this.#hold = this.#clock.after(delayMs, () => void this.#queue.start());
+  }
+}

@@ -1,0 +1,161 @@
+import {
+  AuthorizationV1Api,
+  CoordinationV1Api,
+  CoreV1Api,
+  CustomObjectsApi,
+  NetworkingV1Api,
+  NodeV1Api,
+  Observable,
+  type ConfigurationOptions,
+  type KubeConfig,
+  type V1Pod,
+} from '@kubernetes/client-node';
+import { AbortError } from 'p-retry';
+import { abortError } from '../../../../kernel/abort.ts';
+import type { Clock } from '../../../../kernel/clock.ts';
+import type { PodPlace } from '../../../../pool/ports/pod-template.ts';
+import { ApiGate } from './api-gate.ts';
+import { isConflict, isNotFound } from './api-errors.ts';
+import { loadKubeConfig } from './kube-config.ts';
+import { listAll, PAGE, type Listing } from './listing.ts';
+import { parsePod, type PodView } from './pod-view.ts';
+
+const NEVER = new AbortController().signal;
+
+/** One namespace of one cluster, as far as Muster uses it. Every call goes through the gate. */
+export class Cluster implements Disposable {
+  readonly config: KubeConfig;
+  readonly namespace: string;
+  readonly gate: ApiGate;
+  readonly #core: CoreV1Api;
+
+  constructor(pod: PodPlace, clock: Clock) {
+    this.config = loadKubeConfig(pod);
+    this.namespace = pod.namespace;
+    this.gate = new ApiGate(pod.requestsPerSecond, clock);
+    this.#core = this.config.makeApiClient(CoreV1Api);
+  }
+
+  get core(): CoreV1Api {
+    return this.#core;
+  }
+
+  get coordination(): CoordinationV1Api {
+    return this.config.makeApiClient(CoordinationV1Api);
+  }
+
+  get authorization(): AuthorizationV1Api {
+    return this.config.makeApiClient(AuthorizationV1Api);
+  }
+
+  get networking(): NetworkingV1Api {
+    return this.config.makeApiClient(NetworkingV1Api);
+  }
+
+  get node(): NodeV1Api {
+    return this.config.makeApiClient(NodeV1Api);
+  }
+
+  get custom(): CustomObjectsApi {
+    return this.config.makeApiClient(CustomObjectsApi);
+  }
+
+  get podsPath(): string {
+    return `/api/v1/namespaces/${this.namespace}/pods`;
+  }
+
+  async createPod(pod: V1Pod, signal: AbortSignal): Promise<void> {
+    await this.create(`the pod ${pod.metadata?.name ?? ''}`, signal, (attemptSignal) =>
+      this.#core.createNamespacedPod({ namespace: this.namespace, body: pod }, withSignal(attemptSignal)),
+    );
+  }
+
+  /**
+   * Safe to repeat: when an answer was lost, what is there already is what was made. A request that is under way is waited for, also when
+   * the signal is aborted: only then is it known what there is to delete.
+   */
+  async create(what: string, signal: AbortSignal, act: (attemptSignal: AbortSignal) => Promise<unknown>): Promise<void> {
+    let attempts = 0;
+    await this.gate.request(`create ${what}`, NEVER, async (attemptSignal) => {
+      if (signal.aborted) throw new AbortError(abortError(signal));
+      attempts += 1;
+      try {
+        await act(attemptSignal);
+      } catch (error) {
+        if (attempts === 1 || !isConflict(error)) throw error;
+      }
+    });
+  }
+
+  /** Undefined when there is none. */
+  async pod(name: string, signal: AbortSignal): Promise<PodView | undefined> {
+    return await this.gate.request(`get the pod ${name}`, signal, async (attemptSignal) => {
+      try {
+        return parsePod(await this.#core.readNamespacedPod({ name, namespace: this.namespace }, withSignal(attemptSignal)));
+      } catch (error) {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      }
+    });
+  }
+
+  /** Nothing happens when it is gone. @param graceSeconds 0 takes its record away without waiting for its node. */
+  async deletePod(name: string, graceSeconds: number, signal: AbortSignal): Promise<void> {
+    await this.gate.request(`delete the pod ${name}`, signal, async (attemptSignal) => {
+      try {
+        const request = { name, namespace: this.namespace, gracePeriodSeconds: graceSeconds };
+        await this.#core.deleteNamespacedPod(request, withSignal(attemptSignal));
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+    });
+  }
+
+  async deletePods(labelSelector: string, graceSeconds: number, signal: AbortSignal): Promise<void> {
+    await this.gate.request(`delete the pods of ${labelSelector}`, signal, async (attemptSignal) => {
+      const request = { namespace: this.namespace, labelSelector, gracePeriodSeconds: graceSeconds };
+      await this.#core.deleteCollectionNamespacedPod(request, withSignal(attemptSignal));
+    });
+  }
+
+  pods(labelSelector: string, signal: AbortSignal): Promise<Listing<PodView>> {
+    return listAll(async (next) => {
+      const request = { namespace: this.namespace, labelSelector, limit: PAGE, ...(next === undefined ? {} : { _continue: next }) };
+      const { items, metadata } = await this.gate.request('list the pods', signal, (attemptSignal) =>
+        this.#core.listNamespacedPod(request, withSignal(attemptSignal)),
+      );
+      return { items: items.map(parsePod), resourceVersion: metadata?.resourceVersion, next: metadata?._continue };
+    });
+  }
+
+  /** The pods of another namespace, as many as one answer holds. */
+  async podsIn(namespace: string, labelSelector: string, signal: AbortSignal): Promise<readonly PodView[]> {
+    const page = await this.gate.request(`list the pods of the namespace ${namespace}`, signal, (attemptSignal) =>
+      this.#core.listNamespacedPod({ namespace, labelSelector }, withSignal(attemptSignal)),
+    );
+    return page.items.map(parsePod);
+  }
+
+  [Symbol.dispose](): void {
+    this.gate[Symbol.dispose]();
+  }
+}
+
+/** Has the request given up with the signal, and tells the headers of its answer. */
+export function withSignal(signal: AbortSignal, onHeaders?: (headers: Readonly<Record<string, string>>) => void): ConfigurationOptions {
+  return {
+    middleware: [
+      {
+        pre: (request) => {
+          request.setSignal(signal);
+          return new Observable(Promise.resolve(request));
+        },
+        post: (response) => {
+          onHeaders?.(response.headers);
+          return new Observable(Promise.resolve(response));
+        },
+      },
+    ],
+    middlewareMergeStrategy: 'append',
+  };
+}

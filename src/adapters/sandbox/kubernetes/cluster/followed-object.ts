@@ -1,0 +1,76 @@
+import { sleep, type Clock } from '../../../../kernel/clock.ts';
+import type { ObjectKind, WatchedView } from './object-kind.ts';
+import type { ObjectWatch } from './object-watch.ts';
+
+/** `unseen`: nothing has been heard of it yet. `gone`: it was there, or nobody knows of it. */
+export type Followed<State> = State | { readonly kind: 'unseen' } | { readonly kind: 'gone' };
+
+/** Events that do not come are no reason to wait for ever: after this long without any, all objects are looked at. */
+const ASK_MS = 5_000;
+
+export interface Following<View extends WatchedView, State> extends Pick<ObjectKind<View, State>, 'get' | 'stateOf'> {
+  readonly watch: ObjectWatch<View>;
+  readonly clock: Clock;
+}
+
+/** One object as it is known to be, from before it is created until it is gone. */
+export class FollowedObject<View extends WatchedView, State> implements Disposable {
+  readonly name: string;
+  readonly #options: Following<View, State>;
+  readonly #following: Disposable;
+  readonly #listeners = new Set<() => void>();
+  #state: Followed<State> = { kind: 'unseen' };
+  #seen: View | undefined;
+
+  constructor(name: string, options: Following<View, State>) {
+    this.name = name;
+    this.#options = options;
+    this.#following = options.watch.follow(name, (view) => this.#onView(view));
+  }
+
+  /** As it was seen last, though it may be gone since. */
+  get seen(): View | undefined {
+    return this.#seen;
+  }
+
+  get state(): Followed<State> {
+    return this.#state;
+  }
+
+  /** Called at every change, until it is disposed of. */
+  onChange(listener: () => void): Disposable {
+    this.#listeners.add(listener);
+    return { [Symbol.dispose]: () => void this.#listeners.delete(listener) };
+  }
+
+  /** Resolves when something has been heard of it, or nothing for a while. */
+  async change(signal: AbortSignal): Promise<void> {
+    const { clock, watch } = this.#options;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const over = new AbortController();
+    using _listening = this.onChange(resolve);
+    const asked = sleep(clock, ASK_MS, AbortSignal.any([signal, over.signal])).then(() => watch.look(ASK_MS));
+    try {
+      await Promise.race([promise, asked]);
+    } finally {
+      over.abort();
+      asked.catch(() => undefined);
+    }
+  }
+
+  async ask(signal: AbortSignal): Promise<void> {
+    const { watch, get } = this.#options;
+    watch.learn(this.name, await get(this.name, signal));
+  }
+
+  [Symbol.dispose](): void {
+    this.#following[Symbol.dispose]();
+    this.#listeners.clear();
+  }
+
+  #onView(view: View | undefined): void {
+    this.#seen = view ?? this.#seen;
+    this.#state = view === undefined ? { kind: 'gone' } : this.#options.stateOf(view);
+    for (const listener of this.#listeners) listener();
+  }
+}

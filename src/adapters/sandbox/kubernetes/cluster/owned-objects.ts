@@ -1,0 +1,72 @@
+import type { Clock } from '../../../../kernel/clock.ts';
+import type { OwnerId, SandboxId } from '../../../../kernel/ids.ts';
+import type { Cluster } from './cluster.ts';
+import { FollowedObject } from './followed-object.ts';
+import { GatheredDeletions, type LabelledView } from './gathered-deletions.ts';
+import type { ObjectKind, WatchedView } from './object-kind.ts';
+import { ObjectWatch } from './object-watch.ts';
+import { ownerSelector } from './pod-labels.ts';
+
+export interface Owning {
+  readonly cluster: Cluster;
+  readonly owner: OwnerId;
+  readonly clock: Clock;
+  /** Told what goes wrong without anything failing for it. */
+  readonly log: (message: string) => void;
+}
+
+/** The objects of one kind that an owner has made in a namespace: watched together, and deleted together where many end together. */
+export class OwnedObjects<View extends WatchedView & LabelledView, State> implements AsyncDisposable {
+  readonly #kind: ObjectKind<View, State>;
+  readonly #clock: Clock;
+  readonly #watch: ObjectWatch<View>;
+  readonly #deletions: GatheredDeletions;
+  readonly #followed = new Map<string, FollowedObject<View, State>>();
+
+  constructor(kind: ObjectKind<View, State>, { cluster, owner, clock, log }: Owning) {
+    this.#kind = kind;
+    this.#clock = clock;
+    this.#deletions = new GatheredDeletions(kind, owner, clock);
+    this.#watch = new ObjectWatch({
+      ...kind,
+      config: cluster.config,
+      labelSelector: ownerSelector(owner),
+      clock,
+      log,
+      onList: (objects) => this.#deletions.deleteStrays(objects, this.#followed, log),
+    });
+  }
+
+  /** Those that something is left of, as far as is known. */
+  get all(): Iterable<FollowedObject<View, State>> {
+    return this.#followed.values();
+  }
+
+  get isHolding(): boolean {
+    return this.#followed.size > 0;
+  }
+
+  /** From before it is made until it is let go of. */
+  follow(name: string): FollowedObject<View, State> {
+    this.#watch.start();
+    const { stateOf, get } = this.#kind;
+    const followed = new FollowedObject<View, State>(name, { watch: this.#watch, clock: this.#clock, stateOf, get });
+    this.#followed.set(name, followed);
+    return followed;
+  }
+
+  /** Resolves when the API server has taken note. */
+  delete({ name }: FollowedObject<View, State>, sandbox: SandboxId): Promise<void> {
+    return this.#deletions.delete(name, sandbox);
+  }
+
+  /** Once nothing is left of it. */
+  letGo(followed: FollowedObject<View, State>): void {
+    followed[Symbol.dispose]();
+    this.#followed.delete(followed.name);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#watch[Symbol.asyncDispose]();
+  }
+}

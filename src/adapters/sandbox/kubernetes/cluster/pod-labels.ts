@@ -1,0 +1,57 @@
+import type { OwnerId, SandboxId } from '../../../../kernel/ids.ts';
+import { canonicalJson, digestOf } from '../../../../kernel/canonical-json.ts';
+import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
+
+/** Which pods are Muster's, and whose: on every pod from the moment of its creation. */
+export const MANAGED_BY = 'app.kubernetes.io/managed-by';
+export const OWNER = 'muster.dev/owner';
+export const SANDBOX = 'muster.dev/sandbox';
+/** The pool that it belongs to: the name of its template. */
+export const POOL = 'muster.dev/pool';
+/** What the NetworkPolicy of deploy/ selects. */
+export const NETWORK = 'muster.dev/network';
+const TEMPLATE_DIGEST = 'muster.dev/template-digest';
+const GENERATION = 'muster.dev/generation';
+
+/** The way in which pods are made of templates; raised when it changes, so that pods of two Musters can be told apart. */
+const MANIFEST_GENERATION = '1';
+/** A label's value has 63 characters at most; this much of a digest is unlike any other. */
+const DIGEST_CHARACTERS = 16;
+const NAME_MAX = 253;
+
+/** Of a sandbox's own objects: its pod, its claim. */
+export function podLabels(owner: OwnerId, sandbox: SandboxId, template: SandboxTemplate): Record<string, string> {
+  return { ...ownerLabels(owner, template), [SANDBOX]: sandbox, [NETWORK]: networkLabel(template) };
+}
+
+/** Of what an owner makes for all sandboxes of a template. */
+export function ownerLabels(owner: OwnerId, template: SandboxTemplate): Record<string, string> {
+  return {
+    [MANAGED_BY]: 'muster',
+    [OWNER]: owner,
+    [POOL]: template.name,
+    [TEMPLATE_DIGEST]: digestOf(canonicalJson(template)).slice('sha256:'.length, 'sha256:'.length + DIGEST_CHARACTERS),
+    [GENERATION]: MANIFEST_GENERATION,
+  };
+}
+
+/** Of pods that are made before it is known whose sandbox they will be, and what will run in it. */
+export function sharedPodLabels(template: SandboxTemplate): Record<string, string> {
+  return { [MANAGED_BY]: 'muster', [NETWORK]: networkLabel(template), [POOL]: template.name, [GENERATION]: MANIFEST_GENERATION };
+}
+
+/** Which NetworkPolicy is for a pod: pods that dial back reach Muster, if nothing else. */
+function networkLabel({ pod }: SandboxTemplate): string {
+  const network = pod?.network ?? 'none';
+  return network === 'none' && pod?.transport.kind === 'dial-back' ? 'dial-back' : network;
+}
+
+export function ownerSelector(owner: OwnerId): string {
+  return `${MANAGED_BY}=muster,${OWNER}=${owner}`;
+}
+
+export const MANAGED_SELECTOR = `${MANAGED_BY}=muster`;
+
+export function podName(owner: OwnerId, sandbox: SandboxId): string {
+  return `${owner}-${sandbox}`.slice(0, NAME_MAX);
+}

@@ -1,0 +1,56 @@
+import type { Clock } from '../../../../kernel/clock.ts';
+import type { Cluster } from '../cluster/cluster.ts';
+import { ExecChannel } from './exec-channel.ts';
+import { openExecSocket } from './exec-socket.ts';
+import type { Heartbeats } from './heartbeats.ts';
+import type { PodHold, PodLine } from './pod-line.ts';
+import type { ProgramChannel } from './program-channel.ts';
+
+/** It ends as soon as it is told to, and buries orphans, as the first process has to. */
+const WAIT = 'trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done';
+
+/**
+ * Runs the program, and ends what it has left behind in its container: an exec is over only when nobody holds its streams any more, so a
+ * descendant would hide that the program has ended. The code is the program's; one that is not there is 127. What the shell itself would
+ * say of a signal goes nowhere.
+ */
+const SUPERVISE = 'exec 3>&2 2>/dev/null; "$@" 2>&3 3>&-; code=$?; kill -KILL -1; exit $code';
+
+/** A shell waits in each container; commands are started beside it. */
+export const EXEC_HOLD: PodHold = { hostAliases: [], container: () => ({ command: ['/bin/sh', '-c', WAIT], env: [] }) };
+
+/** Every command is an exec: its streams go through the API server. */
+export class ExecLine implements PodLine {
+  readonly hold = EXEC_HOLD;
+  readonly start = ['/bin/sh', '-c', SUPERVISE, 'muster-start'];
+  readonly endsContainer = false;
+  readonly spoilt = new Promise<never>(() => {});
+  readonly #cluster: Cluster;
+  readonly #clock: Clock;
+  readonly #heartbeats: Heartbeats;
+
+  constructor(cluster: Cluster, clock: Clock, heartbeats: Heartbeats) {
+    this.#cluster = cluster;
+    this.#clock = clock;
+    this.#heartbeats = heartbeats;
+  }
+
+  async exec(pod: string, container: string, command: readonly string[], signal: AbortSignal): Promise<ProgramChannel> {
+    return await this.execIn(this.#cluster.namespace, pod, container, command, signal);
+  }
+
+  /** The same in any namespace. */
+  async execIn(
+    namespace: string,
+    pod: string,
+    container: string,
+    command: readonly string[],
+    signal: AbortSignal,
+  ): Promise<ProgramChannel> {
+    const socket = await openExecSocket(this.#cluster.config, { namespace, pod, container, command }, signal);
+    return new ExecChannel(socket, this.#clock, this.#heartbeats);
+  }
+
+  /** Every connection is its command's. */
+  [Symbol.dispose](): void {}
+}

@@ -1,0 +1,73 @@
+import type { IncomingMessage } from 'node:http';
+import type { KubeConfig } from '@kubernetes/client-node';
+import { text } from 'node:stream/consumers';
+import { WebSocket, type ClientOptions } from 'ws';
+import { abortError } from '../../../../kernel/abort.ts';
+import { InfrastructureError, InputError, messageOf, type MusterError } from '../../../../kernel/errors.ts';
+import { statusText } from '../cluster/api-errors.ts';
+
+/** The only version in which one stream can be ended by itself. API servers speak it from 1.30 on. */
+const PROTOCOL = 'v5.channel.k8s.io';
+const HANDSHAKE_MS = 30_000;
+/** Kubernetes sends 32 KiB at most. */
+const MESSAGE_MAX_BYTES = 4 * 2 ** 20;
+
+export interface ExecCommand {
+  readonly namespace: string;
+  readonly pod: string;
+  readonly container: string;
+  readonly command: readonly string[];
+}
+
+/**
+ * Connects to a command in a container; the socket is paused. The client's own `Exec` is not used: it neither stops reading nor writing when the other side is
+ * slow, and tells of no connection that is lost.
+ *
+ * @throws InfrastructureError `kubernetes.exec` when the server refuses or cannot; InputError `kubernetes.forbidden`.
+ */
+export async function openExecSocket(config: KubeConfig, exec: ExecCommand, signal: AbortSignal): Promise<WebSocket> {
+  const server = config.getCurrentCluster()?.server ?? '';
+  const options: ClientOptions = {};
+  await config.applyToHTTPSOptions(options);
+  if (signal.aborted) throw abortError(signal);
+  const url = `${server.replace(/^http/, 'ws').replace(/\/$/, '')}${execPath(exec)}`;
+  const limits = { handshakeTimeout: HANDSHAKE_MS, maxPayload: MESSAGE_MAX_BYTES, perMessageDeflate: false };
+  const socket = new WebSocket(url, [PROTOCOL], { ...options, ...limits });
+  const { promise, resolve, reject } = Promise.withResolvers<WebSocket>();
+  const onAbort = (): void => reject(abortError(signal));
+  signal.addEventListener('abort', onAbort, { once: true });
+  socket.once('open', () => {
+    // What came with the answer waits until somebody listens.
+    socket.pause();
+    resolve(socket);
+  });
+  socket.on('error', (error) => reject(execError(exec, messageOf(error))));
+  socket.once('unexpected-response', (_request, response) => void refused(exec, response).then(reject, reject));
+  try {
+    return await promise;
+  } catch (error) {
+    socket.terminate();
+    throw error;
+  } finally {
+    signal.removeEventListener('abort', onAbort);
+  }
+}
+
+function execPath({ namespace, pod, container, command }: ExecCommand): string {
+  const query = new URLSearchParams({ stdin: 'true', stdout: 'true', stderr: 'true', tty: 'false', container });
+  for (const word of command) query.append('command', word);
+  return `/api/v1/namespaces/${namespace}/pods/${pod}/exec?${query.toString()}`;
+}
+
+async function refused(exec: ExecCommand, response: IncomingMessage): Promise<MusterError> {
+  const said = statusText(await text(response));
+  if (response.statusCode === 403) {
+    const remedy = 'give Muster the Role of deploy/kubernetes/rbac.yaml: it needs "create" and "get" on pods/exec';
+    return new InputError('kubernetes.forbidden', `Kubernetes did not exec in the pod ${exec.pod}: ${said}; ${remedy}`);
+  }
+  return execError(exec, `status ${response.statusCode ?? 0}: ${said}`);
+}
+
+function execError({ pod, container }: ExecCommand, detail: string): InfrastructureError {
+  return new InfrastructureError('kubernetes.exec', `Kubernetes did not exec in the pod ${pod}, container "${container}": ${detail}`);
+}

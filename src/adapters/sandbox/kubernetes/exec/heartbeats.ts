@@ -1,0 +1,52 @@
+import type { Clock } from '../../../../kernel/clock.ts';
+
+/** How often each connection is asked whether it lives; one that has not answered by the next time is given up. */
+const INTERVAL_MS = 5_000;
+/** Thousands of connections are not all asked in the same turn of the event loop. */
+const SLOTS = 50;
+
+/** A connection that can be asked. */
+export interface Pulse {
+  /** Asks, or gives up on what did not answer last time. */
+  beat(): void;
+}
+
+/** Asks every connection in turn, by one timer for all. It runs only while there is something to ask. */
+export class Heartbeats implements Disposable {
+  readonly #clock: Clock;
+  readonly #slots: readonly Set<Pulse>[] = Array.from({ length: SLOTS }, () => new Set<Pulse>());
+  #size = 0;
+  #next = 0;
+  #timer: Disposable | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Until it is disposed of. */
+  add(pulse: Pulse): Disposable {
+    const slot = this.#slots[(this.#next + this.#size) % SLOTS];
+    slot?.add(pulse);
+    this.#size += 1;
+    this.#timer ??= this.#schedule();
+    return {
+      [Symbol.dispose]: () => {
+        if (slot?.delete(pulse) === true) this.#size -= 1;
+        if (this.#size === 0) this[Symbol.dispose]();
+      },
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+  }
+
+  #schedule(): Disposable {
+    return this.#clock.after(INTERVAL_MS / SLOTS, () => {
+      this.#next = (this.#next + 1) % SLOTS;
+      this.#timer = this.#schedule();
+      for (const pulse of this.#slots[this.#next] ?? []) pulse.beat();
+    });
+  }
+}

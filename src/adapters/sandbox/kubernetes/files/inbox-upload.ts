@@ -1,0 +1,125 @@
+import { randomUUID } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import path from 'node:path';
+import type { Writable } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { abortError, untilAborted } from '../../../../kernel/abort.ts';
+import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
+import type { UploadContent } from '../../../../pool/ports/upload-target.ts';
+import { checkUploadPath, INBOX } from '../../upload-path.ts';
+import type { ProgramChannel } from '../exec/program-channel.ts';
+import { piecesOf } from './upload-pieces.ts';
+
+/** Runs a command in the container that may write the inbox. */
+export type InboxExec = (command: readonly string[], signal: AbortSignal) => Promise<ProgramChannel>;
+
+/**
+ * Writes beside its place what comes on the input, and moves it there when all of it has come: a connection that breaks ends the input
+ * like any other end. Arguments: the incomplete file, the complete one, its directory, its size or nothing.
+ */
+const RECEIVE = 'set -e; cat >"$1"; size=$(wc -c <"$1"); if [ -z "$4" ]; then echo $size; exit; fi; test "$size" -eq "$4" || exit 9; ';
+const PLACE = 'chmod 0444 "$1"; mkdir -p "$3"; mv -f "$1" "$2"';
+const REMOVE = 'rm -f "$1"';
+
+/**
+ * Brings a file into a pod's inbox through its `inbox` container; see `Sandbox.upload`. The file streams: memory does not grow with it.
+ */
+export async function uploadToInbox(exec: InboxExec, target: string, content: UploadContent, signal: AbortSignal): Promise<string> {
+  checkUploadPath(target);
+  const complete = path.posix.join(INBOX, target);
+  const files = [`${INBOX}/.incomplete-${randomUUID()}`, complete, path.posix.dirname(complete)] as const;
+  try {
+    if (signal.aborted) throw abortError(signal);
+    const size = content.kind === 'file' ? await sizeOf(content.hostPath) : undefined;
+    const sent = await send(exec, files, content, size, signal);
+    // How much a stream has is known at its end only: then it is asked whether all of it has come, and put in its place.
+    if (size === undefined) await run(exec, [`test "$(wc -c <"$1")" -eq "$4"; ${PLACE}`, ...files, String(sent)], signal);
+    return complete;
+  } catch (error) {
+    if (content.kind === 'stream') content.stream.destroy();
+    await removeQuietly(exec, files[0], signal);
+    if (signal.aborted) throw abortError(signal);
+    throw new InfrastructureError('sandbox.upload', `upload of "${target}" failed: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+/** Whether the container still does what it is told. Never rejects. */
+export async function runsCommand(exec: InboxExec, signal: AbortSignal): Promise<boolean> {
+  try {
+    await run(exec, [':'], signal);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** @returns the number of bytes. */
+async function send(
+  exec: InboxExec,
+  files: readonly string[],
+  content: UploadContent,
+  size: number | undefined,
+  signal: AbortSignal,
+): Promise<number> {
+  const channel = await exec(shell(`${RECEIVE}${PLACE}`, [...files, size === undefined ? '' : String(size)]), signal);
+  let sent = 0;
+  try {
+    for await (const piece of piecesOf(content, signal)) {
+      await untilAborted(written(channel.stdin, piece), signal);
+      sent += piece.length;
+    }
+    channel.stdin.end();
+    await succeed(channel, signal);
+  } catch (error) {
+    channel.terminate();
+    throw error;
+  }
+  return sent;
+}
+
+/** Resolves when the piece has left this process, and its memory is free again. */
+async function written(input: Writable, piece: Buffer): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  input.write(piece, (error) => (error ? reject(error) : resolve()));
+  await promise;
+}
+
+async function run(exec: InboxExec, [script = '', ...words]: readonly string[], signal: AbortSignal): Promise<void> {
+  const channel = await exec(shell(`set -e; ${script}`, words), signal);
+  channel.stdin.end();
+  try {
+    await succeed(channel, signal);
+  } catch (error) {
+    channel.terminate();
+    throw error;
+  }
+}
+
+async function succeed(channel: ProgramChannel, signal: AbortSignal): Promise<void> {
+  channel.stdout.resume();
+  const [said, end] = await untilAborted(Promise.all([text(channel.stderr), channel.ended]), signal);
+  switch (end.kind) {
+    case 'exited':
+      if (end.code === 0) return;
+      throw new Error(said.trim().slice(0, 500) || `only a part of it arrived (exit code ${end.code})`);
+    case 'failed':
+    case 'dropped':
+      throw new Error(end.detail);
+  }
+}
+
+/** What cannot be removed goes with the pod. */
+async function removeQuietly(exec: InboxExec, incomplete: string, signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return;
+  await run(exec, [REMOVE, incomplete], signal).catch(() => undefined);
+}
+
+async function sizeOf(hostPath: string): Promise<number> {
+  const found = await stat(hostPath);
+  if (!found.isFile()) throw new Error(`${hostPath} is no regular file`);
+  return found.size;
+}
+
+function shell(script: string, words: readonly string[]): readonly string[] {
+  return ['/bin/sh', '-c', script, 'muster-inbox', ...words];
+}

@@ -1,0 +1,36 @@
+import type { Readable } from 'node:stream';
+import { untilAborted } from '../../../../kernel/abort.ts';
+import { messageOf, MusterError } from '../../../../kernel/errors.ts';
+import { RecentText } from '../../../../kernel/recent-text.ts';
+import { fetchError, MOST_ANSWER_CHARACTERS, readPullAnswer } from '../../remote/pull-order.ts';
+import type { ProgramChannel } from '../exec/program-channel.ts';
+import type { InboxExec } from './inbox-upload.ts';
+
+/**
+ * Runs the program that fetches, in whatever container. Its order, with what is secret in it, comes on its input, so no command line and no log of
+ * the API server has it.
+ *
+ * @throws InfrastructureError `sandbox.fetch`; the signal's reason.
+ */
+export async function runPuller(exec: InboxExec, command: readonly string[], order: string, signal: AbortSignal): Promise<void> {
+  let channel: ProgramChannel | undefined;
+  try {
+    signal.throwIfAborted();
+    channel = await exec(command, signal);
+    channel.stdin.end(order);
+    const [stdout, stderr, end] = await untilAborted(Promise.all([endOf(channel.stdout), endOf(channel.stderr), channel.ended]), signal);
+    if (end.kind !== 'exited') throw fetchError(end.detail);
+    readPullAnswer(stdout, stderr);
+  } catch (error) {
+    channel?.terminate();
+    signal.throwIfAborted();
+    throw error instanceof MusterError ? error : fetchError(messageOf(error), error);
+  }
+}
+
+/** All of it, unless it is more than any answer: then its end, which is no answer. */
+async function endOf(stream: Readable): Promise<string> {
+  const kept = new RecentText(MOST_ANSWER_CHARACTERS);
+  for await (const part of stream.setEncoding('utf8')) kept.append(String(part));
+  return kept.take();
+}

@@ -1,0 +1,56 @@
+import type { Obstacle, SandboxSpec } from '../../../../pool/ports/sandbox.ts';
+import { podOf } from './kubernetes-template.ts';
+import { OwnedObjects, type Owning } from '../cluster/owned-objects.ts';
+import { podKind, type FollowedPod } from './pod-kind.ts';
+import { podName } from '../cluster/pod-labels.ts';
+import type { PodHold } from '../exec/pod-line.ts';
+import { podManifest } from './pod-manifest.ts';
+import { untilReady } from './pod-readiness.ts';
+import { gathered, type PodSupply, type WantedPod } from './pod-supply.ts';
+import type { PodState, PodView } from '../cluster/pod-view.ts';
+import { isGone, untilGone } from './removal.ts';
+
+/** Pods that Muster makes itself, and deletes. */
+export class MadePods implements PodSupply {
+  readonly #options: Owning;
+  readonly #pods: OwnedObjects<PodView, PodState>;
+
+  constructor(options: Owning) {
+    this.#options = options;
+    this.#pods = new OwnedObjects(podKind(options.cluster), options);
+  }
+
+  get isHolding(): boolean {
+    return this.#pods.isHolding;
+  }
+
+  want(spec: SandboxSpec, hold: PodHold): WantedPod {
+    const pod = this.#pods.follow(podName(this.#options.owner, spec.id));
+    return { ready: (signal) => this.#make(pod, spec, hold, signal), remove: () => this.#remove(pod, spec) };
+  }
+
+  obstacles(): readonly Obstacle[] {
+    return gathered(Array.from(this.#pods.all, ({ state }) => (state.kind === 'pending' ? state.obstacle : undefined)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pods[Symbol.asyncDispose]();
+  }
+
+  async #make(pod: FollowedPod, spec: SandboxSpec, hold: PodHold, signal: AbortSignal): Promise<FollowedPod> {
+    const { cluster, owner, clock } = this.#options;
+    const template = podOf(spec.template);
+    await cluster.createPod(podManifest(owner, spec, template, hold), signal);
+    await untilReady(pod, template, clock, signal);
+    return pod;
+  }
+
+  async #remove(pod: FollowedPod, { id }: SandboxSpec): Promise<void> {
+    const { cluster, clock } = this.#options;
+    if (!isGone(pod)) {
+      await this.#pods.delete(pod, id);
+      await untilGone(pod, `the pod ${pod.name}`, (signal) => cluster.deletePod(pod.name, 0, signal), clock);
+    }
+    this.#pods.letGo(pod);
+  }
+}

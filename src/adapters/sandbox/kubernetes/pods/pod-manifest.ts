@@ -1,0 +1,147 @@
+import type { V1Container, V1Pod, V1PodSpec, V1ResourceRequirements, V1SecurityContext, V1Toleration } from '@kubernetes/client-node';
+import type { OwnerId } from '../../../../kernel/ids.ts';
+import type { PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { SandboxSpec } from '../../../../pool/ports/sandbox.ts';
+import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
+import { INBOX } from '../../upload-path.ts';
+import { INBOX_CONTAINER, PROGRAM_CONTAINER } from './container-names.ts';
+import { EXEC_HOLD } from '../exec/exec-line.ts';
+import { podLabels, podName } from '../cluster/pod-labels.ts';
+import type { PodHold } from '../exec/pod-line.ts';
+
+/** Where the program sees what its node has. */
+export const NODE_CACHE = '/muster/node';
+/** Who both are inside. */
+const UID = 1000;
+/** The containers end at once when they are told to: this is for a node that is slow to tell them. */
+export const GRACE_SECONDS = 1;
+/** The pod's own deadline comes after Muster's, which can say why; it is for pods whose Muster is gone. */
+const DEADLINE_MARGIN_SECONDS = 60;
+/** A node that is lost gives its pods back to Muster after this long, and not after Kubernetes' five minutes. */
+const LOST_NODE_SECONDS = 30;
+const INBOX_MEMORY_BYTES = 64 * 2 ** 20;
+/** Shared memory's part of what a sandbox can write. */
+const SHARED_MEMORY_PART = 4;
+
+const LOCKED: V1SecurityContext = {
+  allowPrivilegeEscalation: false,
+  readOnlyRootFilesystem: true,
+  runAsNonRoot: true,
+  runAsUser: UID,
+  runAsGroup: UID,
+  capabilities: { drop: ['ALL'] },
+  seccompProfile: { type: 'RuntimeDefault' },
+};
+
+/** The pod that one sandbox is. Its containers wait; the program is started in one of them later. Pure. */
+export function podManifest(owner: OwnerId, { id, template }: SandboxSpec, pod: PodTemplate, hold = EXEC_HOLD): V1Pod {
+  return {
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name: podName(owner, id), namespace: pod.namespace, labels: podLabels(owner, id, template) },
+    spec: podSpec(template, pod, hold),
+  };
+}
+
+/** The same for a template of pods that others make. */
+export function podSpec(template: SandboxTemplate, pod: PodTemplate, hold = EXEC_HOLD): V1PodSpec {
+  return {
+    restartPolicy: 'Never',
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    hostname: 'sandbox',
+    terminationGracePeriodSeconds: GRACE_SECONDS,
+    activeDeadlineSeconds: Math.ceil(template.limits.lifetimeSeconds) + DEADLINE_MARGIN_SECONDS,
+    securityContext: { runAsNonRoot: true, fsGroup: UID, seccompProfile: { type: 'RuntimeDefault' } },
+    ...placement(pod),
+    ...(hold.hostAliases.length > 0 ? { hostAliases: [...hold.hostAliases] } : {}),
+    containers: [programContainer(template, pod, hold), inboxContainer(pod, hold)],
+    volumes: [...memoryVolumes(template), { name: 'inbox', emptyDir: {} }, ...nodeCacheVolumes(pod)],
+  };
+}
+
+function placement(pod: PodTemplate): Pick<V1PodSpec, 'nodeSelector' | 'tolerations' | 'imagePullSecrets'> {
+  const { runtimeClassName, priorityClassName } = pod;
+  return {
+    nodeSelector: { ...pod.nodeSelector },
+    tolerations: [...pod.tolerations.map(tolerationOf), ...lostNodeTolerations()],
+    imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })),
+    ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
+    ...(priorityClassName === undefined ? {} : { priorityClassName }),
+  };
+}
+
+function tolerationOf({ key, operator, value, effect, tolerationSeconds }: PodTemplate['tolerations'][number]): V1Toleration {
+  return {
+    ...(key === undefined ? {} : { key }),
+    ...(operator === undefined ? {} : { operator }),
+    ...(value === undefined ? {} : { value }),
+    ...(effect === undefined ? {} : { effect }),
+    ...(tolerationSeconds === undefined ? {} : { tolerationSeconds }),
+  };
+}
+
+function lostNodeTolerations(): V1Toleration[] {
+  return ['not-ready', 'unreachable'].map((taint) => ({
+    key: `node.kubernetes.io/${taint}`,
+    operator: 'Exists',
+    effect: 'NoExecute',
+    tolerationSeconds: LOST_NODE_SECONDS,
+  }));
+}
+
+function programContainer(template: SandboxTemplate, pod: PodTemplate, hold: PodHold): V1Container {
+  const waiting = waitingContainer(PROGRAM_CONTAINER, pod, hold);
+  const environment = { HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8', ...template.environment };
+  return {
+    ...waiting,
+    workingDir: '/tmp',
+    env: [...Object.entries(environment).map(([name, value]) => ({ name, value })), ...waiting.env],
+    resources: programResources(template, pod),
+    volumeMounts: [
+      { name: 'tmp', mountPath: '/tmp' },
+      { name: 'shared-memory', mountPath: '/dev/shm' },
+      { name: 'inbox', mountPath: INBOX, readOnly: true },
+      ...(pod.fetching?.nodeCache ? [{ name: 'node-cache', mountPath: NODE_CACHE, readOnly: true }] : []),
+    ],
+  };
+}
+
+function inboxContainer(pod: PodTemplate, hold: PodHold): V1Container {
+  return {
+    ...waitingContainer(INBOX_CONTAINER, pod, hold),
+    resources: { limits: { memory: String(INBOX_MEMORY_BYTES), cpu: '1' }, requests: { memory: '8Mi', cpu: '1m' } },
+    volumeMounts: [{ name: 'inbox', mountPath: INBOX }],
+  };
+}
+
+/** What both containers have in common. */
+function waitingContainer(name: string, { image, imagePullPolicy }: PodTemplate, hold: PodHold) {
+  return { name, image, imagePullPolicy, ...hold.container(name), securityContext: LOCKED };
+}
+
+function programResources({ limits }: SandboxTemplate, { requestedShare }: PodTemplate): V1ResourceRequirements {
+  return {
+    limits: { memory: String(limits.memoryBytes), cpu: milli(limits.cpus) },
+    requests: { memory: String(Math.ceil(limits.memoryBytes * requestedShare)), cpu: milli(limits.cpus * requestedShare) },
+  };
+}
+
+function milli(cpus: number): string {
+  return `${Math.max(1, Math.round(cpus * 1000))}m`;
+}
+
+/** A claim, as the Pod Security level "restricted" wants it: a pod that could name directories of its node could name any. */
+function nodeCacheVolumes({ fetching }: PodTemplate): NonNullable<V1PodSpec['volumes']> {
+  const { claim } = fetching?.nodeCache ?? {};
+  return claim === undefined ? [] : [{ name: 'node-cache', persistentVolumeClaim: { claimName: claim, readOnly: true } }];
+}
+
+/** What the program can write is memory, of bounded size, as it is in local sandboxes. */
+function memoryVolumes({ limits }: SandboxTemplate): NonNullable<V1PodSpec['volumes']> {
+  const shared = Math.max(1, Math.floor(limits.diskBytes / SHARED_MEMORY_PART));
+  return [
+    { name: 'tmp', emptyDir: { medium: 'Memory', sizeLimit: String(limits.diskBytes - shared) } },
+    { name: 'shared-memory', emptyDir: { medium: 'Memory', sizeLimit: String(shared) } },
+  ];
+}

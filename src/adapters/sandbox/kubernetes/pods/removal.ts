@@ -1,0 +1,50 @@
+import type { Clock } from '../../../../kernel/clock.ts';
+import { Deadline } from '../../../../kernel/deadline.ts';
+import { InfrastructureError } from '../../../../kernel/errors.ts';
+
+/** A node that has not said by then that the pod is gone cannot say it, and its record is taken away without it. */
+const FORCE_MS = 20_000;
+/** By then a request that takes the record away has had all of its attempts, also where a hundred pods end together on a busy cluster. */
+const FORCED_MS = 60_000;
+
+/** Something that is being deleted, as it is known to be. */
+export interface Leaving {
+  readonly state: { readonly kind: string };
+  ask(signal: AbortSignal): Promise<void>;
+  change(signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Resolves when the node of a pod that is being deleted has said that nothing is left of it, or the node is lost.
+ *
+ * @param what for the message.
+ * @param force takes away what the node keeps.
+ * @param forcedMs how long that may take.
+ * @throws InfrastructureError `sandbox.not-gone` when neither comes to pass.
+ */
+export async function untilGone(
+  leaving: Leaving,
+  what: string,
+  force: (signal: AbortSignal) => Promise<void>,
+  clock: Clock,
+  forcedMs = FORCED_MS,
+): Promise<void> {
+  const late = (): Error => new InfrastructureError('sandbox.not-gone', `${what} was not gone in time`);
+  using deadline = new Deadline(clock, FORCE_MS + forcedMs, late);
+  const since = clock.now();
+  // Of what was never heard of nothing will be heard.
+  if (leaving.state.kind === 'unseen') await leaving.ask(deadline.signal);
+  let isForced = false;
+  while (!isGone(leaving)) {
+    await leaving.change(deadline.signal);
+    if (isForced || isGone(leaving) || clock.now() - since < FORCE_MS) continue;
+    isForced = true;
+    await force(deadline.signal);
+    await leaving.ask(deadline.signal);
+  }
+}
+
+/** Asked anew each time: it changes while one waits. */
+export function isGone({ state }: Pick<Leaving, 'state'>): boolean {
+  return state.kind === 'gone';
+}

@@ -1,0 +1,90 @@
+import path from 'node:path';
+import type { SandboxUsage } from '../../../../kernel/sandbox-usage.ts';
+import type { CgroupFiles } from './cgroup-files.ts';
+
+/** A number that the kernel keeps of a group. */
+interface Figure {
+  readonly file: string;
+  readonly pattern: RegExp;
+  /** How many of it are one second, byte or process. */
+  readonly perUnit: number;
+}
+
+/** Of v2 first, then of v1; the peak of processes is younger than their number. */
+const FIGURES: Readonly<Record<keyof SandboxUsage, readonly Figure[]>> = {
+  cpuSeconds: [
+    { file: 'cpu.stat', pattern: /^usage_usec (\d+)$/m, perUnit: 1e6 },
+    { file: 'cpuacct.usage', pattern: /^(\d+)$/m, perUnit: 1e9 },
+  ],
+  peakMemoryBytes: [
+    { file: 'memory.peak', pattern: /^(\d+)$/m, perUnit: 1 },
+    { file: 'memory.max_usage_in_bytes', pattern: /^(\d+)$/m, perUnit: 1 },
+  ],
+  processes: [
+    { file: 'pids.peak', pattern: /^(\d+)$/m, perUnit: 1 },
+    { file: 'pids.current', pattern: /^(\d+)$/m, perUnit: 1 },
+  ],
+};
+
+interface Place {
+  readonly figure: Figure;
+  /** In which of a sandbox's directories. */
+  readonly hierarchy: number;
+}
+
+type Slots = Readonly<Partial<Record<keyof SandboxUsage, Place>>>;
+
+/** Reads what control groups have counted. Where the kernel keeps it is the same for all groups, and found out once. */
+export class CgroupAccounts {
+  readonly #files: CgroupFiles;
+  readonly #owned: readonly string[];
+  #places: Promise<Slots> | undefined;
+
+  /** @param owned directories that hold the sandboxes' groups, one of each hierarchy; they stay as long as any of those. */
+  constructor(files: CgroupFiles, owned: readonly string[]) {
+    this.#files = files;
+    this.#owned = owned;
+  }
+
+  /** @param directories of one sandbox, in the order of those that hold them. What is not counted is left out. */
+  async usage(directories: readonly string[]): Promise<SandboxUsage> {
+    this.#places ??= this.#find(this.#owned);
+    const places = await this.#places;
+    const [cpuSeconds, peakMemoryBytes, processes] = await Promise.all([
+      this.#count(places.cpuSeconds, directories),
+      this.#count(places.peakMemoryBytes, directories),
+      this.#count(places.processes, directories),
+    ]);
+    return {
+      ...(cpuSeconds === undefined ? {} : { cpuSeconds }),
+      ...(peakMemoryBytes === undefined ? {} : { peakMemoryBytes }),
+      ...(processes === undefined ? {} : { processes }),
+    };
+  }
+
+  async #find(directories: readonly string[]): Promise<Slots> {
+    const [cpuSeconds, peakMemoryBytes, processes] = await Promise.all([
+      this.#place(FIGURES.cpuSeconds, directories),
+      this.#place(FIGURES.peakMemoryBytes, directories),
+      this.#place(FIGURES.processes, directories),
+    ]);
+    return { ...(cpuSeconds && { cpuSeconds }), ...(peakMemoryBytes && { peakMemoryBytes }), ...(processes && { processes }) };
+  }
+
+  async #place(figures: readonly Figure[], directories: readonly string[]): Promise<Place | undefined> {
+    for (const figure of figures) {
+      for (const hierarchy of directories.keys()) {
+        if ((await this.#count({ figure, hierarchy }, directories)) !== undefined) return { figure, hierarchy };
+      }
+    }
+    return undefined;
+  }
+
+  async #count(place: Place | undefined, directories: readonly string[]): Promise<number | undefined> {
+    if (!place) return undefined;
+    const directory = directories[place.hierarchy] ?? '';
+    const { file, pattern, perUnit } = place.figure;
+    const count = pattern.exec((await this.#files.read(path.join(directory, file))) ?? '')?.[1];
+    return count === undefined ? undefined : Number(count) / perUnit;
+  }
+}

@@ -1,0 +1,48 @@
+import { mkdir, readdir, readFile, rmdir, writeFile } from 'node:fs/promises';
+import { hasErrno } from '../host/errno.ts';
+
+/** The kernel's control-group file system, as far as it is used: a seam, because its directories fill themselves. */
+export interface CgroupFiles {
+  /** @throws the system error, also when the directory exists. */
+  makeDirectory(path: string): Promise<void>;
+  /** Removes one group. Its control files go with it. @throws EBUSY while a process is in it. */
+  removeDirectory(path: string): Promise<void>;
+  /** Names of the child groups; none when the group is gone. */
+  children(path: string): Promise<readonly string[]>;
+  /** @returns undefined when there is no such file. */
+  read(path: string): Promise<string | undefined>;
+  /** @returns false when there is no such file. */
+  write(path: string, text: string): Promise<boolean>;
+}
+
+export const kernelCgroupFiles: CgroupFiles = {
+  makeDirectory: (path) => mkdir(path),
+  removeDirectory: (path) => rmdir(path),
+  async children(path) {
+    try {
+      const entries = await readdir(path, { withFileTypes: true });
+      return entries.filter((entry) => entry.isDirectory()).map((entry) => entry.name);
+    } catch (error) {
+      if (hasErrno(error, 'ENOENT')) return [];
+      throw error;
+    }
+  },
+  async read(path) {
+    try {
+      return await readFile(path, 'utf8');
+    } catch (error) {
+      // A group that is removed between open and read answers ENODEV.
+      if (hasErrno(error, 'ENOENT', 'ENODEV')) return undefined;
+      throw error;
+    }
+  },
+  async write(path, text) {
+    try {
+      await writeFile(path, text, { flag: 'r+' });
+      return true;
+    } catch (error) {
+      if (hasErrno(error, 'ENOENT', 'ENODEV')) return false;
+      throw error;
+    }
+  },
+};

@@ -1,0 +1,34 @@
+import { InputError } from '../../../../kernel/errors.ts';
+import type { LimitEnforcement, LimitName, SandboxTemplate } from '../../../../pool/ports/template.ts';
+import type { CgroupLayout, CgroupLimit } from './cgroup-layout.ts';
+import type { Finding } from '../host/finding.ts';
+
+export type EnforcedLimits = Readonly<Record<LimitName, LimitEnforcement>>;
+
+/** @returns undefined when no control group enforces the limit here. */
+export function enforcedByGroup(layout: CgroupLayout | undefined, limit: CgroupLimit): LimitEnforcement | undefined {
+  return layout?.bases.has(limit) === true ? { scope: 'tree', by: layout.version } : undefined;
+}
+
+/** What holds a local sandbox to its limits. @param processes what counts them, which depends on the kernel that does. */
+export function enforcedLimits(layout: CgroupLayout | undefined, processes: LimitEnforcement): EnforcedLimits {
+  return {
+    memory: enforcedByGroup(layout, 'memory') ?? { scope: 'process', by: 'rlimit' },
+    processes,
+    cpu: enforcedByGroup(layout, 'cpu') ?? { scope: 'none', by: 'none' },
+    disk: { scope: 'tree', by: 'tmpfs' },
+    lifetime: { scope: 'tree', by: 'timer' },
+  };
+}
+
+/** @throws InputError `template.limit-unavailable` for a demand that is not met. */
+export function requireDemands({ name, demands }: SandboxTemplate, limits: EnforcedLimits, cgroups: Finding): void {
+  for (const demand of demands) {
+    const { scope, by } = limits[demand];
+    if (scope === 'tree') continue;
+    const state = scope === 'none' ? 'not enforced at all' : `enforced by ${by} for each process only`;
+    const remedy = cgroups.state === 'missing' ? `${cgroups.detail}; ${cgroups.remedy}, or drop the demand` : 'drop the demand';
+    const problem = `demands the limit "${demand}" for the whole process tree, but here it is ${state}`;
+    throw new InputError('template.limit-unavailable', `template "${name}" ${problem}; ${remedy}`);
+  }
+}

@@ -1,0 +1,158 @@
+import path from 'node:path';
+import { type Clock, sleep } from '../../../../kernel/clock.ts';
+import { InfrastructureError } from '../../../../kernel/errors.ts';
+import type { SandboxUsage } from '../../../../kernel/sandbox-usage.ts';
+import type { SandboxLimits } from '../../../../pool/ports/template.ts';
+import type { CgroupAccounts } from './cgroup-accounts.ts';
+import type { CgroupFiles } from './cgroup-files.ts';
+import type { CgroupLayout, CgroupLimit } from './cgroup-layout.ts';
+import { hasErrno } from '../host/errno.ts';
+import { killProcess } from '../host/process-table.ts';
+
+/** Length of the window over which processor time is shared out, in microseconds: the kernel's default. */
+const CPU_PERIOD_US = 100_000;
+/** Shortest share of a period that the kernel takes. */
+const CPU_QUOTA_MIN_US = 1_000;
+
+/** How long the kernel may take to empty a group after its processes were killed, before that counts as a failure. */
+const REMOVAL_DEADLINE_MS = 10_000;
+/** First pause between two attempts, doubled up to the second: processes are mostly gone within a millisecond. */
+const REMOVAL_PAUSE_MS = [1, 64] as const;
+
+/** Where a sandbox's control group is. */
+export interface CgroupPlace {
+  readonly version: CgroupLayout['version'];
+  readonly directories: readonly string[];
+  /** The directory in which a limit is set. */
+  readonly of: ReadonlyMap<CgroupLimit, string>;
+}
+
+/** The control group of one sandbox: one directory in v2, one for each limit in v1. */
+export class SandboxCgroup {
+  readonly #files: CgroupFiles;
+  readonly #place: CgroupPlace;
+  readonly #accounts: CgroupAccounts;
+
+  constructor(files: CgroupFiles, place: CgroupPlace, accounts: CgroupAccounts) {
+    this.#files = files;
+    this.#place = place;
+    this.#accounts = accounts;
+  }
+
+  /** A process that writes its id into each of these is in the group, with all that it starts from then on. */
+  get memberFiles(): readonly string[] {
+    return this.#place.directories.map((directory) => path.join(directory, 'cgroup.procs'));
+  }
+
+  /** Makes it, with its limits set, which count all that is in it. */
+  async make(limits: SandboxLimits): Promise<void> {
+    await all(this.#place.directories.map((directory) => this.#files.makeDirectory(directory)));
+    await all(limitSettings(this.#place.version, limits).map((each) => this.#set(each)));
+  }
+
+  /** One after the other: memory alone cannot have more than memory and swap together. */
+  async #set({ limit, files }: LimitSetting): Promise<void> {
+    const directory = this.#place.of.get(limit);
+    if (directory === undefined) return;
+    for (const { file, value, optional } of files) {
+      const target = path.join(directory, file);
+      if (!(await this.#files.write(target, value)) && optional !== true) {
+        throw new InfrastructureError('sandbox.cgroup', `${target}: the control file is missing`);
+      }
+    }
+  }
+
+  /** How many processes the memory limit has ended. */
+  async memoryKills(): Promise<number> {
+    const { of, version } = this.#place;
+    const directory = of.get('memory');
+    if (directory === undefined) return 0;
+    const file = version === 'cgroup-v2' ? 'memory.events' : 'memory.oom_control';
+    const count = /^oom_kill (\d+)$/m.exec((await this.#files.read(path.join(directory, file))) ?? '')?.[1];
+    return Number(count ?? 0);
+  }
+
+  /** What the kernel has counted so far. */
+  usage(): Promise<SandboxUsage> {
+    return this.#accounts.usage(this.#place.directories);
+  }
+
+  async kill(): Promise<void> {
+    await Promise.all(this.#place.directories.map((directory) => killMembers(this.#files, directory)));
+  }
+
+  /** Kills what is left in it and removes it. @throws InfrastructureError when that takes longer than ten seconds. */
+  async remove(clock: Clock): Promise<void> {
+    await all(this.#place.directories.map((directory) => removeGroup(this.#files, directory, clock)));
+  }
+}
+
+/** What is written for a limit, in this order. */
+export interface LimitSetting {
+  readonly limit: CgroupLimit;
+  readonly files: readonly LimitFile[];
+}
+
+export interface LimitFile {
+  readonly file: string;
+  readonly value: string;
+  /** Not every kernel has it. */
+  readonly optional?: true;
+}
+
+/** Swap is closed as a way around the memory limit: memory and swap together in v1, no swap at all in v2. */
+export function limitSettings(version: CgroupLayout['version'], limits: SandboxLimits): readonly LimitSetting[] {
+  const memory = String(limits.memoryBytes);
+  const processes: LimitSetting = { limit: 'processes', files: [{ file: 'pids.max', value: String(limits.processes) }] };
+  const quota = Math.max(CPU_QUOTA_MIN_US, Math.round(limits.cpus * CPU_PERIOD_US));
+  switch (version) {
+    case 'cgroup-v1': {
+      const both = { file: 'memory.memsw.limit_in_bytes', value: memory, optional: true } as const;
+      const cpu = { file: 'cpu.cfs_quota_us', value: String(quota) };
+      return [
+        { limit: 'memory', files: [{ file: 'memory.limit_in_bytes', value: memory }, both] },
+        processes,
+        { limit: 'cpu', files: [cpu] },
+      ];
+    }
+    case 'cgroup-v2': {
+      const swap = { file: 'memory.swap.max', value: '0', optional: true } as const;
+      const cpu = { file: 'cpu.max', value: `${quota} ${CPU_PERIOD_US}` };
+      return [{ limit: 'memory', files: [{ file: 'memory.max', value: memory }, swap] }, processes, { limit: 'cpu', files: [cpu] }];
+    }
+  }
+}
+
+/** Like Promise.all, but nothing is under way any more when it rejects. */
+async function all(works: readonly Promise<void>[]): Promise<void> {
+  const failure = (await Promise.allSettled(works)).find((end) => end.status === 'rejected');
+  if (failure) throw failure.reason;
+}
+
+async function killMembers(files: CgroupFiles, directory: string): Promise<void> {
+  if (await files.write(path.join(directory, 'cgroup.kill'), '1')) return;
+  const members = (await files.read(path.join(directory, 'cgroup.procs'))) ?? '';
+  // 0 stands for a process of another pid namespace, which cannot be named from here.
+  for (const pid of members.split('\n').map(Number)) if (pid > 0) killProcess(pid);
+}
+
+/** Kills and removes one group. A group that is gone is what was wanted. */
+export async function removeGroup(files: CgroupFiles, directory: string, clock: Clock): Promise<void> {
+  const deadline = clock.now() + REMOVAL_DEADLINE_MS;
+  const [firstPause, longestPause] = REMOVAL_PAUSE_MS;
+  for (let pause: number = firstPause; ; pause = Math.min(2 * pause, longestPause)) {
+    try {
+      await files.removeDirectory(directory);
+      return;
+    } catch (error) {
+      if (hasErrno(error, 'ENOENT')) return;
+      if (!hasErrno(error, 'EBUSY')) throw error;
+      if (clock.now() >= deadline) {
+        const detail = `${directory}: still in use ${REMOVAL_DEADLINE_MS / 1000} s after its processes were killed`;
+        throw new InfrastructureError('sandbox.cgroup', detail, { cause: error });
+      }
+    }
+    await killMembers(files, directory);
+    await sleep(clock, pause);
+  }
+}

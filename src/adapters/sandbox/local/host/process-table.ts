@@ -1,0 +1,80 @@
+import { readFile, readdir } from 'node:fs/promises';
+import { type Clock, sleep } from '../../../../kernel/clock.ts';
+import { InfrastructureError } from '../../../../kernel/errors.ts';
+import { hasErrno } from './errno.ts';
+
+/** How long killed processes may take to go, before that counts as a failure: a process in the middle of disk access may need seconds. */
+const GONE_DEADLINE_MS = 10_000;
+/** Between two looks. A killed process is mostly gone within a millisecond. */
+const GONE_PAUSE_MS = 2;
+
+/**
+ * When a process began, in clock ticks since boot. With the process id it names a process for good, since ids are used again.
+ *
+ * @returns undefined when there is no such process, or only its exit status is left.
+ */
+export async function startTimeOf(pid: number): Promise<string | undefined> {
+  const stat = await readProcessFile(pid, 'stat');
+  if (stat === undefined) return undefined;
+  // The command's name stands in parentheses and may hold anything, so fields are counted from the last one.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const state = fields[0];
+  return state === 'Z' || state === 'X' ? undefined : fields[19];
+}
+
+/** @returns undefined when the kernel does not tell (CONFIG_PROC_CHILDREN), or the process is gone. */
+export async function childrenOf(pid: number): Promise<readonly number[] | undefined> {
+  const text = await readProcessFile(pid, `task/${pid}/children`);
+  return text?.split(' ').map(Number).filter(Boolean);
+}
+
+export interface RunningProcess {
+  readonly pid: number;
+  readonly argv: readonly string[];
+}
+
+/** Every process that this user may look at. One pass costs two system calls a process, so it is no routine measure. */
+export async function listProcesses(): Promise<readonly RunningProcess[]> {
+  const found: RunningProcess[] = [];
+  for (const name of await readdir('/proc')) {
+    const pid = Number(name);
+    if (!Number.isInteger(pid)) continue;
+    const commandLine = await readProcessFile(pid, 'cmdline');
+    if (commandLine) found.push({ pid, argv: commandLine.split('\0') });
+  }
+  return found;
+}
+
+/** Sends SIGKILL; a process that is gone already is what was wanted. */
+export function killProcess(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if (!hasErrno(error, 'ESRCH')) throw error;
+  }
+}
+
+/**
+ * Resolves as soon as `isGone` does with true.
+ *
+ * @param what is waited for, in the plural, for the message.
+ * @throws InfrastructureError after ten seconds.
+ */
+export async function untilGone(what: string, isGone: () => Promise<boolean>, clock: Clock): Promise<void> {
+  const deadline = clock.now() + GONE_DEADLINE_MS;
+  while (!(await isGone())) {
+    if (clock.now() >= deadline) {
+      throw new InfrastructureError('sandbox.stuck', `${what} still run ${GONE_DEADLINE_MS / 1000} s after they were killed`);
+    }
+    await sleep(clock, GONE_PAUSE_MS);
+  }
+}
+
+async function readProcessFile(pid: number, name: string): Promise<string | undefined> {
+  try {
+    return await readFile(`/proc/${pid}/${name}`, 'utf8');
+  } catch (error) {
+    if (hasErrno(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,113 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { Duplex, type Readable, type Stream, type Writable } from 'node:stream';
+import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
+
+/** Shown in the process table until the launcher has become what holds the sandbox. */
+const LAUNCHER_NAME = 'muster-launch';
+
+/** What holds a sandbox gets nothing of Muster's environment: a sandbox may be able to read that of its first process. */
+export const OUTSIDE_ENVIRONMENT = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin' };
+
+/**
+ * Enters the control groups: whatever the shell becomes or starts from then on is in them. Arguments: files to write the process id
+ * to, `--`, the rest, which is what is left of the arguments.
+ */
+export const ENTER_GROUPS = 'while [ "$1" != -- ]; do echo $$ >"$1" || exit 125; shift; done; shift';
+
+/** What a descriptor of a child is. */
+export type StdioEntry = number | 'pipe' | 'ignore' | Stream;
+
+/** A shell that is to be started: see `startLauncher`. */
+export interface ShellStart {
+  readonly script: string;
+  readonly argv: readonly string[];
+  readonly beyond: readonly StdioEntry[];
+}
+
+export interface Launcher {
+  readonly process: ChildProcess;
+  readonly pid: number;
+  readonly stdin: Writable;
+  readonly stdout: Readable;
+  readonly stderr: Readable;
+}
+
+/**
+ * Starts a shell with a script that is to become something else.
+ *
+ * @param beyond what it has at descriptors 3, 4 and so on.
+ * @throws InfrastructureError `sandbox.spawn` when the machine is out of processes or file descriptors.
+ */
+export async function startLauncher(script: string, argv: readonly string[], beyond: readonly StdioEntry[]): Promise<Launcher> {
+  return launcherOf(spawnShell(script, argv, beyond));
+}
+
+/**
+ * Starts two shells that share a socket pair: each has one end of it at a descriptor.
+ *
+ * Both are started in the same turn, and Muster's copy is closed in it: nothing that is said there is ever read here.
+ *
+ * @param descriptor of the pair's end, in both.
+ * @throws InfrastructureError `sandbox.spawn`; then neither is left.
+ */
+export async function startJoinedLaunchers(
+  first: ShellStart,
+  second: ShellStart,
+  descriptor: number,
+): Promise<readonly [Launcher, Launcher]> {
+  const withLine = (beyond: ShellStart['beyond'], line: 'pipe' | Stream): readonly StdioEntry[] => {
+    const stdio: StdioEntry[] = [...beyond];
+    while (stdio.length <= descriptor - 3) stdio.push('ignore');
+    stdio[descriptor - 3] = line;
+    return stdio;
+  };
+  const one = spawnShell(first.script, first.argv, withLine(first.beyond, 'pipe'));
+  const line = one.stdio[descriptor];
+  let other: ChildProcess | undefined;
+  try {
+    if (line instanceof Duplex) other = spawnShell(second.script, second.argv, withLine(second.beyond, line));
+  } finally {
+    line?.destroy();
+    if (!other) one.kill('SIGKILL');
+  }
+  const ends = await Promise.allSettled([launcherOf(one), ...(other ? [launcherOf(other)] : [])]);
+  const [a, b] = ends;
+  if (a.status === 'fulfilled' && b?.status === 'fulfilled') return [a.value, b.value];
+  one.kill('SIGKILL');
+  other?.kill('SIGKILL');
+  throw ends.find((end) => end.status === 'rejected')?.reason ?? spawnError('there was no socket pair');
+}
+
+async function launcherOf(child: ChildProcess): Promise<Launcher> {
+  const { pid, stdin, stdout, stderr } = child;
+  if (pid === undefined || !stdin || !stdout || !stderr) throw await spawnFailure(child);
+  return { process: child, pid, stdin, stdout, stderr };
+}
+
+/** Muster's end of the pipe at a descriptor from 3 on. */
+export function pipeOf({ process }: Launcher, descriptor: 3 | 4): Duplex {
+  const pipe = process.stdio[descriptor];
+  if (pipe instanceof Duplex) return pipe;
+  throw new InfrastructureError('sandbox.spawn', `a sandbox process was started without a pipe at descriptor ${descriptor}`);
+}
+
+function spawnShell(script: string, words: readonly string[], beyond: readonly StdioEntry[]): ChildProcess {
+  const argv = ['-c', script, LAUNCHER_NAME, ...words];
+  try {
+    // In a session of its own: Ctrl-C on Muster's terminal is for Muster, which ends its sandboxes when it has what it wants of them.
+    return spawn('/bin/sh', argv, { detached: true, stdio: ['pipe', 'pipe', 'pipe', ...beyond], env: OUTSIDE_ENVIRONMENT, cwd: '/' });
+  } catch (error) {
+    throw spawnError(error);
+  }
+}
+
+async function spawnFailure(child: ChildProcess): Promise<InfrastructureError> {
+  const { promise, resolve } = Promise.withResolvers<unknown>();
+  child.once('error', resolve);
+  return spawnError(await promise);
+}
+
+function spawnError(cause: unknown): InfrastructureError {
+  const remedy = 'raise the limits on processes and open files (ulimit -u, ulimit -n), or lower the number of sandboxes';
+  return new InfrastructureError('sandbox.spawn', `a sandbox process could not be started: ${messageOf(cause)}; ${remedy}`, { cause });
+}

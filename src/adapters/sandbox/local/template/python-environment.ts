@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process';
+import { z } from 'zod';
+import { InfrastructureError } from '../../../../kernel/errors.ts';
+
+/** What an interpreter says of itself. */
+export interface PythonEnvironment {
+  /** As the interpreter knows itself; inside a virtual environment, the path by which it knows that it is in one. */
+  readonly executable: string;
+  /** Major, minor, patch. */
+  readonly version: readonly [number, number, number];
+  readonly prefix: string;
+  readonly basePrefix: string;
+  readonly modules: Readonly<Record<string, PythonModule>>;
+}
+
+export type PythonModule =
+  | { readonly state: 'imported'; readonly version: string | null; /** Null for what is built in. */ readonly file: string | null }
+  | { readonly state: 'failed'; readonly detail: string };
+
+/** Importing a large library from a cold disk takes tens of seconds. */
+const TIMEOUT_MS = 120_000;
+const MAX_OUTPUT_BYTES = 1024 * 1024;
+
+/**
+ * The report goes to a copy of the standard output, because what is imported may print. The syntax is that of old Pythons, so
+ * that one that is too old can say so.
+ */
+const QUESTIONS = `
+import importlib, json, os, sys
+report_to = os.dup(1)
+os.dup2(2, 1)
+modules = {}
+for name in sys.argv[1:]:
+    try:
+        module = importlib.import_module(name)
+        version = getattr(module, "__version__", None)
+        modules[name] = {"state": "imported", "file": getattr(module, "__file__", None), "version": version and str(version)}
+    except BaseException as error:
+        modules[name] = {"state": "failed", "detail": ("%s: %s" % (type(error).__name__, error))[:1000]}
+report = {"executable": sys.executable, "version": sys.version_info[:3], "prefix": sys.prefix, "basePrefix": sys.base_prefix, "modules": modules}
+os.write(report_to, json.dumps(report).encode())
+`;
+
+const reportSchema = z.object({
+  executable: z.string().min(1),
+  version: z.tuple([z.int(), z.int(), z.int()]),
+  prefix: z.string().min(1),
+  basePrefix: z.string().min(1),
+  modules: z.record(
+    z.string(),
+    z.discriminatedUnion('state', [
+      z.object({ state: z.literal('imported'), version: z.string().nullable(), file: z.string().nullable() }),
+      z.object({ state: z.literal('failed'), detail: z.string() }),
+    ]),
+  ),
+});
+
+/**
+ * Starts the interpreter, as the sandboxes do (`-I`), and has it import the modules.
+ *
+ * @throws InfrastructureError `python.unusable` when there is no answer that makes sense.
+ */
+export async function inspectPython(python: string, modules: readonly string[], signal: AbortSignal): Promise<PythonEnvironment> {
+  const output = await answerOf(python, ['-I', '-B', '-c', QUESTIONS, ...modules], signal);
+  try {
+    return reportSchema.parse(JSON.parse(output));
+  } catch (error) {
+    throw unusable(python, `it answered ${JSON.stringify(output.slice(0, 200))}`, error);
+  }
+}
+
+function answerOf(python: string, argv: readonly string[], signal: AbortSignal): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/nonexistent', LANG: 'C.UTF-8', OMP_NUM_THREADS: '1' };
+  const limits = { timeout: TIMEOUT_MS, maxBuffer: MAX_OUTPUT_BYTES, killSignal: 'SIGKILL' } as const;
+  execFile(python, [...argv], { ...limits, signal, env: environment, cwd: '/' }, (error, stdout, stderr) => {
+    if (error === null) resolve(stdout);
+    else if (signal.aborted) reject(signal.reason);
+    else reject(unusable(python, error.killed === true ? `no answer in ${TIMEOUT_MS / 1000} s` : lastLine(stderr) || error.message, error));
+  });
+  return promise;
+}
+
+function lastLine(text: string): string {
+  return text.trim().split('\n').at(-1)?.slice(0, 500) ?? '';
+}
+
+function unusable(python: string, detail: string, cause: unknown): InfrastructureError {
+  return new InfrastructureError(
+    'python.unusable',
+    `Python at ${python} does not work: ${detail}; run npm run setup, or name another one`,
+    { cause },
+  );
+}

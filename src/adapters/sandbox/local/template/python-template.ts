@@ -1,0 +1,191 @@
+import { access, constants, readlink, realpath } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
+import type { Mount, SandboxTemplate, Zygote } from '../../../../pool/ports/template.ts';
+import { hasErrno } from '../host/errno.ts';
+import { cannotPlayApart, type PolicyPlace } from '../../../../pool/ports/policy-apart.ts';
+import { inspectPython, type PythonEnvironment } from './python-environment.ts';
+
+/** A template as it is configured: the interpreter instead of mounts and a command. */
+export interface PythonTemplateSettings extends Omit<SandboxTemplate, 'name' | 'command' | 'zygote' | 'policy'> {
+  /** `auto`: the project's own environment. Otherwise the absolute path of an interpreter. */
+  readonly python: string;
+  /** Modules that the runner imports before it is ready. */
+  readonly imports: readonly string[];
+  /** A runner in another language; no Python is looked for then. */
+  readonly command?: readonly string[] | undefined;
+  /** Whether a second program plays the policy, apart from the environment. Where it depends on the checkpoint, `auto`, none does. */
+  readonly policy?: 'auto' | PolicyPlace;
+  /** Whether sandboxes are forked from one process that has imported everything, or started each by itself. */
+  readonly start: 'auto' | 'forked' | 'plain';
+}
+
+/** Where the runner's program stands inside. */
+export const RUNNER_INSIDE = '/muster/runner';
+/** What the runner itself consists of, beside what a template imports. */
+const RUNNER_IMPORTS = ['muster_runner.session', 'muster_runner.start'];
+/** Descriptor of the line between the two programs of a sandbox whose policy is apart. */
+const LINE = '3';
+/** Muster's own runner needs them, whatever the template imports. */
+export const RUNNER_MODULES = ['gymnasium', 'numpy'] as const;
+/** The oldest that the runner is tried with. */
+const OLDEST_PACKAGES: Readonly<Record<(typeof RUNNER_MODULES)[number], readonly [number, number]>> = {
+  gymnasium: [1, 0],
+  numpy: [1, 24],
+};
+const OLDEST = [3, 11] as const;
+
+/**
+ * Asks the interpreter where it lives and makes just that visible, at the same paths; what is under /usr is there anyway.
+ *
+ * @param projectDirectory holds `runner/` and, for `auto`, `.venv/`.
+ * @throws InputError (a configured interpreter or import) or InfrastructureError (`auto`): `python.missing`, `python.too-old`,
+ * `python.package-missing`,
+ * `python.package-too-old`, `python.out-of-sight`; each with the remedy. InfrastructureError `python.unusable`.
+ */
+export async function pythonTemplate(
+  name: string,
+  settings: PythonTemplateSettings,
+  projectDirectory: string,
+  signal: AbortSignal,
+): Promise<SandboxTemplate> {
+  const { python, imports, command, environment: variables, network, limits, demands, start } = settings;
+  const rest = { name, environment: variables, network, limits, demands };
+  const runner: Mount = { source: join(projectDirectory, 'runner'), target: RUNNER_INSIDE };
+  if (command !== undefined) {
+    if (start === 'forked') throw unforkable(name);
+    if (settings.policy === 'apart') throw cannotPlayApart(name, 'it has a runner of its own (command)');
+    return { ...rest, command, mounts: [runner, ...settings.mounts] };
+  }
+  const environment = await usablePython(python, imports, projectDirectory, signal);
+  const installation = await installationOf(environment);
+  assertVisible(environment, [...installation, ...settings.mounts]);
+  const runnerCommand = [environment.executable, '-I', RUNNER_INSIDE, ...imports.flatMap((module) => ['--import', module])];
+  return {
+    ...rest,
+    ...programs(runnerCommand, settings.policy),
+    mounts: [...installation, runner, ...settings.mounts],
+    ...(start === 'plain' ? {} : { zygote: zygoteOf(environment.executable, imports, start === 'forked') }),
+  };
+}
+
+function programs(runner: readonly string[], policy: PythonTemplateSettings['policy']): Pick<SandboxTemplate, 'command' | 'policy'> {
+  if (policy !== 'apart') return { command: runner };
+  return { command: [...runner, '--policy-line', LINE], policy: { command: [...runner, '--serve-policy', LINE] } };
+}
+
+/** Inside, the runner is in what every sandbox of the template is forked from. */
+function zygoteOf(python: string, imports: readonly string[], isRequired: boolean): Zygote {
+  return { python, program: `${RUNNER_INSIDE}/zygote.py`, imports: [...imports, ...RUNNER_IMPORTS], isRequired };
+}
+
+function unforkable(name: string): InputError {
+  const remedy = 'leave start at auto, or leave command away';
+  return new InputError(
+    'template.unforkable',
+    `template "${name}": start is "forked", but only Muster's Python runner can be forked; ${remedy}`,
+  );
+}
+
+/** The interpreter, after it has shown that it is new enough and has what the runner and `imports` need. */
+export async function usablePython(
+  python: string,
+  imports: readonly string[],
+  projectDirectory: string,
+  signal: AbortSignal,
+): Promise<PythonEnvironment> {
+  const path = python === 'auto' ? join(projectDirectory, '.venv', 'bin', 'python') : python;
+  const refused = (code: string, message: string): MusterError =>
+    python === 'auto' ? new InfrastructureError(code, message) : new InputError(code, message);
+  if (!(await isExecutable(path))) throw refused('python.missing', `no Python at ${path}; ${remedyFor(python)}`);
+  const environment = await inspectPython(path, [...new Set([...RUNNER_MODULES, ...imports])], signal);
+  const [major, minor] = environment.version;
+  if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
+    const found = `Python at ${path} is ${environment.version.join('.')}, expected ${OLDEST.join('.')} or newer`;
+    throw refused('python.too-old', `${found}; ${remedyFor(python)}`);
+  }
+  const failed = Object.entries(environment.modules).flatMap(([module, result]) =>
+    result.state === 'failed' ? [{ module, ...result }] : [],
+  );
+  const [first] = failed;
+  if (first === undefined) return withRecentPackages(environment, path, refused);
+  const ours: readonly string[] = RUNNER_MODULES;
+  const isSetup = python === 'auto' && failed.every(({ module }) => ours.includes(module));
+  const remedy = isSetup ? 'run npm run setup' : `install it: ${path} -m pip install ${packagesOf(failed).join(' ')}`;
+  // A module in a package that is not there says nothing more.
+  const told = failed.filter(({ module }) => !failed.some((other) => module.startsWith(`${other.module}.`)));
+  const message = told.map(({ module, detail }) => `Python at ${path} cannot import ${module} (${detail})`).join('; ');
+  throw refused('python.package-missing', `${message}; ${remedy}`);
+}
+
+/** What is to be installed for modules that are missing, as pip takes it. */
+function packagesOf(failed: readonly { readonly module: string }[]): readonly string[] {
+  const names = new Set(failed.map(({ module }) => module.split('.')[0] ?? module));
+  const ours = new Map<string, readonly number[]>(Object.entries(OLDEST_PACKAGES));
+  return Array.from(names, (name) => {
+    const oldest = ours.get(name);
+    return oldest === undefined ? name : `'${name}>=${oldest.join('.')}'`;
+  });
+}
+
+function withRecentPackages(environment: PythonEnvironment, path: string, refused: (code: string, message: string) => MusterError) {
+  const old = RUNNER_MODULES.flatMap((name) => {
+    const module = environment.modules[name];
+    const version = module?.state === 'imported' ? (module.version ?? undefined) : undefined;
+    const [major, minor] = OLDEST_PACKAGES[name];
+    const [ownMajor = 0, ownMinor = 0] = version?.split('.').map((part) => Number.parseInt(part, 10)) ?? [Infinity];
+    const isRecent = ownMajor > major || (ownMajor === major && ownMinor >= minor);
+    return isRecent ? [] : [{ name, version, oldest: `${major}.${minor}` }];
+  });
+  if (old.length === 0) return environment;
+  const found = old.map(({ name, version, oldest }) => `${name} ${version}, expected ${oldest} or newer`).join('; ');
+  const packages = old.map(({ name, oldest }) => `'${name}>=${oldest}'`).join(' ');
+  throw refused('python.package-too-old', `Python at ${path} has ${found}; install it: ${path} -m pip install ${packages}`);
+}
+
+function remedyFor(python: string): string {
+  return python === 'auto' ? 'run npm run setup' : 'set python in the template to the path of Python 3.11 or newer, or to auto';
+}
+
+async function isExecutable(path: string): Promise<boolean> {
+  try {
+    await access(path, constants.X_OK);
+    return true;
+  } catch (error) {
+    if (hasErrno(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP')) return false;
+    throw error;
+  }
+}
+
+/** The directories of the interpreter and its packages, and the links by which it is reached from outside of them. */
+async function installationOf({ executable, prefix, basePrefix }: PythonEnvironment): Promise<readonly Mount[]> {
+  const directories = [prefix, basePrefix, await realpath(prefix), await realpath(basePrefix)];
+  const mounts: Mount[] = [];
+  for (const path of [...directories, ...(await linksFrom(executable))]) {
+    if (!isVisible(path, mounts)) mounts.push({ source: path, target: path });
+  }
+  return mounts;
+}
+
+/** The path itself, what it links to, what that links to, and so on. */
+async function linksFrom(path: string): Promise<readonly string[]> {
+  try {
+    return [path, ...(await linksFrom(resolve(dirname(path), await readlink(path))))];
+  } catch (error) {
+    if (hasErrno(error, 'EINVAL')) return [path];
+    throw error;
+  }
+}
+
+function isVisible(path: string, mounts: readonly Mount[]): boolean {
+  return ['/usr', ...mounts.map(({ target }) => target)].some((directory) => path === directory || path.startsWith(`${directory}/`));
+}
+
+/** A package that was installed by reference (`pip install -e`) lies elsewhere: it would be missing inside only. */
+function assertVisible({ modules }: PythonEnvironment, mounts: readonly Mount[]): void {
+  for (const [name, module] of Object.entries(modules)) {
+    if (module.state !== 'imported' || module.file === null || isVisible(module.file, mounts)) continue;
+    const remedy = `install it into the environment itself, or add ${dirname(module.file)} to the template's mounts`;
+    throw new InputError('python.out-of-sight', `the Python package ${name} is at ${module.file}, which sandboxes do not see; ${remedy}`);
+  }
+}

@@ -1,0 +1,39 @@
+import { lstat, readlink } from 'node:fs/promises';
+import type { Mount, SandboxTemplate } from '../../../../pool/ports/template.ts';
+import { hasErrno } from '../host/errno.ts';
+
+const SYSTEM_DIRECTORIES = ['/bin', '/sbin', '/lib', '/lib32', '/lib64', '/libx32'];
+/** What the dynamic linker and the C library read, and nothing that tells of the host's users or services. */
+const SYSTEM_FILES = ['/etc/ld.so.cache', '/etc/ld.so.conf', '/etc/ld.so.conf.d', '/etc/alternatives', '/etc/localtime'];
+const NETWORK_FILES = ['/etc/resolv.conf', '/etc/ssl/certs', '/etc/ca-certificates', '/etc/pki/tls/certs', '/etc/services'];
+
+/** The host's system directories as every sandbox sees them: those that are links here are links inside. */
+export interface SystemView {
+  readonly mounts: readonly Mount[];
+  readonly links: readonly Link[];
+}
+
+interface Link {
+  readonly at: string;
+  readonly to: string;
+}
+
+/** Does not change while the machine runs. */
+export async function systemView(): Promise<SystemView> {
+  const mounts: Mount[] = [{ source: '/usr', target: '/usr' }];
+  const links: Link[] = [];
+  for (const directory of SYSTEM_DIRECTORIES) {
+    try {
+      if ((await lstat(directory)).isSymbolicLink()) links.push({ at: directory, to: await readlink(directory) });
+      else mounts.push({ source: directory, target: directory });
+    } catch (error) {
+      if (!hasErrno(error, 'ENOENT')) throw error;
+    }
+  }
+  return { mounts, links };
+}
+
+/** The host's files in /etc that a sandbox sees, where the host has them. */
+export function systemFiles(network: SandboxTemplate['network']): readonly string[] {
+  return network === 'host' ? [...SYSTEM_FILES, ...NETWORK_FILES] : SYSTEM_FILES;
+}

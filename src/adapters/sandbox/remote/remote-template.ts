@@ -1,0 +1,33 @@
+import { InputError } from '../../../kernel/errors.ts';
+import { cannotPlayApart } from '../../../pool/ports/policy-apart.ts';
+import type { SandboxTemplate } from '../../../pool/ports/template.ts';
+import { RUNNER_INSIDE, type PythonTemplateSettings } from '../local/template/python-template.ts';
+
+/**
+ * A template for sandboxes that are not on this machine. What a template says of this machine (its interpreter, its directories, its
+ * network, what sandboxes are forked from) means nothing there: all of that has to be left as it is by default.
+ *
+ * @param python the interpreter inside.
+ * @throws InputError `template.not-local`, with the setting and the remedy.
+ */
+export function remoteTemplate(name: string, settings: PythonTemplateSettings, python: string): SandboxTemplate {
+  checkNotLocal(name, settings);
+  if (settings.policy === 'apart') {
+    throw cannotPlayApart(name, 'sandboxes that are not on this machine have one program only');
+  }
+  const { imports, command, environment, network, limits, demands } = settings;
+  const runner = [python, '-I', RUNNER_INSIDE, ...imports.flatMap((module) => ['--import', module])];
+  return { name, command: command ?? runner, environment, mounts: [], network, limits, demands };
+}
+
+function checkNotLocal(name: string, { python, start, mounts, network }: PythonTemplateSettings): void {
+  if (python !== 'auto') throw notLocal(name, 'python', 'auto', 'the interpreter inside is named by the settings of the provider');
+  if (start === 'forked') throw notLocal(name, 'start', 'auto', 'only sandboxes of this machine are forked');
+  if (mounts.length > 0) throw notLocal(name, 'mounts', '[]', "put the files into the provider's image or template");
+  if (network !== 'none') throw notLocal(name, 'network', 'none', 'there is no host to share a network with');
+}
+
+function notLocal(name: string, setting: string, neutral: string, why: string): InputError {
+  const text = `templates.${name}.${setting} speaks of this machine, where its sandboxes are not`;
+  return new InputError('template.not-local', `${text}; set it to ${neutral} (what a template leaves out it takes from "local"): ${why}`);
+}

@@ -1,0 +1,38 @@
+import type { Clock } from '../../../../kernel/clock.ts';
+import { InputError } from '../../../../kernel/errors.ts';
+import { numberOf } from './columns.ts';
+import { statement, type Database } from './database.ts';
+import { MIGRATIONS, type Migration } from './migrations.ts';
+import { plain, sql } from './statement.ts';
+
+/**
+ * Brings the structure of a database up to this Muster's. Nobody else may do so at the same time: the caller holds the database's lock.
+ * Each migration is done whole or not at all.
+ *
+ * @param name of the database, for people.
+ * @throws InputError `store.newer` when a newer Muster has been at work on it: what it made of it is not known here.
+ */
+export async function migrate(
+  database: Database,
+  name: string,
+  clock: Clock,
+  migrations: readonly Migration[] = MIGRATIONS,
+): Promise<void> {
+  const migrated = plain(
+    'CREATE TABLE IF NOT EXISTS muster_migrations (version bigint PRIMARY KEY, name text NOT NULL, applied_at bigint NOT NULL)',
+  );
+  await database.transact([statement(migrated)]);
+  const [row] = await database.query(sql`SELECT coalesce(max(version), 0) AS version FROM muster_migrations`);
+  const version = row === undefined ? 0 : numberOf(row, 'version');
+  if (version > migrations.length) {
+    throw new InputError(
+      'store.newer',
+      `${name} has the structure ${version}, and this Muster knows those up to ${migrations.length}: a newer one has used it; start that one, or give this one another store`,
+    );
+  }
+  for (const [i, migration] of migrations.entries()) {
+    if (i < version) continue;
+    const applied = sql`INSERT INTO muster_migrations (version, name, applied_at) VALUES (${i + 1}, ${migration.name}, ${clock.date().getTime()})`;
+    await database.transact([...migration.statements(database.dialect).map((text) => statement(plain(text))), statement(applied)]);
+  }
+}

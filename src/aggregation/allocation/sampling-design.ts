@@ -1,0 +1,113 @@
+import type { Bounds } from '../intervals/bounds.ts';
+import { BET_CAP } from '../stopping/certified.ts';
+import type { EstimatedTask } from './task-estimates.ts';
+
+/** How an episode draws its task, and what is expected of each task: decided before the episode is played. */
+export interface SamplingDesign {
+  readonly tasks: readonly DesignedTask[];
+  /** Running sums of the probabilities. */
+  readonly upTo: readonly number[];
+  /** Σ wₖ·centreₖ */
+  readonly centre: number;
+  /** Lowest and highest that an allocated score can be; it holds the bounds of the return. Undefined without such bounds. */
+  readonly range: Bounds | undefined;
+}
+
+export interface DesignedTask {
+  /** That the episode draws this task, positive; all of them sum to 1. */
+  readonly probability: number;
+  /** Weight over probability: how much a return of this task counts. */
+  readonly factor: number;
+  /** The return that is expected of the task. Needs not be right: a wrong one costs precision, not validity. */
+  readonly centre: number;
+}
+
+/** Shares of the weights in the probabilities that are considered, so that no return counts more than 8-fold … */
+const MIXTURES = [1, 0.7, 0.5, 0.35, 0.25, 0.18, 0.125];
+/** … or 4-fold where nothing is known of the price of a wide range. */
+const LEAST_MIXTURE_BY_VARIANCE = 0.25;
+/** A design has to promise this share of the episodes to be preferred to drawing by weight. */
+const WORTHWHILE = 0.01;
+
+/** Every task is drawn in proportion to its weight; the allocated score is the return itself. @param weights summing to 1. */
+export function proportionalDesign(weights: readonly number[], bounds: Bounds | undefined): SamplingDesign {
+  const tasks = weights.map((weight) => ({ probability: weight, factor: 1, centre: 0 }));
+  return designOf(tasks, 0, bounds);
+}
+
+/**
+ * The design that is likely to need the fewest episodes. Candidates mix Neyman's allocation pₖ ∝ wₖ·σₖ (1934), which gives the least
+ * variance, with the weights. A small probability makes for a wide range of the allocated scores, and so for small bets of `certified`:
+ * the nearer the half-width, the smaller the part of Neyman's allocation that pays.
+ *
+ * @param halfWidth that `certified` aims at, in units of the return; undefined with other rules, for which the least variance decides.
+ */
+export function bestDesign(
+  estimates: readonly EstimatedTask[],
+  proportional: SamplingDesign,
+  bounds: Bounds | undefined,
+  halfWidth: number | undefined,
+): SamplingDesign {
+  const centre = estimates.reduce((sum, { weight, mean }) => sum + weight * mean, 0);
+  const effort = (variance: number, range: Bounds | undefined): number =>
+    range === undefined || halfWidth === undefined ? variance : bettingEffort(variance, range, centre, halfWidth);
+  const within = estimates.reduce((sum, { weight, variance, mean }) => sum + weight * (variance + (mean - centre) ** 2), 0);
+  let best = proportional;
+  let least = (1 - WORTHWHILE) * effort(within, proportional.range);
+  for (const mixture of MIXTURES) {
+    if (mixture < LEAST_MIXTURE_BY_VARIANCE && (bounds === undefined || halfWidth === undefined)) continue;
+    const design = mixedDesign(estimates, centre, mixture, bounds);
+    const variance = estimates.reduce((sum, task, k) => sum + task.weight * (design.tasks[k]?.factor ?? 1) * task.variance, 0);
+    const needed = effort(variance, design.range);
+    if (!(needed < least)) continue;
+    least = needed;
+    best = design;
+  }
+  return best;
+}
+
+/** Position of the task that a number in [0, 1) draws; the last one when rounding left the sum short of 1. */
+export function drawnTask({ upTo }: Pick<SamplingDesign, 'upTo'>, draw: number): number {
+  let low = 0;
+  let high = upTo.length - 1;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((upTo[middle] ?? 1) > draw) high = middle;
+    else low = middle + 1;
+  }
+  return low;
+}
+
+function mixedDesign(estimates: readonly EstimatedTask[], centre: number, mixture: number, bounds: Bounds | undefined): SamplingDesign {
+  const spread = estimates.reduce((sum, { weight, variance }) => sum + weight * Math.sqrt(variance), 0);
+  const tasks = estimates.map(({ weight, variance, mean }) => {
+    const relative = spread > 0 ? Math.sqrt(variance) / spread : 1;
+    const probability = weight * (mixture + (1 - mixture) * relative);
+    return { probability, factor: weight / probability, centre: mean };
+  });
+  return designOf(tasks, centre, bounds);
+}
+
+function designOf(tasks: readonly DesignedTask[], centre: number, bounds: Bounds | undefined): SamplingDesign {
+  let sum = 0;
+  const upTo = tasks.map(({ probability }) => (sum += probability));
+  if (bounds === undefined) return { tasks, upTo, centre, range: undefined };
+  let { low, high } = bounds;
+  for (const task of tasks) {
+    low = Math.min(low, centre + task.factor * (bounds.low - task.centre));
+    high = Math.max(high, centre + task.factor * (bounds.high - task.centre));
+  }
+  return { tasks, upTo, centre, range: { low, high } };
+}
+
+/**
+ * Episodes that the betting confidence sequence is likely to need, up to a factor: the inverse of what the logarithm of the capital grows by
+ * in an episode against a mean that is h away, λh − λ²V/2 with λ = min(h/V, cap), from below and from above.
+ */
+function bettingEffort(variance: number, range: Bounds, mean: number, halfWidth: number): number {
+  const inverseGrowth = (atStake: number): number => {
+    const bet = Math.min(halfWidth / variance, BET_CAP / Math.max(0, atStake));
+    return 1 / (bet * halfWidth - (bet * bet * variance) / 2);
+  };
+  return inverseGrowth(mean - halfWidth - range.low) + inverseGrowth(range.high - mean - halfWidth);
+}

@@ -1,0 +1,103 @@
+import type { Bounds } from '../intervals/bounds.ts';
+import { Moments } from '../intervals/moments.ts';
+
+/** What is thought of one task. */
+export interface EstimatedTask {
+  /** Its share of the suite; all shares sum to 1. */
+  readonly weight: number;
+  /** Of its returns. */
+  readonly mean: number;
+  /** Of its returns. Positive where returns have bounds. */
+  readonly variance: number;
+}
+
+/**
+ * Mean and variance of every task from few returns of each: both are shrunk towards those of all tasks together, by as much as the tasks look
+ * alike. A task that has looked quiet in a handful of episodes is not taken to be quiet. Constant state; a return takes constant time.
+ */
+export class TaskEstimates {
+  readonly #tasks: readonly ObservedTask[];
+  /** The variance of all tasks, and how much a squared deviation varies within them, before any has been seen; they count as one deviation. */
+  readonly #prior: { readonly variance: number; readonly noise: number; readonly count: number };
+
+  /** @param weights shares of the tasks, summing to 1. */
+  constructor(weights: readonly number[], bounds: Bounds | undefined) {
+    this.#tasks = weights.map((weight) => ({ weight, returns: new Moments(), deviations: new Moments() }));
+    // No variance within bounds is larger than a quarter of the squared range.
+    const largest = bounds === undefined ? 0 : (bounds.high - bounds.low) ** 2 / 4;
+    this.#prior = { variance: largest, noise: largest ** 2, count: bounds === undefined ? 0 : 1 };
+  }
+
+  /** @throws RangeError when there is no such task. */
+  add(task: number, value: number): void {
+    const found = this.#tasks[task];
+    if (found === undefined) throw new RangeError(`there are ${this.#tasks.length} tasks, got number ${task}`);
+    const { returns, deviations } = found;
+    const before = returns.mean;
+    returns.add(value);
+    // One of Welford's terms: its expectation is the variance.
+    if (before !== undefined) deviations.add((value - before) * (value - (returns.mean ?? value)));
+  }
+
+  /** Undefined while there is no return. */
+  current(): readonly EstimatedTask[] | undefined {
+    const seen = this.#tasks.filter(({ returns }) => returns.count > 0);
+    if (seen.length === 0) return undefined;
+    const { variance, noise } = this.#typicalSpread();
+    const variances = shrink(
+      this.#tasks.map(({ weight, deviations }) => ({ weight, mean: deviations.mean, error: noise / deviations.count })),
+      variance,
+    );
+    const overall = sum(seen, ({ weight, returns }) => weight * (returns.mean ?? 0)) / sum(seen, ({ weight }) => weight);
+    const means = shrink(
+      this.#tasks.map(({ weight, returns }, k) => ({ weight, mean: returns.mean, error: (variances[k] ?? variance) / returns.count })),
+      overall,
+    );
+    return this.#tasks.map(({ weight }, k) => ({ weight, mean: means[k] ?? overall, variance: variances[k] ?? variance }));
+  }
+
+  /** Within the tasks: the variance of returns, and that of squared deviations. */
+  #typicalSpread(): { variance: number; noise: number } {
+    const prior = this.#prior;
+    const tasks = this.#tasks;
+    const variance = prior.variance + sum(tasks, ({ returns }) => returns.sumOfSquares);
+    const noise = prior.noise + sum(tasks, ({ deviations }) => deviations.sumOfSquares);
+    return {
+      variance: variance / Math.max(1, prior.count + sum(tasks, ({ deviations }) => deviations.count)),
+      noise: noise / Math.max(1, prior.count + sum(tasks, ({ deviations }) => Math.max(0, deviations.count - 1))),
+    };
+  }
+}
+
+interface ObservedTask {
+  readonly weight: number;
+  readonly returns: Moments;
+  /** Squared deviations of the returns from their mean. */
+  readonly deviations: Moments;
+}
+
+interface TaskMean {
+  readonly weight: number;
+  /** Undefined when nothing is known. */
+  readonly mean: number | undefined;
+  /** Variance of `mean` about the truth. */
+  readonly error: number;
+}
+
+/**
+ * Empirical Bayes (Efron and Morris 1973): a mean keeps the share τ²/(τ² + its error) of its distance from `centre`, where τ² is the variance
+ * between tasks that the errors do not explain. Tasks that are alike all get `centre`.
+ */
+function shrink(means: readonly TaskMean[], centre: number): number[] {
+  const between = sum(means, ({ weight, mean, error }) => (mean === undefined ? 0 : weight * ((mean - centre) ** 2 - error)));
+  const seen = sum(means, ({ weight, mean }) => (mean === undefined ? 0 : weight));
+  const spread = seen > 0 ? Math.max(0, between / seen) : 0;
+  // What nothing is known of has an error without bound, or, where nothing varies, one that is not to be told.
+  return means.map(({ mean, error }) =>
+    mean === undefined || spread === 0 ? centre : centre + (spread / (spread + error)) * (mean - centre),
+  );
+}
+
+function sum<Item>(items: readonly Item[], of: (item: Item) => number): number {
+  return items.reduce((total, item) => total + of(item), 0);
+}

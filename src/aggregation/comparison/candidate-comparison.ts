@@ -1,0 +1,213 @@
+import type { CandidateStatistics, EvidencePoint, Verdict } from './comparison-statistics.ts';
+import type { ComparisonTerms } from './comparison-terms.ts';
+import { Course } from '../results/course.ts';
+import { DifferenceSequence } from './difference-sequence.ts';
+import { figureOf } from '../intervals/figure.ts';
+import { interval } from '../intervals/intervals.ts';
+import { PairedEvidence } from './paired-evidence.ts';
+import { PairedSample } from './paired-sample.ts';
+import {
+  probabilityOfImprovement,
+  type ImprovementQuestion,
+  type ProbabilityOfImprovement,
+  type WorkOutImprovement,
+} from '../resampling/probability-of-improvement.ts';
+import { dependenceWarnings } from '../folding/serial-dependence.ts';
+import type { Score } from '../stopping/stopping-rule.ts';
+
+/** A larger share of unresolved pairs than this permits no promotion: what was lost may not have been lost by chance. */
+const MOST_UNRESOLVED = 0.02;
+/**
+ * Added to the pairs where the uncertainty of their mean is judged. So the first estimate of what is needed is some 50 pairs, which
+ * keeps many sandboxes busy and is not much to have played in vain.
+ */
+const PSEUDO_PAIRS = 8;
+
+/** What the scores of a candidate's pairs tell. */
+export type CandidateFigures = Omit<CandidateStatistics, 'failures'>;
+
+/** A verdict that was reached; without one by the end, the candidate is `inconclusive`. */
+export type Decision = Exclude<Verdict, 'inconclusive'>;
+
+export interface RunningCandidate {
+  readonly name: string;
+  readonly pairs: number;
+  /** Candidate minus baseline, in units of the return, over the resolved pairs. */
+  readonly difference: number | undefined;
+  /** Of the interval for the mean difference, which need not be centred on the difference; in units of the return. */
+  readonly halfWidth: number | undefined;
+  /** log10 of E⁺ and E⁻, and of what either needs to decide. */
+  readonly evidence: { readonly promote: number; readonly regress: number; readonly needed: number };
+  /** Undefined while more pairs are needed. */
+  readonly verdict: Decision | undefined;
+}
+
+/**
+ * One candidate against the baseline, pair by pair in index order, until there is a verdict. With Δ the mean difference, candidate minus
+ * baseline, and δ the margin: `promote` says Δ > δ, `regress` Δ < −δ, `equivalent` |Δ| ≤ δ.
+ *
+ * Each of the two directions, and either half of `equivalent` (Δ > −δ and Δ < δ), is wrong with probability at most α/(2C) over all of time. Whatever
+ * Δ is, at most two of these errors make a verdict wrong, so the verdict is wrong with probability at most α/C. The interval is made of the same
+ * evidence: it never says otherwise than the verdict.
+ *
+ * `promote` must wait while more than 2 % of the pairs are unresolved. It is looked at again after every pair. That costs nothing: the
+ * evidence counts every unresolved pair at its worst, so the bound is on its ever reaching the threshold, whichever of those times count.
+ */
+export class CandidateComparison {
+  readonly #name: string;
+  readonly #terms: ComparisonTerms;
+  readonly #sample = new PairedSample();
+  readonly #evidence: PairedEvidence;
+  readonly #sequence: DifferenceSequence;
+  readonly #course = new Course<EvidencePoint>();
+  #verdict: Decision | undefined;
+
+  constructor(name: string, terms: ComparisonTerms) {
+    this.#name = name;
+    this.#terms = terms;
+    this.#evidence = new PairedEvidence(terms.margin);
+    this.#sequence = new DifferenceSequence(terms.margin, terms.needed);
+  }
+
+  /** Takes the next pair in. @throws RangeError when the verdict is reached already. */
+  fold(task: number, baseline: Score, candidate: Score): void {
+    if (this.#verdict !== undefined) throw new RangeError(`the verdict on ${this.#name} is reached, it takes no further pair`);
+    const low = this.#share(candidate.low - baseline.high);
+    const high = this.#share(candidate.high - baseline.low);
+    this.#sample.add(task, baseline, candidate);
+    this.#evidence.fold(low, high);
+    this.#sequence.fold(low, high);
+    this.#verdict = this.#decide();
+    this.#course.note(this.#sample.pairs, () => this.#point());
+  }
+
+  get pairs(): number {
+    return this.#sample.pairs;
+  }
+
+  /** Undefined while more pairs are needed. */
+  get verdict(): Decision | undefined {
+    return this.#verdict;
+  }
+
+  /** Pairs until a verdict is likely: 0 once there is one, else a whole number from 1 on, or Infinity when none is in sight. */
+  expectedRemaining(): number {
+    if (this.#verdict !== undefined) return 0;
+    const { count, mean = 0, sumOfSquares } = this.#sample.differences;
+    const { range, needed } = this.#terms;
+    const average = (mean / range) * (count / (count + 1));
+    const variance = (sumOfSquares / range / range + 1) / (count + 1);
+    const decided = this.#evidence.expectedUntil(needed, average, variance, Math.sqrt(variance / (count + PSEUDO_PAIRS)));
+    const equivalent = this.#sequence.expectedWithinMargin(average, variance) - this.pairs;
+    return Math.max(1, Math.ceil(Math.min(decided, equivalent)));
+  }
+
+  running(): RunningCandidate {
+    const { promote, regress, low, high } = this.#point();
+    return {
+      name: this.#name,
+      pairs: this.pairs,
+      difference: this.#sample.differences.mean,
+      halfWidth: this.pairs === 0 ? undefined : (high - low) / 2,
+      evidence: { promote, regress, needed: this.#terms.needed / Math.LN10 },
+      verdict: this.#verdict,
+    };
+  }
+
+  /** @param seed of the bootstrap. */
+  official(seed: number): CandidateFigures {
+    const { tasks, confidence } = this.#improvement(seed);
+    return this.#official(probabilityOfImprovement(tasks, confidence, seed));
+  }
+
+  /** The same with what takes long worked out elsewhere. Once nothing more is folded: it would be in one half of it. */
+  async officialBy(workOut: WorkOutImprovement, seed: number): Promise<CandidateFigures> {
+    return this.#official(await workOut(this.#improvement(seed)));
+  }
+
+  #improvement(seed: number): ImprovementQuestion {
+    return { tasks: this.#sample.kept.byTask(), confidence: this.#terms.confidence, seed };
+  }
+
+  #official(improvement: ProbabilityOfImprovement | undefined): CandidateFigures {
+    const sample = this.#sample;
+    const { promote, regress, low, high } = this.#point();
+    const { intervalConfidence, needed } = this.#terms;
+    return {
+      name: this.#name,
+      verdict: this.#verdict ?? 'inconclusive',
+      decidedAt: this.#verdict === undefined ? null : this.pairs,
+      pairs: this.pairs,
+      unresolvedPairs: sample.unresolved,
+      mean: figureOf(sample.candidate.mean),
+      baselineMean: figureOf(sample.baseline.mean),
+      difference: figureOf(sample.differences.mean),
+      biasReducedDifference: figureOf(this.biasReducedDifference),
+      standardError: figureOf(sample.differences.standardError),
+      interval: this.pairs === 0 ? null : interval('certified', low, high, intervalConfidence),
+      evidence: { promote, regress, needed: needed / Math.LN10 },
+      course: this.#course.points(this.pairs, () => this.#point()),
+      discordant: sample.discordant,
+      smallestEffect: this.#verdict === undefined ? figureOf(sample.smallestEffect) : null,
+      probabilityOfImprovement: improvement ?? null,
+      warnings: this.#warnings(),
+    };
+  }
+
+  /** The mean difference, less what the verdict has added to it; undefined without a resolved pair. `equivalent` does so in both directions alike, and a budget in neither. */
+  get biasReducedDifference(): number | undefined {
+    const { mean, variance } = this.#sample.differences;
+    if (mean === undefined || variance === undefined) return mean;
+    if (this.#verdict === undefined || this.#verdict === 'equivalent') return mean;
+    const { range } = this.#terms;
+    return mean - range * this.#evidence.biasAt(this.#verdict, mean / range, variance / range / range);
+  }
+
+  #decide(): Decision | undefined {
+    const { needed } = this.#terms;
+    if (this.#evidence.promote >= needed && !this.#tooManyUnresolved()) return 'promote';
+    if (this.#evidence.regress >= needed) return 'regress';
+    return this.#sequence.isWithinMargin ? 'equivalent' : undefined;
+  }
+
+  #tooManyUnresolved(): boolean {
+    return this.#sample.unresolved / this.pairs > MOST_UNRESOLVED;
+  }
+
+  /** A difference as a share of the range; rounding cannot push it out of [−1, 1]. */
+  #share(difference: number): number {
+    return Math.min(1, Math.max(-1, difference / this.#terms.range));
+  }
+
+  #point(): EvidencePoint {
+    const { range } = this.#terms;
+    return {
+      pairs: this.pairs,
+      promote: this.#evidence.promote / Math.LN10,
+      regress: this.#evidence.regress / Math.LN10,
+      difference: figureOf(this.#sample.differences.mean),
+      low: this.#sequence.low * range,
+      high: this.#sequence.high * range,
+    };
+  }
+
+  #warnings(): string[] {
+    const { resolved, unresolved, discordant, kept, dependence } = this.#sample;
+    const warnings = dependenceWarnings(dependence, 'differences');
+    if (this.#tooManyUnresolved())
+      warnings.push(
+        `${unresolved} of ${this.pairs} pairs are unresolved: the infrastructure lost an episode of theirs for good. With more than 2 % of such pairs no candidate is promoted; mend what loses episodes, and compare again.`,
+      );
+    if (resolved > 0 && discordant === 0)
+      warnings.push(
+        `The two never differed: both returned the same in all ${resolved} resolved pairs. Check that the checkpoints are different ones.`,
+      );
+    if (this.#sequence.contradicted)
+      warnings.push(
+        'The differences contradict every mean: their distribution changes along the indices. The interval is the last one before that, and cannot be relied on.',
+      );
+    if (kept.count < resolved)
+      warnings.push(`Probability of improvement is of the first ${kept.count} resolved pairs; the returns of later ones are not kept.`);
+    return warnings;
+  }
+}

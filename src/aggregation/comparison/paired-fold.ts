@@ -1,0 +1,267 @@
+import { InputError } from '../../kernel/errors.ts';
+import type { Outcome } from '../../kernel/outcome.ts';
+import { CandidateComparison } from './candidate-comparison.ts';
+import type { RunningCandidate } from './candidate-comparison.ts';
+import { ComparisonBudget } from './comparison-budget.ts';
+import type { ComparisonBudgetOptions } from './comparison-budget.ts';
+import type { CandidateStatistics, OfficialComparison } from './comparison-statistics.ts';
+import { comparisonTerms } from './comparison-terms.ts';
+import type { ComparisonQuestion, ComparisonTerms } from './comparison-terms.ts';
+import { FailingStart } from '../folding/failing-start.ts';
+import { FailureCounts } from '../folding/failure-counts.ts';
+import { assertTask, type FoldStep, type OfferedEpisode } from '../folding/offered-episode.ts';
+import type { WorkOutImprovement } from '../resampling/probability-of-improvement.ts';
+import { ReorderBuffer } from '../folding/reorder-buffer.ts';
+import { judge, scoreOf } from '../folding/scoring.ts';
+import type { FailurePolicy } from '../folding/scoring.ts';
+import type { Score } from '../stopping/stopping-rule.ts';
+
+export interface PairedFoldOptions extends Omit<ComparisonQuestion, 'candidates' | 'margin'>, ComparisonBudgetOptions {
+  /** `unexpected` ends the fold when the first episodes of an arm all fail with the same error; `scored` when left out. */
+  readonly failures?: FailurePolicy | undefined;
+  /** How many tasks the suite has. */
+  readonly tasks: number;
+  /** Their names; C of them, at least one. */
+  readonly candidates: readonly string[];
+  /** Mean differences up to it do not matter; in units of the return, 0 unless given. */
+  readonly margin?: number | undefined;
+  /** How far ahead of the first missing index an offered one may lie. */
+  readonly windowSize: number;
+  /** Of bootstraps. */
+  readonly seed: number;
+}
+
+/**
+ * `verdicts`: every candidate has its verdict. `episodes`: the budget or the recorded baseline has none left for another index. `failures`: the
+ * first episodes of an arm all failed with the same error.
+ */
+export type ComparisonEnd = 'verdicts' | 'episodes' | 'failures';
+
+export interface RunningComparison {
+  /** Indices folded. */
+  readonly pairs: number;
+  /** Folded, over all arms. */
+  readonly episodes: number;
+  /** Episodes that are likely still to be played, over all arms. */
+  readonly expectedRemaining: number;
+  readonly candidates: readonly RunningCandidate[];
+}
+
+interface Failing {
+  readonly failures: FailureCounts;
+  readonly start: FailingStart | undefined;
+}
+
+interface Contender extends Failing {
+  readonly buffer: ReorderBuffer<OfferedEpisode>;
+  readonly comparison: CandidateComparison;
+}
+
+/**
+ * Turns outcomes of several checkpoints that arrive in any order into one official comparison that does not depend on the order. Arm 0 is the
+ * baseline, arms 1 … C are the candidates.
+ *
+ * All arms play the same task with the same seeds at an index. Index i is folded as soon as the baseline and every *live* candidate have
+ * it, a candidate being live until its verdict is reached. Then it takes part no more: what still arrives of it is surplus, and the others go on
+ * without it. The comparison ends when no candidate is live, or when what the folded indices left of the budget is less than an episode for
+ * every arm that takes part in the next. All of this is decided in index order, from folded indices alone.
+ */
+export class PairedFold {
+  readonly #terms: ComparisonTerms;
+  readonly #tasks: number;
+  readonly #margin: number;
+  readonly #budget: ComparisonBudget;
+  readonly #seed: number;
+  readonly #baseline: ReorderBuffer<OfferedEpisode>;
+  readonly #baselineFailing: Failing;
+  readonly #contenders: readonly Contender[];
+  #live: readonly Contender[];
+  #ended: ComparisonEnd | undefined;
+
+  /**
+   * @throws InputError when there are no bounds, a failure's score is no possible return, the margin or the confidence is out of its range, or
+   * the budget or the recorded baseline does not allow for one index; RangeError when there is no candidate, or the window is none.
+   */
+  constructor({ candidates, margin = 0, windowSize, failures = 'scored', ...options }: PairedFoldOptions) {
+    if (candidates.length === 0) throw new RangeError('expected at least one candidate');
+    this.#terms = comparisonTerms({ ...options, margin, candidates: candidates.length });
+    this.#budget = new ComparisonBudget(options, candidates.length + 1);
+    this.#margin = margin;
+    this.#tasks = options.tasks;
+    this.#seed = options.seed;
+    this.#baseline = new ReorderBuffer(windowSize);
+    const failing = (): Failing => ({ failures: new FailureCounts(), start: failures === 'unexpected' ? new FailingStart() : undefined });
+    this.#baselineFailing = failing();
+    this.#contenders = candidates.map((name) => ({
+      ...failing(),
+      buffer: new ReorderBuffer(windowSize),
+      comparison: new CandidateComparison(name, this.#terms),
+    }));
+    this.#live = this.#contenders;
+  }
+
+  /**
+   * Takes the final outcome of one episode of one arm in; `lost` is final once no retry is left.
+   *
+   * @param task position of the episode's task in the suite.
+   * @throws RangeError when there is no such arm or task, or the index lies `windowSize` or more ahead of what the arm has folded; InputError
+   * when the arms disagree on an index's task, after which the fold is of no use.
+   */
+  offer(arm: number, index: number, task: number, outcome: Outcome): FoldStep {
+    assertTask(task, this.#tasks);
+    const buffer = this.#bufferOf(arm);
+    if (buffer.seen(index)) return { kind: 'duplicate' };
+    const live = this.live(arm);
+    buffer.put(index, { task, outcome });
+    if (!live) return { kind: 'surplus' };
+    const before = this.folded;
+    while (this.#ended === undefined && this.#isComplete()) this.#foldNext();
+    return this.folded === before ? { kind: 'held' } : { kind: 'folded', indices: this.folded - before };
+  }
+
+  /** Length of the folded prefix: the index that is due. */
+  get folded(): number {
+    return this.#baseline.next;
+  }
+
+  /** Episodes of one arm that are part of the result: those of its indices below this. @throws RangeError when there is no such arm. */
+  foldedOf(arm: number): number {
+    return this.#bufferOf(arm).next;
+  }
+
+  /** Offered, but not part of the prefix: waiting for others, or left over. */
+  get surplus(): number {
+    return this.#contenders.reduce((sum, { buffer }) => sum + buffer.size, this.#baseline.size);
+  }
+
+  /** What ended the comparison; undefined while it goes on. */
+  get ended(): ComparisonEnd | undefined {
+    return this.#ended;
+  }
+
+  /** Whether the arm still needs episodes. @throws RangeError when there is no such arm. */
+  live(arm: number): boolean {
+    const buffer = this.#bufferOf(arm);
+    return this.#ended === undefined && (buffer === this.#baseline || this.#live.some((contender) => contender.buffer === buffer));
+  }
+
+  /** First index that is certainly not reached; Infinity when neither a budget nor a recorded baseline sets a limit. */
+  get limit(): number {
+    return this.folded + (this.#ended === undefined ? this.#budget.mostIndicesLeft(this.#armsAtOnce()) : 0);
+  }
+
+  /**
+   * Indices that are likely still needed: by the candidate that needs most, and no more than the budget allows if none is settled earlier. 0
+   * once ended, else from 1 on; Infinity when no verdict is in sight and nothing sets a limit.
+   */
+  expectedRemaining(): number {
+    return this.#live.reduce((most, { comparison }) => Math.max(most, this.#expected(comparison)), 0);
+  }
+
+  /** Of the prefix so far. Takes microseconds: meant for a progress display. */
+  running(): RunningComparison {
+    const ofCandidates = this.#live.reduce((sum, { comparison }) => sum + this.#expected(comparison), 0);
+    return {
+      pairs: this.folded,
+      episodes: this.#budget.episodes,
+      expectedRemaining: ofCandidates + (this.#budget.isBaselineRecorded ? 0 : this.expectedRemaining()),
+      candidates: this.#contenders.map(({ comparison }) => comparison.running()),
+    };
+  }
+
+  /** Of the prefix so far; final once the comparison has ended. Takes as long as bootstraps over the kept returns. */
+  official(): OfficialComparison {
+    return this.#official(
+      this.#contenders.map(({ comparison, failures }) => ({ ...comparison.official(this.#seed), failures: failures.counts })),
+    );
+  }
+
+  /** The same with what takes long worked out elsewhere. Once the fold has ended: what is folded meanwhile would be in one half of it. */
+  async officialBy(workOut: WorkOutImprovement): Promise<OfficialComparison> {
+    const candidates = this.#contenders.map(async ({ comparison, failures }) => ({
+      ...(await comparison.officialBy(workOut, this.#seed)),
+      failures: failures.counts,
+    }));
+    return this.#official(await Promise.all(candidates));
+  }
+
+  #official(candidates: CandidateStatistics[]): OfficialComparison {
+    return {
+      pairs: this.folded,
+      episodes: this.#budget.episodes,
+      endedBy: this.#ended ?? null,
+      confidence: this.#terms.confidence,
+      margin: this.#margin,
+      baselineFailures: this.#baselineFailing.failures.counts,
+      candidates,
+      warnings: this.#warnings(),
+    };
+  }
+
+  /** Episodes that the next index takes. */
+  #armsAtOnce(): number {
+    return 1 + this.#live.length;
+  }
+
+  #expected(comparison: CandidateComparison): number {
+    if (this.#ended !== undefined) return 0;
+    return Math.min(comparison.expectedRemaining(), this.#budget.indicesLeft(this.#armsAtOnce()));
+  }
+
+  /** Whether every arm that takes part in the index that is due has it. */
+  #isComplete(): boolean {
+    const index = this.folded;
+    return this.#baseline.seen(index) && this.#live.every(({ buffer }) => buffer.seen(index));
+  }
+
+  #foldNext(): void {
+    const index = this.folded;
+    const base = this.#take(this.#baseline);
+    const baseline = this.#score(base, this.#baselineFailing);
+    for (const { buffer, comparison, ...failing } of this.#live) {
+      const episode = this.#take(buffer);
+      if (episode.task !== base.task) throw differentTasks(index, base.task, episode.task);
+      comparison.fold(base.task, baseline, this.#score(episode, failing));
+    }
+    this.#budget.spend(this.#armsAtOnce());
+    const isFailing = [this.#baselineFailing, ...this.#live].some(({ start }) => start?.isFailing);
+    this.#live = this.#live.filter(({ comparison }) => comparison.verdict === undefined);
+    if (isFailing) this.#ended = 'failures';
+    else if (this.#live.length === 0) this.#ended = 'verdicts';
+    else if (this.#budget.indicesLeft(this.#armsAtOnce()) === 0) this.#ended = 'episodes';
+  }
+
+  #take(buffer: ReorderBuffer<OfferedEpisode>): OfferedEpisode {
+    const episode = buffer.take();
+    if (episode === undefined) throw new RangeError('expected every arm to have the index that is due');
+    return episode;
+  }
+
+  #score({ outcome }: OfferedEpisode, { failures, start }: Failing): Score {
+    const { bounds, failureScores } = this.#terms;
+    const judged = judge(outcome, bounds);
+    failures.add(judged);
+    start?.fold(judged);
+    return scoreOf(judged, failureScores, bounds);
+  }
+
+  #bufferOf(arm: number): ReorderBuffer<OfferedEpisode> {
+    const buffer = arm === 0 ? this.#baseline : this.#contenders[arm - 1]?.buffer;
+    if (buffer === undefined) throw new RangeError(`arm 0 is the baseline, 1 to ${this.#contenders.length} are the candidates; got ${arm}`);
+    return buffer;
+  }
+
+  #warnings(): string[] {
+    if (this.#live.length === 0 || !this.#budget.isBaselineSpent) return [];
+    return [
+      `The recorded baseline ended after ${this.folded} episodes, before every candidate had its verdict; record a longer one, or play the baseline along.`,
+    ];
+  }
+}
+
+function differentTasks(index: number, baseline: number, candidate: number): InputError {
+  return new InputError(
+    'comparison.tasks-differ',
+    `episode ${index}: expected the same task for all checkpoints, got number ${baseline} for the baseline and ${candidate} for a candidate; compare results of one suite with one seed`,
+  );
+}

@@ -1,0 +1,28 @@
+import { errorKey } from '../../kernel/error-key.ts';
+import type { Outcome } from '../../kernel/outcome.ts';
+
+/**
+ * So many episodes that all failed with one error are taken for a mistake in the suite, the environment or the checkpoint. A policy of which 4 in 5
+ * episodes fail that way is mistaken for one with a probability of 3 %; more episodes would only tell later what is nearly always certain.
+ */
+export const FAILING_START = 16;
+
+/** Whether the first episodes, in the order of their indices, all failed with the same error. Decided by these alone. */
+export class FailingStart {
+  #episodes = 0;
+  #error: string | undefined;
+  #isSame = true;
+
+  /** Takes the next episode in. @param outcome as judged, with its detail. */
+  fold(outcome: Outcome): void {
+    if (!this.#isSame || this.#episodes >= FAILING_START) return;
+    this.#episodes += 1;
+    const error = outcome.kind === 'failed' ? errorKey(outcome) : undefined;
+    this.#error ??= error;
+    this.#isSame = error !== undefined && error === this.#error;
+  }
+
+  get isFailing(): boolean {
+    return this.#isSame && this.#episodes >= FAILING_START;
+  }
+}

@@ -1,0 +1,24 @@
+import type { Outcome } from '../../kernel/outcome.ts';
+
+/** What a fold is given of an episode, and holds until its turn comes. */
+export interface OfferedEpisode {
+  /** Position of its task in the suite. */
+  readonly task: number;
+  readonly outcome: Outcome;
+}
+
+/** What became of an offered episode. */
+export type FoldStep =
+  /** The prefix grew by `indices`: this one, and those that had waited for it. */
+  | { readonly kind: 'folded'; readonly indices: number }
+  /** Waits for an earlier index or, in a comparison, for another arm. */
+  | { readonly kind: 'held' }
+  /** The prefix had ended already, or its arm needed no more; counted, never part of the result. */
+  | { readonly kind: 'surplus' }
+  /** This index was offered before, in a comparison for this arm; nothing changed. */
+  | { readonly kind: 'duplicate' };
+
+/** @throws RangeError when a suite of so many tasks has none at this position. */
+export function assertTask(task: number, tasks: number): void {
+  if (!Number.isSafeInteger(task) || task < 0 || task >= tasks) throw new RangeError(`there are ${tasks} tasks, got number ${task}`);
+}

@@ -1,0 +1,98 @@
+import { FIRST_LOOK } from '../stopping/approximate-rule.ts';
+import { AsymptoticSequence, FEWEST_VALUES } from '../stopping/asymptotic-sequence.ts';
+import type { Bounds } from '../intervals/bounds.ts';
+import { normalQuantile } from '../intervals/distribution-quantiles.ts';
+import type { SimulatedReturns } from './simulated-returns.ts';
+import type { Stop } from '../stopping/stopping-rule.ts';
+
+/** Stopping rules that look at the returns: how many episodes they take is a matter of chance. */
+export type SequentialStop = Exclude<Stop, { rule: 'fixed' }>;
+
+/** How a stopping rule is simulated in bounded time. */
+export interface AffordableSimulation {
+  /** The rule itself, or one with a wider half-width where that would take too long. */
+  readonly stop: SequentialStop;
+  /** Episodes that the rule itself takes for one of the simulated rule. 1 when they are the same. */
+  readonly factor: number;
+  readonly runs: number;
+  /** Episodes after which a run is given up. */
+  readonly mostEpisodes: number;
+}
+
+/** Beyond so many, the 5 % and 95 % quantiles hardly change any more … */
+const MOST_RUNS = 200;
+/** … and with fewer they would be little more than the extremes. */
+const FEWEST_RUNS = 40;
+/** For all runs together, in updates of one grid point of a confidence sequence (4 or 5 ns): at most a second or so. */
+const MOST_WORK = 160_000_000;
+/** For one episode: drawing it, folding it, and asking whether the rule is satisfied. */
+const EPISODE_WORK: Readonly<Record<SequentialStop['rule'], number>> = { certified: 50, approximate: 50, asymptotic: 80 };
+/** Grid points of `certified` that are alive at an episode, on average, are some 80·ln(1/h) for a half-width of h on the unit scale; … */
+const LIVE_POINTS = 80;
+/** … but at first, while the bets are small, all 40/h of them are for about 2/√h episodes. */
+const FIRST_WORK = 80;
+/** Half of the episodes that `certified` takes where returns hardly vary, in multiples of ln(2/α)/h. */
+const FULL_BETS = 0.3;
+/** A run may take so many times its share of the work. */
+const PATIENCE = 4;
+/** Squared half-widths grow by this factor: at half-widths that are so related, `approximate` has its looks at related numbers of episodes. */
+const WIDENING = 1.25;
+
+/** @param bounds needed by `certified` and `approximate`. */
+export function affordableSimulation(stop: SequentialStop, returns: SimulatedReturns, bounds: Bounds | undefined): AffordableSimulation {
+  const range = bounds === undefined ? 1 : bounds.high - bounds.low;
+  let simulated = stop;
+  for (let squared = WIDENING; workOf(simulated, returns, range) > MOST_WORK / FEWEST_RUNS; squared *= WIDENING)
+    simulated = widened(stop, squared);
+  const runs = Math.min(MOST_RUNS, Math.max(FEWEST_RUNS, Math.floor(MOST_WORK / workOf(simulated, returns, range))));
+  return {
+    stop: simulated,
+    factor: simulated === stop ? 1 : likelyEpisodes(stop, returns, range) / likelyEpisodes(simulated, returns, range),
+    runs,
+    mostEpisodes: Math.ceil((PATIENCE * MOST_WORK) / runs / episodeWork(simulated, range)),
+  };
+}
+
+function widened(stop: SequentialStop, squared: number): SequentialStop {
+  return { ...stop, halfWidth: stop.halfWidth * Math.sqrt(squared) };
+}
+
+function workOf(stop: SequentialStop, returns: SimulatedReturns, range: number): number {
+  const first = stop.rule === 'certified' ? FIRST_WORK * (range / stop.halfWidth) ** 1.5 : 0;
+  return first + episodeWork(stop, range) * likelyEpisodes(stop, returns, range);
+}
+
+function episodeWork({ rule, halfWidth }: SequentialStop, range: number): number {
+  return EPISODE_WORK[rule] + (rule === 'certified' ? LIVE_POINTS * Math.log(range / halfWidth) : 0);
+}
+
+/**
+ * What the spread σ² of the returns asks for, or what the rule asks for when they have none. Close enough for the work; and how it changes with
+ * the half-width is how the number of episodes does, since intervals come about as the limits of random walks do, alike at every scale.
+ *
+ * For `certified`, capital that is bet with λ = h/σ² against a mean that is h away grows by h²/2σ² an episode. Where nearly all of it is bet,
+ * the two ends take turns: a good 0.6·ln(2/α)/h episodes.
+ */
+function likelyEpisodes(stop: SequentialStop, { variance }: SimulatedReturns, range: number): number {
+  const { halfWidth, confidence } = stop;
+  const bySpread = variance / halfWidth ** 2;
+  switch (stop.rule) {
+    case 'certified':
+      return 2 * Math.log(2 / (1 - confidence)) * Math.max(bySpread, FULL_BETS * (range / halfWidth));
+    case 'approximate':
+      return Math.max(FIRST_LOOK, normalQuantile((1 + confidence) / 2) ** 2 * Math.max(bySpread, range / halfWidth / 2));
+    case 'asymptotic':
+      return asymptoticEpisodes(stop, Math.sqrt(variance));
+  }
+}
+
+/** Where the sequence is as narrow as asked for if the deviation is what it is, to within a thousandth. */
+function asymptoticEpisodes(stop: Extract<Stop, { rule: 'asymptotic' }>, deviation: number): number {
+  const sequence = new AsymptoticSequence(stop);
+  const isWide = (episodes: number): boolean => deviation * sequence.relativeHalfWidth(episodes) > stop.halfWidth;
+  let step = FEWEST_VALUES;
+  while (isWide(2 * step)) step *= 2;
+  let episodes = step;
+  for (; step > episodes / 1000; step /= 2) if (isWide(episodes + step)) episodes += step;
+  return episodes;
+}

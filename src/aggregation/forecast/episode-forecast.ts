@@ -1,0 +1,102 @@
+import { quantileSorted } from 'simple-statistics';
+import { seededRandom } from '../../kernel/seeded-random.ts';
+import { affordableSimulation } from './affordable-simulation.ts';
+import type { AffordableSimulation, SequentialStop } from './affordable-simulation.ts';
+import type { Bounds } from '../intervals/bounds.ts';
+import { returnsOfOneRun } from './simulated-returns.ts';
+import type { SimulatedReturns } from './simulated-returns.ts';
+import { stoppingRule } from '../stopping/stopping.ts';
+
+export interface Spread {
+  /** 5 % quantile. */
+  readonly low: number;
+  readonly median: number;
+  /** 95 % quantile. */
+  readonly high: number;
+}
+
+export interface EpisodeForecast {
+  /** Whole numbers. Runs that did not get to their end count with the episodes that they had by then. */
+  readonly episodes: Spread;
+  /** Of the runs: ended by the budget before the rule was satisfied. */
+  readonly shareCut: number;
+  /** Of the runs: given up, because they took longer than can be simulated. */
+  readonly shareGivenUp: number;
+  readonly simulation: {
+    readonly runs: number;
+    /** In all runs. */
+    readonly episodes: number;
+    /** Of the rule that was simulated: wider than the one asked for where that would have taken too long. */
+    readonly halfWidth: number;
+  };
+}
+
+export interface SimulatedEvaluation {
+  readonly stop: SequentialStop;
+  readonly bounds: Bounds | undefined;
+  readonly returns: SimulatedReturns;
+  readonly budgetEpisodes: number | undefined;
+}
+
+type Ending = 'rule' | 'budget' | 'given-up';
+
+/**
+ * How many episodes a stopping rule will take: the rule itself, run on simulated returns time and again. The same for the same returns.
+ *
+ * Work comes in runs of some milliseconds, so that whoever asks can do something else, or stop, between two of them.
+ */
+export class EpisodeSimulation {
+  readonly #evaluation: SimulatedEvaluation;
+  readonly #affordable: AffordableSimulation;
+  readonly #runs: { readonly episodes: number; readonly ending: Ending }[] = [];
+  #simulated = 0;
+
+  /** @throws InputError as `stoppingRule` does. */
+  constructor(evaluation: SimulatedEvaluation) {
+    stoppingRule(evaluation.stop, evaluation.bounds);
+    this.#evaluation = evaluation;
+    this.#affordable = affordableSimulation(evaluation.stop, evaluation.returns, evaluation.bounds);
+  }
+
+  get isDone(): boolean {
+    return this.#runs.length >= this.#affordable.runs;
+  }
+
+  run(): void {
+    const { stop, factor, mostEpisodes } = this.#affordable;
+    const { bounds, returns, budgetEpisodes = Infinity } = this.#evaluation;
+    const next = returnsOfOneRun(returns, seededRandom('episode forecast', this.#runs.length));
+    const rule = stoppingRule(stop, bounds);
+    const most = Math.min(mostEpisodes, Math.ceil(budgetEpisodes / factor));
+    let episodes = 0;
+    while (!rule.satisfied() && episodes < most) {
+      const value = next();
+      rule.fold({ low: value, high: value });
+      episodes += 1;
+    }
+    this.#simulated += episodes;
+    this.#runs.push(this.#ended(Math.ceil(episodes * factor), rule.satisfied()));
+  }
+
+  /** @throws RangeError before the first run. */
+  forecast(): EpisodeForecast {
+    const ascending = this.#runs.map(({ episodes }) => episodes).toSorted((a, b) => a - b);
+    const quantile = (share: number): number => Math.round(quantileSorted(ascending, share));
+    return {
+      episodes: { low: quantile(0.05), median: quantile(0.5), high: quantile(0.95) },
+      shareCut: this.#share('budget'),
+      shareGivenUp: this.#share('given-up'),
+      simulation: { runs: this.#runs.length, episodes: this.#simulated, halfWidth: this.#affordable.stop.halfWidth },
+    };
+  }
+
+  #ended(episodes: number, isSatisfied: boolean): { episodes: number; ending: Ending } {
+    const { budgetEpisodes = Infinity } = this.#evaluation;
+    if (isSatisfied && episodes <= budgetEpisodes) return { episodes, ending: 'rule' };
+    return episodes >= budgetEpisodes ? { episodes: budgetEpisodes, ending: 'budget' } : { episodes, ending: 'given-up' };
+  }
+
+  #share(ending: Ending): number {
+    return this.#runs.filter((run) => run.ending === ending).length / this.#runs.length;
+  }
+}

@@ -1,0 +1,145 @@
+import { randomIndex } from '../../kernel/seeded-random.ts';
+import type { Random } from '../../kernel/seeded-random.ts';
+import { Moments } from '../intervals/moments.ts';
+
+/** Returns that a simulation draws in place of playing episodes, in units of the return. */
+export interface SimulatedReturns {
+  readonly mean: number;
+  /** Of a draw; finite, not negative. */
+  readonly variance: number;
+  /** How many recorded returns the distribution rests on; undefined when it is assumed, not observed. */
+  readonly observed: number | undefined;
+  draw(random: Random): number;
+}
+
+/** What recorded returns of so many episodes leave uncertain is small beside what one evaluation's own chance does. */
+const LARGEST_WORLD = 10_000;
+
+/**
+ * What one simulated evaluation draws from. Recorded returns are a sample: each evaluation resamples them first (the bootstrap, Efron 1979), so that
+ * the spread over evaluations has the chance of the record in it. Assumed returns are drawn as they are.
+ */
+export function returnsOfOneRun(returns: SimulatedReturns, random: Random): () => number {
+  if (returns.observed === undefined) return () => returns.draw(random);
+  const world = Float64Array.from({ length: Math.min(returns.observed, LARGEST_WORLD) }, () => returns.draw(random));
+  return () => world[randomIndex(random, world.length)] ?? 0;
+}
+
+/** Two returns, the higher one with a probability of `shareHigh`. Equal ones make a constant. */
+export function twoValuedReturns(low: number, high: number, shareHigh: number, observed?: number): SimulatedReturns {
+  return {
+    mean: low + shareHigh * (high - low),
+    variance: shareHigh * (1 - shareHigh) * (high - low) ** 2,
+    observed,
+    draw: (random) => (random() < shareHigh ? high : low),
+  };
+}
+
+export interface RecordedMoments {
+  /** Values; two at least. */
+  readonly count: number;
+  readonly mean: number;
+  /** With divisor n − 1. */
+  readonly variance: number;
+  readonly min: number;
+  readonly max: number;
+}
+
+/**
+ * Two returns with the recorded mean and variance. One is the recorded extreme that is nearer to the mean, because returns pile up there; the other
+ * then lies within the extremes as well (Bhatia and Davis 2000, "A better bound on the variance").
+ */
+export function matchedReturns({ count, mean, variance, min, max }: RecordedMoments): SimulatedReturns {
+  const spread = (variance * (count - 1)) / count;
+  const [above, below] = [max - mean, mean - min];
+  if (!(spread > 0 && above > 0 && below > 0)) return twoValuedReturns(mean, mean, 1, count);
+  const [low, high] = above <= below ? [Math.max(min, mean - spread / above), max] : [min, Math.min(max, mean + spread / below)];
+  return twoValuedReturns(low, high, (mean - low) / (high - low), count);
+}
+
+export interface RecordedTask {
+  /** Positive; relative to the other tasks. */
+  readonly weight: number;
+  readonly scores: readonly number[];
+}
+
+/**
+ * Recorded scores: a task by its weight, then one of its scores, each as likely as the others. Tasks without a score share out their weight.
+ *
+ * @throws RangeError when there is no score at all.
+ */
+export function resampledReturns(tasks: readonly RecordedTask[]): SimulatedReturns {
+  const recorded = tasks.filter(({ scores }) => scores.length > 0);
+  const drawTask = weightedIndex(recorded.map(({ weight }) => weight));
+  return {
+    ...mixture(recorded.map(({ weight, scores }) => ({ weight, ...momentsOf(scores) }))),
+    observed: recorded.reduce((sum, { scores }) => sum + scores.length, 0),
+    draw: (random) => {
+      const scores = recorded[drawTask(random)]?.scores ?? [];
+      return scores[randomIndex(random, scores.length)] ?? 0;
+    },
+  };
+}
+
+/**
+ * The middle of a bin, by its count, within the recorded extremes.
+ *
+ * @param edges ascending, one more than there are counts.
+ * @throws RangeError when every count is 0.
+ */
+export function histogramReturns(
+  edges: readonly number[],
+  counts: readonly number[],
+  { min, max }: { readonly min: number; readonly max: number },
+): SimulatedReturns {
+  const values = counts.map((_, bin) => Math.min(max, Math.max(min, ((edges[bin] ?? 0) + (edges[bin + 1] ?? 0)) / 2)));
+  const drawBin = weightedIndex(counts);
+  return {
+    ...mixture(counts.map((weight, bin) => ({ weight, mean: values[bin] ?? 0, variance: 0 }))),
+    observed: counts.reduce((sum, count) => sum + count, 0),
+    draw: (random) => values[drawBin(random)] ?? 0,
+  };
+}
+
+interface Part {
+  readonly weight: number;
+  readonly mean: number;
+  readonly variance: number;
+}
+
+/** Part by part, so that parts which are all the same have exactly their mean and no variance. */
+function mixture(parts: readonly Part[]): { readonly mean: number; readonly variance: number } {
+  let [total, mean, squares] = [0, 0, 0];
+  for (const part of parts) {
+    if (part.weight === 0) continue;
+    total += part.weight;
+    const deviation = part.mean - mean;
+    mean += (part.weight / total) * deviation;
+    squares += part.weight * (part.variance + deviation * (part.mean - mean));
+  }
+  return { mean, variance: squares / total };
+}
+
+/** Of a draw. */
+function momentsOf(values: readonly number[]): { readonly mean: number; readonly variance: number } {
+  const moments = new Moments();
+  for (const value of values) moments.add(value);
+  return { mean: moments.mean ?? 0, variance: moments.sumOfSquares / values.length };
+}
+
+/** Positions, each with a probability in proportion to its weight. @throws RangeError when no weight is positive. */
+function weightedIndex(weights: readonly number[]): (random: Random) => number {
+  let total = 0;
+  const upTo = weights.map((weight) => (total += weight));
+  if (!(total > 0)) throw new RangeError('expected a weight above 0');
+  return (random) => {
+    const drawn = random() * total;
+    let [low, high] = [0, upTo.length - 1];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((upTo[middle] ?? total) > drawn) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
+}

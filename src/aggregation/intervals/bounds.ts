@@ -1,0 +1,50 @@
+import { InputError } from '../../kernel/errors.ts';
+
+/** The lowest and the highest return that an episode can have, as the suite declares them; `assertBounds` says which may be. */
+export interface Bounds {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** Squares and cubes of what is so small or so large, and sums of a billion of them, stay well within floating point. */
+const SMALLEST_RANGE = 1e-60;
+const LARGEST_RANGE = 1e60;
+/** As a share of the bound that is further from 0: returns in a smaller range keep fewer than 22 bits, and an interval is rounded to as few. */
+const FINEST_RANGE = 1e-9;
+
+/** @throws InputError when the bounds are not finite or not in order, or when floating point cannot hold squared deviations of returns between them. */
+export function assertBounds(bounds: Bounds): void {
+  const range = bounds.high - bounds.low;
+  const declared = `[${bounds.low}, ${bounds.high}]`;
+  if (!(range > 0 && Number.isFinite(range)))
+    throw invalid(`expected two finite numbers, the lowest first, got ${declared}; declare the lowest and highest possible return`);
+  if (range < SMALLEST_RANGE || range > LARGEST_RANGE)
+    throw invalid(
+      `expected bounds from ${SMALLEST_RANGE} to ${LARGEST_RANGE} apart, got ${declared}: floating point cannot hold squares of such returns; let the environment give rewards in another unit`,
+    );
+  const furthest = Math.max(Math.abs(bounds.low), Math.abs(bounds.high));
+  if (range < FINEST_RANGE * furthest)
+    throw invalid(
+      `expected bounds at least ${FINEST_RANGE} of the larger of them apart, got ${declared}: floating point cannot tell such returns apart; let the environment subtract what they have in common`,
+    );
+}
+
+function invalid(message: string): InputError {
+  return new InputError('bounds.invalid', `reward.bounds: ${message}`);
+}
+
+/** Position of a return between the bounds, in [0, 1]; rounding cannot push it out. */
+export function toUnit(value: number, bounds: Bounds): number {
+  return clampUnit((value - bounds.low) / (bounds.high - bounds.low));
+}
+
+/** Inverse of `toUnit`; 0 and 1 give the bounds themselves. */
+export function fromUnit(unit: number, bounds: Bounds): number {
+  if (unit <= 0) return bounds.low;
+  if (unit >= 1) return bounds.high;
+  return bounds.low + unit * (bounds.high - bounds.low);
+}
+
+export function clampUnit(unit: number): number {
+  return unit < 0 ? 0 : unit > 1 ? 1 : unit;
+}

@@ -1,0 +1,69 @@
+import { seededRandom } from '../../kernel/seeded-random.ts';
+import { ascending, endsAt, LARGEST_RESAMPLE, replicatesFor, resampledMeans } from './bootstrap.ts';
+import type { Ends } from './bootstrap.ts';
+import { normalQuantile } from '../intervals/distribution-quantiles.ts';
+import { interval } from '../intervals/intervals.ts';
+import type { Interval } from '../intervals/intervals.ts';
+import { Moments } from '../intervals/moments.ts';
+import { normalProbability } from '../intervals/normal-probability.ts';
+
+/** Beyond so many values its correction, which falls with 1/√n, is below what replicates can tell. */
+export const MOST_BCA_VALUES = LARGEST_RESAMPLE;
+
+/** Of the range of the replicates: nearer ones are equal but for rounding. */
+const ROUNDING = 1e-9;
+
+/**
+ * Bootstrap interval of the mean, corrected for bias and for a spread that changes with the mean (Efron 1987, "Better bootstrap confidence
+ * intervals"). The same for the same values in whatever order.
+ *
+ * Undefined for fewer than two values or more than `MOST_BCA_VALUES`, and where all values are equal or floating point cannot hold it.
+ *
+ * @param values ascending.
+ */
+export function bcaInterval(values: readonly number[], confidence: number): Interval | undefined {
+  if (values.length < 2 || values.length > MOST_BCA_VALUES) return undefined;
+  const moments = new Moments();
+  for (const value of values) moments.add(value);
+  const mean = moments.mean ?? Number.NaN;
+  const deviations = Float64Array.from(values, (value) => value - mean);
+  const replicates = resampledMeans(seededRandom('bca of the mean', 0), deviations, replicatesFor(values.length));
+  const ends = bcaEnds(0, accelerationOfMean(deviations), replicates, confidence);
+  if (ends === undefined) return undefined;
+  const [low, high] = [mean + ends.low, mean + ends.high];
+  return Number.isFinite(low) && Number.isFinite(high) ? interval('bca', low, high, confidence) : undefined;
+}
+
+/** Σdᵢ³ / (6·(Σdᵢ²)^1.5) for the deviations d from the mean: what the jackknife of the mean comes to. */
+export function accelerationOfMean(deviations: ArrayLike<number>): number {
+  let [squares, cubes] = [0, 0];
+  for (let position = 0; position < deviations.length; position += 1) {
+    const deviation = deviations[position] ?? 0;
+    squares += deviation * deviation;
+    cubes += deviation * deviation * deviation;
+  }
+  return cubes / (6 * squares ** 1.5);
+}
+
+/** The replicates at the corrected shares. Undefined when the estimate lies outside of all replicates, or the acceleration is no number. */
+export function bcaEnds(estimate: number, acceleration: number, replicates: readonly number[], confidence: number): Ends | undefined {
+  const sorted = ascending(replicates);
+  const share = shareBelow(estimate, sorted);
+  if (!(share > 0 && share < 1)) return undefined;
+  const bias = normalQuantile(share);
+  const corrected = (deviate: number): number => {
+    const shifted = bias + deviate;
+    return acceleration * shifted < 1 ? normalProbability(bias + shifted / (1 - acceleration * shifted)) : Number.NaN;
+  };
+  const deviate = normalQuantile((1 + confidence) / 2);
+  const [low, high] = [corrected(-deviate), corrected(deviate)];
+  return Number.isNaN(low) || Number.isNaN(high) ? undefined : endsAt(sorted, low, high);
+}
+
+/** Equal ones count half. Many are when there are few different returns, so that rounding must not decide on which side they are. */
+function shareBelow(estimate: number, sorted: readonly number[]): number {
+  const rounding = ROUNDING * ((sorted.at(-1) ?? Number.NaN) - (sorted[0] ?? Number.NaN));
+  let below = 0;
+  for (const replicate of sorted) below += replicate < estimate - rounding ? 1 : replicate <= estimate + rounding ? 0.5 : 0;
+  return below / sorted.length;
+}

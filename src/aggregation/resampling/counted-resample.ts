@@ -1,0 +1,60 @@
+import type { Random } from '../../kernel/seeded-random.ts';
+
+/** The distinct ones of ascending values, ascending: the cells that a resample is counted in. */
+export function distinctValues(sorted: Float64Array): Float64Array {
+  let [count, previous] = [0, Number.NaN];
+  const distinct = new Float64Array(sorted.length);
+  for (const value of sorted) {
+    if (value === previous) continue;
+    distinct[count] = value;
+    count += 1;
+    previous = value;
+  }
+  return distinct.subarray(0, count);
+}
+
+/** Position of each value among the distinct ones, which it must be one of. @param sorted ascending, and so are the positions. */
+export function cellsOf(sorted: Float64Array, distinct: Float64Array): Uint32Array {
+  const cells = new Uint32Array(sorted.length);
+  let cell = 0;
+  for (let position = 0; position < sorted.length; position += 1) {
+    cell = cellFrom(cell, sorted[position] ?? Number.NaN, distinct);
+    cells[position] = cell;
+  }
+  return cells;
+}
+
+/** Looks ever further ahead, then halves the stretch that the value lies in: quick where many values are close and where few are far apart. */
+function cellFrom(start: number, value: number, distinct: Float64Array): number {
+  let [low, step] = [start, 1];
+  while ((distinct[low + step - 1] ?? Infinity) < value) {
+    low += step;
+    step *= 2;
+  }
+  let high = Math.min(low + step, distinct.length) - 1;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((distinct[middle] ?? Infinity) < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/**
+ * Draws from the cells with replacement and adds to `counts` how often each came up. Sorted values are sorted once that way, however often they
+ * are resampled.
+ *
+ * One random number gives two draws: among n² equally likely pairs. There are far fewer of these than the 2⁵³ numbers for any n up to a million.
+ */
+export function countDraws(random: Random, cells: Uint32Array, draws: number, counts: Uint32Array | Float64Array, weight = 1): void {
+  const size = cells.length;
+  for (let drawn = 0; drawn < draws; drawn += 2) {
+    const pair = Math.floor(random() * size * size);
+    const first = Math.floor(pair / size);
+    const cell = cells[first] ?? 0;
+    counts[cell] = (counts[cell] ?? 0) + weight;
+    if (drawn + 1 === draws) return;
+    const other = cells[pair - first * size] ?? 0;
+    counts[other] = (counts[other] ?? 0) + weight;
+  }
+}

@@ -1,0 +1,85 @@
+import { seededRandom } from '../../kernel/seeded-random.ts';
+import { resamplingPlan, shrunkenEnds } from './bootstrap.ts';
+import { cellsOf, countDraws, distinctValues } from './counted-resample.ts';
+import { interval } from '../intervals/intervals.ts';
+import type { Interval } from '../intervals/intervals.ts';
+
+export interface InterquartileMean {
+  readonly value: number;
+  readonly interval: Interval | undefined;
+  /** Of the bootstrap; 0 where there is no interval. */
+  readonly replicates: number;
+}
+
+/**
+ * Mean of the middle half of all values pooled: the 25 % trimmed mean, of which ⌊n/4⌋ values are cut off at each end. With it the percentile
+ * interval of a bootstrap that resamples within each task (Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical
+ * precipice"). The same for the same values of each task in whatever order.
+ *
+ * The interval is undefined where no task has two values to resample; the whole is undefined without values, or where floating point cannot
+ * hold it.
+ */
+export function interquartileMean(tasks: readonly ArrayLike<number>[], confidence: number): InterquartileMean | undefined {
+  const sorted = pooled(tasks).sort();
+  const values = distinctValues(sorted);
+  const strata = tasks.map((task) => cellsOf(Float64Array.from(task).sort(), values));
+  const counts = new Float64Array(values.length);
+  for (const cells of strata) for (const cell of cells) counts[cell] = (counts[cell] ?? 0) + 1;
+  const value = middleHalfMean(values, counts, sorted.length);
+  if (!Number.isFinite(value)) return undefined;
+  if (tasks.every((task) => task.length < 2)) return { value, interval: undefined, replicates: 0 };
+  const { draws, share, replicates } = resamplingPlan(strata.map((cells) => cells.length));
+  const random = seededRandom('interquartile mean', 0);
+  const resampled = Array.from({ length: replicates }, () => {
+    counts.fill(0);
+    // Each draw counts for as many values as it stands for, so that rounding the draws of a task does not change its share.
+    for (const [task, cells] of strata.entries()) {
+      const drawn = draws[task] ?? 0;
+      countDraws(random, cells, drawn, counts, cells.length / drawn);
+    }
+    return middleHalfMean(values, counts, sorted.length);
+  });
+  const ends = shrunkenEnds(resampled, confidence, value, share);
+  return { value, interval: ends && interval('stratified-bootstrap', ends.low, ends.high, confidence), replicates };
+}
+
+/** All values of all tasks. */
+export function pooled(tasks: readonly ArrayLike<number>[]): Float64Array {
+  const all = new Float64Array(tasks.reduce((sum, task) => sum + task.length, 0));
+  let filled = 0;
+  for (const task of tasks) {
+    all.set(task, filled);
+    filled += task.length;
+  }
+  return all;
+}
+
+/** Of `size` values, given by how often each of the ascending `values` comes up. NaN when there are none. */
+function middleHalfMean(values: Float64Array, counts: Float64Array, size: number): number {
+  const cut = Math.floor(size / 4);
+  return middleMean(values, counts, cut, size - cut);
+}
+
+/**
+ * Mean of what lies between the running sums `cut` and `end` of `counts`.
+ *
+ * @param counts how often each of the ascending `values` comes up, or with which probability. NaN when there are none.
+ */
+export function middleMean(values: Float64Array, counts: Uint32Array | Float64Array, cut: number, end: number): number {
+  let [cell, seen] = [0, counts[0] ?? 0];
+  while (seen <= cut && cell < values.length) {
+    cell += 1;
+    seen += counts[cell] ?? 0;
+  }
+  // Summed as distances from the lowest value counted, so that an offset that is large beside the spread costs no precision.
+  const lowest = values[cell] ?? Number.NaN;
+  let sum = 0;
+  while (seen < end && cell < values.length) {
+    cell += 1;
+    const count = counts[cell] ?? 0;
+    seen += count;
+    sum += count * ((values[cell] ?? 0) - lowest);
+  }
+  sum -= (seen - end) * ((values[cell] ?? 0) - lowest);
+  return lowest + sum / (end - cut);
+}

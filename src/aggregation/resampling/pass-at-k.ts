@@ -1,0 +1,45 @@
+import { seededRandom } from '../../kernel/seeded-random.ts';
+import { percentileEnds, replicatesFor, resampledMeans } from './bootstrap.ts';
+
+/** Every k asks for two intervals, so that each may take a share only of what one bootstrap may. */
+const MOST_DRAWS = 4_000_000;
+
+/** Attempts at one task. */
+export interface Attempts {
+  readonly count: number;
+  readonly successes: number;
+}
+
+export interface TaskMean {
+  readonly value: number;
+  /** Of the percentile interval of a bootstrap that resamples tasks; null for one task. */
+  readonly low: number | null;
+  readonly high: number | null;
+}
+
+/**
+ * pass@k, the probability that one at least of k attempts succeeds: 1 − C(n−c, k)/C(n, k) for c successes in n attempts, which is unbiased (Chen et
+ * al. 2021, "Evaluating large language models trained on code"). As a product, since the binomials themselves overflow. Undefined when n < k.
+ */
+export function anyOf({ count, successes }: Attempts, k: number): number | undefined {
+  const noneOf = allOf({ count, successes: count - successes }, k);
+  return noneOf === undefined ? undefined : 1 - noneOf;
+}
+
+/** pass^k, the probability that all of k attempts succeed: C(c, k)/C(n, k) (Yao et al. 2024, "τ-bench"). Undefined when n < k. */
+export function allOf({ count, successes }: Attempts, k: number): number | undefined {
+  if (count < k) return undefined;
+  let product = 1;
+  for (let drawn = 0; drawn < k; drawn += 1) product *= Math.max(0, successes - drawn) / (count - drawn);
+  return product;
+}
+
+/** Plain mean over tasks, each of which counts alike. Undefined without tasks. */
+export function meanOverTasks(values: readonly number[], confidence: number): TaskMean | undefined {
+  if (values.length === 0) return undefined;
+  const value = values.reduce((sum, of) => sum + of, 0) / values.length;
+  if (values.length === 1) return { value, low: null, high: null };
+  const random = seededRandom('mean over tasks', 0);
+  const resampled = resampledMeans(random, Float64Array.from(values), replicatesFor(values.length, MOST_DRAWS));
+  return { value, ...(percentileEnds(resampled, confidence) ?? { low: null, high: null }) };
+}

@@ -1,0 +1,110 @@
+import { seededRandom } from '../../kernel/seeded-random.ts';
+import type { Random } from '../../kernel/seeded-random.ts';
+import type { KeptReturns } from './kept-pairs.ts';
+import { resamplingPlan, shrunkenEnds } from './bootstrap.ts';
+import { cellsOf, countDraws, distinctValues } from './counted-resample.ts';
+
+/** Returns of two checkpoints on one task, in any order; there may be more of one than of the other. */
+export interface TaskReturns {
+  readonly candidate: ArrayLike<number>;
+  readonly baseline: ArrayLike<number>;
+}
+
+/** Returns, and what is to be known of them. Plain data, so that another thread may be asked. */
+export interface ImprovementQuestion {
+  readonly tasks: readonly KeptReturns[];
+  readonly confidence: number;
+  /** Of the bootstrap. */
+  readonly seed: number;
+}
+
+/** Has it worked out, here or elsewhere: the same for the same question. */
+export type WorkOutImprovement = (question: ImprovementQuestion) => Promise<ProbabilityOfImprovement | undefined>;
+
+export interface ProbabilityOfImprovement {
+  readonly value: number;
+  /** Ends of the percentile interval of a bootstrap that resamples the returns of each checkpoint within each task. */
+  readonly low: number;
+  readonly high: number;
+}
+
+/**
+ * How probable it is that a return of the candidate is higher than one of the baseline, on a task picked at random: the mean over tasks of the
+ * Mann–Whitney statistic U/(n·m), in which a tie counts ½ (Agarwal et al. 2021, "Deep reinforcement learning at the edge of the statistical
+ * precipice"). Tasks on which either has no returns are left out. The same for the same returns of each task in whatever order.
+ *
+ * Undefined where nothing can be resampled: where no task has returns of both, two of one of them.
+ */
+export function probabilityOfImprovement(
+  tasks: readonly TaskReturns[],
+  confidence: number,
+  seed: number,
+): ProbabilityOfImprovement | undefined {
+  const compared = tasks.filter(({ candidate, baseline }) => candidate.length > 0 && baseline.length > 0);
+  if (!compared.some(({ candidate, baseline }) => candidate.length + baseline.length > 2)) return undefined;
+  const { draws, share, replicates } = resamplingPlan(compared.flatMap(({ candidate, baseline }) => [candidate.length, baseline.length]));
+  const random = seededRandom('probability of improvement', seed);
+  const resampled = new Float64Array(replicates);
+  let sum = 0;
+  for (const [position, task] of compared.entries()) {
+    const contest = new Contest(task, draws[2 * position] ?? 0, draws[2 * position + 1] ?? 0);
+    sum += contest.superiority();
+    for (let replicate = 0; replicate < replicates; replicate += 1)
+      resampled[replicate] = (resampled[replicate] ?? 0) + contest.resampledSuperiority(random);
+  }
+  const value = sum / compared.length;
+  const means = Array.from(resampled, (total) => total / compared.length);
+  const ends = shrunkenEnds(means, confidence, value, share);
+  return ends && { value, ...ends };
+}
+
+/** The returns of one task, counted by their distinct values. */
+class Contest {
+  readonly #candidate: Arm;
+  readonly #baseline: Arm;
+
+  constructor({ candidate, baseline }: TaskReturns, candidateDraws: number, baselineDraws: number) {
+    const all = new Float64Array(candidate.length + baseline.length);
+    all.set(candidate);
+    all.set(baseline, candidate.length);
+    const values = distinctValues(all.sort());
+    this.#candidate = newArm(candidate, values, candidateDraws);
+    this.#baseline = newArm(baseline, values, baselineDraws);
+  }
+
+  superiority(): number {
+    for (const { cells, counts } of [this.#candidate, this.#baseline]) for (const cell of cells) counts[cell] = (counts[cell] ?? 0) + 1;
+    return takeSuperiority(this.#candidate.counts, this.#baseline.counts);
+  }
+
+  resampledSuperiority(random: Random): number {
+    for (const { cells, draws, counts } of [this.#candidate, this.#baseline]) countDraws(random, cells, draws, counts);
+    return takeSuperiority(this.#candidate.counts, this.#baseline.counts);
+  }
+}
+
+interface Arm {
+  readonly cells: Uint32Array;
+  /** That a resample has. */
+  readonly draws: number;
+  /** All 0 between two uses. */
+  readonly counts: Uint32Array;
+}
+
+function newArm(returns: ArrayLike<number>, values: Float64Array, draws: number): Arm {
+  return { cells: cellsOf(Float64Array.from(returns).sort(), values), draws, counts: new Uint32Array(values.length) };
+}
+
+/** U/(n·m), and sets the counts back to 0. */
+function takeSuperiority(candidate: Uint32Array, baseline: Uint32Array): number {
+  let [wins, candidates, below] = [0, 0, 0];
+  for (let cell = 0; cell < candidate.length; cell += 1) {
+    const [higher, tied] = [candidate[cell] ?? 0, baseline[cell] ?? 0];
+    wins += higher * (below + tied / 2);
+    candidates += higher;
+    below += tied;
+  }
+  candidate.fill(0);
+  baseline.fill(0);
+  return wins / (candidates * below);
+}

@@ -1,0 +1,34 @@
+import { figureOf } from '../intervals/figure.ts';
+import { Moments } from '../intervals/moments.ts';
+import type { MetricStatistics } from './statistics.ts';
+
+/** Moments of the metrics that a suite asks for, over completed episodes. */
+export class MetricResults {
+  readonly #metrics: readonly { readonly name: string; readonly moments: Moments }[];
+  #completed = 0;
+
+  constructor(names: readonly string[]) {
+    this.#metrics = names.map((name) => ({ name, moments: new Moments() }));
+  }
+
+  /** A metric that is absent or not finite is counted as missing, since one such value would void the mean of all. */
+  add(measured: Readonly<Record<string, number>>): void {
+    this.#completed += 1;
+    for (const { name, moments } of this.#metrics) {
+      const value = measured[name];
+      if (value !== undefined && Number.isFinite(value)) moments.add(value);
+    }
+  }
+
+  statistics(): MetricStatistics[] {
+    return this.#metrics.map(({ name, moments }) => ({
+      name,
+      count: moments.count,
+      missing: this.#completed - moments.count,
+      mean: figureOf(moments.mean),
+      standardDeviation: figureOf(moments.standardDeviation),
+      min: figureOf(moments.min),
+      max: figureOf(moments.max),
+    }));
+  }
+}

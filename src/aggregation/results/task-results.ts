@@ -1,0 +1,123 @@
+import type { Bounds } from '../intervals/bounds.ts';
+import { clusteredError } from '../intervals/clustered-error.ts';
+import type { Cluster } from '../intervals/clustered-error.ts';
+import { studentQuantile } from '../intervals/distribution-quantiles.ts';
+import { figureOf } from '../intervals/figure.ts';
+import { interval } from '../intervals/intervals.ts';
+import { Sample } from '../stopping/sample.ts';
+import { sharesOf } from '../allocation/shares.ts';
+import type { Estimate, TaskPopulation, TaskStatistics } from './statistics.ts';
+import type { Score } from '../stopping/stopping-rule.ts';
+
+export interface WeightedTask {
+  readonly name: string;
+  /** Positive; relative to the weights of the other tasks. */
+  readonly weight: number;
+}
+
+interface TaskResult {
+  readonly name: string;
+  /** All shares sum to 1. */
+  readonly share: number;
+  readonly sample: Sample;
+}
+
+/** Two means that happen to be near each other would give an interval as narrow as can be, and say nothing of other tasks. */
+const FEWEST_TASKS = 3;
+
+/** With fewer the clustered standard error is itself uncertain, and tends to be too small. */
+const FEW_TASKS = 20;
+
+/** Scores apart by task, and their weighted mean. */
+export class TaskResults {
+  readonly #tasks: readonly TaskResult[];
+  readonly #bounds: Bounds | undefined;
+
+  /** @throws RangeError when there is no task, or a weight that is not positive and finite. */
+  constructor(tasks: readonly WeightedTask[], bounds: Bounds | undefined) {
+    this.#bounds = bounds;
+    const shares = sharesOf(tasks.map(({ weight }) => weight));
+    this.#tasks = tasks.map(({ name }, task) => ({ name, share: shares[task] ?? 0, sample: new Sample(bounds) }));
+  }
+
+  /** @throws RangeError when there is no such task. */
+  add(task: number, score: Score): void {
+    this.#sample(task).add(score);
+  }
+
+  /** @param confidence of each task's interval; undefined when there may be none. */
+  statistics(confidence: number | undefined): TaskStatistics[] {
+    return this.#tasks.map(({ name, share, sample }) => ({
+      name,
+      weight: share,
+      episodes: sample.episodes,
+      unresolved: sample.unresolved,
+      mean: figureOf(sample.moments.mean),
+      standardError: figureOf(sample.moments.standardError),
+      interval: (confidence === undefined ? undefined : sample.interval(confidence)) ?? null,
+    }));
+  }
+
+  /** Σ wₖ·x̄ₖ with SE² = Σ wₖ²·sₖ²/nₖ, for exactly these tasks. Null while a task has too few episodes to tell. */
+  thisSuite(): Estimate {
+    let mean = 0;
+    let squaredError = 0;
+    for (const { share, sample } of this.#tasks) {
+      mean += share * (sample.moments.mean ?? Number.NaN);
+      squaredError += (share * (sample.moments.standardError ?? Number.NaN)) ** 2;
+    }
+    return { mean: figureOf(mean), standardError: figureOf(Math.sqrt(squaredError)) };
+  }
+
+  /** The mean over all resolved episodes, with a standard error for tasks that are themselves drawn. Null for one task, which tells nothing of others. */
+  taskPopulation(mean: number | undefined, confidence: number): TaskPopulation | null {
+    return this.#population(mean, this.#clusters(), confidence);
+  }
+
+  /** The same where tasks have not come up in proportion to their weights: each task that has resolved episodes counts with its share in place of their number. */
+  stratifiedTaskPopulation(confidence: number): TaskPopulation | null {
+    const clusters = this.#clusters(({ share }) => share);
+    const total = clusters.reduce((sum, { count }) => sum + count, 0);
+    const mean = clusters.reduce((sum, cluster) => sum + cluster.count * cluster.mean, 0) / total;
+    return this.#population(total > 0 ? mean : undefined, clusters, confidence);
+  }
+
+  #population(mean: number | undefined, clusters: readonly Cluster[], confidence: number): TaskPopulation | null {
+    if (this.#tasks.length === 1) return null;
+    const standardError = clusteredError(clusters);
+    const tasks = clusters.length;
+    if (mean === undefined || standardError === undefined || !Number.isFinite(standardError))
+      return { mean: figureOf(mean), standardError: null, tasks, interval: null };
+    if (tasks < FEWEST_TASKS) return { mean, standardError, tasks, interval: null };
+    const halfWidth = studentQuantile((1 + confidence) / 2, tasks - 1) * standardError;
+    const { low, high } = this.#bounds ?? { low: -Infinity, high: Infinity };
+    const [from, to] = [Math.max(low, mean - halfWidth), Math.min(high, mean + halfWidth)];
+    return { mean, standardError, tasks, interval: interval('clustered-t', from, to, confidence) };
+  }
+
+  warnings(): string[] {
+    const tasks = this.#clusters().length;
+    if (this.#tasks.length === 1 || tasks === 0 || tasks >= FEW_TASKS) return [];
+    if (tasks < FEWEST_TASKS)
+      return [
+        `What tasks like these return on average cannot be told from ${tasks} ${tasks === 1 ? 'task' : 'tasks'}: it takes ${FEWEST_TASKS} at least.`,
+      ];
+    return [
+      `The standard error for the population of tasks rests on ${tasks} tasks: with fewer than ${FEW_TASKS} it tends to be too small.`,
+    ];
+  }
+
+  /** Of the tasks that have resolved episodes. @param countOf what a task counts for; by default as many as these are. */
+  #clusters(countOf = ({ sample }: TaskResult): number => sample.moments.count): Cluster[] {
+    return this.#tasks.flatMap((task) => {
+      const { mean } = task.sample.moments;
+      return mean === undefined ? [] : [{ count: countOf(task), mean }];
+    });
+  }
+
+  #sample(task: number): Sample {
+    const found = this.#tasks[task];
+    if (found === undefined) throw new RangeError(`there are ${this.#tasks.length} tasks, got number ${task}`);
+    return found.sample;
+  }
+}

@@ -1,0 +1,158 @@
+import { AsymptoticSequence, FEWEST_VALUES } from './asymptotic-sequence.ts';
+import type { Bounds } from '../intervals/bounds.ts';
+import { halfWidthOf } from '../intervals/intervals.ts';
+import type { Interval } from '../intervals/intervals.ts';
+import { Sample } from './sample.ts';
+import type { Score, StoppingRule } from './stopping-rule.ts';
+
+/** While nearly all returns are the same, their deviation says nothing about the rare others: at least so many have to be seen. */
+const FEWEST_OFF_MODE = 10;
+
+const PRICE_OF_SPREAD = 2.4;
+const JUST_NARROW = 0.98;
+
+export interface AsymptoticRuleOptions {
+  /** In units of the return. */
+  readonly halfWidth: number;
+  readonly confidence: number;
+  readonly tightestAt: number;
+}
+
+/**
+ * Stops at the first episode at which the asymptotic confidence sequence is as narrow as asked for. Needs no bounds on the return; where there are
+ * some, pseudo-episodes on them stand for what has not come up yet, and an unresolved episode counts at both of them. Without them, one unresolved
+ * episode leaves no interval and the rule is never satisfied.
+ */
+export class AsymptoticRule implements StoppingRule {
+  readonly targetHalfWidth: number;
+  readonly confidence: number;
+  readonly #bounds: Bounds | undefined;
+  readonly #sequence: AsymptoticSequence;
+  readonly #sample: Sample;
+  readonly #offMode = new OffMode();
+
+  /** @throws RangeError when an option is out of its range. */
+  constructor({ halfWidth, confidence, tightestAt }: AsymptoticRuleOptions, bounds: Bounds | undefined) {
+    if (!(halfWidth > 0)) throw new RangeError(`expected a positive half-width, got ${halfWidth}`);
+    const sequence = new AsymptoticSequence({ confidence, tightestAt });
+    this.targetHalfWidth = halfWidth;
+    this.confidence = confidence;
+    this.#bounds = bounds;
+    this.#sequence = sequence;
+    this.#sample = new Sample(bounds, (moments) => (moments.isSpreadHeld ? sequence.interval(moments, bounds) : undefined));
+  }
+
+  /** As the coverage study shows for normal returns. An interval that is narrower than asked for says that something else was waited for than the spread. */
+  get priceOfSpread(): number | undefined {
+    const interval = this.interval();
+    return interval !== undefined && halfWidthOf(interval) > JUST_NARROW * this.targetHalfWidth ? PRICE_OF_SPREAD : undefined;
+  }
+
+  fold(score: Score): void {
+    const { returned = score } = score;
+    this.#sample.add(score);
+    if (returned.low === returned.high) this.#offMode.add(returned.low);
+  }
+
+  satisfied(): boolean {
+    const interval = this.interval();
+    return interval !== undefined && halfWidthOf(interval) <= this.targetHalfWidth;
+  }
+
+  /** Undefined before 64 episodes are resolved and 10 of them differ from the most frequent return. */
+  interval(): Interval | undefined {
+    return this.#isEnough() ? this.#sample.interval(this.confidence) : undefined;
+  }
+
+  /** Made at once: it costs little. */
+  intervalLater(): () => Interval | undefined {
+    const interval = this.interval();
+    return () => interval;
+  }
+
+  expectedRemaining(): number {
+    if (this.satisfied()) return 0;
+    return Math.max(this.#untilOffMode(), this.#untilNarrow());
+  }
+
+  warnings(): readonly string[] {
+    const reason = this.#sample.whyNoInterval();
+    if (reason !== undefined) return [`${reason} The stopping rule "asymptotic" cannot be satisfied without one.`];
+    if (this.#isEnough()) return [];
+    return [
+      `There is no interval: the stopping rule "asymptotic" needs ${FEWEST_VALUES} resolved episodes, of which ${FEWEST_OFF_MODE} differ from the most frequent return; of ${this.#sample.moments.count}, ${this.#offMode.count} did.`,
+    ];
+  }
+
+  #isEnough(): boolean {
+    return this.#sample.moments.count >= FEWEST_VALUES && this.#offMode.count >= FEWEST_OFF_MODE;
+  }
+
+  /** At the rate so far. */
+  #untilOffMode(): number {
+    const { count } = this.#offMode;
+    return Math.ceil((Math.max(0, FEWEST_OFF_MODE - count) * this.#sample.episodes) / Math.max(1, count));
+  }
+
+  /** If the returns go on as they have been, and no further episode stays unresolved. From 1 on. */
+  #untilNarrow(): number {
+    const { episodes, unresolved, moments } = this.#sample;
+    if (moments.count < 2) return FEWEST_VALUES;
+    // On average, what an unresolved episode could come to either way.
+    const doubt = unresolved === 0 ? 0 : (unresolved * this.#range()) / 2;
+    const interval = this.interval();
+    // Unresolved episodes add to the spread as well.
+    const widening = interval === undefined ? 1 : (halfWidthOf(interval) - doubt / episodes) / this.#expectedHalfWidth(0);
+    return leastWhole((more) => widening * this.#expectedHalfWidth(more) + doubt / (episodes + more) <= this.targetHalfWidth);
+  }
+
+  /** Of the resolved episodes and so many more; Infinity where there is no interval. */
+  #expectedHalfWidth(more: number): number {
+    const { count, mean, variance = Infinity } = this.#sample.moments;
+    const later = count + more;
+    const interval = this.#sequence.interval({ count: later, mean, sumOfSquares: (later - 1) * variance }, this.#bounds);
+    return interval === undefined ? Infinity : halfWidthOf(interval);
+  }
+
+  #range(): number {
+    return this.#bounds === undefined ? Infinity : this.#bounds.high - this.#bounds.low;
+  }
+}
+
+/**
+ * How many values differ from the most frequent one, counted up to 10. Exact, with a state that does not grow: each of eleven distinct values
+ * but the most frequent one is off it, so that counting ends there at the latest.
+ */
+class OffMode {
+  readonly #times = new Map<number, number>();
+  #values = 0;
+  #mostFrequent = 0;
+
+  add(value: number): void {
+    if (this.count >= FEWEST_OFF_MODE) return;
+    const times = (this.#times.get(value) ?? 0) + 1;
+    this.#times.set(value, times);
+    this.#values += 1;
+    this.#mostFrequent = Math.max(this.#mostFrequent, times);
+  }
+
+  get count(): number {
+    return this.#values - this.#mostFrequent;
+  }
+}
+
+/** The least whole number from 1 on of which `holds` is true, where it stays true from there; the greatest safe one if there is none. */
+function leastWhole(holds: (whole: number) => boolean): number {
+  let high = 1;
+  while (!holds(high)) {
+    if (high === Number.MAX_SAFE_INTEGER) return high;
+    high = Math.min(2 * high, Number.MAX_SAFE_INTEGER);
+  }
+  let below = Math.floor(high / 2);
+  while (high - below > 1) {
+    const middle = below + Math.floor((high - below) / 2);
+    if (holds(middle)) high = middle;
+    else below = middle;
+  }
+  return high;
+}

@@ -1,0 +1,75 @@
+import { fromUnit } from '../intervals/bounds.ts';
+import type { Bounds } from '../intervals/bounds.ts';
+import { adjustedMoments, interval } from '../intervals/intervals.ts';
+import type { FirstTwoMoments, Interval } from '../intervals/intervals.ts';
+
+/** The interval rests on the central limit theorem, which says too little about fewer values. */
+export const FEWEST_VALUES = 64;
+
+export interface AsymptoticSequenceOptions {
+  /** Between 0.5 and 1. */
+  readonly confidence: number;
+  /** Number of values at which the interval is tightest beside that of a number fixed in advance; a whole number from 64 on. */
+  readonly tightestAt: number;
+}
+
+/**
+ * Asymptotic confidence sequence for the mean of values with a finite variance (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024,
+ * "Time-uniform central limit theory and asymptotic confidence sequences"): x̄ ± s·w(n), for all n at once.
+ *
+ *     w(n) = √( 2(nρ² + 1)·ln(√(nρ² + 1)/α) / (n²ρ²) )      ρ² = (−α² − 2 ln α + ln(1 − 2 ln α − α²)) / tightestAt
+ *
+ * w is the boundary that a Brownian motion never crosses with probability 1 − α. The values come to behave like one as they grow in number, so
+ * the confidence is approached, not guaranteed.
+ *
+ * No bounds are needed. But then a rare value far from all others counts for nothing until it comes up, and no interval can do better (Bahadur and
+ * Savage 1956). Where there are bounds, mean and deviation are adjusted ones, with z²/2 pseudo-values on each bound: they stand for such values, and
+ * in the limit they make no difference.
+ */
+export class AsymptoticSequence {
+  readonly #confidence: number;
+  readonly #alpha: number;
+  readonly rhoSquared: number;
+
+  /** @throws RangeError when an option is out of its range. */
+  constructor({ confidence, tightestAt }: AsymptoticSequenceOptions) {
+    if (!(confidence > 0.5 && confidence < 1)) throw new RangeError(`expected a confidence above 0.5 and below 1, got ${confidence}`);
+    if (!Number.isSafeInteger(tightestAt) || tightestAt < FEWEST_VALUES)
+      throw new RangeError(`expected tightestAt to be a whole number from ${FEWEST_VALUES} on, got ${tightestAt}`);
+    const alpha = 1 - confidence;
+    this.#confidence = confidence;
+    this.#alpha = alpha;
+    const twiceLog = 2 * Math.log(alpha);
+    this.rhoSquared = (-alpha * alpha - twiceLog + Math.log(1 - twiceLog - alpha * alpha)) / tightestAt;
+  }
+
+  /** w(n): half-width in units of the standard deviation. Falls with n. */
+  relativeHalfWidth(count: number): number {
+    const growth = count * this.rhoSquared + 1;
+    return Math.sqrt((2 * growth * Math.log(Math.sqrt(growth) / this.#alpha)) / this.rhoSquared) / count;
+  }
+
+  /** Undefined for fewer than 64 values, or when without bounds their spread is beyond floating point. Never reaches beyond the bounds. */
+  interval(values: FirstTwoMoments, bounds?: Bounds): Interval | undefined {
+    if (values.count < FEWEST_VALUES) return undefined;
+    return bounds === undefined ? this.#unbounded(values) : this.#bounded(values, bounds);
+  }
+
+  #unbounded({ count, mean, sumOfSquares }: FirstTwoMoments): Interval | undefined {
+    if (mean === undefined) return undefined;
+    const halfWidth = Math.sqrt(sumOfSquares / (count - 1)) * this.relativeHalfWidth(count);
+    const low = mean - halfWidth;
+    const high = mean + halfWidth;
+    return Number.isFinite(low) && Number.isFinite(high) ? interval('asymptotic-sequence', low, high, this.#confidence) : undefined;
+  }
+
+  #bounded(values: FirstTwoMoments, bounds: Bounds): Interval | undefined {
+    const adjusted = adjustedMoments(values, bounds, this.#confidence);
+    if (adjusted === undefined) return undefined;
+    const { count, mean, sumOfSquares } = adjusted;
+    const halfWidth = Math.sqrt(sumOfSquares / count) * this.relativeHalfWidth(values.count);
+    const low = fromUnit(mean - halfWidth, bounds);
+    const high = fromUnit(mean + halfWidth, bounds);
+    return interval('asymptotic-sequence', low, high, this.#confidence);
+  }
+}

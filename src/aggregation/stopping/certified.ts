@@ -1,0 +1,281 @@
+import { clampUnit } from '../intervals/bounds.ts';
+import type { Bounds } from '../intervals/bounds.ts';
+
+/** No bet risks more than this share of its capital, so no factor falls below 1/20. */
+export const BET_CAP = 0.95;
+/** Bets are made for means this many half-widths away. The ends of the interval rarely lie alike about the mean, and what was ruled out once stays so: bold bets gain by that. */
+const AIM = 1.5;
+/** Pseudo-value in the variance, times the distance of the worst value: how much is held back for losses that have not come up yet. */
+const UNSEEN = 0.2;
+/** Squared deviations, on the unit scale, that count as losses of the worst kind before the values say how large losses are. */
+const SUPPOSED_LOSSES = 3;
+/** The grid is this much finer than the half-width aimed at, so that rounding to it costs at most 1/40 of the width. */
+const GRID_FINENESS = 40;
+/** When the range of the values changes, so does their spread: what was learned of it before counts this much from then on. */
+const REMEMBERED = 0.5;
+/** Products of at most this many factors are kept before their logarithm is taken: 32 factors up to 1 + G/2, or some times that in a wide range, stay within floating point. */
+const FLUSH_PERIOD = 32;
+
+const UNIT: Bounds = { low: 0, high: 1 };
+
+export interface ConfidenceSequenceOptions {
+  /** Aimed at, on the unit scale, in (0, ½). The bets grow fastest at this distance from the mean. */
+  readonly halfWidth: number;
+  readonly confidence: number;
+  /** Points 0, 1/grid, … 1 are tested; at least 40/halfWidth, which is the default. */
+  readonly grid?: number;
+}
+
+/**
+ * Target-aware betting confidence sequence for the mean of values in [0, 1] (after Waudby-Smith and Ramdas 2024): the running
+ * interval holds the mean at all times at once, with the given confidence, for any distribution on [0, 1].
+ *
+ * Every candidate mean m on a grid is bet against, from both sides. Were m the mean, neither capital K⁺(m) nor K⁻(m) could be expected to
+ * grow; m is dropped for good when one of them reaches 2/α. The size of a bet depends on earlier values only, which is all that validity
+ * needs. With z the distance of m from the worst value, a = 1.5·h and σ² the variance, it is
+ *
+ *     λ = min(a/(σ² + a·d + 0.2·z/(t + 1)), 0.95/z)
+ *
+ * The logarithm of the capital grows by about λa − λ²σ²/2 − λ³·E(loss³)/3 an episode, and fastest where a = λσ² + λ²·E(loss³): d is
+ * Σ loss³/Σ deviation², with 3z for 3 put in, and the last term is what may be lost to values that have not come up yet.
+ * So returns that vary little are soon bet on with nearly all of the capital, and those with rare great losses with no more than the losses allow.
+ *
+ * An unresolved value is given as its lowest and highest possible one: the bet from above is settled at the lowest, the bet from
+ * below at the highest, so both capitals are at most what the true value would have made of them. It is left out of μ̂ and σ̂², and counts as a
+ * loss of the worst kind, which it is to both capitals. A share q of such values also takes up to q/2 of the distance h from either end, so a is
+ * divided by 1 + q/2h. That the bets on other values then change is allowed: which values were lost before is known when a bet is made.
+ *
+ * Values need not be alike, as long as each has the same mean given those before it. They may also lie in a wider range [l, u] around [0, 1] that
+ * is known before the value is. Then z is m − l for K⁺ and u − m for K⁻: still, the worst value costs no more than the share 0.95 of the capital.
+ *
+ * A bet falls with z and what it risks, λz, rises with z. So a factor of K⁺, 1 + λ(x − m) = 1 + λ(x − l) − λz, falls with m, and one of K⁻ rises
+ * with m for the same reason. So the points that K⁺ drops are a run from 0 upwards, those that K⁻ drops a run from 1 downwards, and only the two
+ * ends of what is alive need be looked at. Capitals are products, flushed into logarithms now and then: the same points die as with a
+ * logarithm for each point and value.
+ */
+export class ConfidenceSequence {
+  readonly #halfWidth: number;
+  readonly #grid: number;
+  /** log(2/α) */
+  readonly #limit: number;
+  readonly #upward: Capital;
+  readonly #downward: Capital;
+  #range: Bounds = UNIT;
+  #first = 0;
+  #last: number;
+  #contradicted = false;
+  #sinceFlush = 0;
+  /** Values by kind; those from before the range changed count less. */
+  #resolved = 0;
+  #unresolved = 0;
+  #sum = 0;
+  /** Of the deviations from the running mean: their squares, and the cubes of those below it and above it. */
+  #squares = 0;
+  #cubesBelow = 0;
+  #cubesAbove = 0;
+
+  /** @throws RangeError when an option is out of its range. */
+  constructor({ halfWidth, confidence, grid = Math.ceil(GRID_FINENESS / halfWidth) }: ConfidenceSequenceOptions) {
+    if (!(halfWidth > 0 && halfWidth < 0.5)) throw new RangeError(`expected a half-width between 0 and ½, got ${halfWidth}`);
+    if (!(confidence > 0 && confidence < 1)) throw new RangeError(`expected a confidence between 0 and 1, got ${confidence}`);
+    if (!Number.isSafeInteger(grid) || grid < GRID_FINENESS / halfWidth)
+      throw new RangeError(`expected a grid of at least ${GRID_FINENESS / halfWidth}, got ${grid}`);
+    this.#halfWidth = halfWidth;
+    this.#grid = grid;
+    this.#limit = Math.log(2 / (1 - confidence));
+    this.#upward = newCapital(grid);
+    this.#downward = newCapital(grid);
+    this.#last = grid;
+    this.#limitBets();
+  }
+
+  /**
+   * Takes the next value: its lowest and highest possible one, equal when it is known.
+   *
+   * @param range in which the value had to lie, decided by earlier values; both low and high are in it.
+   * @throws RangeError when the range does not hold [0, 1].
+   */
+  fold(low: number, high: number, range = UNIT): void {
+    if (range.low !== this.#range.low || range.high !== this.#range.high) this.#changeRange(range);
+    settle(this.#upward, this.#first, this.#last, this.#stake(this.#cubesBelow), low - range.low);
+    settle(this.#downward, this.#first, this.#last, this.#stake(this.#cubesAbove), range.high - high);
+    this.#dropEnds();
+    this.#sinceFlush += 1;
+    if (this.#sinceFlush === FLUSH_PERIOD) this.#flush();
+    if (low === high) this.#learn(low);
+    else this.#unresolved += 1;
+  }
+
+  /** Lower end of the interval, in [0, 1]. */
+  get low(): number {
+    return clampUnit((this.#first - 1) / this.#grid);
+  }
+
+  /** Upper end of the interval, in [0, 1]. */
+  get high(): number {
+    return clampUnit((this.#last + 1) / this.#grid);
+  }
+
+  /**
+   * Whether the values speak against every mean at once. Happens with probability at most α when the values are drawn alike, and soon when
+   * their mean drifts. The interval then stays at the last point that was alive.
+   */
+  get contradicted(): boolean {
+    return this.#contradicted;
+  }
+
+  /**
+   * Values likely needed until the half-width is reached: what the capital at the ends of the interval aimed at lacks, over the growth
+   * that is expected of it. The mean of both ends, because one that is behind is made up for by the other that is ahead.
+   */
+  expectedRemaining(): number {
+    const mean = this.#mean();
+    const centre = Math.min(Math.max(mean, this.#halfWidth), 1 - this.#halfWidth);
+    const lowest = Math.floor((centre - this.#halfWidth) * this.#grid) + 1;
+    const highest = Math.ceil((centre + this.#halfWidth) * this.#grid) - 1;
+    const needed = { low: 0, high: 0 };
+    if (lowest >= this.#first && lowest > 1)
+      needed.low = this.#valuesToDrop(this.#upward, this.#cubesBelow, lowest, mean - lowest / this.#grid);
+    if (highest <= this.#last && highest < this.#grid - 1)
+      needed.high = this.#valuesToDrop(this.#downward, this.#cubesAbove, highest, highest / this.#grid - mean);
+    return Math.max(1, Math.ceil((needed.low + needed.high) / 2));
+  }
+
+  #valuesToDrop(capital: Capital, cubes: number, point: number, distance: number): number {
+    const bet = betAgainst(capital, point, this.#stake(cubes));
+    const win = bet * distance;
+    const values = this.#resolved + this.#unresolved + 1;
+    const variance = (this.#squares + (UNSEEN + this.#unresolved) * (capital.distances[point] ?? 0)) / values;
+    // Third-order expansion of E log(1 + bet·(x − m)) at the mean; positive because of how the bets are made, for a distance of about h or more.
+    const growth = Math.log1p(win) - (bet * bet * (variance / 2 + (bet * cubes) / values / 3)) / (1 + win) ** 2;
+    return Math.max(0, this.#limit - logOf(capital, point)) / growth;
+  }
+
+  /** @param cubes of the deviations that the bets lose by. */
+  #stake(cubes: number): Stake {
+    const values = this.#resolved + this.#unresolved + 1;
+    const aim = (AIM * this.#halfWidth) / (1 + this.#unresolved / (2 * this.#halfWidth * values));
+    const worst = SUPPOSED_LOSSES + this.#unresolved;
+    const losses = worst + this.#squares;
+    return {
+      aim,
+      seen: this.#squares / values + (aim * cubes) / losses,
+      supposed: (UNSEEN + this.#unresolved) / values + (aim * worst) / losses,
+    };
+  }
+
+  /** μ̂ with one pseudo-value of ½ */
+  #mean(): number {
+    return (0.5 + this.#sum) / (this.#resolved + 1);
+  }
+
+  #learn(value: number): void {
+    this.#resolved += 1;
+    this.#sum += value;
+    const deviation = value - this.#mean();
+    const square = deviation * deviation;
+    this.#squares += square;
+    if (deviation < 0) this.#cubesBelow -= square * deviation;
+    else this.#cubesAbove += square * deviation;
+  }
+
+  #dropEnds(): void {
+    while (logOf(this.#upward, this.#first) >= this.#limit) {
+      if (this.#first === this.#last) return this.#contradict();
+      this.#first += 1;
+    }
+    while (logOf(this.#downward, this.#last) >= this.#limit) {
+      if (this.#first === this.#last) return this.#contradict();
+      this.#last -= 1;
+    }
+  }
+
+  #changeRange(range: Bounds): void {
+    if (!(range.low <= 0 && range.high >= 1)) throw new RangeError(`expected a range around [0, 1], got [${range.low}, ${range.high}]`);
+    this.#range = range;
+    this.#limitBets();
+    this.#resolved *= REMEMBERED;
+    this.#unresolved *= REMEMBERED;
+    this.#sum *= REMEMBERED;
+    this.#squares *= REMEMBERED;
+    this.#cubesBelow *= REMEMBERED;
+    this.#cubesAbove *= REMEMBERED;
+  }
+
+  #limitBets(): void {
+    for (let point = this.#first; point <= this.#last; point += 1) {
+      limitBet(this.#upward, point, point / this.#grid - this.#range.low, this.#grid);
+      limitBet(this.#downward, point, this.#range.high - point / this.#grid, this.#grid);
+    }
+  }
+
+  #contradict(): void {
+    this.#contradicted = true;
+  }
+
+  #flush(): void {
+    this.#sinceFlush = 0;
+    flush(this.#upward, this.#first, this.#last);
+    flush(this.#downward, this.#first, this.#last);
+  }
+}
+
+/** What bets are made of: against a point at distance z from the worst value, aim/(seen + supposed·z). */
+interface Stake {
+  readonly aim: number;
+  readonly seen: number;
+  readonly supposed: number;
+}
+
+/** Of the bets in one direction, for each grid point. */
+interface Capital {
+  /** From the worst value. */
+  readonly distances: Float64Array;
+  /** Largest bet allowed against the point. */
+  readonly caps: Float64Array;
+  /** Product of the factors since the last flush. */
+  readonly product: Float64Array;
+  /** Logarithm of all factors before. */
+  readonly flushed: Float64Array;
+}
+
+function newCapital(grid: number): Capital {
+  return {
+    distances: new Float64Array(grid + 1),
+    caps: new Float64Array(grid + 1),
+    product: new Float64Array(grid + 1).fill(1),
+    flushed: new Float64Array(grid + 1),
+  };
+}
+
+/** The worst value itself is a point where any bet is safe: it is treated as its neighbour, so that bets stay finite. */
+function limitBet({ distances, caps }: Capital, point: number, distance: number, grid: number): void {
+  distances[point] = distance;
+  caps[point] = BET_CAP / Math.max(distance, 1 / grid);
+}
+
+function logOf(capital: Capital, point: number): number {
+  return (capital.flushed[point] ?? 0) + Math.log(capital.product[point] ?? 1);
+}
+
+function betAgainst({ distances, caps }: Capital, point: number, { aim, seen, supposed }: Stake): number {
+  return Math.min(aim / (seen + supposed * (distances[point] ?? 0)), caps[point] ?? 0);
+}
+
+/** Multiplies the capital of the points first … last by 1 + bet·(gain − distance). @param gain of the value over the worst one. */
+function settle(capital: Capital, first: number, last: number, stake: Stake, gain: number): void {
+  const { distances, caps, product } = capital;
+  const { aim, seen, supposed } = stake;
+  for (let point = first; point <= last; point += 1) {
+    const distance = distances[point] ?? 0;
+    const bet = Math.min(aim / (seen + supposed * distance), caps[point] ?? 0);
+    product[point] = (product[point] ?? 1) * (1 + bet * (gain - distance));
+  }
+}
+
+function flush({ product, flushed }: Capital, first: number, last: number): void {
+  for (let point = first; point <= last; point += 1) {
+    flushed[point] = (flushed[point] ?? 0) + Math.log(product[point] ?? 1);
+    product[point] = 1;
+  }
+}

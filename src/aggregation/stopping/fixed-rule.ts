@@ -1,0 +1,44 @@
+import type { Bounds } from '../intervals/bounds.ts';
+import type { Interval } from '../intervals/intervals.ts';
+import { Sample } from './sample.ts';
+import type { Score, StoppingRule } from './stopping-rule.ts';
+
+/** Stops after a number of episodes that was given in advance. */
+export class FixedRule implements StoppingRule {
+  readonly targetHalfWidth = undefined;
+  readonly priceOfSpread = undefined;
+  readonly #episodes: number;
+  readonly confidence: number;
+  readonly #sample: Sample;
+
+  constructor(episodes: number, confidence: number, bounds: Bounds | undefined) {
+    this.#episodes = episodes;
+    this.confidence = confidence;
+    this.#sample = new Sample(bounds);
+  }
+
+  fold(score: Score): void {
+    this.#sample.add(score);
+  }
+
+  satisfied(): boolean {
+    return this.#sample.episodes >= this.#episodes;
+  }
+
+  interval(): Interval | undefined {
+    return this.#sample.interval(this.confidence);
+  }
+
+  intervalLater(): () => Interval | undefined {
+    return this.#sample.intervalLater(this.confidence);
+  }
+
+  expectedRemaining(): number {
+    return Math.max(0, this.#episodes - this.#sample.episodes);
+  }
+
+  warnings(): readonly string[] {
+    const reason = this.#sample.whyNoInterval();
+    return reason === undefined ? [] : [reason];
+  }
+}

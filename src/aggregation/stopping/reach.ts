@@ -1,0 +1,74 @@
+import { FIRST_LOOK, lookAfter } from './approximate-rule.ts';
+import { FEWEST_VALUES } from './asymptotic-sequence.ts';
+import type { Bounds } from '../intervals/bounds.ts';
+import { BET_CAP } from './certified.ts';
+import { adjustedInterval, halfWidthOf } from '../intervals/intervals.ts';
+import { Moments } from '../intervals/moments.ts';
+import type { Stop } from './stopping-rule.ts';
+
+/** As a share of the range. Narrower ones need some 10⁸ episodes, and a grid that no longer fits a processor's cache. */
+const NARROWEST = 1e-4;
+
+/** Why no evaluation should aim at this half-width with these bounds: what is wrong, what was expected, the remedy. Undefined when one may. */
+export function halfWidthProblem(halfWidth: number, bounds: Bounds): string | undefined {
+  const range = bounds.high - bounds.low;
+  if (halfWidth >= range / 2)
+    return `expected less than half of the reward range ${range}, which is met without an episode; got ${halfWidth}`;
+  if (halfWidth >= NARROWEST * range) return undefined;
+  return `${halfWidth} is out of reach with reward.bounds ${range} apart; ask for ${NARROWEST * range} or more, or declare tighter bounds`;
+}
+
+/**
+ * Episodes that a rule takes at least: what it takes when all returns are the same. A whole number.
+ *
+ * `fixed`, `approximate` and `asymptotic` are never satisfied earlier, whatever the returns. `certified` may be by returns that drift along the indices, first
+ * high and then low, so that means are dropped from either side one after the other. Returns that are drawn alike do that by chance only, and rarely.
+ *
+ * @param bounds needed by `certified` and `approximate`, with a half-width in which `halfWidthProblem` sees none.
+ * @throws RangeError when they are missing.
+ */
+export function leastEpisodes(stop: Stop, bounds: Bounds | undefined): number {
+  switch (stop.rule) {
+    case 'fixed':
+      return stop.episodes;
+    case 'asymptotic':
+      return FEWEST_VALUES;
+    case 'certified':
+      return leastCertified(stop.halfWidth, stop.confidence, needed(bounds));
+    case 'approximate':
+      return leastApproximate(stop.halfWidth, stop.confidence, needed(bounds));
+  }
+}
+
+/**
+ * ln(2/α) / ln((1 − 2h + 2ch)/(1 − 2h)), h on the unit scale and c the share of the capital that bets may risk.
+ *
+ * The interval is narrow enough once means a and b are dropped that lie at most 2h apart. So returns of x multiply the capital against a by at
+ * most 1 + c(x − a)/a an episode, and that against b by at most 1 + c(b − x)/(1 − b). The lesser of the two fractions is at most their mediant,
+ * c(b − a)/(1 − (b − a)). So one of the capitals needs at least as many episodes to reach 2/α as a growth by 1 + 2ch/(1 − 2h) does. It takes a
+ * quarter more, because bets start small.
+ */
+function leastCertified(halfWidth: number, confidence: number, bounds: Bounds): number {
+  const width = (2 * halfWidth) / (bounds.high - bounds.low);
+  return Math.ceil(Math.log(2 / (1 - confidence)) / Math.log1p((BET_CAP * width) / (1 - width)));
+}
+
+/**
+ * The first look at which some returns can do. Those that all lie in the middle of the range have the narrowest adjusted interval of all, unless one
+ * that is cut off at a bound is narrower: then that of returns which all lie on the bound.
+ */
+function leastApproximate(halfWidth: number, confidence: number, bounds: Bounds): number {
+  const candidates = [bounds.low, bounds.low + (bounds.high - bounds.low) / 2].map((value) => ({ value, moments: new Moments() }));
+  for (let look = FIRST_LOOK; ; look = lookAfter(look)) {
+    for (const { value, moments } of candidates) {
+      while (moments.count < look) moments.add(value);
+      const interval = adjustedInterval(moments, bounds, confidence);
+      if (interval !== undefined && halfWidthOf(interval) <= halfWidth) return look;
+    }
+  }
+}
+
+function needed(bounds: Bounds | undefined): Bounds {
+  if (bounds === undefined) throw new RangeError('expected bounds on the return, which this stopping rule needs');
+  return bounds;
+}

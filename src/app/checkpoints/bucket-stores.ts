@@ -1,0 +1,22 @@
+import { GcsStore } from '../../adapters/checkpoints/objects/gcs.ts';
+import type { ObjectStore } from '../../adapters/checkpoints/objects/object-store.ts';
+import { S3Store } from '../../adapters/checkpoints/objects/s3.ts';
+import type { Config } from '../../config/config.ts';
+
+export interface BucketStores {
+  readonly gcs: ObjectStore;
+  readonly s3: ObjectStore;
+}
+
+/** The object stores, as the configuration has them. Nothing is loaded or connected to until a bucket is named. Part of the composition root. */
+export function bucketStores({ gcs, s3 }: Pick<Config['sources'], 'gcs' | 's3'>): BucketStores {
+  return {
+    gcs: new GcsStore({ ...unlessAuto('endpoint', gcs.endpoint), ...unlessAuto('project', gcs.project) }),
+    s3: new S3Store({ ...unlessAuto('endpoint', s3.endpoint), ...unlessAuto('region', s3.region), pathStyle: s3.pathStyle }),
+  };
+}
+
+function unlessAuto<Name extends string>(name: Name, value: string): { readonly [name in Name]?: string };
+function unlessAuto(name: string, value: string): Readonly<Record<string, string>> {
+  return value === 'auto' ? {} : { [name]: value };
+}

@@ -1,0 +1,39 @@
+import { join } from 'node:path';
+import { Egress } from '../../service/access/egress.ts';
+import { sourceByUri } from '../../adapters/checkpoints/by-uri.ts';
+import { filesystemSourceWithin } from '../../adapters/checkpoints/filesystem.ts';
+import { httpsSource } from '../../adapters/checkpoints/https.ts';
+import { ObjectSource } from '../../adapters/checkpoints/objects/object-source.ts';
+import { CheckedRequests } from '../../adapters/http/checked-requests.ts';
+import { bucketStores } from './bucket-stores.ts';
+import type { Config } from '../../config/config.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
+import type { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
+import type { FileLooks } from '../../policy-distribution/files/file-looks.ts';
+import { Uploads } from '../../policy-distribution/uploads/uploads.ts';
+
+/** What callers of a server may bring checkpoints by, as the configuration has it. */
+
+const HOUR_MS = 3_600_000;
+
+/** By their URI. */
+export function sourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock, looks?: FileLooks): CheckpointSource {
+  const requests = new CheckedRequests({ egress: new Egress(sources, 'sources'), clock });
+  const stores = bucketStores(sources);
+  return sourceByUri({
+    files: filesystemSourceWithin(sources.roots, looks),
+    web: httpsSource(requests, clock),
+    gcs: new ObjectSource(stores.gcs, clock, sources.buckets),
+    s3: new ObjectSource(stores.s3, clock, sources.buckets),
+  });
+}
+
+/** By sending them. @throws InfrastructureError `store.unusable` */
+export function openUploads(
+  { stateDir, checkpoints: { maxBytes, unfinishedHours } }: Pick<Config, 'stateDir' | 'checkpoints'>,
+  store: CheckpointStore,
+  clock: Clock,
+): Promise<Uploads> {
+  return Uploads.open(join(stateDir, 'uploads'), store, { maxBytes, unfinishedMs: unfinishedHours * HOUR_MS }, clock);
+}

@@ -1,0 +1,66 @@
+import { open } from 'node:fs/promises';
+import { filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
+import type { Config } from '../../config/config.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { checkpointUri, isUri, sourceForOwner } from './own-checkpoints.ts';
+import {
+  inspectCheckpoint,
+  type CheckpointInspection,
+  type InspectionPorts,
+} from '../../policy-distribution/inspection/checkpoint-inspection.ts';
+import type { CheckpointSource, ListedFile } from '../../policy-distribution/checkpoint-source.ts';
+import type { ReadAt } from '../../policy-distribution/formats/read-at.ts';
+import { guarded, readAt } from '../../policy-distribution/files/store-files.ts';
+
+/**
+ * What a checkpoint holds: of this machine all of it is read, for its digest; of one elsewhere what tells what it holds, unless the digest is asked
+ * for. Part of the composition root.
+ *
+ * @param written a path, or a URI. @throws as `inspectCheckpoint` does.
+ */
+export function inspectionOf(
+  written: string,
+  config: Pick<Config, 'checkpoints' | 'sources'>,
+  wantsDigest: boolean,
+  signal: AbortSignal,
+): Promise<CheckpointInspection> {
+  const limits = config.checkpoints;
+  const isHere = !isUri(written) || /^file:/i.test(written);
+  const ports = isHere
+    ? { source: filesystemSource, limits, readsAll: true, open: openedHere }
+    : { limits, readsAll: wantsDigest, ...elsewhere(sourceForOwner(config, systemClock), signal) };
+  return inspectCheckpoint(ports, checkpointUri(written), signal);
+}
+
+async function openedHere({ address }: ListedFile): ReturnType<InspectionPorts['open']> {
+  const handle = await guarded(address, () => open(address, 'r'));
+  return {
+    readAt: (position, length) => guarded(address, () => readAt(handle, position, length)),
+    [Symbol.asyncDispose]: () => handle.close(),
+  };
+}
+
+function elsewhere(source: CheckpointSource, signal: AbortSignal): Pick<InspectionPorts, 'source' | 'open'> {
+  const open: InspectionPorts['open'] = async (file) => ({
+    readAt: rangesOf(source, file, signal),
+    [Symbol.asyncDispose]: () => Promise.resolve(),
+  });
+  return { source, open };
+}
+
+/** Each look is a connection of its own: there are a few of them for a file. */
+function rangesOf(source: CheckpointSource, file: ListedFile, signal: AbortSignal): ReadAt {
+  return async (position, length) => {
+    const wanted = Math.max(0, Math.min(length, file.size - position));
+    const parts: Uint8Array[] = [];
+    let read = 0;
+    if (wanted === 0) return new Uint8Array();
+    for await (const chunk of source.readFrom?.(file, position, signal) ?? []) {
+      const part = chunk.subarray(0, wanted - read);
+      parts.push(part);
+      read += part.length;
+      if (read === wanted) break;
+    }
+    return Buffer.concat(parts);
+  };
+}

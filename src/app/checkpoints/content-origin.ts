@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import { ObjectLinks } from '../../adapters/checkpoints/objects/object-links.ts';
+import { OriginServer, type Served } from '../../adapters/delivery/origin-server.ts';
+import { bucketStores } from './bucket-stores.ts';
+import type { Config } from '../../config/config.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
+import type { ContentOrigin } from '../../policy-distribution/delivery/content-origin.ts';
+import { ToldContents } from '../../policy-distribution/delivery/told-contents.ts';
+
+/** Where sandboxes elsewhere fetch checkpoints from, until it is disposed of. */
+export interface OpenOrigin extends ContentOrigin, AsyncDisposable {
+  readonly served: Readonly<Served>;
+}
+
+/** Undefined when the configuration has none. Part of the composition root. */
+export function openOrigin(
+  { delivery, sources, stateDir }: Pick<Config, 'delivery' | 'sources' | 'stateDir'>,
+  checkpoints: CheckpointStore,
+  clock: Clock,
+  log: Log,
+): OpenOrigin | undefined {
+  const { url, bucketHosts: hosts, ...settings } = delivery;
+  if (url === 'none') return undefined;
+  const find = checkpoints.file.bind(checkpoints);
+  const told = new ToldContents({ directory: join(stateDir, 'deliveries'), clock, find });
+  const tell = told.tell.bind(told);
+  const origin = new OriginServer({ ...settings, url, clock, log, find, tell: ({ digest, name }, bases) => tell(digest, name, bases) });
+  const objects = new ObjectLinks({ ...bucketStores(sources), hosts, seconds: settings.linkSeconds, clock, log });
+  return {
+    served: origin.served,
+    async link(file, checkpoint, signal) {
+      const object = hosts.length === 0 ? undefined : await checkpoints.bucketObject(checkpoint, file.digest);
+      return { url: await origin.link(file), bucketUrl: await objects.to(object, signal) };
+    },
+    [Symbol.asyncDispose]: async () => {
+      await origin[Symbol.asyncDispose]();
+      await told[Symbol.asyncDispose]();
+    },
+  };
+}

@@ -1,0 +1,64 @@
+import type { Config } from '../../config/config.ts';
+import type { TemplateConfig } from '../../config/schema.ts';
+import type { SuiteDefinition } from '../../orchestrator/suite/suite-definition.ts';
+import { mayBringCode } from '../../policy-distribution/checkpoint.ts';
+import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
+import type { Distributor } from '../../policy-distribution/delivery/distributor.ts';
+import type { PolicyPlace } from '../../pool/ports/policy-apart.ts';
+import type { SharedCode, SharedContent, SharedPolicy } from '../../pool/ports/shared-content.ts';
+
+/**
+ * From this size on, bytes, a policy is worth a process of its own that holds it for all sandboxes: loading it takes longer than making
+ * them anew, and its copies more memory than they have themselves.
+ */
+const WORTH_SHARING_BYTES = 4 * 2 ** 20;
+
+/** What decides it: the template's word, and how long a sandbox is to last. */
+export type SharingSettings = Pick<TemplateConfig, 'sharedPolicies' | 'sharedCode'> &
+  Pick<Config['pool'], 'episodesPerSandbox'> & { readonly policy: PolicyPlace };
+
+export interface Played {
+  readonly suite: SuiteDefinition;
+  readonly suiteFiles: StoredCheckpoint | undefined;
+  readonly checkpoints: readonly StoredCheckpoint[];
+}
+
+/** What the sandboxes of an evaluation are to have in memory from their beginning, by the template's word. Part of the composition root. */
+export function contentToShare(played: Played, wished: SharingSettings, distributor: Distributor): readonly SharedContent[] {
+  const { suite, suiteFiles, checkpoints } = played;
+  // A policy that is played apart is not to find a suite's code in memory, nor run code of its own before it is behind its walls.
+  const settings = wished.policy === 'apart' ? { ...wished, sharedCode: [] } : wished;
+  const policies = checkpoints
+    .filter((checkpoint) => isWorthSharing(checkpoint, settings))
+    .map((each) => policy(each, settings, distributor));
+  return suiteFiles && settings.sharedCode.includes(suite.name) ? [code(suite, suiteFiles, distributor), ...policies] : policies;
+}
+
+/** What of a directory is data, the process that is to load it finds out. */
+function isWorthSharing(checkpoint: StoredCheckpoint, { sharedPolicies, sharedCode, episodesPerSandbox }: SharingSettings): boolean {
+  if (sharedCode.includes(checkpoint.digest)) return true;
+  if (sharedPolicies === 'never' || (mayBringCode(checkpoint) && checkpoint.kind === 'file')) return false;
+  // Sandboxes that last for one episode would load it for each. Only one that is surely data is worth the attempt.
+  if (episodesPerSandbox === 1 && !mayBringCode(checkpoint)) return true;
+  return checkpoint.files.reduce((sum, { size }) => sum + size, 0) >= WORTH_SHARING_BYTES;
+}
+
+function policy(stored: StoredCheckpoint, { sharedCode }: Pick<TemplateConfig, 'sharedCode'>, distributor: Distributor): SharedPolicy {
+  return {
+    kind: 'policy',
+    digest: stored.digest,
+    trusted: sharedCode.includes(stored.digest),
+    deliver: (target, signal) => distributor.deliver(stored, target, signal),
+  };
+}
+
+function code(suite: SuiteDefinition, files: StoredCheckpoint, distributor: Distributor): SharedCode {
+  const entries = suite.tasks.flatMap(({ environment }) => [environment, ...environment.wrappers]).map(({ entry }) => entry);
+  const modules = entries.map((entry) => entry.split(':')[0] ?? '').filter((module) => module !== 'gymnasium');
+  return {
+    kind: 'code',
+    digest: files.digest,
+    modules: [...new Set(modules)],
+    deliver: (target, signal) => distributor.deliver(files, target, signal),
+  };
+}

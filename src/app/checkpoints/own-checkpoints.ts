@@ -1,0 +1,36 @@
+import { resolve } from 'node:path';
+import { Egress } from '../../service/access/egress.ts';
+import { sourceByUri } from '../../adapters/checkpoints/by-uri.ts';
+import { filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
+import { httpsSource } from '../../adapters/checkpoints/https.ts';
+import { ObjectSource } from '../../adapters/checkpoints/objects/object-source.ts';
+import { CheckedRequests } from '../../adapters/http/checked-requests.ts';
+import { bucketStores } from './bucket-stores.ts';
+import type { Config } from '../../config/config.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
+
+/** Whoever runs Muster may name whatever they can reach. */
+export const EVERYWHERE = { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'], plainHttp: true };
+
+/** Checkpoints of the person who runs Muster: nothing is kept from them that they may read. Part of the composition root. */
+export function sourceForOwner({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
+  const requests = new CheckedRequests({ egress: new Egress(EVERYWHERE, 'sources'), clock });
+  const stores = bucketStores(sources);
+  return sourceByUri({
+    files: filesystemSource,
+    web: httpsSource(requests, clock),
+    gcs: new ObjectSource(stores.gcs, clock),
+    s3: new ObjectSource(stores.s3, clock),
+  });
+}
+
+/** As people write them on a command line. */
+export function checkpointUri(written: string): string {
+  return isUri(written) ? written : resolve(written);
+}
+
+/** Whether it is a URI rather than a path. */
+export function isUri(written: string): boolean {
+  return /^([a-z][a-z0-9+.-]*:\/\/|file:)/i.test(written);
+}

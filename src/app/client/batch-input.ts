@@ -1,0 +1,58 @@
+import { glob } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
+import { readSuiteFile } from '../../adapters/files/suite-file.ts';
+import { parseBatch, type BatchFile } from '../../faces/client/batch/batch-file.ts';
+import {
+  plannedCheckpoints,
+  plannedSuites,
+  type BatchGround,
+  type PlannedCheckpoint,
+  type PlannedSuite,
+} from '../../faces/client/batch/batch-plan.ts';
+import { namedCheckpoint } from '../../faces/client/named-checkpoint.ts';
+import { readSuite } from './server-client.ts';
+
+/** A batch as its file has it, with all that it names on this machine. Part of the composition root. */
+export interface OpenedBatch {
+  readonly name: string;
+  readonly file: BatchFile;
+  readonly checkpoints: readonly PlannedCheckpoint[];
+  readonly suites: readonly PlannedSuite[];
+  readonly baseline: string | undefined;
+}
+
+/** @throws InputError when the file, a suite or a pattern of it is wrong. */
+export async function openBatch(path: string): Promise<OpenedBatch> {
+  const file = parseBatch(await readSuiteFile(path, 'batch'));
+  const ground = groundOf(dirname(resolve(path)));
+  return {
+    name:
+      file.name ??
+      basename(path)
+        .replace(/\.(ya?ml|json)$/, '')
+        .replace(/[^\w.-]/g, '-')
+        .slice(0, 64),
+    file,
+    checkpoints: await plannedCheckpoints(file, ground),
+    suites: await plannedSuites(file, ground),
+    baseline: file.baseline === undefined ? undefined : absoluteBaseline(file.baseline, ground),
+  };
+}
+
+function groundOf(directory: string): BatchGround {
+  return {
+    match: async (pattern) => inOrder(await Array.fromAsync(glob(pattern, { cwd: directory }))),
+    readSuite: (path) => readSuite(resolve(directory, path)),
+    absolute: (path) => resolve(directory, path),
+  };
+}
+
+/** step-9 before step-10. */
+function inOrder(paths: readonly string[]): readonly string[] {
+  const { compare } = new Intl.Collator('en', { numeric: true });
+  return paths.toSorted(compare);
+}
+
+function absoluteBaseline(baseline: string, ground: BatchGround): string {
+  return 'path' in namedCheckpoint(baseline) ? ground.absolute(baseline) : baseline;
+}

@@ -1,0 +1,83 @@
+import { access } from 'node:fs/promises';
+import { filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
+import { readSuiteFile } from '../../adapters/files/suite-file.ts';
+import { MusterClient } from '../../faces/client/muster-client.ts';
+import { DEFAULT_RETRY, type Retry } from '../../faces/client/patience.ts';
+import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
+import { sendableToken, serverUrl } from '../../faces/client/server-address.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { configuration } from '../main.ts';
+import { parseSuite } from '../../orchestrator/suite/suite-definition.ts';
+
+/** The composition root of whoever speaks to a server: programs in TypeScript, and the commands. */
+
+export interface ConnectionOptions {
+  /** What the server knows the caller by; MUSTER_TOKEN when left out. */
+  readonly token?: string | undefined;
+  readonly retry?: Partial<Retry>;
+  /** Allows a token to travel to another machine without TLS. */
+  readonly plainHttp?: boolean | undefined;
+}
+
+/**
+ * A client of a server.
+ *
+ * @param url `http://127.0.0.1:7677`; MUSTER_URL when left out.
+ * @throws InputError `client.url`, `client.token`, `client.plain-http`
+ */
+export function connect(url = process.env['MUSTER_URL'] ?? '', options: ConnectionOptions = {}): MusterClient {
+  const { token = process.env['MUSTER_TOKEN'], retry = {}, plainHttp = false } = options;
+  const address = serverUrl(url);
+  return new MusterClient({
+    url: address,
+    token: sendableToken(token, address, plainHttp),
+    clock: systemClock,
+    random: Math.random,
+    retry: { ...DEFAULT_RETRY, ...retry },
+    source: filesystemSource,
+    readSuite,
+  });
+}
+
+/** A person waits at a shell: long enough for a server to start again. */
+const SHELL_PATIENCE_SECONDS = 30;
+
+export interface ServerAddress {
+  readonly server?: string;
+  readonly config?: string;
+  readonly plainHttp?: boolean;
+  readonly patienceSeconds?: number;
+}
+
+/** For a command: a client of the server that flags name, or MUSTER_URL, or of the one that the configuration would start here. */
+export function clientFor({ server, config, plainHttp, patienceSeconds = SHELL_PATIENCE_SECONDS }: ServerAddress): MusterClient {
+  return connect(server ?? process.env['MUSTER_URL'] ?? configuredUrl(config), {
+    plainHttp,
+    retry: { patienceMilliseconds: 1000 * patienceSeconds },
+  });
+}
+
+function configuredUrl(config: string | undefined): string {
+  const { host, port } = configuration(config).server;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** The suite of a file, checked, or the name as it is when there is no such file. @throws as `readSuite` does. */
+export async function suiteToSend(nameOrPath: string): Promise<NewEvaluation['suite']> {
+  const isFile = await access(nameOrPath).then(
+    () => true,
+    () => false,
+  );
+  return isFile ? readSuite(nameOrPath) : nameOrPath;
+}
+
+/** @throws InputError when the suite is wrong, or brings modules: only those that the server has a name for can. */
+export async function readSuite(path: string): Promise<NewEvaluation['suite']> {
+  const suite = parseSuite(await readSuiteFile(path));
+  if (suite.files === undefined) return suite;
+  throw new InputError(
+    'suite.files',
+    `${path}: files: a suite that is sent cannot bring modules; name it in server.suites of the server, and give that name here`,
+  );
+}

@@ -1,0 +1,76 @@
+import { userInfo } from 'node:os';
+import { TokenService, type ListedToken, type TokenServicePort } from '../../service/access/token-service.ts';
+import type { MusterClient } from '../../faces/client/muster-client.ts';
+import type { Config } from '../../config/config.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { InputError, MusterError } from '../../kernel/errors.ts';
+import { parseTokenId } from '../../kernel/ids.ts';
+import { configuration } from '../main.ts';
+import { clientFor, type ServerAddress } from './server-client.ts';
+import type { Token } from '../../faces/http/schemas/token-schemas.ts';
+import { openEvaluationStore } from '../stores.ts';
+
+/** Where tokens are given out, as long as it is open. Part of the composition root. */
+export interface OpenTokenService extends AsyncDisposable {
+  readonly office: TokenServicePort;
+  /** What "now" is for it. */
+  readonly now: () => Date;
+}
+
+/**
+ * Over the store of a configuration; or at a running server, as an operator whose token is in MUSTER_TOKEN.
+ *
+ * @param server its address. @throws as `openStoredTokens` does.
+ */
+export async function openTokenService({ server, config, plainHttp = false }: ServerAddress): Promise<OpenTokenService> {
+  if (server === undefined) return openStoredTokens(configuration(config));
+  return {
+    office: officeAt(clientFor({ server, plainHttp })),
+    now: () => systemClock.date(),
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+}
+
+/**
+ * Whoever may read and write the store is let in: there is no other way to the first token.
+ *
+ * @throws InputError `store.in-use` when the store is a file that a server has open.
+ */
+async function openStoredTokens(config: Pick<Config, 'store'>): Promise<OpenTokenService> {
+  const store = await openEvaluationStore(config, systemClock).catch((error: unknown) => {
+    if (!(error instanceof MusterError) || error.code !== 'store.in-use') throw error;
+    const ask = 'or ask the server that has it: --server URL, with the token of an operator in MUSTER_TOKEN';
+    throw new InputError(error.code, `${error.message}; ${ask}`, { cause: error });
+  });
+  return {
+    office: new TokenService(store, systemClock, `command-line:${userInfo().username}`),
+    now: () => systemClock.date(),
+    [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
+  };
+}
+
+function officeAt(client: MusterClient): TokenServicePort {
+  return {
+    async issue({ principal, role, lifetimeMs }) {
+      const lifetime = lifetimeMs === undefined ? {} : { lifetimeSeconds: Math.ceil(lifetimeMs / 1000) };
+      const { token: text, ...made } = await client.createToken({ principal, role, ...lifetime });
+      return { token: listedToken(made), text };
+    },
+    async list({ after }) {
+      const { items, next } = await client.tokens(after);
+      return { items: items.map(listedToken), next: next ?? undefined };
+    },
+    revoke: async (id) => listedToken(await client.revokeToken(id)),
+  };
+}
+
+function listedToken({ id, principal, role, createdAt, expiresAt, revokedAt }: Token): ListedToken {
+  return {
+    id: parseTokenId(id),
+    principal,
+    role,
+    createdAt: new Date(createdAt),
+    expiresAt: expiresAt === null ? undefined : new Date(expiresAt),
+    revokedAt: revokedAt === null ? undefined : new Date(revokedAt),
+  };
+}

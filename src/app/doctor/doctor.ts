@@ -1,0 +1,75 @@
+import { untilAborted } from '../../kernel/abort.ts';
+import { messageOf } from '../../kernel/errors.ts';
+
+/** One thing that Muster needs (`problem` without it) or profits from (`warning`). */
+export interface Finding {
+  readonly status: 'ok' | 'warning' | 'problem';
+  /** What was found, in one line. */
+  readonly found: string;
+  /** What to do about it; for `ok` there is nothing to do. */
+  readonly remedy?: string;
+}
+
+export interface DoctorCheck {
+  readonly name: string;
+  /** What it throws is a problem by itself. */
+  run(signal: AbortSignal): Promise<Finding>;
+}
+
+export interface DoctorReport {
+  /** Nothing that is needed is missing. */
+  readonly healthy: boolean;
+  readonly checks: readonly (Finding & { readonly name: string })[];
+}
+
+/** Longer than any check's own time limit. */
+const CHECK_TIMEOUT_MS = 180_000;
+
+/** Runs all checks side by side; none keeps the others from being reported. */
+export async function runDoctor(checks: readonly DoctorCheck[], signal: AbortSignal): Promise<DoctorReport> {
+  const results = await Promise.all(checks.map(async (check) => ({ name: check.name, ...(await findingOf(check, signal)) })));
+  signal.throwIfAborted();
+  return { healthy: results.every(({ status }) => status !== 'problem'), checks: results };
+}
+
+async function findingOf(check: DoctorCheck, signal: AbortSignal): Promise<Finding> {
+  try {
+    const deadline = AbortSignal.any([signal, AbortSignal.timeout(CHECK_TIMEOUT_MS)]);
+    return await untilAborted(check.run(deadline), deadline);
+  } catch (error) {
+    return { status: 'problem', found: messageOf(error) };
+  }
+}
+
+/** 0: all that is needed is there. 3: infrastructure, as for every command. */
+export function exitCodeOf(report: DoctorReport): 0 | 3 {
+  return report.healthy ? 0 : 3;
+}
+
+/** For `--json`: exactly one document. */
+export function doctorJson(report: DoctorReport): string {
+  return `${JSON.stringify(report, null, 2)}\n`;
+}
+
+const MARKS = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' } as const;
+
+/** One line a check, the remedy below it. */
+export function doctorText(report: DoctorReport): string {
+  const width = Math.max(...report.checks.map(({ name }) => name.length), 0);
+  const lines = report.checks.flatMap(({ name, status, found, remedy }) => [
+    `${MARKS[status]}  ${name.padEnd(width)}  ${oneLine(found)}`,
+    ...(remedy === undefined ? [] : [`${' '.repeat(MARKS[status].length + width + 4)}→ ${oneLine(remedy)}`]),
+  ]);
+  const problems = report.checks.filter(({ status }) => status === 'problem').length;
+  const verdict =
+    problems === 0 ? 'This machine can run evaluations.' : `This machine cannot run evaluations yet: ${counted(problems)} to solve.`;
+  return `${[...lines, '', verdict].join('\n')}\n`;
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/\s*\n\s*/g, ' ');
+}
+
+function counted(problems: number): string {
+  return problems === 1 ? '1 problem' : `${problems} problems`;
+}

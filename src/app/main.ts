@@ -1,0 +1,266 @@
+import { availableParallelism } from 'node:os';
+import { resolve } from 'node:path';
+import type { RunningComparison } from '../aggregation/comparison/paired-fold.ts';
+import { STATISTICS_VERSION } from '../aggregation/statistics-version.ts';
+import { openRecordedEvaluation } from '../adapters/files/recorded-evaluation.ts';
+import { ResultsDirectory } from '../adapters/files/results-directory.ts';
+import { LOCAL_CALLER } from '../service/access/caller.ts';
+import type { Config } from '../config/config.ts';
+import { keptConfig } from '../config/kept-config.ts';
+import { loadConfig } from '../config/load-config.ts';
+import { Runtime, type LoadedSuite } from './runtime.ts';
+import { kept, openResults } from './recorded-results.ts';
+import { compare as compareOn, ComparisonFailedError, type ComparisonTermsInput, type NamedCheckpoint } from '../orchestrator/compare.ts';
+import type { ComparisonSummary } from '../orchestrator/results/comparison-summary.ts';
+import type { Baseline } from '../orchestrator/comparison.ts';
+import { evaluate as evaluateOn, EvaluationFailedError } from '../orchestrator/evaluate.ts';
+import type { Progress } from '../orchestrator/facts/progress.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { isUri } from './checkpoints/own-checkpoints.ts';
+import { recordedBaseline } from '../orchestrator/results/recorded-baseline.ts';
+import type { SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
+import type { Summary } from '../orchestrator/results/summary.ts';
+import { tune, type TuningProgress } from '../orchestrator/tuning/tune.ts';
+import type { Tuning } from '../orchestrator/tuning/tuning.ts';
+import type { Checkpoint } from '../policy-distribution/checkpoint.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
+import { Slots, type HeldShare } from '../service/playing/slots.ts';
+import type { SuiteInput } from './suites/suite-input.ts';
+
+export type { LoadedSuite } from './runtime.ts';
+
+/**
+ * The composition root, with ground.ts, pools.ts and serve.ts: where the domain meets its adapters. Everything that is opened here is closed with the Muster
+ * that it belongs to.
+ */
+
+export interface CheckpointInput {
+  /** Path or URI of a checkpoint file or directory. */
+  readonly checkpoint: string;
+  readonly labels?: { readonly run?: string; readonly version?: number };
+}
+
+export interface EvaluationInput extends SuiteInput, CheckpointInput {}
+
+export interface EvaluationOptions {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+  /**
+   * Directory to keep summary, episodes and configuration in: a new one, or that of the same evaluation (checkpoint, suite with its rule and
+   * budget, template) that was interrupted, which then goes on. Of one that is complete the summary is given again.
+   */
+  readonly out?: string;
+  /** Called when `out` holds an earlier run of the same evaluation. */
+  readonly onEarlier?: (earlier: 'resumed' | 'complete') => void;
+  /**
+   * The evaluation before this one. Meanwhile the checkpoint is read, loaded where sandboxes are forked from, and into those that the one before
+   * needs no more; the first episode, the clock and the budget begin when it is over, however it ends. When this one is given up before that,
+   * it rejects with the signal's reason.
+   */
+  readonly after?: Promise<unknown>;
+}
+
+export interface ComparisonInput extends SuiteInput {
+  /** Path or URI of a checkpoint, or path of a directory that an evaluation on the same suite was kept in. */
+  readonly baseline: string;
+  /** Paths or URIs of checkpoints; one at least. */
+  readonly candidates: readonly string[];
+  readonly terms?: ComparisonTermsInput;
+}
+
+export interface ComparisonOptions {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress<RunningComparison>) => void;
+  /** New directory to keep summary, episodes and configuration in. */
+  readonly out?: string;
+}
+
+export interface TuningInput extends SuiteInput, Pick<CheckpointInput, 'checkpoint'> {
+  /** For all trials together, about. */
+  readonly seconds: number;
+}
+
+export interface TuningOptions {
+  readonly signal?: AbortSignal;
+  /** Called when a trial begins. */
+  readonly onProgress?: (progress: TuningProgress) => void;
+}
+
+/**
+ * Evaluations and comparisons that are asked for at the same time play side by side: each has what those that were asked for before it do not
+ * need of the sandboxes.
+ */
+export class Muster implements AsyncDisposable {
+  readonly #ground: Runtime;
+  readonly #places = new Map<string, Slots>();
+  #asked = 0;
+
+  private constructor(ground: Runtime) {
+    this.#ground = ground;
+  }
+
+  /** @throws InfrastructureError when the state directory cannot be used. */
+  static async open(config: Config): Promise<Muster> {
+    return new Muster(await Runtime.open(config, 'own'));
+  }
+
+  /**
+   * @throws InputError when suite or checkpoint are wrong or do not fit together; InfrastructureError when the machine fails,
+   * as `EvaluationFailedError` with the partial summary once episodes have been played.
+   */
+  async evaluate(input: EvaluationInput, options: EvaluationOptions = {}): Promise<Summary> {
+    const asked = this.#askedNext();
+    return this.#evaluateLoaded(asked, await this.loadSuite(input, options.signal), input, options);
+  }
+
+  /** For several checkpoints on the same suite. @throws as `evaluate` does. */
+  evaluateLoaded(suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions = {}): Promise<Summary> {
+    return this.#evaluateLoaded(this.#askedNext(), suite, input, options);
+  }
+
+  async #evaluateLoaded(asked: number, suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions): Promise<Summary> {
+    const signal = this.#ground.either(options.signal);
+    using share = this.#join(asked, suite.definition);
+    const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal, input.labels);
+    await using _held = await this.#ground.hold([checkpoint, suite.files]);
+    const facts = { ...this.#facts(), suite: suite.definition, checkpoint: identity(checkpoint), statistics: STATISTICS_VERSION };
+    const opened = options.out === undefined ? undefined : await openResults(options.out, suite.definition, facts, systemClock);
+    if (opened && opened.kind !== 'new') options.onEarlier?.(opened.kind);
+    if (opened?.kind === 'complete') return opened.summary;
+    await using results = opened?.directory;
+    const request = { suite: suite.definition, suiteFiles: suite.files, checkpoint, checkpointUri: input.checkpoint };
+    const play = async (): Promise<Summary> => {
+      const context = await this.#ground.context({ ...request, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
+      using _sharing = context.sharing;
+      return await evaluateOn({ ...context, share }, request, {
+        ...(options.onProgress ? { onProgress: options.onProgress } : {}),
+        ...(options.after ? { after: options.after } : {}),
+        ...(results ? { episodes: results } : {}),
+        ...(opened?.kind === 'resumed' ? { journal: opened.journal } : {}),
+        signal,
+      });
+    };
+    return await kept(results, play, (partial, cause) => new EvaluationFailedError(partial, cause));
+  }
+
+  /**
+   * Candidates against a baseline, on the same episodes.
+   *
+   * @throws InputError when suite, checkpoints or terms are wrong or do not fit together; InfrastructureError when the machine fails,
+   * as `ComparisonFailedError` with the partial summary once episodes have been played.
+   */
+  async compare(input: ComparisonInput, options: ComparisonOptions = {}): Promise<ComparisonSummary> {
+    const asked = this.#askedNext();
+    const signal = this.#ground.either(options.signal);
+    const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
+    using share = this.#join(asked, suite);
+    const baseline = await this.#baseline(input.baseline, suite, signal);
+    const candidates: NamedCheckpoint[] = [];
+    for (const uri of input.candidates) candidates.push({ uri, checkpoint: await this.#ground.addCheckpoint(uri, signal) });
+    await using _held = await this.#ground.hold([
+      ...(baseline.kind === 'played' ? [baseline.checkpoint] : []),
+      ...candidates.map(({ checkpoint }) => checkpoint),
+      suiteFiles,
+    ]);
+    const compared = {
+      baseline: baseline.kind === 'played' ? identity(baseline.checkpoint) : { digest: baseline.digest, recorded: input.baseline },
+      candidates: candidates.map(({ checkpoint }) => identity(checkpoint)),
+    };
+    await using results =
+      options.out === undefined
+        ? undefined
+        : await ResultsDirectory.create(options.out, { ...this.#facts(), suite, ...compared }, systemClock);
+    const request = { suite, suiteFiles, baseline, baselineUri: input.baseline, candidates, terms: input.terms ?? {} };
+    const play = async (): Promise<ComparisonSummary> => {
+      const played = [...(baseline.kind === 'played' ? [baseline.checkpoint] : []), ...candidates.map(({ checkpoint }) => checkpoint)];
+      const context = await this.#ground.context({ suite, suiteFiles, checkpoints: played }, LOCAL_CALLER.principal, signal);
+      using _sharing = context.sharing;
+      return await compareOn({ ...context, share }, request, {
+        ...(options.onProgress ? { onProgress: options.onProgress } : {}),
+        ...(results ? { episodes: results } : {}),
+        signal,
+      });
+    };
+    return await kept(results, play, (partial, cause) => new ComparisonFailedError(partial, cause));
+  }
+
+  /**
+   * Plays a suite in several ways, and says how fast each of them is on this machine.
+   *
+   * @throws InputError when suite or checkpoint are wrong or do not fit together; InfrastructureError when the machine fails; the signal's
+   * reason when it is aborted.
+   */
+  async tune(input: TuningInput, options: TuningOptions = {}): Promise<Tuning> {
+    const signal = this.#ground.either(options.signal);
+    const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
+    const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal);
+    await using _held = await this.#ground.hold([checkpoint, suiteFiles]);
+    const context = await this.#ground.context({ suite, suiteFiles, checkpoints: [checkpoint] }, LOCAL_CALLER.principal, signal);
+    using _sharing = context.sharing;
+    const terms = { processors: availableParallelism(), seconds: input.seconds };
+    const request = { suite, suiteFiles, checkpoint, checkpointUri: input.checkpoint, ...terms };
+    return await tune(context, request, { signal, ...(options.onProgress ? { onProgress: options.onProgress } : {}) });
+  }
+
+  /** Whoever asks first comes first, however long the reading of a suite takes. */
+  #askedNext(): number {
+    return (this.#asked += 1);
+  }
+
+  /** @throws InputError when the configuration has no such template. */
+  #join(asked: number, { template }: SuiteDefinition): HeldShare {
+    const places = this.#places.get(template) ?? new Slots(this.#ground.pools.sizeOf(template).max, systemClock);
+    this.#places.set(template, places);
+    return places.join({ principal: '', priority: -asked });
+  }
+
+  /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */
+  async #baseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
+    const recorded = isUri(path) ? undefined : await openRecordedEvaluation(resolve(path));
+    if (recorded) return { kind: 'recorded', ...(await recordedBaseline(recorded, suite)) };
+    return { kind: 'played', checkpoint: await this.#ground.addCheckpoint(path, signal) };
+  }
+
+  /** Reads and checks a suite, with its files. @throws InputError when it is wrong. */
+  loadSuite(input: SuiteInput, signal?: AbortSignal): Promise<LoadedSuite> {
+    return this.#ground.loadSuite(input, signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#ground[Symbol.asyncDispose]();
+  }
+
+  /** The configuration, for the record. */
+  #facts(): { readonly config: Config } {
+    return { config: keptConfig(this.#ground.config) };
+  }
+}
+
+export interface OneEvaluationOptions extends EvaluationOptions {
+  /** Path of a configuration file; the defaults alone when left out. */
+  readonly configFile?: string;
+  /** Most sandboxes at a time, in place of the configuration's. */
+  readonly sandboxes?: number;
+}
+
+/** Of a checkpoint, for the record. */
+function identity({ digest, kind, labels, files }: StoredCheckpoint): Omit<Checkpoint, 'files'> & { readonly files: readonly object[] } {
+  return { digest, kind, labels, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })) };
+}
+
+/**
+ * Opens Muster, evaluates one checkpoint, closes it: for a script. A program that evaluates often keeps a `Muster` open, and
+ * with it its warm sandboxes.
+ *
+ * @throws as `Muster.evaluate` does, and InputError when the configuration is wrong.
+ */
+export async function evaluate(input: EvaluationInput, options: OneEvaluationOptions = {}): Promise<Summary> {
+  await using muster = await Muster.open(configuration(options.configFile, options.sandboxes));
+  return await muster.evaluate(input, options);
+}
+
+/** The configuration of a command or a script: the file, the environment's variables, and `--sandboxes` over both. */
+export function configuration(file?: string, sandboxes?: number): Config {
+  const flags = sandboxes === undefined ? [] : [{ name: '--sandboxes', path: ['pool', 'max'], value: sandboxes }];
+  return loadConfig({ file, environment: process.env, flags });
+}

@@ -1,0 +1,63 @@
+import { mkdtempDisposable } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { filesystemSource } from '../adapters/checkpoints/filesystem.ts';
+import { openRecordedEvaluation } from '../adapters/files/recorded-evaluation.ts';
+import { readSummaryFile } from '../adapters/files/summary-file.ts';
+import type { Config } from '../config/config.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { silentLog } from '../kernel/log.ts';
+import { InfrastructureError, messageOf } from '../kernel/errors.ts';
+import type { EvaluationPlan } from '../orchestrator/planning/evaluation-plan.ts';
+import { planBaseline, type RecordedEvaluation } from '../orchestrator/planning/plan-baseline.ts';
+import { planEvaluation } from '../orchestrator/planning/plan-evaluation.ts';
+import { defineSuite, type SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
+import { CheckpointStore } from '../policy-distribution/store/checkpoint-store.ts';
+import { Pools } from './pools.ts';
+import { readSuite, type SuiteInput } from './suites/suite-input.ts';
+
+export interface PlanInput extends SuiteInput {
+  /** Path of a directory that an evaluation on the same suite was kept in, or of its summary alone. */
+  readonly baseline?: string;
+}
+
+/**
+ * What an evaluation will take, with nothing played and nothing kept. Part of the composition root.
+ *
+ * @throws InputError when suite, baseline or configuration are wrong or do not fit together.
+ */
+export async function plan(input: PlanInput, config: Config, signal: AbortSignal): Promise<EvaluationPlan> {
+  const suite = await definitionOf(input, config, signal);
+  await using pools = new Pools(config, systemClock, silentLog);
+  const { costPerSandboxHour } = pools.settings(suite.template);
+  const baseline = input.baseline === undefined ? undefined : await planBaseline(await recorded(resolve(input.baseline)), suite);
+  return await planEvaluation({ suite, baseline, sandboxes: config.pool.max, costPerSandboxHour }, signal);
+}
+
+/** With its modules read and checked as an evaluation would, in a store that is gone afterwards. */
+async function definitionOf(input: SuiteInput, { checkpoints: limits }: Config, signal: AbortSignal): Promise<SuiteDefinition> {
+  const { parsed, directory } = await readSuite(input);
+  if (directory === undefined) return defineSuite(parsed, undefined);
+  await using scratch = await scratchDirectory();
+  const store = await CheckpointStore.open({ directory: scratch.path, limits, clock: systemClock });
+  const { digest } = await store.addDirectory(filesystemSource, directory, signal);
+  return defineSuite(parsed, digest);
+}
+
+async function scratchDirectory(): Promise<AsyncDisposable & { readonly path: string }> {
+  try {
+    return await mkdtempDisposable(join(tmpdir(), 'muster-plan-'));
+  } catch (error) {
+    throw new InfrastructureError(
+      'plan.scratch',
+      `no directory can be made in ${tmpdir()}: ${messageOf(error)}; set TMPDIR to one that may be written`,
+      {
+        cause: error,
+      },
+    );
+  }
+}
+
+async function recorded(path: string): Promise<RecordedEvaluation> {
+  return (await openRecordedEvaluation(path)) ?? { summaryFile: path, summary: await readSummaryFile(path) };
+}

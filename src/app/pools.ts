@@ -1,0 +1,203 @@
+import { randomBytes } from 'node:crypto';
+import type { Config } from '../config/config.ts';
+import type { TemplateConfig } from '../config/schema.ts';
+import { untilAborted } from '../kernel/abort.ts';
+import type { Clock } from '../kernel/clock.ts';
+import { Deadline } from '../kernel/deadline.ts';
+import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
+import { parseOwnerId, parseSandboxId } from '../kernel/ids.ts';
+import { createPool, type Pool } from '../pool/pool.ts';
+import type { PolicyPlace } from '../pool/ports/policy-apart.ts';
+import type { PoolConfig, PoolSize } from '../pool/planning/pool-config.ts';
+import { bothStates, type PoolState } from '../pool/members/pool-state.ts';
+import type { SandboxProvider } from '../pool/ports/sandbox.ts';
+import type { SharedContent, Sharing } from '../pool/ports/shared-content.ts';
+import type { SandboxTemplate } from '../pool/ports/template.ts';
+import { PROJECT_DIRECTORY, PROVIDERS, type Allowance, type ProviderGround } from './providers.ts';
+import { RunnerSession } from '../runner/session.ts';
+
+/** Removing hundreds of sandboxes takes a while; nobody waits for it but the end of the process. */
+const SWEEP_MILLISECONDS = 60_000;
+
+/** Sandboxes of a template that play policies in one way. */
+export interface PoolName {
+  readonly template: string;
+  readonly policy: PolicyPlace;
+}
+
+interface OpenPool {
+  readonly pool: Pool<RunnerSession>;
+  readonly made: SandboxTemplate;
+}
+
+/**
+ * The sandboxes of one Muster: a pool for each template that was asked for, opened when it is first needed, and one more where the template's
+ * policies are played in both ways. Part of the composition root.
+ */
+export class Pools implements AsyncDisposable {
+  readonly #config: Config;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #owner = parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`);
+  readonly #providers = new Map<TemplateConfig['provider'], Promise<SandboxProvider>>();
+  readonly #pools = { together: new Map<string, Promise<OpenPool>>(), apart: new Map<string, Promise<OpenPool>>() };
+  /** Pools that are open. */
+  readonly #open = { together: new Map<string, Pool<RunnerSession>>(), apart: new Map<string, Pool<RunnerSession>>() };
+  readonly #sizes = new Map<string, PoolSize>();
+  readonly #closing = new AbortController();
+  #sweeping: Promise<unknown> = Promise.resolve();
+  #sandboxes = 0;
+
+  constructor(config: Config, clock: Clock, log: Log) {
+    this.#config = config;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  /** @throws InputError `template.unknown` when the configuration has none of the name. */
+  settings(template: string): TemplateConfig {
+    const { templates } = this.#config;
+    const settings = Object.hasOwn(templates, template) ? templates[template] : undefined;
+    if (settings) return settings;
+    const known = Object.keys(templates).join(', ');
+    throw new InputError('template.unknown', `the suite's template "${template}" is not in the configuration; it has ${known}`);
+  }
+
+  get templates(): readonly string[] {
+    return Object.keys(this.#config.templates);
+  }
+
+  /** How large the template's pool is to be. */
+  sizeOf(template: string): PoolSize {
+    const { min, max, warm } = this.#sizes.get(template) ?? this.#config.pool;
+    const most = Math.min(max, this.#allowance(template)?.max ?? max);
+    return { min: Math.min(min, most), max: most, warm: Math.min(warm, most) };
+  }
+
+  /** Until the end of this process. */
+  resize(template: string, size: PoolSize): void {
+    this.#sizes.set(template, size);
+    for (const pool of this.#openOf(template)) pool.resize(this.sizeOf(template));
+  }
+
+  /** Undefined while nobody has needed the pool. */
+  stateOf(template: string): PoolState | undefined {
+    const [first, ...others] = this.#openOf(template).map((pool) => pool.state());
+    return first && others.reduce(bothStates, first);
+  }
+
+  /** The template's pool. @throws InputError, InfrastructureError where its sandboxes cannot be made. */
+  async of(pool: PoolName, signal: AbortSignal): Promise<Pool<RunnerSession>> {
+    return (await this.#opened(pool, signal)).pool;
+  }
+
+  /** Has the pool's sandboxes made with the content in memory, where the provider can. */
+  async share(pool: PoolName, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing | undefined> {
+    if (content.length === 0) return undefined;
+    const { made } = await this.#opened(pool, signal);
+    const provider = await this.#provider(this.settings(pool.template).provider);
+    return await provider.share?.(made, content, principal, signal);
+  }
+
+  #openOf(template: string): readonly Pool<RunnerSession>[] {
+    return [this.#open.together.get(template), this.#open.apart.get(template)].filter((pool) => pool !== undefined);
+  }
+
+  /**
+   * Begins to remove what Musters have left that were killed, wherever a configured template has its sandboxes. Pools do so when they open; this
+   * is for a process that may have nothing to play for long. What cannot be removed is logged, and left to the next sweep.
+   */
+  sweep(): void {
+    const names = new Set(Object.values(this.#config.templates).map(({ provider }) => provider));
+    this.#sweeping = Promise.all([...names].map((name) => this.#sweep(name)));
+  }
+
+  async #sweep(name: TemplateConfig['provider']): Promise<void> {
+    const late = (): Error =>
+      new InfrastructureError('sandbox.sweep', `provider ${name} took over ${SWEEP_MILLISECONDS / 1000} s to sweep`);
+    using deadline = new Deadline(this.#clock, SWEEP_MILLISECONDS, late, this.#closing.signal);
+    try {
+      const provider = await this.#provider(name);
+      const swept = await untilAborted(provider.sweep(deadline.signal), deadline.signal);
+      if (swept.length > 0) this.#log.info({ provider: name, sandboxes: swept.length }, 'removed the sandboxes of a Muster that has ended');
+    } catch (error) {
+      if (!this.#closing.signal.aborted) this.#log.warn({ provider: name, error: messageOf(error) }, 'old sandboxes could not be removed');
+    }
+  }
+
+  /** One that could not be opened is tried again by the next caller. */
+  async #opened({ template, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
+    const pools = this.#pools[policy];
+    let opening = pools.get(template);
+    if (!opening) {
+      opening = this.#start({ template, policy }, this.#closing.signal);
+      opening.catch(() => pools.delete(template));
+      pools.set(template, opening);
+    }
+    return await untilAborted(opening, signal);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
+    await this.#sweeping;
+    const pools = await Promise.allSettled([...this.#pools.together.values(), ...this.#pools.apart.values()]);
+    for (const open of pools) if (open.status === 'fulfilled') await open.value.pool[Symbol.asyncDispose]();
+    const providers = await Promise.allSettled(this.#providers.values());
+    for (const open of providers) if (open.status === 'fulfilled') await open.value[Symbol.asyncDispose]();
+  }
+
+  async #start({ template: name, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
+    const settings = this.settings(name);
+    const made = await PROVIDERS[settings.provider].template(name, { ...settings, policy }, PROJECT_DIRECTORY, signal);
+    const pool = createPool({
+      provider: await this.#provider(settings.provider),
+      template: made,
+      config: this.#poolConfig(name),
+      clock: this.#clock,
+      warmUp: (sandbox, abandoned) => RunnerSession.open(sandbox, this.#clock, abandoned),
+      newSandboxId: () => parseSandboxId(`s${(this.#sandboxes += 1)}`),
+    });
+    try {
+      await pool.started();
+      // It may have been told otherwise meanwhile.
+      pool.resize(this.sizeOf(name));
+      this.#open[policy].set(name, pool);
+      return { pool, made };
+    } catch (error) {
+      await pool[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #allowance(template: string): Allowance | undefined {
+    const settings = this.settings(template);
+    return PROVIDERS[settings.provider].allowance?.(settings);
+  }
+
+  #poolConfig(template: string): PoolConfig {
+    const { pool } = this.#config;
+    const allowance = this.#allowance(template);
+    const creationsPerSecond = Math.min(pool.creationsPerSecond, allowance?.creationsPerSecond ?? Infinity);
+    return { ...pool, ...this.sizeOf(template), creationsPerSecond, restSeconds: allowance?.restSeconds };
+  }
+
+  /** One of each kind; one that could not be opened is tried again by the next that needs it. */
+  #provider(name: TemplateConfig['provider']): Promise<SandboxProvider> {
+    let opening = this.#providers.get(name);
+    if (!opening) {
+      opening = PROVIDERS[name].open(this.#ground());
+      opening.catch(() => this.#providers.delete(name));
+      this.#providers.set(name, opening);
+    }
+    return opening;
+  }
+
+  #ground(): ProviderGround {
+    const log = (message: string): void => this.#log.warn({}, message);
+    const settings = (template: string): TemplateConfig => this.settings(template);
+    const { stateDir, delivery } = this.#config;
+    const origins = delivery.url === 'none' ? [] : [new URL(delivery.url).hostname, ...delivery.bucketHosts];
+    return { stateDir, owner: this.#owner, clock: this.#clock, templates: this.templates, settings, origins, log };
+  }
+}

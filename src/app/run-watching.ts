@@ -1,0 +1,134 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { Egress } from '../service/access/egress.ts';
+import { objectPlace } from '../adapters/checkpoints/objects/object-store.ts';
+import { CheckedRequests } from '../adapters/http/checked-requests.ts';
+import { recordFile, replaceFile } from '../adapters/files/record-file.ts';
+import { bucketStores } from './checkpoints/bucket-stores.ts';
+import type { Config } from '../config/config.ts';
+import { canonicalJson, digestOf } from '../kernel/canonical-json.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { Deadline } from '../kernel/deadline.ts';
+import { InfrastructureError, InputError } from '../kernel/errors.ts';
+import type { LoadedSuite, Muster } from './main.ts';
+import type { Progress } from '../orchestrator/facts/progress.ts';
+import type { StopOverride } from '../orchestrator/suite/suite-definition.ts';
+import { checkpointUri, EVERYWHERE, isUri, sourceForOwner } from './checkpoints/own-checkpoints.ts';
+import { signedHeaders } from '../service/upkeep/webhook-deliverer.ts';
+import { RunWatch } from '../service/watching/run-watch.ts';
+import type { WatchEvent } from '../service/watching/watch-event.ts';
+import type { StalePolicy } from '../service/watching/watch-plan.ts';
+import { scoreOf, type Score, type WatchRecord } from '../service/watching/watch-record.ts';
+
+/** Watching a training run. Part of the composition root. */
+
+export interface RunWatchRequest {
+  /** Directory of this machine, gs://bucket/prefix or s3://bucket/prefix. */
+  readonly run: string;
+  /** Path of the suite file. */
+  readonly suite: string;
+  readonly stop?: StopOverride;
+  readonly marker?: string;
+  readonly stale: StalePolicy;
+  readonly everySeconds: number;
+  readonly once: boolean;
+  /** Is sent what comes of each checkpoint. */
+  readonly webhook?: string;
+  /** Path or URI of the object that says which checkpoint is the best. */
+  readonly best?: string;
+}
+
+export interface RunWatchHooks {
+  readonly signal: AbortSignal;
+  onEvent(event: WatchEvent): void;
+  /** Runs the evaluation of one checkpoint, so that its progress can be shown. */
+  during<Value>(name: string, evaluation: (onProgress: (progress: Progress) => void) => Promise<Value>): Promise<Value>;
+  /** Somebody could not be told. */
+  onUntold(error: unknown): void;
+}
+
+const ANSWER_MS = 15_000;
+
+/** @throws as `RunWatch.run` does, and InputError when the suite or the run's URI are wrong. */
+export async function watchRun(muster: Muster, config: Config, request: RunWatchRequest, hooks: RunWatchHooks): Promise<WatchRecord> {
+  const uri = watchable(request.run);
+  const suite = await muster.loadSuite({ suite: request.suite, ...(request.stop ? { stop: request.stop } : {}) }, hooks.signal);
+  const post = request.webhook === undefined ? undefined : webhookTo(request.webhook, config, { run: uri, suite });
+  const { marker, stale, everySeconds, once, best } = request;
+  return RunWatch.run(
+    { uri, marker, stale, everyMs: everySeconds * 1000, once },
+    {
+      source: sourceForOwner(config, systemClock),
+      maxFiles: config.checkpoints.maxFiles,
+      memory: recordFile(recordPath(config, uri, suite), systemClock),
+      clock: systemClock,
+      evaluate: async (name, checkpoint, signal, after) => {
+        const played = hooks.during(name, (onProgress) =>
+          muster.evaluateLoaded(suite, { checkpoint }, { signal, onProgress, ...(after && { after }) }),
+        );
+        return scoreOf(name, await played);
+      },
+      tell: async (event, signal) => {
+        hooks.onEvent(event);
+        await attempted(hooks, async () => post?.(event, signal));
+      },
+      pointTo: (score, signal) =>
+        attempted(hooks, async () => (best === undefined ? undefined : writeBest(best, config, { suite, score }, signal))),
+    },
+    hooks.signal,
+  );
+}
+
+/** @returns whether it worked; what went wrong is told. */
+async function attempted(hooks: RunWatchHooks, work: () => Promise<void>): Promise<boolean> {
+  try {
+    await work();
+    return true;
+  } catch (error) {
+    if (!hooks.signal.aborted) hooks.onUntold(error);
+    return false;
+  }
+}
+
+function watchable(run: string): string {
+  const uri = checkpointUri(run);
+  if (!isUri(uri) || /^(gs|s3):/i.test(uri)) return uri;
+  throw new InputError('watch.uri', `watch: ${run} cannot be watched; expected a directory, gs://bucket/prefix or s3://bucket/prefix`);
+}
+
+/** What was evaluated is remembered of a run on a suite: another stopping rule makes it another one. */
+function recordPath({ stateDir }: Config, uri: string, { definition }: LoadedSuite): string {
+  const name = digestOf(canonicalJson({ uri, suite: definition.digest, stop: definition.stop })).replace('sha256:', '');
+  return join(stateDir, 'watches', `${name}.json`);
+}
+
+type Post = (event: WatchEvent, signal: AbortSignal) => Promise<void>;
+
+/** Signed as the webhooks of a server are, where there is a secret to sign with. */
+function webhookTo(url: string, { server: { webhookSecret } }: Config, { run, suite }: { run: string; suite: LoadedSuite }): Post {
+  const requests = new CheckedRequests({ egress: new Egress(EVERYWHERE, 'webhooks'), clock: systemClock });
+  return async (event, signal) => {
+    if (event.event === 'troubled') return;
+    const { name, digest } = suite.definition;
+    const body = JSON.stringify({ schema: 'muster.watch-event/1', run, suite: { name, digest }, ...event });
+    const seconds = Math.floor(systemClock.date().getTime() / 1000);
+    const headers =
+      webhookSecret === '' ? { 'content-type': 'application/json' } : signedHeaders(randomUUID(), seconds, body, webhookSecret);
+    using deadline = new Deadline(systemClock, ANSWER_MS, () => failed(url, `no answer within ${ANSWER_MS / 1000} s`), signal);
+    using answer = await requests.send(url, { method: 'POST', headers, body }, deadline.signal);
+    if (answer.status < 200 || answer.status >= 300) throw failed(url, `it was answered with ${answer.status}`);
+  };
+}
+
+function failed(url: string, why: string): InfrastructureError {
+  return new InfrastructureError('watch.webhook', `watch: the webhook to ${new URL(url).host} did not arrive: ${why}`);
+}
+
+async function writeBest(to: string, config: Config, of: { suite: LoadedSuite; score: Score }, signal: AbortSignal): Promise<void> {
+  const { name, digest } = of.suite.definition;
+  const text = `${JSON.stringify({ schema: 'muster.best/1', suite: { name, digest }, ...of.score }, undefined, 2)}\n`;
+  const uri = checkpointUri(to);
+  if (!isUri(uri)) return replaceFile(uri, text);
+  const { gcs, s3 } = bucketStores(config.sources);
+  await (uri.startsWith('gs:') ? gcs : s3).put(objectPlace(uri), text, signal);
+}

@@ -1,0 +1,186 @@
+import { pino, type Logger } from 'pino';
+import { filesystemSource, filesystemSourceBy } from '../adapters/checkpoints/filesystem.ts';
+import { openCheckpoints } from './checkpoints/checkpoint-access.ts';
+import type { Config } from '../config/config.ts';
+import { NOTHING_SERVED, type Served } from '../adapters/delivery/origin-server.ts';
+import { openOrigin, type OpenOrigin } from './checkpoints/content-origin.ts';
+import { contentToShare, type Played } from './checkpoints/content-to-share.ts';
+import { FiguresThread } from './threads/figures-thread.ts';
+import { systemClock } from '../kernel/clock.ts';
+import { LookThread } from './threads/look-thread.ts';
+import { InfrastructureError } from '../kernel/errors.ts';
+import type { Log } from '../kernel/log.ts';
+import type { EvaluateContext } from '../orchestrator/run/evaluate-context.ts';
+import { defineSuite, type SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
+import { checkpointUri, sourceForOwner } from './checkpoints/own-checkpoints.ts';
+import type { CheckpointSource } from '../policy-distribution/checkpoint-source.ts';
+import { type Checkpoint, type CheckpointLabels, mayBringCode } from '../policy-distribution/checkpoint.ts';
+import { addPinned, pinnedUri } from '../policy-distribution/store/pinned-uri.ts';
+import type { CheckpointStore } from '../policy-distribution/store/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
+import { Distributor } from '../policy-distribution/delivery/distributor.ts';
+import { assertPlaysApart, policyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
+import { Pools } from './pools.ts';
+import { readSuite, type ReadSuite, type SuiteInput } from './suites/suite-input.ts';
+import { templateDelivery } from './checkpoints/template-delivery.ts';
+
+/** A suite with its files as they were when it was read: what happens to them afterwards changes nothing. */
+export interface LoadedSuite {
+  readonly definition: SuiteDefinition;
+  readonly files: StoredCheckpoint | undefined;
+}
+
+/**
+ * What evaluations are played on, whoever asks for them: the checkpoint store, the pools and their closing. Part of the composition
+ * root.
+ */
+export class Runtime implements AsyncDisposable {
+  readonly log: Log;
+  readonly checkpoints: CheckpointStore;
+  readonly pools: Pools;
+  readonly #distributor = new Distributor();
+  readonly #origin: OpenOrigin | undefined;
+  /** Of this machine: whatever Muster itself may read. */
+  readonly files: CheckpointSource;
+  /** A server's, which looks at files for many callers at a time. */
+  readonly looks: LookThread | undefined;
+  readonly #figures = new FiguresThread(systemClock);
+  /** Whether callers who need not trust one another play on it. */
+  readonly #hasTokens: boolean;
+  readonly #closing = new AbortController();
+  readonly #logger: Logger;
+  #config: Config;
+  #ownSource: CheckpointSource | undefined;
+
+  private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore, looks: LookThread | undefined) {
+    this.looks = looks;
+    this.#hasTokens = looks !== undefined && config.server.access === 'tokens';
+    this.files = looks ? filesystemSourceBy(looks) : filesystemSource;
+    this.#config = config;
+    this.#logger = logger;
+    this.log = logger;
+    this.checkpoints = checkpoints;
+    this.#origin = openOrigin(config, checkpoints, systemClock, logger);
+    this.pools = new Pools(config, systemClock, logger);
+  }
+
+  /**
+   * @param use `server` for whoever answers many callers, and promises them that what was brought outlives a power cut.
+   * @throws InfrastructureError when the state directory cannot be used.
+   */
+  static async open(config: Config, use: 'server' | 'own'): Promise<Runtime> {
+    const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
+    // Whoever looks at some files in its whole life needs no thread for it.
+    const looks = use === 'server' ? new LookThread(systemClock) : undefined;
+    return new Runtime(config, log, await openCheckpoints(config, use === 'server' ? 'before' : 'behind', looks), looks);
+  }
+
+  /** The one that is in force. */
+  get config(): Config {
+    return this.#config;
+  }
+
+  /** What sandboxes elsewhere have fetched from this process so far; it goes on counting. */
+  get delivered(): Readonly<Served> {
+    return this.#origin?.served ?? NOTHING_SERVED;
+  }
+
+  /** Puts another configuration in force. Pools have sizes of their own. */
+  configure(config: Config): void {
+    this.#config = config;
+    this.#ownSource = undefined;
+    this.#logger.level = config.log.level;
+  }
+
+  /** Aborted with the caller's signal, and when the ground is closed. */
+  either(signal: AbortSignal | undefined): AbortSignal {
+    return signal ? AbortSignal.any([signal, this.#closing.signal]) : this.#closing.signal;
+  }
+
+  /** @param written a path from the working directory, or a URI. @throws as `CheckpointStore.add` does. */
+  async addCheckpoint(written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
+    this.#ownSource ??= sourceForOwner(this.config, systemClock);
+    const { uri, expected } = pinnedUri(written);
+    return addPinned(this.checkpoints, this.#ownSource, { uri: checkpointUri(uri), expected }, signal, labels);
+  }
+
+  /** Until it is disposed, nobody removes them to make room. @throws InfrastructureError `store.removed` when one is gone already. */
+  async hold(checkpoints: readonly (StoredCheckpoint | undefined)[]): Promise<AsyncDisposable> {
+    await using stack = new AsyncDisposableStack();
+    for (const checkpoint of checkpoints) {
+      if (!checkpoint) continue;
+      const held = await this.checkpoints.hold(checkpoint.digest);
+      if (!held)
+        throw new InfrastructureError('store.removed', `store: ${checkpoint.digest} was removed before it was played; start again`);
+      stack.use(held);
+    }
+    return stack.move();
+  }
+
+  /** Reads and checks a suite, with its files. @throws InputError when it is wrong. */
+  async loadSuite(input: SuiteInput, outer?: AbortSignal): Promise<LoadedSuite> {
+    return this.keepSuite(await readSuite(input), outer);
+  }
+
+  /** Brings a directory of Python modules into the store. */
+  addModules(directory: string, outer?: AbortSignal): Promise<StoredCheckpoint> {
+    return this.checkpoints.addDirectory(this.files, directory, this.either(outer));
+  }
+
+  /** Brings the files of a suite that was read into the store. */
+  async keepSuite({ parsed, directory }: ReadSuite, outer?: AbortSignal): Promise<LoadedSuite> {
+    if (directory === undefined) return { definition: defineSuite(parsed, undefined), files: undefined };
+    const files = await this.addModules(directory, outer);
+    return { definition: defineSuite(parsed, files.digest), files };
+  }
+
+  /**
+   * Where the policies of an evaluation are played. Code of one of them concerns all: they are played on the same sandboxes.
+   *
+   * @throws InputError `template.policy-together` when that is apart, and the template's sandboxes cannot.
+   */
+  policyPlace(template: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): PolicyPlace {
+    const settings = this.pools.settings(template);
+    const place = policyPlace({ wished: settings.policy, hasTokens: this.#hasTokens, bringsCode: checkpoints.some(mayBringCode) });
+    if (place === 'apart') assertPlaysApart(template, settings);
+    return place;
+  }
+
+  /**
+   * All that playing needs; `sharing` is the caller's to dispose of.
+   *
+   * @param principal for whom it is played.
+   * @throws InputError as `policyPlace` does.
+   */
+  async context(played: Played, principal: string, signal: AbortSignal): Promise<EvaluateContext> {
+    const { template } = played.suite;
+    const settings = this.pools.settings(template);
+    const pool = { template, policy: this.policyPlace(template, played.checkpoints) };
+    const delivery = templateDelivery(template, settings, this.#config);
+    const { episodesPerSandbox } = this.#config.pool;
+    const content = contentToShare(played, { ...settings, policy: pool.policy, episodesPerSandbox }, this.#distributor);
+    return {
+      principal,
+      sharing: await this.pools.share(pool, content, principal, signal),
+      pool: await this.pools.of(pool, signal),
+      provider: settings.provider,
+      maxSandboxes: this.pools.sizeOf(template).max,
+      costPerSandboxHour: settings.costPerSandboxHour,
+      distributor: this.#distributor.forRun({ delivery, origin: this.#origin, log: this.log, isConfidential: this.#hasTokens }),
+      workOut: this.#figures.workOut,
+      workOutImprovement: this.#figures.workOutImprovement,
+      clock: systemClock,
+      log: this.log,
+      config: { ...this.#config.evaluation, renewMilliseconds: (this.#config.pool.leaseSeconds * 1000) / 3 },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
+    await this.pools[Symbol.asyncDispose]();
+    await this.#origin?.[Symbol.asyncDispose]();
+    await this.#figures[Symbol.asyncDispose]();
+    await this.checkpoints.settled();
+    await this.looks?.[Symbol.asyncDispose]();
+  }
+}

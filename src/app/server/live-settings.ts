@@ -1,0 +1,94 @@
+import { quotaOf, type Quota } from '../../service/access/quota.ts';
+import { sourceForCallers } from '../checkpoints/caller-checkpoints.ts';
+import type { Config } from '../../config/config.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
+import { digestHex } from '../../policy-distribution/checkpoint.ts';
+import type { FileLooks } from '../../policy-distribution/files/file-looks.ts';
+import type { ServiceConfig } from '../../service/evaluation-service.ts';
+import { webhooksOf, type Webhooks } from './webhook-sender.ts';
+
+/** What a server looks up in the configuration that is in force, each time that it needs it. Part of the composition root. */
+
+interface InForce {
+  readonly config: Config;
+}
+
+export function liveQuotas(ground: InForce): (principal: string) => Quota {
+  return (principal) => quotaOf(ground.config.quotas, principal);
+}
+
+/** Whether the configuration grants a principal the use of a checkpoint. */
+export function liveGrants(ground: InForce): (principal: string, digest: Digest) => boolean {
+  const current = made(
+    () => ground.config.server.grants,
+    (grants) => new Set(grants.map(({ principal, sha256 }) => `${principal} ${sha256}`)),
+  );
+  // Names of principals have no spaces in them.
+  return (principal, digest) => current().has(`${principal} ${digestHex(digest)}`) || current().has(`${principal} *`);
+}
+
+export function liveServiceConfig(ground: InForce): ServiceConfig {
+  return {
+    get slots() {
+      return ground.config.server.concurrentEvaluations;
+    },
+    get ownershipMilliseconds() {
+      return ground.config.server.ownershipSeconds * 1000;
+    },
+    get pollMilliseconds() {
+      return ground.config.server.pollSeconds * 1000;
+    },
+    get reportMilliseconds() {
+      return ground.config.server.reportSeconds * 1000;
+    },
+    get retentionMilliseconds() {
+      return ground.config.server.retentionDays * 86_400_000;
+    },
+    get staleness() {
+      return ground.config.server.staleness;
+    },
+    get deliversWebhooks() {
+      return webhookSecret(ground) !== undefined;
+    },
+  };
+}
+
+/** Undefined: none are delivered. */
+export function webhookSecret({ config }: InForce): string | undefined {
+  return config.server.webhookSecret === '' ? undefined : config.server.webhookSecret;
+}
+
+/** What callers may name is decided anew for each listing and each read. */
+export function liveSource(ground: InForce, clock: Clock, looks?: FileLooks): CheckpointSource {
+  const current = made(
+    () => ground.config.sources,
+    (sources) => sourceForCallers({ sources }, clock, looks),
+  );
+  return {
+    list: (uri, options) => current().list(uri, options),
+    read: (file, signal, buffer) => current().read(file, signal, buffer),
+  };
+}
+
+export function liveWebhooks(ground: InForce, clock: Clock): Webhooks {
+  const current = made(
+    () => ground.config.webhooks,
+    (webhooks) => webhooksOf({ webhooks }, clock),
+  );
+  return {
+    assertUrl: (url) => current().assertUrl(url),
+    sender: { post: (...sent) => current().sender.post(...sent) },
+  };
+}
+
+/** Made once for each setting. */
+function made<Setting, Made>(setting: () => Setting, make: (setting: Setting) => Made): () => Made {
+  let last: { readonly setting: Setting; readonly made: Made } | undefined;
+  return () => {
+    const now = setting();
+    if (last?.setting !== now) last = { setting: now, made: make(now) };
+    return last.made;
+  };
+}

@@ -1,0 +1,111 @@
+import type { Runtime, LoadedSuite } from '../runtime.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { isDigest, type Digest } from '../../kernel/ids.ts';
+import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
+import { addPinned, pinnedUri } from '../../policy-distribution/store/pinned-uri.ts';
+import type { Checkpoint } from '../../policy-distribution/checkpoint.ts';
+import type { OrderedContent } from '../../service/orders/evaluation-order.ts';
+import type { CheckpointReference, Library, OrderedSuite, SuiteReference } from '../../service/orders/library.ts';
+import { KnownSuites } from '../suites/known-suites.ts';
+import { assertInlineEntries } from '../../orchestrator/suite/inline-entries.ts';
+import { readSuite, type ReadSuite } from '../suites/suite-input.ts';
+import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
+
+/** How a checkpoint that a caller names comes to be on this machine. */
+export interface CheckpointDoor {
+  /** Reads what callers may have read by its URI, and nothing else. */
+  readonly source: CheckpointSource;
+  /** One that is here under its digest; undefined when it is not, or not for this principal. */
+  uploaded(digest: Digest, principal: string): Promise<Checkpoint | undefined>;
+}
+
+/** Finds suites by their names in the configuration, and checkpoints where callers say that they are. Part of the composition root. */
+export class OrderLibrary implements Library {
+  readonly #ground: Runtime;
+  readonly #door: CheckpointDoor;
+  readonly #suites: KnownSuites;
+
+  constructor(ground: Runtime, door: CheckpointDoor) {
+    this.#ground = ground;
+    this.#door = door;
+    this.#suites = new KnownSuites(ground.files);
+  }
+
+  async suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite> {
+    const { read, kept } = await this.#kept(reference, stop, signal);
+    const { definition, files } = kept;
+    // The template is looked up now: later nobody could mend it.
+    this.#ground.pools.settings(definition.template);
+    return { written: read.parsed, digest: definition.digest, files: files && ordered(files, read.directory ?? '') };
+  }
+
+  async checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent> {
+    const { run, version } = reference;
+    const labels = { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version }) };
+    if ('sha256' in reference) return { ...ordered(await this.#uploaded(reference.sha256, principal), reference.sha256), labels };
+    const { uri } = reference;
+    const stored = addPinned(this.#ground.checkpoints, this.#door.source, pinnedUri(uri), this.#ground.either(signal), labels);
+    return ordered(await stored, uri);
+  }
+
+  assertPlayable(template: string, checkpoints: readonly OrderedContent[]): void {
+    this.#ground.policyPlace(template, checkpoints);
+  }
+
+  /** Most suites are as they were the last time: their modules are looked at while they are. */
+  async #kept(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<Kept> {
+    const last = this.#lastRead(reference, stop);
+    const early = last && this.#ground.keepSuite(last, signal);
+    try {
+      const read = await this.#read(reference, stop, signal);
+      return { read, kept: read === last && early ? await early : await this.#ground.keepSuite(read, signal) };
+    } finally {
+      await Promise.allSettled([early]);
+    }
+  }
+
+  #lastRead(reference: SuiteReference, stop: StopOverride | undefined): ReadSuite | undefined {
+    const path = typeof reference === 'string' ? this.#path(reference) : undefined;
+    return path === undefined ? undefined : this.#suites.lastRead(path, stop);
+  }
+
+  /** Of a suite that the configuration has a name for. */
+  #path(name: string): string | undefined {
+    const { suites } = this.#ground.config.server;
+    return Object.hasOwn(suites, name) ? suites[name] : undefined;
+  }
+
+  async #read(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<ReadSuite> {
+    if (typeof reference === 'string') {
+      const path = this.#path(reference);
+      if (path !== undefined) return this.#suites.read(path, stop, signal);
+      const known = Object.keys(this.#ground.config.server.suites).join(', ') || 'none yet';
+      throw new InputError(
+        'suite.unknown',
+        `suite: the server has no suite "${reference}"; it has ${known}. Add it to server.suites, or send the suite itself`,
+      );
+    }
+    // The path would be one of the server's, and of any directory that it can read.
+    if ('files' in reference)
+      throw new InputError('suite.files', 'suite.files: a suite that is sent cannot bring modules; name it in server.suites instead');
+    const read = await readSuite({ suite: reference, ...(stop ? { stop } : {}) });
+    assertInlineEntries(read.parsed, this.#ground.config.server.inlineModules);
+    return read;
+  }
+
+  async #uploaded(sha256: string, principal: string): Promise<Checkpoint> {
+    const digest = sha256.startsWith('sha256:') ? sha256 : `sha256:${sha256}`;
+    const found = isDigest(digest) ? await this.#door.uploaded(digest, principal) : undefined;
+    if (found) return found;
+    throw new InputError('checkpoint.unknown', `checkpoint.sha256: the server has no checkpoint ${digest}; upload it, or give its uri`);
+  }
+}
+
+interface Kept {
+  readonly read: ReadSuite;
+  readonly kept: LoadedSuite;
+}
+
+function ordered({ digest, kind, files, labels }: Checkpoint, uri: string): OrderedContent {
+  return { uri, digest, kind, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })), labels };
+}

@@ -1,0 +1,181 @@
+import { LRUCache } from 'lru-cache';
+import type { Runtime } from '../runtime.ts';
+import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import type { Question } from '../../evaluation-store/answer-cache.ts';
+import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
+import { compare } from '../../orchestrator/compare.ts';
+import { drawOf } from '../../orchestrator/suite/draw.ts';
+import { evaluate } from '../../orchestrator/evaluate.ts';
+import { repeatedSummary, type RepeatedRun } from '../../orchestrator/results/repeated-summary.ts';
+import { checkpointFacts } from '../../orchestrator/results/summarise.ts';
+import type { CheckpointFacts } from '../../orchestrator/results/summary.ts';
+import type { EvaluateContext } from '../../orchestrator/run/evaluate-context.ts';
+import { whatRuns, type WhatRuns } from '../../orchestrator/suite/what-runs.ts';
+import type { SuiteDefinition } from '../../orchestrator/suite/suite-definition.ts';
+import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
+import { type Checkpoint, mayBringCode } from '../../policy-distribution/checkpoint.ts';
+import { addPinned, pinnedUri } from '../../policy-distribution/store/pinned-uri.ts';
+import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
+import { checkpointsOf, type EvaluationOrder, type OrderedContent } from '../../service/orders/evaluation-order.ts';
+import { orderedSuite } from '../../service/orders/ordered-suite.ts';
+import type { Answer, PlayCourse, Player } from '../../service/orders/player.ts';
+import { questionOf } from '../../service/orders/question.ts';
+import { comparisonFigures, evaluationFigures } from '../../service/orders/running-figures.ts';
+
+/** Some hundred bytes each. */
+const MOST_KNOWN = 1000;
+
+type OrderOf<Kind extends EvaluationOrder['kind']> = Extract<EvaluationOrder, { readonly kind: Kind }>;
+
+/** Plays orders on a ground's sandboxes. Part of the composition root. */
+export class OrderPlayer implements Player {
+  readonly #ground: Runtime;
+  readonly #source: CheckpointSource;
+  readonly #version: string;
+  readonly #known = new LRUCache<string, WhatRuns>({ max: MOST_KNOWN });
+
+  /** @param source of what callers may name by its URI. @param version of Muster. */
+  constructor(ground: Runtime, source: CheckpointSource, version: string) {
+    this.#ground = ground;
+    this.#source = source;
+    this.#version = version;
+  }
+
+  play(order: EvaluationOrder, course: PlayCourse): Promise<Answer> {
+    switch (order.kind) {
+      case 'evaluation':
+        return this.#evaluate(order, course);
+      case 'comparison':
+        return this.#compare(order, course);
+    }
+  }
+
+  question(order: EvaluationOrder, principal: string): Question {
+    const template = this.#templateDigest(order.suite.template, checkpointsOf(order));
+    return questionOf(order, { template, version: this.#version, runs: this.#whatRuns(order), principal });
+  }
+
+  repeated(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined {
+    switch (order.kind) {
+      case 'evaluation':
+        return repeatedSummary(given, { checkpoint: factsOf(order.checkpoint) }, run);
+      case 'comparison': {
+        const baseline = { ...factsOf(order.baseline), recorded: false } as const;
+        return repeatedSummary(given, { baseline, candidates: order.candidates.map(factsOf) }, run);
+      }
+    }
+  }
+
+  async #evaluate(order: OrderOf<'evaluation'>, course: PlayCourse): Promise<Answer> {
+    const suite = orderedSuite(order);
+    const suiteFiles = order.suiteFiles && (await this.#suiteFiles(order.suiteFiles, course.signal));
+    const checkpoint = await this.#checkpoint(order.checkpoint, course.signal);
+    await using _held = await this.#ground.hold([checkpoint, suiteFiles]);
+    const context = await this.#context({ suite, suiteFiles, checkpoints: [checkpoint] }, course);
+    using _sharing = context.sharing;
+    const runs = whatRuns(suite, [checkpoint]);
+    const ground = { suite, draw: drawOf(suite), runs, template: this.#templateDigest(suite.template, [checkpoint]) };
+    const journal = this.#journal(course, ground, 0, checkpoint.digest);
+    const request = { suite, suiteFiles, checkpoint, checkpointUri: order.checkpoint.uri };
+    return await evaluate(context, request, {
+      journal,
+      signal: course.signal,
+      recallOnly: course.recallOnly,
+      onProgress: (progress) => course.onProgress(evaluationFigures(progress)),
+    });
+  }
+
+  async #compare(order: OrderOf<'comparison'>, course: PlayCourse): Promise<Answer> {
+    const suite = orderedSuite(order);
+    const suiteFiles = order.suiteFiles && (await this.#suiteFiles(order.suiteFiles, course.signal));
+    const baseline = await this.#checkpoint(order.baseline, course.signal);
+    const candidates = [];
+    for (const content of order.candidates)
+      candidates.push({ checkpoint: await this.#checkpoint(content, course.signal), uri: content.uri });
+    const checkpoints = [baseline, ...candidates.map(({ checkpoint }) => checkpoint)];
+    await using _held = await this.#ground.hold([...checkpoints, suiteFiles]);
+    const context = await this.#context({ suite, suiteFiles, checkpoints }, course);
+    using _sharing = context.sharing;
+    const request = {
+      suite,
+      suiteFiles,
+      baseline: { kind: 'played', checkpoint: baseline },
+      baselineUri: order.baseline.uri,
+      candidates,
+      terms: order.terms,
+    } as const;
+    // One sandbox plays episodes of several arms: code of one of them concerns all.
+    const template = this.#templateDigest(suite.template, checkpoints);
+    const played = { suite, draw: 'proportional', runs: whatRuns(suite, checkpoints), template };
+    return await compare(context, request, {
+      journal: (arm) => this.#journal(course, played, arm, checkpoints[arm]?.digest ?? baseline.digest),
+      signal: course.signal,
+      recallOnly: course.recallOnly,
+      onProgress: (progress) => course.onProgress(comparisonFigures(progress)),
+    });
+  }
+
+  #checkpoint(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
+    const { uri, labels } = content;
+    return this.#restored(content, () =>
+      addPinned(this.#ground.checkpoints, this.#source, pinnedUri(uri), this.#ground.either(signal), labels),
+    );
+  }
+
+  #suiteFiles(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
+    return this.#restored(content, () => this.#ground.addModules(content.uri, signal));
+  }
+
+  /** Another machine may have accepted the order: what it kept is read again from where it was, and has to be the same. */
+  async #restored({ digest, kind, files, labels }: OrderedContent, read: () => Promise<StoredCheckpoint>): Promise<StoredCheckpoint> {
+    try {
+      return await this.#ground.checkpoints.restore({ digest, kind, files, labels });
+    } catch (error) {
+      if (!(error instanceof InfrastructureError) || error.code !== 'store.content-missing') throw error;
+      const again = await read().catch(() => undefined);
+      if (again?.digest !== digest) throw error;
+      return again;
+    }
+  }
+
+  async #context(played: Parameters<Runtime['context']>[0], course: PlayCourse): Promise<EvaluateContext> {
+    const context = await this.#ground.context(played, course.principal, this.#ground.either(course.signal));
+    await course.turns.next();
+    return { ...context, share: course.share(played.suite.template), turns: course.turns };
+  }
+
+  /** Of a suite that was asked about lately it is known: to parse it takes longer than all else about a question that was answered before. */
+  #whatRuns(order: EvaluationOrder): WhatRuns {
+    const checkpoints = checkpointsOf(order);
+    const key = `${order.suiteDigest} ${checkpoints.some(mayBringCode)}`;
+    const runs = this.#known.get(key) ?? whatRuns(orderedSuite(order), checkpoints);
+    this.#known.set(key, runs);
+    return runs;
+  }
+
+  #journal(course: PlayCourse, { suite, draw, runs, template }: JournalGround, arm: number, checkpoint: Digest): EpisodeJournal {
+    return course.journal(arm, { checkpoint, suite: suite.digest, template, draw, runs });
+  }
+
+  /** Of what the episodes are played on. @throws InputError as `Runtime.policyPlace` does. */
+  #templateDigest(name: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): Digest {
+    // What a sandbox costs, and how its files came, decides nothing that happens in it.
+    const { costPerSandboxHour: _price, delivery: _way, policy: _wished, ...template } = this.#ground.pools.settings(name);
+    const policy = this.#ground.policyPlace(name, checkpoints);
+    // Left out where it is as it was before there was a choice: what had been stored then is still found.
+    return digestOf(canonicalJson({ ...template, ...(policy === 'apart' && { policy }) }));
+  }
+}
+
+interface JournalGround {
+  readonly suite: SuiteDefinition;
+  readonly draw: string;
+  readonly runs: WhatRuns;
+  readonly template: Digest;
+}
+
+function factsOf(content: OrderedContent): CheckpointFacts {
+  return checkpointFacts(content, content.uri);
+}

@@ -1,0 +1,64 @@
+import { reloaded } from '../../config/reloaded.ts';
+import type { Config } from '../../config/config.ts';
+import type { Runtime } from '../runtime.ts';
+import { messageOf, MusterError } from '../../kernel/errors.ts';
+import type { PoolSize } from '../../pool/planning/pool-config.ts';
+import type { EpisodeBounds } from '../../service/playing/episode-bounds.ts';
+import type { PoolService } from '../../service/upkeep/pool-service.ts';
+import type { WebhookDeliverer } from '../../service/upkeep/webhook-deliverer.ts';
+
+/** What came of it, for people. */
+export type Reload =
+  | {
+      readonly kind: 'reloaded';
+      readonly changed: readonly string[];
+      readonly pending: readonly string[];
+      /** Suites that cannot be played, and why. */
+      readonly suiteProblems: readonly string[];
+    }
+  /** The one in force stays. */
+  | { readonly kind: 'refused'; readonly problem: string };
+
+export interface ReloadParts {
+  /** @throws InputError when what is written cannot be used. */
+  readonly read: () => Config;
+  readonly ground: Runtime;
+  readonly desk: PoolService;
+  readonly bounds: EpisodeBounds;
+  readonly webhooks: Pick<WebhookDeliverer, 'look'>;
+  /** Of the configuration in force. */
+  readonly problemsOfSuites: () => Promise<readonly string[]>;
+}
+
+/** Who scales the pools then, for the audit. */
+const PRINCIPAL = 'configuration';
+
+/** Reads the configuration of a server anew. Nothing that is under way ends by it. Names of settings are logged, never what they say. */
+export async function reload({ read, ground, desk, bounds, webhooks, problemsOfSuites }: ReloadParts): Promise<Reload> {
+  const { log } = ground;
+  try {
+    const before = ground.config;
+    const { config, changed, pending } = reloaded(before, read());
+    if (isResized(before.pool, config.pool)) await resizeAll(desk, config.pool);
+    ground.configure(config);
+    bounds.changed();
+    webhooks.look();
+    log.info({ changed }, 'the configuration was read anew');
+    if (pending.length > 0) log.warn({ pending }, 'these settings are others once Muster is started again');
+    return { kind: 'reloaded', changed, pending, suiteProblems: await problemsOfSuites() };
+  } catch (error) {
+    if (!(error instanceof MusterError)) throw error;
+    const problem = messageOf(error);
+    log.warn({ problem }, 'the configuration could not be read anew, and the one in force stays');
+    return { kind: 'refused', problem };
+  }
+}
+
+function isResized(before: PoolSize, after: PoolSize): boolean {
+  return before.min !== after.min || before.max !== after.max || before.warm !== after.warm;
+}
+
+/** A pool that somebody has scaled has the size of the configuration again: it was written later. One that drains goes on draining. */
+async function resizeAll(desk: PoolService, { min, max, warm }: PoolSize): Promise<void> {
+  for (const { name } of desk.list()) await desk.change(name, { min, max, warm }, PRINCIPAL);
+}

@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { assertAccessFits } from '../../service/access/loopback.ts';
+import { TokenService } from '../../service/access/token-service.ts';
+import { openUploads } from '../checkpoints/caller-checkpoints.ts';
+import type { Config } from '../../config/config.ts';
+import type { FinalState } from '../../evaluation-store/evaluation-record.ts';
+import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
+import { Runtime } from '../runtime.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { parseEvaluationId, parseOwnerId, type EvaluationId } from '../../kernel/ids.ts';
+import { EventLoopTurns } from '../../kernel/turns.ts';
+import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
+import type { Uploads } from '../../policy-distribution/uploads/uploads.ts';
+import { liveGrants, liveQuotas, liveServiceConfig, liveSource, liveWebhooks, webhookSecret } from './live-settings.ts';
+import { OrderLibrary } from './order-library.ts';
+import { OrderPlayer } from './order-player.ts';
+import { endedCounter, figureRoutes, measure } from '../../faces/http/figures.ts';
+import { grantRoutes } from '../../faces/http/routes/grant-routes.ts';
+import { createHttpServer } from '../../faces/http/http-server.ts';
+import { identifyByToken, identifyLocal } from '../../faces/http/requests/identify.ts';
+import type { Reason } from '../../faces/http/routes/operation-routes.ts';
+import { poolRoutes } from '../../faces/http/routes/pool-routes.ts';
+import { suiteRoutes } from '../../faces/http/routes/suite-routes.ts';
+import { auditRoute, tokenRoutes } from '../../faces/http/routes/token-routes.ts';
+import { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
+import { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
+import { CheckpointKeeper } from '../../service/checkpoints/checkpoint-keeper.ts';
+import { EpisodeBounds } from '../../service/playing/episode-bounds.ts';
+import { EvaluationService } from '../../service/evaluation-service.ts';
+import { GrantService } from '../../service/checkpoints/grant-service.ts';
+import type { Library } from '../../service/orders/library.ts';
+import { PoolService } from '../../service/upkeep/pool-service.ts';
+import { QuotaGate } from '../../service/acceptance/quota-gate.ts';
+import { WebhookDeliverer } from '../../service/upkeep/webhook-deliverer.ts';
+import { openEvaluationStore } from '../stores.ts';
+import { reload, type Reload } from './reload.ts';
+import { suiteProblems } from '../suites/suite-problems.ts';
+import type { Webhooks } from './webhook-sender.ts';
+
+/** The composition root of `muster serve`. */
+
+export interface RunningServer {
+  /** Where it listens: `http://127.0.0.1:7677`. */
+  readonly url: string;
+  /** Suites of the configuration that could not be played when it opened, and why. */
+  readonly suiteProblems: readonly string[];
+  /** Reads the configuration anew; one that cannot be used is refused, and the one in force stays. */
+  reload(): Promise<Reload>;
+  /** Begins nothing more, waits for what is played as long as the configuration allows, gives back the rest, and closes everything. */
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the store, goes on with what was left in it, and listens.
+ *
+ * @param read reads the configuration, at the start and whenever it is to be read anew.
+ * @throws InputError when the configuration cannot be used, another process has the store, or the port is taken; InfrastructureError when
+ * the machine or the database fails.
+ */
+export async function serve(read: () => Config): Promise<RunningServer> {
+  const config = read();
+  const { server } = config;
+  assertAccessFits(server.access, server.host);
+  await using opening = new AsyncDisposableStack();
+  const store = opening.use(await openEvaluationStore(config, systemClock));
+  const ground = opening.use(await Runtime.open(config, 'server'));
+  ground.pools.sweep();
+  const uploads = await openUploads(config, ground.checkpoints, systemClock);
+  const quotas = liveQuotas(ground);
+  const bounds = new EpisodeBounds(quotas);
+  const gate = new QuotaGate({ usage: store.usage, quotaOf: quotas, clock: systemClock });
+  const desk = new PoolService(ground.pools, store.audit, systemClock, bounds);
+  const registry = new Registry();
+  const webhookSite = liveWebhooks(ground, systemClock);
+  const webhooks = createDeliverer(store, ground, webhookSite);
+  const countEnded = endedCounter(registry);
+  const source = liveSource(ground, systemClock, ground.looks);
+  const use = new CheckpointUse({ rights: store.rights, isGranted: liveGrants(ground), isEveryones: server.access === 'off' });
+  const checkpointDesk = new CheckpointService({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate, use });
+  const library = new OrderLibrary(ground, { source, uploaded: (digest, principal) => checkpointDesk.find(digest, principal) });
+  const service = createService({ store, ground, desk, gate, use, source, library, webhookSite }, (state) => {
+    countEnded(state);
+    webhooks.look();
+  });
+  measure(registry, { service, desk, delivered: ground.delivered });
+  collectDefaultMetrics({ register: registry });
+  const app = await createApp({ store, ground, desk, service, registry, checkpointDesk, use, library });
+  const keeper = createKeeper(store, ground, uploads);
+  keeper.open();
+  opening.defer(() => keeper.close());
+  opening.defer(() => closed(app));
+  // Before the server, which waits for their streams.
+  opening.use(uploads);
+  webhooks.open();
+  opening.defer(() => webhooks.close());
+  service.open();
+  opening.defer(() => service.drain(ground.config.server.drainSeconds * 1000));
+  const problemsOfSuites = (): Promise<readonly string[]> =>
+    suiteProblems(Object.keys(ground.config.server.suites), library, ground.either(undefined));
+  const problems = await problemsOfSuites();
+  const url = await listen(config, (host, port) => app.listen({ host, port }));
+  const opened = opening.move();
+  return {
+    url,
+    suiteProblems: problems,
+    reload: () => reload({ read, ground, desk, bounds, webhooks, problemsOfSuites }),
+    close: () => opened.disposeAsync(),
+  };
+}
+
+interface Parts {
+  readonly store: EvaluationStore;
+  readonly ground: Runtime;
+  readonly desk: PoolService;
+}
+
+function createApp(
+  parts: Parts & {
+    readonly service: EvaluationService;
+    readonly registry: Registry;
+    readonly checkpointDesk: CheckpointService;
+    readonly use: CheckpointUse;
+    readonly library: Library;
+  },
+): ReturnType<typeof createHttpServer> {
+  const { store, ground, desk, service, registry, checkpointDesk, use, library } = parts;
+  const { server } = ground.config;
+  return createHttpServer({
+    service,
+    use,
+    clock: systemClock,
+    log: ground.log,
+    version: packageVersion(),
+    maxBodyBytes: server.maxBodyBytes,
+    get maxWaitSeconds() {
+      return ground.config.server.maxWaitSeconds;
+    },
+    identify: server.access === 'off' ? identifyLocal : identifyByToken(store.tokens, systemClock, bound(server.failedTokensPerMinute)),
+    requestsPerMinute: bound(server.requestsPerMinute),
+    streams: { ofOne: bound(server.streamsPerPrincipal), ofAll: bound(server.streams) },
+    readiness: () => readiness(service, store),
+    checkpoints: checkpointDesk,
+    more: [
+      (routes) => suiteRoutes(routes, library),
+      (routes) => poolRoutes(routes, desk),
+      (routes) => grantRoutes(routes, new GrantService({ rights: store.rights, use, audit: store.audit })),
+      (routes) => figureRoutes(routes, registry),
+      (routes) => tokenRoutes(routes, (principal) => new TokenService(store, systemClock, principal)),
+      (routes) => auditRoute(routes, store.audit),
+    ],
+  });
+}
+
+interface ServiceParts extends Parts {
+  readonly gate: QuotaGate;
+  readonly use: CheckpointUse;
+  readonly source: CheckpointSource;
+  readonly library: Library;
+  readonly webhookSite: Webhooks;
+}
+
+function createService(
+  { store, ground, desk, gate, use, source, library, webhookSite }: ServiceParts,
+  onConcluded: (state: FinalState) => void,
+): EvaluationService {
+  return new EvaluationService({
+    store,
+    gate,
+    use,
+    player: new OrderPlayer(ground, source, packageVersion()),
+    library,
+    assertWebhookUrl: webhookSite.assertUrl,
+    owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),
+    clock: systemClock,
+    turns: new EventLoopTurns(),
+    log: ground.log,
+    newId,
+    placesOf: (template) => desk.placesOf(template),
+    onConcluded,
+    config: liveServiceConfig(ground),
+  });
+}
+
+/** Answers on their way have a moment to be taken. */
+const CLOSING_MILLISECONDS = 5000;
+
+async function closed(app: Awaited<ReturnType<typeof createHttpServer>>): Promise<void> {
+  using _late = systemClock.after(CLOSING_MILLISECONDS, () => app.server.closeAllConnections());
+  await app.close();
+}
+
+function createDeliverer({ webhooks: outbox }: EvaluationStore, ground: Runtime, { sender }: Webhooks): WebhookDeliverer {
+  return new WebhookDeliverer({ outbox, sender, secret: () => webhookSecret(ground), clock: systemClock, log: ground.log });
+}
+
+function createKeeper(store: EvaluationStore, ground: Runtime, uploads: Uploads): CheckpointKeeper {
+  const { checkpoints, log } = ground;
+  return new CheckpointKeeper({
+    store,
+    checkpoints,
+    uploads,
+    clock: systemClock,
+    log,
+    maxBytes: () => bound(ground.config.checkpoints.keptBytes),
+  });
+}
+
+/** Undefined for no bound. */
+function bound(written: number | 'unlimited'): number | undefined {
+  return written === 'unlimited' ? undefined : written;
+}
+
+/** Sorts by the time of its making. */
+function newId(): EvaluationId {
+  const time = systemClock.date().getTime().toString(36).padStart(9, '0');
+  return parseEvaluationId(`ev-${time}-${randomBytes(8).toString('hex')}`);
+}
+
+async function readiness(service: EvaluationService, store: EvaluationStore): Promise<readonly Reason[]> {
+  const reasons: Reason[] = [];
+  if (service.isDraining) reasons.push({ code: 'service.draining', detail: 'it is about to end' });
+  try {
+    await store.webhooks.nextDue();
+  } catch (error) {
+    reasons.push({ code: 'store.unavailable', detail: messageOf(error) });
+  }
+  return reasons;
+}
+
+async function listen({ server }: Config, on: (host: string, port: number) => Promise<string>): Promise<string> {
+  const { host, port } = server;
+  try {
+    return await on(host, port);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'EADDRINUSE')
+      throw new InputError('server.port', `server.port: ${host}:${port} is taken; name another port, or 0 for any that is free`, {
+        cause: error,
+      });
+    throw new InfrastructureError('server.listen', `${host}:${port} cannot be listened on: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+function packageVersion(): string {
+  const { version }: { version: string } = createRequire(import.meta.url)('../../../package.json');
+  return version;
+}

@@ -1,0 +1,27 @@
+import { Egress } from '../../service/access/egress.ts';
+import { CheckedRequests } from '../../adapters/http/checked-requests.ts';
+import type { Config } from '../../config/config.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { WebhookSender } from '../../service/upkeep/webhook-deliverer.ts';
+
+/** Where webhooks may go, and what sends them there. Part of the composition root. */
+export interface Webhooks {
+  readonly sender: WebhookSender;
+  /** Before anything is accepted. What a name leads to is only known when it is sent. @throws InputError `egress.…` */
+  readonly assertUrl: (url: string) => void;
+}
+
+export function webhooksOf({ webhooks }: Pick<Config, 'webhooks'>, clock: Clock): Webhooks {
+  const egress = new Egress(webhooks, 'webhooks');
+  const requests = new CheckedRequests({ egress, clock });
+  return {
+    assertUrl: (url) => void egress.assertUrl(url),
+    sender: {
+      post: async (url, headers, body, signal) => {
+        // What it says is of no interest: with the answer's head the request is over.
+        using answer = await requests.send(url, { method: 'POST', headers, body }, signal);
+        return answer.status;
+      },
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import { messageOf, MusterError } from '../../kernel/errors.ts';
+import type { Library } from '../../service/orders/library.ts';
+
+/**
+ * What callers would be told of each suite that the configuration names and that cannot be played as it is now, for people. They are read
+ * when they are asked for, so that one may be put in its place later: a server opens without it, and says so.
+ */
+export async function suiteProblems(
+  names: readonly string[],
+  library: Pick<Library, 'suite'>,
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const problems = await Promise.all(
+    names.map(async (name) => {
+      try {
+        await library.suite(name, undefined, signal);
+        return [];
+      } catch (error) {
+        if (!(error instanceof MusterError)) throw error;
+        return [`server.suites.${name}: ${messageOf(error)}; evaluations of it are refused until that is mended`];
+      }
+    }),
+  );
+  return problems.flat();
+}

@@ -1,0 +1,107 @@
+import { Worker } from 'node:worker_threads';
+import {
+  distributionFigures,
+  type DistributionFigures,
+  type DistributionQuestion,
+} from '../../aggregation/results/distribution-figures.ts';
+import {
+  probabilityOfImprovement,
+  type ImprovementQuestion,
+  type ProbabilityOfImprovement,
+} from '../../aggregation/resampling/probability-of-improvement.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { within } from '../../kernel/deadline.ts';
+import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import type { FiguresAnswer, FiguresOrder, FiguresQuestion, FiguresResult } from './figures-worker.ts';
+
+/** As many are worked out in a few milliseconds: sending them takes longer than it saves. */
+const FEW_VALUES = 500;
+/** Of both checkpoints: a comparison has many candidates, each of which takes its time. */
+const FEW_PAIRED_VALUES = 100;
+/** A million take a second or two of a processor; this is for a machine that has none to spare. */
+const ANSWER_MILLISECONDS = 600_000;
+
+interface Waiting {
+  readonly resolve: (result: FiguresResult) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Works out the figures of large evaluations and comparisons in a thread, so that a server goes on answering meanwhile. It begins with the first question, keeps
+ * no process alive, and one that has died is replaced with the next question. Part of the composition root.
+ */
+export class FiguresThread implements AsyncDisposable {
+  readonly #clock: Clock;
+  readonly #waiting = new Map<number, Waiting>();
+  #thread: Worker | undefined;
+  #lastId = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** @throws InfrastructureError `figures.failed` when the thread ends before it has answered. */
+  readonly workOut = async (question: DistributionQuestion): Promise<DistributionFigures> => {
+    if (question.values.length <= FEW_VALUES) return distributionFigures(question);
+    const result = await this.#ask({ kind: 'distribution', question }, [question.values.buffer, question.tasks.buffer]);
+    if (result.kind !== 'distribution') throw failed(problemOf(result));
+    return result.figures;
+  };
+
+  /** @throws as `workOut` does. */
+  readonly workOutImprovement = async (question: ImprovementQuestion): Promise<ProbabilityOfImprovement | undefined> => {
+    const { tasks, confidence, seed } = question;
+    const values = tasks.reduce((sum, { candidate, baseline }) => sum + candidate.length + baseline.length, 0);
+    if (values <= FEW_PAIRED_VALUES) return probabilityOfImprovement(tasks, confidence, seed);
+    const buffers = tasks.flatMap(({ candidate, baseline }) => [candidate.buffer, baseline.buffer]);
+    const result = await this.#ask({ kind: 'improvement', question }, buffers);
+    if (result.kind !== 'improvement') throw failed(problemOf(result));
+    return result.figures;
+  };
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#thread?.terminate();
+  }
+
+  /** @param buffers of the question: they are the thread's from now on. */
+  async #ask(asked: FiguresQuestion, buffers: ArrayBuffer[]): Promise<FiguresResult> {
+    const id = (this.#lastId += 1);
+    const { promise, resolve, reject } = Promise.withResolvers<FiguresResult>();
+    this.#waiting.set(id, { resolve, reject });
+    const order: FiguresOrder = { id, ...asked };
+    const thread = (this.#thread ??= this.#begin());
+    thread.ref();
+    thread.postMessage(order, buffers);
+    try {
+      return await within(this.#clock, ANSWER_MILLISECONDS, promise, () => failed(`no answer within ${ANSWER_MILLISECONDS / 1000} s`));
+    } finally {
+      this.#waiting.delete(id);
+      if (this.#waiting.size === 0) this.#thread?.unref();
+    }
+  }
+
+  #begin(): Worker {
+    const thread = new Worker(new URL('figures-worker.ts', import.meta.url));
+    thread.on('message', ({ id, result }: FiguresAnswer) => this.#waiting.get(id)?.resolve(result));
+    thread.on('error', (error) => this.#ended(thread, messageOf(error)));
+    thread.on('exit', () => this.#ended(thread, 'its thread has ended'));
+    return thread;
+  }
+
+  #ended(thread: Worker, why: string): void {
+    if (this.#thread !== thread) return;
+    this.#thread = undefined;
+    for (const { reject } of this.#waiting.values()) reject(failed(why));
+  }
+}
+
+function failed(why: string): InfrastructureError {
+  return new InfrastructureError(
+    'figures.failed',
+    `the figures of an evaluation could not be worked out: ${why}; its episodes are kept, ask again`,
+  );
+}
+
+function problemOf(result: FiguresResult): string {
+  return result.kind === 'failed' ? result.problem : `it answered another question, about ${result.kind}`;
+}

@@ -1,0 +1,135 @@
+import { basename } from 'node:path';
+import { Command, Option } from 'commander';
+import type { RunningComparison } from '../../aggregation/comparison/paired-fold.ts';
+import { partialComparisonOf } from '../../orchestrator/compare.ts';
+import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import type { Progress } from '../../orchestrator/facts/progress.ts';
+import type { Muster } from '../../app/main.ts';
+import { comparisonLines } from '../lines/comparison-lines.ts';
+import { comparisonView, type ComparisonTitle } from '../progress/comparison-progress.ts';
+import { EXIT_CODES } from '../terminal/exit-code.ts';
+import { failedAttempt } from '../terminal/failed-attempt.ts';
+import { collect, positiveNumber, probability, wholeNumber } from '../flags/flag-values.ts';
+import { interruption } from '../terminal/interruption.ts';
+import { addNeededOption } from '../flags/needed-option.ts';
+import { print } from '../terminal/output.ts';
+import { openProgressDisplay } from '../progress/progress-display.ts';
+import { reportFile } from './report-file.ts';
+import { addRunFlags, type RunFlags } from '../flags/run-flags.ts';
+
+/** What `muster compare` needs of the composition root. */
+export type OpenMuster = (options: {
+  readonly config?: string;
+  readonly sandboxes?: number;
+}) => Promise<Pick<Muster, 'compare' | typeof Symbol.asyncDispose>>;
+
+interface CompareFlags extends RunFlags {
+  readonly baseline: string;
+  readonly candidate: readonly string[];
+  readonly margin?: number;
+  readonly budget?: number;
+  readonly confidence?: number;
+}
+
+export function compareCommand(open: OpenMuster): Command {
+  const command = new Command('compare')
+    .summary('compare candidate checkpoints with a baseline')
+    .description(
+      'Plays all checkpoints on the same episodes, until each candidate is shown to be better or worse than the baseline, or equivalent within a margin.',
+    )
+    .argument('<suite>', 'suite file (YAML or JSON) that declares reward bounds');
+  addNeededOption(
+    command,
+    new Option('-b, --baseline <path>', 'checkpoint, or a directory that "muster eval --out" kept on the same suite'),
+  );
+  addNeededOption(command, new Option('-c, --candidate <path>', 'checkpoint; give it again for further ones').argParser(collect))
+    .option('--margin <difference>', 'mean differences up to it do not matter; needed for "equivalent"', positiveNumber)
+    .option('--budget <episodes>', "most episodes of all checkpoints together (default: the suite's, or 2000 for each)", wholeNumber)
+    .option('--confidence <probability>', "that no verdict is wrong (default: the suite's)", probability);
+  return addRunFlags(command)
+    .addHelpText('after', HELP)
+    .action(async (suite: string, flags: CompareFlags) => {
+      process.exitCode = await runCompare(open, suite, flags);
+    });
+}
+
+const HELP = `
+Exit codes, so that a pipeline can act on them (with several candidates, the best verdict counts):
+  0    promote or equivalent
+  1    a defect of Muster
+  2    bad input: a suite, checkpoint, configuration or flag; or all episodes of a checkpoint failed
+  3    the infrastructure failed
+  4    regress
+  5    inconclusive within the budget
+  130  interrupted; the partial comparison is printed
+
+Example:
+  muster compare examples/game/cartpole.yaml --baseline examples/game/checkpoints/middle.safetensors \\
+    --candidate examples/game/checkpoints/late.safetensors --margin 10`;
+
+interface Verdict {
+  readonly summary?: ComparisonSummary;
+  readonly exitCode: number;
+  /** For stderr. */
+  readonly report?: string;
+}
+
+async function runCompare(open: OpenMuster, suite: string, flags: CompareFlags): Promise<number> {
+  using interrupt = interruption(process);
+  const page = flags.report === undefined ? undefined : await reportFile(flags.report);
+  await using muster = await open(flags);
+  const verdict = await verdictOn(muster, suite, flags, interrupt.signal);
+  if (verdict.report !== undefined) await print(process.stderr, verdict.report);
+  if (verdict.summary) await print(process.stdout, flags.json ? jsonText(verdict.summary) : text(verdict.summary));
+  if (page && verdict.summary) await page.write({ kind: 'comparison', comparison: verdict.summary });
+  // Printing may have shown that nobody reads any more.
+  return interrupt.signal.aborted ? EXIT_CODES.interrupted : verdict.exitCode;
+}
+
+async function verdictOn(muster: Pick<Muster, 'compare'>, suite: string, flags: CompareFlags, signal: AbortSignal): Promise<Verdict> {
+  const { margin, budget, confidence } = flags;
+  const terms = {
+    ...(margin === undefined ? {} : { margin }),
+    ...(budget === undefined ? {} : { budgetEpisodes: budget }),
+    ...(confidence === undefined ? {} : { confidence }),
+  };
+  try {
+    using display = openProgressDisplay(comparisonView(titleOf(suite, flags)), process.stderr);
+    const onProgress = (progress: Progress<RunningComparison>): void => display.show(progress);
+    const input = { suite, baseline: flags.baseline, candidates: flags.candidate, terms };
+    const summary = await muster.compare(input, { signal, onProgress, ...(flags.out === undefined ? {} : { out: flags.out }) });
+    return { summary, exitCode: codeOf(summary) };
+  } catch (error) {
+    const summary = partialComparisonOf(error);
+    const told = failedAttempt(error, signal, 'the first episode');
+    return summary ? { ...told, summary } : told;
+  }
+}
+
+function codeOf({ verdict }: ComparisonSummary): number {
+  switch (verdict) {
+    case 'promote':
+    case 'equivalent':
+      return EXIT_CODES.done;
+    case 'regress':
+      return EXIT_CODES.regress;
+    case 'inconclusive':
+      return EXIT_CODES.inconclusive;
+  }
+}
+
+function titleOf(suite: string, { baseline, candidate }: CompareFlags): ComparisonTitle {
+  return {
+    suite: basename(suite).replace(/\.(ya?ml|json)$/, ''),
+    baseline: basename(baseline),
+    candidates: candidate.map((one) => basename(one)),
+  };
+}
+
+function text(summary: ComparisonSummary): string {
+  return `${comparisonLines(summary, summary.official.suite.name).join('\n')}\n`;
+}
+
+function jsonText(summary: ComparisonSummary): string {
+  return `${JSON.stringify(summary, undefined, 2)}\n`;
+}

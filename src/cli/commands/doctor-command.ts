@@ -1,0 +1,21 @@
+import { Command } from 'commander';
+import { doctorJson, doctorText, exitCodeOf, runDoctor, type DoctorCheck } from '../../app/doctor/doctor.ts';
+import { interruption } from '../terminal/interruption.ts';
+import { print } from '../terminal/output.ts';
+import { printable } from '../../kernel/text/printable.ts';
+
+/** @param checksOf makes the checks for a configuration. */
+export function doctorCommand(checksOf: (configFile: string | undefined) => readonly DoctorCheck[]): Command {
+  return new Command('doctor')
+    .summary('say what this machine can do')
+    .description('Checks what sandboxes need and which of their limits can be enforced here; each finding comes with its remedy.')
+    .option('--json', 'print exactly one JSON document on stdout')
+    .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .addHelpText('after', '\nExit codes: 0 all that is needed is there, 2 bad configuration, 3 something is missing')
+    .action(async (flags: { json?: true; config?: string }) => {
+      using interrupt = interruption(process);
+      const report = await runDoctor(checksOf(flags.config), interrupt.signal);
+      await print(process.stdout, flags.json ? doctorJson(report) : printable(doctorText(report)));
+      process.exitCode = exitCodeOf(report);
+    });
+}

@@ -1,0 +1,147 @@
+import { basename, join } from 'node:path';
+import { Command, Option } from 'commander';
+import { partialSummaryOf } from '../../orchestrator/evaluate.ts';
+import type { Progress } from '../../orchestrator/facts/progress.ts';
+import { summariesOf } from '../../orchestrator/results/summaries.ts';
+import type { Summary } from '../../orchestrator/results/summary.ts';
+import type { CheckpointOptions, EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
+import { notice } from '../terminal/error-report.ts';
+import { EXIT_CODES } from '../terminal/exit-code.ts';
+import { failedAttempt } from '../terminal/failed-attempt.ts';
+import { collect } from '../flags/flag-values.ts';
+import { inTurn } from '../terminal/in-turn.ts';
+import { interruption } from '../terminal/interruption.ts';
+import { print } from '../terminal/output.ts';
+import { addNeededOption } from '../flags/needed-option.ts';
+import { openProgressDisplay } from '../progress/progress-display.ts';
+import { evaluationView, type ProgressTitle } from '../progress/progress-lines.ts';
+import { addStopFlags, type StopFlags } from '../flags/stop-override.ts';
+import { rankingLines } from '../lines/ranking-lines.ts';
+import { reportFile } from './report-file.ts';
+import { addRunFlags, type RunFlags } from '../flags/run-flags.ts';
+import { addSuiteChangeFlags, type SuiteChangeFlags } from '../flags/suite-change-flags.ts';
+import { summaryLines } from '../lines/summary-lines.ts';
+
+interface EvalFlags extends StopFlags, SuiteChangeFlags, RunFlags {
+  readonly checkpoint: readonly string[];
+}
+
+export function evalCommand(evaluateSuite: EvaluateSuite): Command {
+  const command = new Command('eval')
+    .summary('evaluate checkpoints on a suite')
+    .description('Plays episodes of a suite in isolated sandboxes until the answer is precise enough, and prints the summary.')
+    .argument('<suite>', 'suite file (YAML or JSON)');
+  const checkpoint = new Option('-c, --checkpoint <path>', 'checkpoint file or directory; give it again for further ones').argParser(
+    collect,
+  );
+  return addRunFlags(addSuiteChangeFlags(addStopFlags(addNeededOption(command, checkpoint))))
+    .addHelpText('after', EXIT_CODE_HELP)
+    .action(async (suite: string, flags: EvalFlags) => {
+      process.exitCode = await runEval(evaluateSuite, suite, flags);
+    });
+}
+
+const EXIT_CODE_HELP = `
+Exit codes:
+  0    done
+  1    a defect of Muster
+  2    bad input: a suite, checkpoint, configuration or flag; or all episodes failed
+  3    the infrastructure failed
+  130  interrupted; the partial summary is printed
+
+Example:
+  muster eval examples/game/cartpole.yaml --checkpoint examples/game/checkpoints/late.safetensors --sandboxes 8`;
+
+/** What came of one checkpoint. */
+interface Verdict {
+  readonly title: ProgressTitle;
+  readonly summary?: Summary;
+  readonly exitCode: number;
+  /** For stderr. */
+  readonly report?: string;
+}
+
+/** Stops at the first checkpoint that was not evaluated to its end; what there is by then is printed all the same. */
+async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalFlags): Promise<number> {
+  using interrupt = interruption(process);
+  const page = flags.report === undefined ? undefined : await reportFile(flags.report);
+  await using evaluator = await evaluateSuite({ ...flags, suite });
+  const summaries: Summary[] = [];
+  let exitCode: number = EXIT_CODES.done;
+  let isEnding = false;
+  for await (const verdict of verdictsInTurn(evaluator, flags, interrupt.signal)) {
+    // What else is wrong with one whose turn did not come any more concerns nobody.
+    if (isEnding && verdict.exitCode !== EXIT_CODES.interrupted) break;
+    if (verdict.report !== undefined) await print(process.stderr, verdict.report);
+    if (verdict.summary) summaries.push(verdict.summary);
+    // Who reads the document by a program would not see what the text says.
+    const unverified = flags.json ? (verdict.summary?.run.pool.unverified ?? []) : [];
+    for (const sentence of unverified) await print(process.stderr, notice(sentence));
+    if (verdict.summary && !flags.json) await print(process.stdout, summaryText(verdict.summary, verdict.title));
+    exitCode = verdict.exitCode;
+    if (exitCode !== EXIT_CODES.done) break;
+    isEnding = interrupt.signal.aborted;
+  }
+  // Printing may have shown that nobody reads any more.
+  if (exitCode === EXIT_CODES.done && interrupt.signal.aborted) exitCode = EXIT_CODES.interrupted;
+  await printAll(flags, summaries);
+  const [first] = summaries;
+  if (page && first) await page.write(summaries.length === 1 ? { kind: 'evaluation', summary: first } : { kind: 'evaluations', summaries });
+  return exitCode;
+}
+
+async function printAll(flags: EvalFlags, summaries: readonly Summary[]): Promise<void> {
+  if (summaries.length === 0) return;
+  if (flags.json) return print(process.stdout, jsonText(flags.checkpoint.length, summaries));
+  if (summaries.length > 1) await print(process.stdout, `${rankingLines(summariesOf(summaries)).join('\n')}\n`);
+}
+
+/** While one checkpoint is played the next is made ready. */
+function verdictsInTurn(evaluator: SuiteEvaluator, { checkpoint, out }: EvalFlags, signal: AbortSignal): AsyncGenerator<Verdict> {
+  return inTurn(checkpoint.length, (position, { after, abandoned }) =>
+    verdictOn(evaluator, checkpoint[position] ?? '', {
+      out: out === undefined ? undefined : outDirectory(out, checkpoint, position),
+      signal: AbortSignal.any([signal, abandoned]),
+      after,
+    }),
+  );
+}
+
+const EARLIER = {
+  resumed: 'goes on with the episodes that an earlier run kept there',
+  complete: 'this evaluation is complete; its summary is shown again, and nothing is played',
+} as const;
+
+/** Never rejects: what goes wrong with one checkpoint takes nothing from those before it. */
+async function verdictOn(
+  evaluator: SuiteEvaluator,
+  checkpoint: string,
+  { out, ...turn }: Omit<CheckpointOptions, 'onProgress' | 'out'> & { readonly out: string | undefined },
+): Promise<Verdict> {
+  const title = { suite: evaluator.suiteName, checkpoint: basename(checkpoint) };
+  try {
+    using display = openProgressDisplay(evaluationView(title), process.stderr);
+    const onProgress = (progress: Progress): void => display.show(progress);
+    const onEarlier: CheckpointOptions['onEarlier'] = (earlier) => process.stderr.write(notice(`${out}: ${EARLIER[earlier]}`));
+    const summary = await evaluator.evaluate(checkpoint, { ...turn, onProgress, onEarlier, ...(out === undefined ? {} : { out }) });
+    return { title, summary, exitCode: EXIT_CODES.done };
+  } catch (error) {
+    const summary = partialSummaryOf(error);
+    const told = { title, ...failedAttempt(error, turn.signal, `the first episode of ${checkpoint}`) };
+    return summary ? { ...told, summary } : told;
+  }
+}
+
+function summaryText(summary: Summary, { suite, checkpoint }: ProgressTitle): string {
+  return `${summaryLines(summary, `${suite} · ${checkpoint}`).join('\n')}\n`;
+}
+
+function jsonText(checkpoints: number, summaries: readonly Summary[]): string {
+  const document = checkpoints === 1 ? summaries[0] : summariesOf(summaries);
+  return `${JSON.stringify(document, undefined, 2)}\n`;
+}
+
+/** Several checkpoints get a directory each, numbered in the order given: their base names may be the same. */
+function outDirectory(out: string, checkpoints: readonly string[], position: number): string {
+  return checkpoints.length === 1 ? out : join(out, `${position + 1}-${basename(checkpoints[position] ?? '')}`);
+}

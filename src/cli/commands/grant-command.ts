@@ -1,0 +1,87 @@
+import { Command } from 'commander';
+import type { Grant } from '../../faces/http/schemas/grant-schemas.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { columns } from '../lines/columns.ts';
+import { interruption } from '../terminal/interruption.ts';
+import { print } from '../terminal/output.ts';
+import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
+
+const HEADINGS = ['principal', 'granted by', 'since'] as const;
+
+/** `muster grant`: lets other principals use a checkpoint that a server has. */
+export function grantCommand(connect: Connect): Command {
+  return new Command('grant')
+    .summary('let other principals use a checkpoint on a server')
+    .description(
+      'A checkpoint on a server may be used by those who brought it, and by those whom one of them, an operator or the configuration (server.grants) lets use it. Asks the server with the token in MUSTER_TOKEN.',
+    )
+    .addCommand(addCommand(connect))
+    .addCommand(listCommand(connect))
+    .addCommand(revokeCommand(connect));
+}
+
+function addCommand(connect: Connect): Command {
+  const command = new Command('add')
+    .summary('let a principal use a checkpoint')
+    .argument('<sha256>', CHECKPOINT)
+    .argument('<principal>', PRINCIPAL);
+  return addServerFlags(command).action(async (sha256: string, principal: string, flags: ServerFlags) => {
+    const digest = hexOf(sha256);
+    using interrupt = interruption(process);
+    const grant = await connect(flags).grant(digest, principal, interrupt.signal);
+    await print(process.stdout, flags.json ? json(grant) : `${grant.principal} may use ${grant.sha256} from now on\n`);
+  });
+}
+
+function listCommand(connect: Connect): Command {
+  const command = new Command('list')
+    .summary('list whom you let use a checkpoint; as an operator, whom anybody does')
+    .argument('<sha256>', CHECKPOINT);
+  return addServerFlags(command).action(async (sha256: string, flags: ServerFlags) => {
+    const digest = hexOf(sha256);
+    using interrupt = interruption(process);
+    const grants = await connect(flags).grants(digest, interrupt.signal);
+    await print(process.stdout, flags.json ? json(grants) : `${grantLines(grants).join('\n')}\n`);
+  });
+}
+
+function revokeCommand(connect: Connect): Command {
+  const command = new Command('revoke')
+    .summary('no longer let a principal use a checkpoint')
+    .argument('<sha256>', CHECKPOINT)
+    .argument('<principal>', PRINCIPAL);
+  return addServerFlags(command).action(async (sha256: string, principal: string, flags: ServerFlags) => {
+    const digest = hexOf(sha256);
+    using interrupt = interruption(process);
+    const revoked = await connect(flags).revokeGrant(digest, principal, interrupt.signal);
+    await print(process.stdout, flags.json ? json(revoked) : `${revokedLine(revoked, digest, principal)}\n`);
+  });
+}
+
+const CHECKPOINT = 'of the checkpoint, as "sha256sum" prints it';
+const PRINCIPAL = 'as tokens have it';
+
+function grantLines(grants: readonly Grant[]): readonly string[] {
+  if (grants.length === 0) return ['there are no grants'];
+  return columns([HEADINGS, ...grants.map(({ principal, grantedBy, at }) => [principal, grantedBy, at.slice(0, 10)])]);
+}
+
+function revokedLine(revoked: readonly Grant[], digest: string, principal: string): string {
+  return revoked.length === 0
+    ? `there was no grant of ${digest} to ${principal}`
+    : `${principal} may no longer use ${digest}, unless it has brought it or server.grants lets it`;
+}
+
+/** @throws InputError `checkpoint.sha256` */
+function hexOf(text: string): string {
+  const hex = text.replace(/^sha256:/, '');
+  if (/^[0-9a-f]{64}$/.test(hex)) return hex;
+  throw new InputError(
+    'checkpoint.sha256',
+    `expected the SHA-256 of a checkpoint, 64 lower-case hexadecimal digits, got "${text.slice(0, 80)}"`,
+  );
+}
+
+function json(document: unknown): string {
+  return `${JSON.stringify(document, undefined, 2)}\n`;
+}

@@ -1,0 +1,63 @@
+import { Command } from 'commander';
+import type { CheckpointInspection } from '../../policy-distribution/inspection/checkpoint-inspection.ts';
+import { EXIT_CODES } from '../terminal/exit-code.ts';
+import { failedAttempt } from '../terminal/failed-attempt.ts';
+import { inspectionLines } from '../lines/inspection-lines.ts';
+import { interruption } from '../terminal/interruption.ts';
+import { print } from '../terminal/output.ts';
+
+/** What `muster checkpoints inspect` needs of the composition root. */
+export type InspectCheckpoint = (path: string, terms: InspectTerms, signal: AbortSignal) => Promise<CheckpointInspection>;
+
+export interface InspectTerms {
+  /** Path of a configuration file. */
+  readonly config: string | undefined;
+  /** Read all of it also where it lies elsewhere. */
+  readonly digest: boolean;
+}
+
+interface InspectFlags {
+  readonly json?: true;
+  readonly digest?: true;
+  readonly config?: string;
+}
+
+export function inspectCommand(inspect: InspectCheckpoint): Command {
+  return new Command('inspect')
+    .summary('say what a checkpoint holds')
+    .description(
+      'Prints the digest of a checkpoint, its files, and what is in them: tensors with their types, shapes and sizes, and metadata.',
+    )
+    .argument('<checkpoint>', 'file or directory, https://…, gs://bucket/name or s3://bucket/name')
+    .option('--digest', 'read all of it and say its digest, also where it lies elsewhere')
+    .option('--config <file>', 'configuration file, for the bounds of checkpoints and their sources (default: config/default.yaml alone)')
+    .option('--json', 'print exactly one JSON document on stdout')
+    .addHelpText('after', HELP)
+    .action(async (path: string, flags: InspectFlags) => {
+      process.exitCode = await inspected(inspect, path, flags);
+    });
+}
+
+const HELP = `
+Exit codes:
+  0    done
+  1    a defect of Muster
+  2    bad input: there is no such checkpoint, or it is not whole
+  3    the infrastructure failed
+  130  interrupted
+
+Example:
+  muster checkpoints inspect examples/game/checkpoints/late.safetensors`;
+
+async function inspected(inspect: InspectCheckpoint, path: string, { json, config, digest }: InspectFlags): Promise<number> {
+  using interrupt = interruption(process);
+  try {
+    const found = await inspect(path, { config, digest: digest === true }, interrupt.signal);
+    await print(process.stdout, json ? `${JSON.stringify(found, undefined, 2)}\n` : `${inspectionLines(found).join('\n')}\n`);
+    return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
+  } catch (error) {
+    const told = failedAttempt(error, interrupt.signal, `all of ${path} was read`);
+    await print(process.stderr, told.report);
+    return told.exitCode;
+  }
+}

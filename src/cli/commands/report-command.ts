@@ -1,0 +1,58 @@
+import { Command } from 'commander';
+import type { ResultDocument } from '../../orchestrator/results/result-document.ts';
+import { summariesOf } from '../../orchestrator/results/summaries.ts';
+import { comparisonLines } from '../lines/comparison-lines.ts';
+import { print } from '../terminal/output.ts';
+import { rankingLines } from '../lines/ranking-lines.ts';
+import { reportFile } from './report-file.ts';
+import { summaryLines } from '../lines/summary-lines.ts';
+
+/** What `muster report` needs of the composition root. @throws InputError when there is no summary at a path. */
+export type ReadDocument = (paths: readonly string[]) => Promise<ResultDocument>;
+
+interface ReportFlags {
+  /** Path of the page. */
+  readonly html?: string;
+}
+
+export function reportCommand(readDocument: ReadDocument): Command {
+  return new Command('report')
+    .summary('show a result that was kept')
+    .description('Prints the summary of results that --out or --json kept, or draws them as a page. Nothing is played.')
+    .argument('<path...>', 'directories of --out, or files with what --json printed')
+    .option('--html <file>', 'write a page to look at (HTML, in one file), and print nothing')
+    .addHelpText('after', HELP)
+    .action(async (paths: readonly string[], flags: ReportFlags) => {
+      const page = flags.html === undefined ? undefined : await reportFile(flags.html, '--html');
+      const document = await readDocument(paths);
+      await (page ? page.write(document) : print(process.stdout, `${linesOf(document).join('\n')}\n`));
+    });
+}
+
+const HELP = `
+Several evaluations are ranked. A comparison is reported alone.
+
+Exit codes:
+  0    done
+  1    a defect of Muster
+  2    bad input: no result at a path, or one of another version of Muster
+  3    the page could not be written
+
+Example:
+  muster eval examples/game/cartpole.yaml --checkpoint examples/game/checkpoints/late.safetensors --out first
+  muster report first --html first.html`;
+
+function linesOf(document: ResultDocument): readonly string[] {
+  switch (document.kind) {
+    case 'evaluation':
+      return evaluationLines(document.summary);
+    case 'evaluations':
+      return [...document.summaries.flatMap(evaluationLines), ...rankingLines(summariesOf(document.summaries))];
+    case 'comparison':
+      return comparisonLines(document.comparison, document.comparison.official.suite.name);
+  }
+}
+
+function evaluationLines(summary: Parameters<typeof summaryLines>[0]): readonly string[] {
+  return summaryLines(summary, `${summary.official.suite.name} · ${summary.checkpoint.uri}`);
+}

@@ -1,0 +1,45 @@
+import { access, constants, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import type { ReportDocument } from '../../faces/report/document.ts';
+import { reportPage } from '../../faces/report/page.ts';
+
+/** Where a command puts its page. */
+export interface ReportFile {
+  /** The page is there whole or not at all. @throws InfrastructureError when it cannot be written. */
+  write(document: ReportDocument): Promise<void>;
+}
+
+/** @param flag that named the path. @throws InputError at once, before anything is played, when a page could not be put there. */
+export async function reportFile(path: string, flag = '--report'): Promise<ReportFile> {
+  const target = resolve(path);
+  try {
+    await access(dirname(target), constants.W_OK);
+  } catch (error) {
+    throw new InputError(
+      'report.unusable',
+      `${flag} ${path} cannot be written: ${messageOf(error)}; name a file in a directory that you may write to`,
+      {
+        cause: error,
+      },
+    );
+  }
+  return { write: (document) => write(`${flag} ${path}`, target, document) };
+}
+
+async function write(what: string, target: string, document: ReportDocument): Promise<void> {
+  const partial = `${target}.partial`;
+  try {
+    await writeFile(partial, reportPage(document));
+    await rename(partial, target);
+  } catch (error) {
+    await rm(partial, { force: true });
+    throw new InfrastructureError(
+      'report.write',
+      `${what} could not be written: ${messageOf(error)}; free space there or name another file`,
+      {
+        cause: error,
+      },
+    );
+  }
+}

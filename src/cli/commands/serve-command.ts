@@ -1,0 +1,76 @@
+import { Command } from 'commander';
+import { whenAborted } from '../../kernel/deadline.ts';
+import type { Reload } from '../../app/server/reload.ts';
+import type { RunningServer } from '../../app/server/serve.ts';
+import { errorReport, notice } from '../terminal/error-report.ts';
+import { interruption } from '../terminal/interruption.ts';
+import { print } from '../terminal/output.ts';
+
+interface ServeFlags {
+  readonly config?: string;
+}
+
+const HELP = `
+SIGTERM and SIGINT drain it: what is played may finish (server.drainSeconds), the rest is given back.
+SIGHUP has it read its configuration anew; what is under way goes on.`;
+
+/** @param serve starts the server for flags. */
+export function serveCommand(serve: (flags: ServeFlags) => Promise<RunningServer>): Command {
+  return new Command('serve')
+    .summary('evaluate for many callers, over HTTP')
+    .description('Accepts evaluations over HTTP, plays them, and goes on with them after a restart, however it came about.')
+    .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .addHelpText('after', HELP)
+    .action(async (flags: ServeFlags) => {
+      using interrupt = interruption(process, 'waiting for what is played (again to quit at once)', ['SIGINT', 'SIGTERM']);
+      // Before the server is open there is nothing to be read anew, and nothing to end for it either.
+      using reloads = onHangUp();
+      const server = await serve(flags);
+      reloads.open(() => server.reload());
+      for (const problem of server.suiteProblems) await print(process.stderr, notice(problem));
+      await print(process.stderr, notice(`listening on ${server.url}; its documentation is at ${server.url}/docs`));
+      await whenAborted(interrupt.signal);
+      await reloads.settled();
+      await server.close();
+    });
+}
+
+interface Reloads extends Disposable {
+  /** From now on the signal has an effect. */
+  open(reload: () => Promise<Reload>): void;
+  /** Resolves when none is under way. */
+  settled(): Promise<void>;
+}
+
+/** Reads the configuration anew at each SIGHUP, one at a time, and tells what came of it. */
+function onHangUp(): Reloads {
+  let reload: (() => Promise<Reload>) | undefined;
+  let last: Promise<void> = Promise.resolve();
+  const tell = async (): Promise<void> => {
+    try {
+      const text = reload ? reloadText(await reload()) : 'the server is not open yet';
+      await print(process.stderr, notice(`SIGHUP: ${text}`));
+    } catch (error) {
+      await print(process.stderr, errorReport(error));
+    }
+  };
+  const onSignal = (): void => void (last = last.then(tell));
+  process.on('SIGHUP', onSignal);
+  return {
+    open: (opened) => void (reload = opened),
+    settled: () => last,
+    [Symbol.dispose]: () => void process.off('SIGHUP', onSignal),
+  };
+}
+
+function reloadText(result: Reload): string {
+  switch (result.kind) {
+    case 'refused':
+      return `the configuration in force stays; mend this and send the signal again:\n${result.problem}`;
+    case 'reloaded': {
+      const changed = result.changed.length === 0 ? 'nothing has changed' : `changed ${result.changed.join(', ')}`;
+      const pending = result.pending.length === 0 ? [] : [`; these take a restart: ${result.pending.join(', ')}`];
+      return [changed, ...pending, ...result.suiteProblems.map((problem) => `\n${problem}`)].join('');
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import { Command, Option } from 'commander';
+import type { IssuedToken, ListedToken, TokenServicePort } from '../../service/access/token-service.ts';
+import { ROLES, type Role } from '../../evaluation-store/tokens.ts';
+import { InputError, messageOf } from '../../kernel/errors.ts';
+import { parseTokenId, type TokenId } from '../../kernel/ids.ts';
+import { notice } from '../terminal/error-report.ts';
+import { lifetime } from '../flags/flag-values.ts';
+import { addNeededOption } from '../flags/needed-option.ts';
+import { print } from '../terminal/output.ts';
+import { tokenLines } from '../lines/token-lines.ts';
+
+/** What `muster token` needs of the composition root. */
+export type OpenOffice = (flags: TokenFlags) => Promise<AsyncDisposable & { readonly office: TokenServicePort; readonly now: () => Date }>;
+
+interface TokenFlags {
+  /** Path of the configuration file that says where the store is. */
+  readonly config?: string;
+  /** Address of a server to ask in place of the store. */
+  readonly server?: string;
+  /** Whether the operator's token may travel to another machine without TLS. */
+  readonly plainHttp?: true;
+  readonly json?: true;
+}
+
+const PAGE = 200;
+
+export function tokenCommand(openOffice: OpenOffice): Command {
+  return new Command('token')
+    .summary('give out, list and take back the tokens that a server knows its callers by')
+    .description(
+      'Works on the store of the configuration (store.url), or asks a running server with the token of an operator (--server, MUSTER_TOKEN): a SQLite store is open to one process at a time.',
+    )
+    .addCommand(createCommand(openOffice))
+    .addCommand(listCommand(openOffice))
+    .addCommand(revokeCommand(openOffice))
+    .addHelpText('after', HELP);
+}
+
+const HELP = `
+Roles:
+  viewer     reads evaluations, pools and metrics
+  submitter  uploads checkpoints, submits evaluations, and cancels its own
+  operator   does all that, cancels any, scales pools, and makes tokens
+
+Example:
+  MUSTER_TOKEN=$(muster token create training-pipeline --role submitter --expires 90d)`;
+
+function createCommand(openOffice: OpenOffice): Command {
+  const command = new Command('create')
+    .summary('make a token and print it, this once')
+    .argument('<name>', 'whom it is for: evaluations, quotas and the audit go by this name');
+  addNeededOption(command, new Option('-r, --role <role>', 'what it may do').choices(ROLES)).option(
+    '-e, --expires <time>',
+    'when it ends: 90d, 12h, 30m from now (default: never)',
+    lifetime,
+  );
+  return shared(command).action(async (name: string, flags: TokenFlags & { role: Role; expires?: number }) => {
+    await using opened = await openOffice(flags);
+    const issued = await opened.office.issue({ principal: name, role: flags.role, lifetimeMs: flags.expires });
+    await print(process.stdout, flags.json ? json(issuedDocument(issued)) : `${issued.text}\n`);
+    if (!flags.json) await print(process.stderr, notice(`token ${issued.token.id} for ${name}; keep it, it is shown this once`));
+  });
+}
+
+function listCommand(openOffice: OpenOffice): Command {
+  return shared(new Command('list').summary('list tokens, the latest first')).action(async (flags: TokenFlags) => {
+    await using opened = await openOffice(flags);
+    const tokens = await allTokens(opened.office);
+    await print(process.stdout, flags.json ? json(tokens) : `${tokenLines(tokens, opened.now()).join('\n')}\n`);
+  });
+}
+
+function revokeCommand(openOffice: OpenOffice): Command {
+  const command = new Command('revoke').summary('refuse a token from now on').argument('<id>', 'as "muster token list" has it');
+  return shared(command).action(async (id: string, flags: TokenFlags) => {
+    const wanted = tokenId(id);
+    await using opened = await openOffice(flags);
+    const revoked = await opened.office.revoke(wanted);
+    await print(process.stdout, flags.json ? json(revoked) : `token ${revoked.id} of ${revoked.principal} is refused from now on\n`);
+  });
+}
+
+function shared(command: Command): Command {
+  return command
+    .option('--server <url>', 'ask this server, with the token in MUSTER_TOKEN')
+    .option('--plain-http', 'send that token to another machine without TLS')
+    .option('--json', 'print exactly one JSON document on stdout')
+    .option('--config <file>', 'configuration file (default: config/default.yaml alone)');
+}
+
+async function allTokens(office: TokenServicePort): Promise<readonly ListedToken[]> {
+  const tokens: ListedToken[] = [];
+  let after: string | undefined;
+  do {
+    const page = await office.list({ limit: PAGE, after });
+    tokens.push(...page.items);
+    after = page.next;
+  } while (after !== undefined);
+  return tokens;
+}
+
+/** A whole token in the place of its id is told from a wrong id: it must not go into anything that is kept. */
+function tokenId(text: string): TokenId {
+  if (text.startsWith('muster_'))
+    throw new InputError('token.id', 'expected the id of a token, not the token itself: the 16 digits after "muster_"');
+  try {
+    return parseTokenId(text);
+  } catch (error) {
+    throw new InputError('token.id', `${messageOf(error)}; "muster token list" says which there are`, { cause: error });
+  }
+}
+
+function issuedDocument({ token: { id, principal, role, expiresAt }, text }: IssuedToken): object {
+  return { id, principal, role, expiresAt, token: text };
+}
+
+function json(document: unknown): string {
+  return `${JSON.stringify(document, undefined, 2)}\n`;
+}

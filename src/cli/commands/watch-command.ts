@@ -1,0 +1,154 @@
+import { Command, Option } from 'commander';
+import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts';
+import type { MusterClient } from '../../faces/client/muster-client.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { ALL_FAILED } from '../../orchestrator/run/run-failed-error.ts';
+import type { EvaluationResource } from '../../faces/http/schemas/evaluation-schemas.ts';
+import { runningFiguresSchema } from '../../service/orders/running-figures.ts';
+import { printable } from '../../kernel/text/printable.ts';
+import type { StalePolicy } from '../../service/watching/watch-plan.ts';
+import { comparisonLines } from '../lines/comparison-lines.ts';
+import { notice } from '../terminal/error-report.ts';
+import { EXIT_CODES } from '../terminal/exit-code.ts';
+import { positiveNumber, wholeNumber } from '../flags/flag-values.ts';
+import { interruption } from '../terminal/interruption.ts';
+import { print } from '../terminal/output.ts';
+import { openProgressDisplay } from '../progress/progress-display.ts';
+import { figuresView } from '../progress/remote-progress.ts';
+import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
+import { addStopFlags, stopOverride, type StopFlags } from '../flags/stop-override.ts';
+import { summaryLines } from '../lines/summary-lines.ts';
+import { watchedRun, type WatchARun } from './watch-run.ts';
+
+interface WatchFlags extends ServerFlags, StopFlags {
+  readonly suite?: string;
+  readonly sandboxes?: number;
+  readonly marker?: string;
+  readonly stale?: StalePolicy;
+  readonly every?: number;
+  readonly once?: true;
+  readonly webhook?: string;
+  /** True: beside the checkpoints. */
+  readonly best?: string | true;
+}
+
+/** One verb for both that can be watched: with a suite it is a run's directory, without one an evaluation on a server. */
+export function watchCommand(connect: Connect, watchARun: WatchARun): Command {
+  const command = new Command('watch')
+    .summary('follow an evaluation on a server, or evaluate a run as it trains')
+    .description(
+      'Follows an evaluation on a server until it is over, and prints its answer.\nWith --suite: evaluates every new checkpoint in a directory or bucket as it becomes complete, the newest first.',
+    )
+    .argument('<what>', 'an evaluation\'s id as "muster submit" printed it; with --suite a directory, gs://bucket/run or s3://bucket/run')
+    .optionsGroup('Evaluating a run:')
+    .option('--suite <file>', 'suite file (YAML or JSON) to evaluate the checkpoints on')
+    .option(
+      '--marker <name>',
+      'a checkpoint is complete once this file is in it, or <file>.<name> beside a file (default: once it stays as it is)',
+    )
+    .addOption(
+      new Option('--stale <policy>', 'what becomes of older checkpoints when a newer one is complete (default: skip)').choices(STALE),
+    )
+    .option(
+      '--every <seconds>',
+      'how often to look, and how long a checkpoint without a marker has to stay as it is (default: 30)',
+      positiveNumber,
+    )
+    .option('--once', 'end when all that is there has been evaluated')
+    .option('--webhook <url>', 'post what comes of each checkpoint there')
+    .option('--best [file]', 'keep a JSON file that says which checkpoint is the best (default: best.json beside the checkpoints)')
+    .option('-n, --sandboxes <count>', 'most sandboxes at a time', wholeNumber);
+  addStopFlags(command).optionsGroup('Options:');
+  return addServerFlags(command)
+    .addHelpText('after', HELP)
+    .action(async (what: string, flags: WatchFlags) => {
+      process.exitCode = await (flags.suite === undefined
+        ? watchEvaluation(connect, what, flags)
+        : watchRun(watchARun, what, flags.suite, flags));
+    });
+}
+
+const STALE = ['skip', 'cancel', 'evaluate'] as const;
+const EVERY_SECONDS = 30;
+
+const HELP = `
+Exit codes:
+  0    the evaluation has finished; with --once: all checkpoints are done with
+  1    a defect of Muster
+  2    bad input: an id, suite, configuration or flag; or all episodes failed
+  3    the evaluation, or the infrastructure, failed
+  130  no longer watched; with --suite the same command goes on later where this one ended
+
+Example:
+  muster watch gs://bucket/run-7/ --suite examples/game/cartpole.yaml --marker DONE --best`;
+
+async function watchEvaluation(connect: Connect, id: string, flags: WatchFlags): Promise<number> {
+  const ofRuns = ['sandboxes', 'marker', 'stale', 'every', 'once', 'webhook', 'best', 'rule', 'episodes', 'halfWidth'] as const;
+  const stray = ofRuns.find((name) => flags[name] !== undefined);
+  if (stray !== undefined || /^(\w+:\/\/|[./])/.test(id))
+    throw new InputError(
+      'flags.suite',
+      `muster watch ${id}: without --suite an evaluation on a server is followed; add --suite to evaluate a run`,
+    );
+  using interrupt = interruption(process, 'no longer watching; it goes on');
+  return await watched(connect(flags), id, flags.json === true, interrupt.signal);
+}
+
+async function watchRun(watchARun: WatchARun, run: string, suite: string, flags: WatchFlags): Promise<number> {
+  if (flags.server !== undefined) throw new InputError('flags.server', 'muster watch --suite plays on this machine; leave out --server');
+  using interrupt = interruption(process, 'no longer watching; the same command goes on later (again to quit at once)');
+  const stop = stopOverride(flags);
+  const best = flags.best === true ? `${run.replace(/\/$/, '')}/best.json` : flags.best;
+  const { marker, webhook, config, sandboxes } = flags;
+  const request = {
+    run,
+    suite,
+    stale: flags.stale ?? 'skip',
+    everySeconds: flags.every ?? EVERY_SECONDS,
+    once: flags.once === true,
+    ...(stop ? { stop } : {}),
+    ...(marker === undefined ? {} : { marker }),
+    ...(webhook === undefined ? {} : { webhook }),
+    ...(best === undefined ? {} : { best }),
+    ...(config === undefined ? {} : { config }),
+    ...(sandboxes === undefined ? {} : { sandboxes }),
+  };
+  return await watchedRun(watchARun, request, flags.json === true, interrupt.signal);
+}
+
+/** @returns the exit code that says how it ended. */
+export async function watched(client: MusterClient, id: string, json: boolean, signal: AbortSignal): Promise<number> {
+  {
+    using display = openProgressDisplay(figuresView(id), process.stderr);
+    for await (const { type, data } of client.events(id, { signal })) {
+      const figures = type === 'progress' ? runningFiguresSchema.safeParse(data).data : undefined;
+      if (figures) display.show(figures);
+    }
+  }
+  const evaluation = await client.get(id, signal);
+  await print(process.stdout, json ? `${JSON.stringify(evaluation, undefined, 2)}\n` : `${answerLines(evaluation).join('\n')}\n`);
+  if (evaluation.failure) await print(process.stderr, notice(`${evaluation.failure.code}: ${evaluation.failure.message}`));
+  return exitCodeOfState(evaluation);
+}
+
+function answerLines({ id, suite, state, summary }: EvaluationResource): readonly string[] {
+  const title = printable(`${suite} · ${id}`);
+  if (isSummary(summary)) return summaryLines(summary, title);
+  return isComparisonSummary(summary) ? comparisonLines(summary, title) : [`${title}: ${state}`];
+}
+
+const ALL_FAILED_CODES: ReadonlySet<string> = new Set(Object.values(ALL_FAILED));
+
+/** What a shell learns of how an evaluation stands. */
+export function exitCodeOfState({ state, failure }: Pick<EvaluationResource, 'state' | 'failure'>): number {
+  switch (state) {
+    case 'finished':
+      return EXIT_CODES.done;
+    case 'failed':
+      return failure && ALL_FAILED_CODES.has(failure.code) ? EXIT_CODES.badInput : EXIT_CODES.infrastructure;
+    case 'waiting':
+    case 'running':
+    case 'cancelled':
+      return EXIT_CODES.interrupted;
+  }
+}

@@ -1,0 +1,46 @@
+import { InvalidArgumentError } from 'commander';
+import { confidenceProblem, LARGEST_CONFIDENCE } from '../../aggregation/intervals/confidence.ts';
+
+/** For a flag that may be given again. */
+export function collect(value: string, before: readonly string[] | undefined): readonly string[] {
+  return [...(before ?? []), value];
+}
+
+export function wholeNumber(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isSafeInteger(value) && value >= 1) return value;
+  throw new InvalidArgumentError('expected a whole number from 1 on.');
+}
+
+export function wholeNumberFromZero(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && Number.isSafeInteger(value) && value >= 0) return value;
+  throw new InvalidArgumentError('expected a whole number from 0 on.');
+}
+
+export function positiveNumber(text: string): number {
+  const value = Number(text);
+  if (Number.isFinite(value) && value > 0) return value;
+  throw new InvalidArgumentError('expected a number above 0.');
+}
+
+export function probability(text: string): number {
+  const value = Number(text);
+  if (confidenceProblem(value) === undefined) return value;
+  throw new InvalidArgumentError(`expected a number above 0.5 and at most ${LARGEST_CONFIDENCE}.`);
+}
+
+const UNIT_MS = new Map([
+  ['m', 60_000],
+  ['h', 3_600_000],
+  ['d', 86_400_000],
+]);
+const LONGEST_MS = 100 * 365 * 86_400_000;
+
+/** `90d`, `12h` or `30m`, as milliseconds. */
+export function lifetime(text: string): number {
+  const { amount, unit } = /^(?<amount>\d{1,9})(?<unit>[mhd])$/.exec(text)?.groups ?? {};
+  const milliseconds = Number(amount) * (UNIT_MS.get(unit ?? '') ?? Number.NaN);
+  if (milliseconds > 0 && milliseconds <= LONGEST_MS) return milliseconds;
+  throw new InvalidArgumentError('expected a number with its unit, such as 90d, 12h or 30m, of a hundred years at most.');
+}

@@ -1,0 +1,55 @@
+import { Option, type Command } from 'commander';
+import { InputError } from '../../kernel/errors.ts';
+import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
+import { positiveNumber, wholeNumber } from './flag-values.ts';
+
+const RULES = ['certified', 'approximate', 'asymptotic', 'fixed'] as const;
+
+/** Flags that replace the suite's stopping rule; its confidence stays. */
+export interface StopFlags {
+  readonly rule?: (typeof RULES)[number];
+  /** For `fixed`, which it stands for by itself. */
+  readonly episodes?: number;
+  /** In units of the return. For the other rules; by itself it stands for `certified`. */
+  readonly halfWidth?: number;
+}
+
+export function addStopFlags(command: Command): Command {
+  return command
+    .option('--episodes <count>', "play exactly so many episodes, in place of the suite's stopping rule", wholeNumber)
+    .option('--half-width <width>', "stop when the interval is this narrow, in place of the suite's stopping rule", positiveNumber)
+    .addOption(
+      new Option('--rule <rule>', 'which stopping rule that is (with --half-width: certified, unless you say another)').choices(RULES),
+    );
+}
+
+/** Undefined when the flags leave the suite's rule as it is. @throws InputError `flags.stop` when they contradict each other. */
+export function stopOverride({ rule, episodes, halfWidth }: StopFlags): StopOverride | undefined {
+  if (episodes !== undefined && halfWidth !== undefined)
+    throw invalid('--episodes and --half-width exclude each other: give a number of episodes or a precision');
+  if (rule === undefined && episodes === undefined && halfWidth === undefined) return undefined;
+  switch (rule ?? (episodes === undefined ? 'certified' : 'fixed')) {
+    case 'fixed':
+      if (episodes === undefined) throw invalid(`--rule fixed needs --episodes${instead('--half-width', halfWidth)}`);
+      return { rule: 'fixed', episodes };
+    case 'certified':
+      return { rule: 'certified', halfWidth: needed('certified', halfWidth, episodes) };
+    case 'approximate':
+      return { rule: 'approximate', halfWidth: needed('approximate', halfWidth, episodes) };
+    case 'asymptotic':
+      return { rule: 'asymptotic', halfWidth: needed('asymptotic', halfWidth, episodes) };
+  }
+}
+
+function needed(rule: StopFlags['rule'], halfWidth: number | undefined, episodes: number | undefined): number {
+  if (halfWidth !== undefined) return halfWidth;
+  throw invalid(`--rule ${rule} needs --half-width${instead('--episodes', episodes)}`);
+}
+
+function instead(flag: string, value: number | undefined): string {
+  return value === undefined ? '' : `, and cannot be used with ${flag}`;
+}
+
+function invalid(message: string): InputError {
+  return new InputError('flags.stop', message);
+}

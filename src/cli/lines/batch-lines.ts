@@ -1,0 +1,125 @@
+import { styleText } from 'node:util';
+import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts';
+import type { BatchItem } from '../../faces/client/batch/batch.ts';
+import type { UploadProgress } from '../../faces/client/uploads.ts';
+import { formatBytes, formatCount, formatFigure } from '../../kernel/text/figures.ts';
+import { printableLine } from '../../kernel/text/printable.ts';
+import { columns } from './columns.ts';
+import type { ProgressView } from '../progress/progress-display.ts';
+import { bar } from '../progress/progress-lines.ts';
+import { answerText } from '../progress/remote-progress.ts';
+
+export interface BatchProgress {
+  readonly items: readonly BatchItem[];
+  readonly upload: (UploadProgress & { readonly title: string }) | undefined;
+  /** Since it began. */
+  readonly seconds: number;
+}
+
+/** Lines for what is under way; a terminal has room for so many. */
+const MOST_RUNNING = 8;
+
+export function batchView(name: string): ProgressView<BatchProgress> {
+  return {
+    lines: (progress) => [
+      `${styleText('bold', printableLine(name))}  ${countsText(progress.items)}`,
+      bar(progress.items.filter(isEnded).length / Math.max(1, progress.items.length)),
+      ...runningLines(progress.items),
+      ...(progress.upload ? [uploadText(progress.upload)] : []),
+    ],
+    line: ({ items }) => `${printableLine(name)}: ${countsText(items)}`,
+  };
+}
+
+/** What became of each, as a table, and what was wrong with those that have no answer. */
+export function batchLines(items: readonly BatchItem[]): readonly string[] {
+  const rows = items.map((item) => [printableLine(item.checkpoint), printableLine(item.suite), markedState(item), ...answerCells(item)]);
+  const problems = items.flatMap((item) => {
+    const problem = problemOf(item);
+    return problem === undefined
+      ? []
+      : [`  ${styleText('yellow', '!')} ${printableLine(`${item.checkpoint} on ${item.suite}: ${problem.message}`)}`];
+  });
+  return [...columns([['checkpoint', 'suite', 'state', 'episodes', 'answer'], ...rows]), ...problems];
+}
+
+/** Exactly what programs get. */
+export function batchDocument(name: string, items: readonly BatchItem[]): object {
+  return {
+    schema: 'muster.batch/1',
+    name,
+    complete: isComplete(items),
+    evaluations: items.map((item) => ({
+      checkpoint: item.checkpoint,
+      suite: item.suite,
+      state: stateOf(item),
+      problem: problemOf(item) ?? null,
+      evaluation: 'evaluation' in item ? item.evaluation : null,
+    })),
+  };
+}
+
+export function isComplete(items: readonly BatchItem[]): boolean {
+  return items.every((item) => stateOf(item) === 'finished');
+}
+
+function isEnded({ kind }: BatchItem): boolean {
+  return kind === 'over' || kind === 'refused';
+}
+
+function stateOf(item: BatchItem): string {
+  return 'evaluation' in item ? item.evaluation.state : item.kind;
+}
+
+function problemOf(item: BatchItem): { readonly code: string; readonly message: string } | undefined {
+  switch (item.kind) {
+    case 'refused':
+      return { code: item.error.code, message: item.error.message };
+    case 'over':
+      return item.evaluation.failure ?? undefined;
+    case 'planned':
+    case 'submitted':
+      return undefined;
+  }
+}
+
+function markedState(item: BatchItem): string {
+  const state = stateOf(item);
+  return state === 'finished' ? styleText('green', state) : styleText('yellow', state);
+}
+
+function answerCells(item: BatchItem): readonly [episodes: string, answer: string] {
+  const summary = item.kind === 'over' ? item.evaluation.summary : undefined;
+  if (isSummary(summary)) {
+    const { episodes, mean, interval } = summary.official;
+    if (mean === null) return [formatCount(episodes), 'no episode was resolved'];
+    const spread = interval ? (interval.high - interval.low) / 2 : Math.abs(mean);
+    const range = interval ? `  [${formatFigure(interval.low, spread)}, ${formatFigure(interval.high, spread)}]` : '';
+    return [formatCount(episodes), `${formatFigure(mean, spread)}${range}${summary.partial ? '  (partial)' : ''}`];
+  }
+  if (isComparisonSummary(summary))
+    return [formatCount(summary.official.episodes), `${summary.verdict}${summary.partial ? '  (partial)' : ''}`];
+  return ['', ''];
+}
+
+function countsText(items: readonly BatchItem[]): string {
+  const counts = new Map<string, number>();
+  for (const item of items) counts.set(stateOf(item), (counts.get(stateOf(item)) ?? 0) + 1);
+  const parts = [...counts].map(([state, count]) => `${formatCount(count)} ${state}`);
+  return `${formatCount(items.filter(isEnded).length)} of ${formatCount(items.length)} over: ${parts.join(', ')}`;
+}
+
+function runningLines(items: readonly BatchItem[]): readonly string[] {
+  const running = items.flatMap((item) =>
+    item.kind === 'submitted' && item.evaluation.running ? [{ item, figures: item.evaluation.running }] : [],
+  );
+  const lines = running.slice(0, MOST_RUNNING).map(({ item, figures }) => {
+    const what = printableLine(`${item.checkpoint} on ${item.suite}`);
+    return `  ${what}: ${formatCount(figures.episodes)} episodes, ${answerText(figures)}`;
+  });
+  return running.length > MOST_RUNNING ? [...lines, styleText('dim', `  and ${running.length - MOST_RUNNING} more`)] : lines;
+}
+
+function uploadText({ phase, title, bytes, allBytes }: UploadProgress & { readonly title: string }): string {
+  return `  ${phase} ${printableLine(title)}: ${formatBytes(bytes)} of ${formatBytes(allBytes)}`;
+}

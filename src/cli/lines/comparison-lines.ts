@@ -1,0 +1,96 @@
+import { styleText } from 'node:util';
+import type { Verdict } from '../../aggregation/comparison/comparison-statistics.ts';
+import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import { formatCount, formatFigure } from '../../kernel/text/figures.ts';
+import { printableLine } from '../../kernel/text/printable.ts';
+import { errorLines, failedRows } from './failure-lines.ts';
+import { runRows } from './summary-lines.ts';
+import { tableLines, warningLines, type Row } from './table-lines.ts';
+
+type Candidate = ComparisonSummary['official']['candidates'][number];
+
+const MARKS = { promote: '▲', regress: '▼', equivalent: '=', inconclusive: '?' } as const;
+const COLOURS = { promote: 'green', regress: 'red', equivalent: 'cyan', inconclusive: 'yellow' } as const;
+
+/** A comparison as a person reads it: each verdict, then what it rests on. */
+export function comparisonLines(summary: ComparisonSummary, suite: string): string[] {
+  const { official } = summary;
+  const title = `${suite} · against ${summary.baseline.uri}${summary.baseline.recorded ? ' (recorded)' : ''}`;
+  return [
+    styleText('bold', printableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
+    ...official.candidates.flatMap((candidate, i) => candidateLines(candidate, summary, summary.candidates[i]?.uri ?? candidate.name)),
+    ...tableLines([
+      [
+        'episodes',
+        `${formatCount(official.episodes)} in ${formatCount(official.pairs)} pairs, of at most ${formatCount(official.budgetEpisodes)}`,
+      ],
+      ...failedRows('baseline failed', official.baselineFailures, official.pairs),
+      ...runRows(summary.run),
+      ['baseline', official.baseline.digest],
+      ['suite', official.suite.digest],
+    ]),
+    ...errorLines(summary.run, summary.ended === 'failures'),
+    ...warningLines([...official.warnings, ...summary.warnings]),
+  ];
+}
+
+function candidateLines(candidate: Candidate, { official }: ComparisonSummary, uri: string): string[] {
+  const { verdict, decidedAt, warnings } = candidate;
+  const when = decidedAt === null ? `after ${formatCount(candidate.pairs)} pairs` : `after ${formatCount(decidedAt)} pairs`;
+  return [
+    `  ${verdictText(verdict)} ${styleText('bold', printableLine(uri))} ${styleText('dim', when)}`,
+    ...tableLines(candidateRows(candidate, official.margin)),
+    ...warningLines(warnings),
+  ];
+}
+
+export function verdictText(verdict: Verdict): string {
+  return styleText(COLOURS[verdict], `${MARKS[verdict]} ${verdict}`);
+}
+
+function candidateRows(candidate: Candidate, margin: number): Row[] {
+  const {
+    verdict,
+    difference,
+    biasReducedDifference: reduced,
+    interval,
+    mean,
+    baselineMean,
+    evidence,
+    smallestEffect,
+    probabilityOfImprovement: better,
+  } = candidate;
+  const spread = interval ? (interval.high - interval.low) / 2 : Math.abs(difference ?? 1);
+  const figure = (value: number): string => formatFigure(value, spread);
+  const signed = (value: number): string => `${value > 0 ? '+' : ''}${figure(value)}`;
+  const rows: Row[] = [];
+  if (difference !== null && mean !== null && baselineMean !== null)
+    rows.push(['difference', `${styleText('bold', signed(difference))}, ${figure(mean)} against ${figure(baselineMean)}`]);
+  if (reduced !== null && (verdict === 'promote' || verdict === 'regress'))
+    rows.push(['bias-reduced', `${signed(reduced)}  ${styleText('dim', 'quote this one: the verdict decided when to stop')}`]);
+  if (interval) {
+    const percent = `${Number((interval.confidence * 100).toPrecision(6))} %`;
+    rows.push([`${percent} interval`, `[${signed(interval.low)}, ${signed(interval.high)}]${margin > 0 ? `, margin ± ${margin}` : ''}`]);
+  }
+  rows.push([
+    'evidence',
+    `${odds(evidence.promote)} for promote, ${odds(evidence.regress)} for regress; a verdict needs ${odds(evidence.needed)}`,
+  ]);
+  if (better)
+    rows.push(['chance to do better', `${share(better.value)} [${share(better.low)}, ${share(better.high)}] in an episode of each`]);
+  if (smallestEffect !== null)
+    rows.push(['smallest effect', `${figure(smallestEffect)}: a difference that so many pairs find in 4 of 5 comparisons`]);
+  if (candidate.unresolvedPairs > 0)
+    rows.push(['lost pairs', `${formatCount(candidate.unresolvedPairs)}, an episode of each with its sandbox (they widen the interval)`]);
+  rows.push(...failedRows('failed episodes', candidate.failures, candidate.pairs), ['candidate', candidate.name]);
+  return rows;
+}
+
+/** 10^x as a person says it. */
+function odds(log10: number): string {
+  return log10 < 4 ? formatFigure(10 ** log10, 10 ** log10) : `10^${Math.floor(log10)}`;
+}
+
+function share(value: number): string {
+  return `${(100 * value).toFixed(0)} %`;
+}

@@ -1,0 +1,41 @@
+import { styleText } from 'node:util';
+import { failedCount } from '../../aggregation/folding/failure-counts.ts';
+import type { Summary } from '../../orchestrator/results/summary.ts';
+import { formatCount } from '../../kernel/text/figures.ts';
+import { printable, printableLine } from '../../kernel/text/printable.ts';
+import type { Row } from './table-lines.ts';
+
+type RunError = NonNullable<Summary['run']['errors']>[number];
+
+/** A terminal has room for so many errors, and for so many lines of each; the whole of them is in the summary. */
+const MOST_ERRORS = 3;
+const MOST_LINES = 12;
+
+/** How many failed, of how many with a score, and why; nothing where nothing failed. */
+export function failedRows(name: string, failures: Summary['official']['failures'], resolved: number): Row[] {
+  const failed = failedCount(failures);
+  if (failed === 0) return [];
+  const causes = Object.entries(failures).filter(([, count]) => count > 0);
+  const share = `${((100 * failed) / resolved).toFixed(1)} %`;
+  const counts = causes.map(([cause, count]) => `${formatCount(count)} ${cause}`).join(' · ');
+  return [[name, `${formatCount(failed)} of ${formatCount(resolved)} (${share}): ${counts}`]];
+}
+
+/** The first distinct errors with their tracebacks. @param isTold the error that ended it is told in full elsewhere. */
+export function errorLines({ errors = [], otherErrors = 0 }: Summary['run'], isTold: boolean): string[] {
+  const shown = errors.slice(0, MOST_ERRORS);
+  const others = errors.slice(MOST_ERRORS).reduce((sum, { episodes }) => sum + episodes, otherErrors);
+  const rest = others === 0 ? [] : [`  ${styleText('red', '✗')} ${formatCount(others)} more failed with other errors`];
+  return [...shown.flatMap((error) => oneError(error, isTold)), ...rest];
+}
+
+function oneError({ cause, episodes, firstIndex, detail }: RunError, isTold: boolean): string[] {
+  const where = episodes === 1 ? `episode ${firstIndex}` : `${formatCount(episodes)} episodes, first in episode ${firstIndex}`;
+  const [first = '', ...rest] = detail.split('\n');
+  const kept = isTold ? [] : rest.slice(0, MOST_LINES - 1);
+  const cut = !isTold && rest.length > kept.length ? ['…'] : [];
+  return [
+    `  ${styleText('red', '✗')} ${cause} in ${where}${first === '' ? '' : `: ${printableLine(first)}`}`,
+    ...[...kept, ...cut].map((line) => styleText('dim', `      ${printable(line)}`)),
+  ];
+}

@@ -1,0 +1,155 @@
+import { styleText } from 'node:util';
+import type { Ending, Summary } from '../../orchestrator/results/summary.ts';
+import { formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
+import { printableLine } from '../../kernel/text/printable.ts';
+import { errorLines, failedRows } from './failure-lines.ts';
+import { figureRows } from './figure-rows.ts';
+import { tableLines, warningLines, type Row } from './table-lines.ts';
+
+type Interval = NonNullable<Summary['official']['interval']>;
+
+/** The summary as a person reads it: the answer first, then how sure it is, then what it took. */
+export function summaryLines(summary: Summary, title: string): string[] {
+  const { official, run } = summary;
+  const names: Row[] = [
+    ['checkpoint', official.checkpoint.digest],
+    ['suite', official.suite.digest],
+  ];
+  return [
+    styleText('bold', printableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
+    ...tableLines([...(summary.ended === 'failures' ? noAnswerRows(summary) : answerRows(summary)), ...runRows(run), ...names]),
+    ...errorLines(run, summary.ended === 'failures'),
+    ...warningLines([...official.warnings, ...summary.warnings]),
+  ];
+}
+
+/** The scores of episodes that all failed would look like a result. */
+function noAnswerRows({ official, ended }: Summary): Row[] {
+  return [
+    ['mean return', styleText('bold', 'none')],
+    ['episodes', `${formatCount(official.episodes)}, ${endingText(ended)}`],
+    ...failureRows(official),
+  ];
+}
+
+function answerRows(summary: Summary): Row[] {
+  const { official } = summary;
+  return [...meanRows(summary), ...figureRows(official), ...taskRows(summary), ...metricRows(summary)];
+}
+
+function meanRows({ official, ended }: Summary): Row[] {
+  const { interval, mean, quantiles } = official;
+  const spread = interval ? (interval.high - interval.low) / 2 : Math.abs(mean ?? 1);
+  const figure = (value: number): string => formatFigure(value, spread);
+  const rows: Row[] = [['mean return', mean === null ? 'none: no episode was resolved' : styleText('bold', figure(mean))]];
+  const quoted = toQuote(official);
+  if (quoted !== null) rows.push(['bias-reduced mean', `${figure(quoted)}  ${styleText('dim', QUOTE_IT)}`]);
+  if (interval) {
+    const percent = `${Number((interval.confidence * 100).toPrecision(6))} %`;
+    const ends = `[${figure(interval.low)}, ${figure(interval.high)}]`;
+    rows.push([`${percent} interval`, `${ends}  ${styleText('dim', promiseText(interval.method, percent))}`]);
+  }
+  if (official.variance !== null) rows.push(['standard deviation', figure(Math.sqrt(official.variance))]);
+  if (quantiles && official.min !== null && official.max !== null) {
+    const five = [official.min, quantiles.p25, quantiles.p50, quantiles.p75, official.max];
+    rows.push(['min · quartiles · max', five.map(figure).join(' · ')]);
+  }
+  rows.push(['episodes', `${formatCount(official.episodes)}, ${endingText(ended)}`]);
+  return [...rows, ...failureRows(official)];
+}
+
+const QUOTE_IT = 'quote this one: the returns decided when to stop';
+
+/** The mean without the bias of the stop, where the stop gave it one; null where the mean itself is the one to quote. */
+function toQuote({ stop, endedBy, biasReducedMean }: Summary['official']): number | null {
+  return stop.rule !== 'fixed' && endedBy === 'rule' ? biasReducedMean : null;
+}
+
+/** The interval's guarantee, short enough for a line; the whole of it is in the summary itself. */
+function promiseText(method: Interval['method'], percent: string): string {
+  switch (method) {
+    case 'certified':
+      return `certified: at least ${percent}, whenever it stops`;
+    case 'clopper-pearson':
+      return `${method}: at least ${percent}, for episodes fixed in advance`;
+    case 'adjusted':
+      return `${method}: about ${percent}, for episodes fixed in advance`;
+    case 'student-t':
+    case 'bca':
+    case 'stratified-bootstrap':
+      return `${method}: ${percent} in the limit of many episodes, fixed in advance`;
+    case 'approximate':
+      return `approximate: near ${percent} by simulation, not by proof`;
+    case 'asymptotic-sequence':
+      return `asymptotic: ${percent} in the limit of many episodes, whenever it stops`;
+    case 'clustered-t':
+      return `${method}: ${percent} in the limit of many tasks`;
+  }
+}
+
+function failureRows({ failures, resolved, unresolved }: Summary['official']): Row[] {
+  const rows = failedRows('failed episodes', failures, resolved);
+  return unresolved === 0
+    ? rows
+    : [...rows, ['lost episodes', `${formatCount(unresolved)}, with their sandboxes, in every attempt (they widen the interval)`]];
+}
+
+function endingText(ended: Ending): string {
+  switch (ended) {
+    case 'rule':
+      return 'as many as the stopping rule asked for';
+    case 'verdicts':
+      return 'as many as the verdicts needed';
+    case 'episodes':
+      return 'all that the budget allows';
+    case 'seconds':
+    case 'cost':
+      return `ended by the budget of ${ended}`;
+    case 'failures':
+      return 'all of them failed';
+    case 'interrupted':
+      return 'interrupted';
+    case 'failed':
+      return 'ended by a failure of the infrastructure';
+  }
+}
+
+function taskRows({ official }: Summary): Row[] {
+  if (official.tasks.length < 2) return [];
+  return official.tasks.map((task): Row => {
+    const error = task.standardError === null ? '' : ` ± ${formatFigure(task.standardError, task.standardError)} (standard error)`;
+    if (task.mean === null)
+      return [`task ${task.name}`, task.episodes === 0 ? 'no episodes' : `none of ${episodesText(task.episodes)} resolved`];
+    const mean = formatFigure(task.mean, task.standardError ?? Math.abs(task.mean));
+    return [`task ${task.name}`, `${mean}${error}, ${episodesText(task.episodes)}`];
+  });
+}
+
+function metricRows({ official }: Summary): Row[] {
+  return official.metrics.map((metric): Row => {
+    if (metric.mean === null) return [`metric ${metric.name}`, 'never reported'];
+    const deviation = metric.standardDeviation ?? Math.abs(metric.mean);
+    const figures = `${formatFigure(metric.mean, deviation)}, standard deviation ${formatFigure(deviation, deviation)}`;
+    const missing = metric.missing === 0 ? '' : `, missing in ${episodesText(metric.missing)}`;
+    return [`metric ${metric.name}`, `${figures}${missing}`];
+  });
+}
+
+/** What it took. */
+export function runRows(run: Summary['run']): Row[] {
+  const extra = [
+    run.retried > 0 ? `${episodesText(run.retried)} played again after a lost sandbox` : '',
+    run.duplicated > 0 ? `${formatCount(run.duplicated)} slow, played twice` : '',
+  ].filter((text) => text !== '');
+  const played = [formatDuration(run.seconds), `${formatRate(run.episodesPerSecond)} episodes/s`, ...extra].join(' · ');
+  const died = run.pool.died > 0 ? `, ${formatCount(run.pool.died)} died` : '';
+  return [
+    ['time', played],
+    ['sandboxes', `${formatCount(run.pool.created)} made by ${run.pool.provider} (at most ${formatCount(run.pool.sandboxesMax)})${died}`],
+    ...(run.cost === null ? [] : [['cost', formatFigure(run.cost, run.cost)] as const]),
+  ];
+}
+
+function episodesText(count: number): string {
+  return count === 1 ? '1 episode' : `${formatCount(count)} episodes`;
+}

@@ -1,0 +1,15 @@
+import { styleText } from 'node:util';
+import { printableLine } from '../../kernel/text/printable.ts';
+
+/** A name and its text, side by side on the terminal. */
+export type Row = readonly [name: string, text: string];
+
+/** Names and texts in two columns. */
+export function tableLines(rows: readonly Row[]): string[] {
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, text]) => `  ${styleText('dim', name.padEnd(width))}  ${text}`);
+}
+
+export function warningLines(warnings: readonly string[]): string[] {
+  return warnings.map((warning) => `  ${styleText('yellow', '!')} ${printableLine(warning)}`);
+}

@@ -1,0 +1,28 @@
+import type { ListedToken } from '../../service/access/token-service.ts';
+import { columns } from './columns.ts';
+
+const NEAR_MILLISECONDS = 2 * 86_400_000;
+
+const HEADINGS = ['id', 'principal', 'role', 'made', 'state'] as const;
+
+/** Tokens as a table. @param now decides which have expired. */
+export function tokenLines(tokens: readonly ListedToken[], now: Date): readonly string[] {
+  if (tokens.length === 0) return ['there are no tokens'];
+  const rows = [
+    HEADINGS,
+    ...tokens.map((token) => [token.id, token.principal, token.role, timeOf(token.createdAt, now), stateOf(token, now)]),
+  ];
+  return columns(rows);
+}
+
+function stateOf({ expiresAt, revokedAt }: ListedToken, now: Date): string {
+  if (revokedAt) return `revoked ${timeOf(revokedAt, now)}`;
+  if (!expiresAt) return 'does not expire';
+  return expiresAt <= now ? `expired ${timeOf(expiresAt, now)}` : `until ${timeOf(expiresAt, now)}`;
+}
+
+/** Days tell apart what is far from now; within two days the time of day does, in UTC as all times of a server. */
+function timeOf(date: Date, now: Date): string {
+  const isNear = Math.abs(date.getTime() - now.getTime()) < NEAR_MILLISECONDS;
+  return isNear ? `${date.toISOString().slice(0, 16).replace('T', ' ')} UTC` : date.toISOString().slice(0, 10);
+}

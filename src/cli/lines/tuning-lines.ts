@@ -1,0 +1,83 @@
+import { styleText } from 'node:util';
+import type { TuningProgress } from '../../orchestrator/tuning/tune.ts';
+import type { PlayDeclaration } from '../../orchestrator/suite/play.ts';
+import type { Tuning, TuningTrialResult } from '../../orchestrator/tuning/tuning.ts';
+import { formatCount, formatRate } from '../../kernel/text/figures.ts';
+import { printableLine } from '../../kernel/text/printable.ts';
+import type { ProgressView } from '../progress/progress-display.ts';
+import { bar } from '../progress/progress-lines.ts';
+import { warningLines } from './table-lines.ts';
+
+export const tuningView: ProgressView<TuningProgress> = {
+  lines: (progress) => [
+    ...(progress.results.length > 0 ? tableLines(progress.results) : []),
+    `${bar((progress.trial - 1) / progress.trials)} ${underWay(progress)}`,
+  ],
+  line: underWay,
+};
+
+function underWay({ trial, trials, way }: TuningProgress): string {
+  return `trial ${trial} of ${trials}: ${playText(way.play)} on ${sandboxesText(way.sandboxes)}`;
+}
+
+/** The table of all trials, then the fastest as one would write it down. */
+export function tuningLines(tuning: Tuning): string[] {
+  const { suite, processors, fastest, trials, warnings } = tuning;
+  return [
+    `${styleText('bold', printableLine(suite.name))} ${styleText('dim', '·')} ${formatCount(processors)} processors`,
+    ...tableLines(trials),
+    ...refusalLines(trials),
+    ...(fastest ? fastestLines(fastest) : ['  nothing could be measured']),
+    ...warningLines(warnings),
+  ];
+}
+
+/** Each once: what an environment lacks it lacks at every width. */
+function refusalLines(trials: readonly TuningTrialResult[]): string[] {
+  const lines = trials.flatMap(({ refusal, play }) => (refusal === null ? [] : [`  ${play.mode}: ${printableLine(refusal)}`]));
+  return [...new Set(lines)];
+}
+
+function fastestLines({ play, sandboxes, episodesPerSecond }: NonNullable<Tuning['fastest']>): string[] {
+  return [
+    `  fastest: ${styleText('bold', `${formatRate(episodesPerSecond)} episodes/s`)}`,
+    `    in the suite            play: ${writtenPlay(play)}`,
+    `    on the command line     --sandboxes ${sandboxes}`,
+  ];
+}
+
+const HEADINGS = ['play', 'sandboxes', 'episodes/s', '× single', 'in the policy'];
+
+function tableLines(trials: readonly TuningTrialResult[]): string[] {
+  const rows = [HEADINGS, ...trials.map(cellsOf)];
+  const widths = HEADINGS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  return rows.map((row, position) => {
+    const line = row.map((cell, column) => (column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0))).join('  ');
+    return `  ${position === 0 ? styleText('dim', line) : line}`;
+  });
+}
+
+function cellsOf(trial: TuningTrialResult): string[] {
+  const { play, sandboxes, episodesPerSecond, isEstimate, timesSingle, forwardShare, refusal } = trial;
+  const rate = episodesPerSecond === null ? (refusal === null ? 'unknown' : 'refused') : formatRate(episodesPerSecond);
+  return [
+    playText(play),
+    formatCount(sandboxes),
+    `${isEstimate ? '~ ' : ''}${rate}`,
+    timesSingle === null ? '–' : timesSingle.toFixed(1),
+    forwardShare === null ? '–' : `${Math.round(100 * forwardShare)} %`,
+  ];
+}
+
+function playText(play: PlayDeclaration): string {
+  return play.mode === 'single' ? 'single' : `${play.mode} ${formatCount(play.width)}`;
+}
+
+function sandboxesText(count: number): string {
+  return count === 1 ? '1 sandbox' : `${formatCount(count)} sandboxes`;
+}
+
+/** As a suite has it, with what it may leave out left out. */
+function writtenPlay(play: PlayDeclaration): string {
+  return play.mode === 'single' ? 'single' : `{ mode: ${play.mode}, width: ${play.width} }`;
+}

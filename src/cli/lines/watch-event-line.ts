@@ -1,0 +1,38 @@
+import { printableLine } from '../../kernel/text/printable.ts';
+import type { WatchEvent } from '../../service/watching/watch-event.ts';
+import type { Score, Standing } from '../../service/watching/watch-record.ts';
+
+/** One line for people. */
+export function watchEventLine(event: WatchEvent): string {
+  const name = printableLine(event.name);
+  switch (event.event) {
+    case 'evaluated':
+      return `${name}: ${figures(event.score)}, ${standingText(event.standing, event.best)}`;
+    case 'skipped':
+      return `${name}: skipped, a newer one is complete`;
+    case 'cancelled':
+      return `${name}: given up, ${printableLine(event.by)} is complete`;
+    case 'refused':
+      return `${name}: cannot be played: ${printableLine(event.message)}`;
+    case 'troubled':
+      return `${name}: will be tried again: ${printableLine(event.message)}`;
+  }
+}
+
+function figures({ mean, interval, episodes }: Score): string {
+  const within = interval === null ? '' : ` (${interval.low.toPrecision(5)} to ${interval.high.toPrecision(5)})`;
+  return `${mean === null ? 'no mean' : `mean ${mean.toPrecision(5)}`}${within} of ${episodes} episodes`;
+}
+
+function standingText(standing: Standing, best: Score): string {
+  switch (standing) {
+    case 'first':
+      return 'the first';
+    case 'better':
+      return 'the best so far';
+    case 'worse':
+      return `worse than ${printableLine(best.name)}`;
+    case 'undecided':
+      return `not told apart from the best, ${printableLine(best.name)}`;
+  }
+}

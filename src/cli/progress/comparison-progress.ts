@@ -1,0 +1,60 @@
+import { styleText } from 'node:util';
+import type { RunningComparison } from '../../aggregation/comparison/paired-fold.ts';
+import type { Progress } from '../../orchestrator/facts/progress.ts';
+import { formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
+import { printableLine } from '../../kernel/text/printable.ts';
+import type { ProgressView } from './progress-display.ts';
+import { bar, label, poolText } from './progress-lines.ts';
+
+type Shown = Progress<RunningComparison>;
+type Candidate = RunningComparison['candidates'][number];
+
+export interface ComparisonTitle {
+  readonly suite: string;
+  readonly baseline: string;
+  /** In the order of the candidates. */
+  readonly candidates: readonly string[];
+}
+
+export function comparisonView(title: ComparisonTitle): ProgressView<Shown> {
+  return {
+    lines: (progress) => [
+      `${styleText('bold', title.suite)} ${styleText('dim', '· against')} ${printableLine(title.baseline)}`,
+      `${bar(share(progress))} ${countText(progress)}`,
+      ...progress.statistics.candidates.map((candidate, i) => `${printableLine(title.candidates[i] ?? '')}: ${candidateText(candidate)}`),
+      `${label('sandboxes')} ${poolText(progress)}`,
+    ],
+    line: (progress) => {
+      const candidates = progress.statistics.candidates.map(
+        (one, i) => `${printableLine(title.candidates[i] ?? '')}: ${candidateText(one)}`,
+      );
+      return `${title.suite} · against ${printableLine(title.baseline)}: ${[countText(progress), ...candidates].join('; ')}; sandboxes: ${poolText(progress)}`;
+    },
+  };
+}
+
+function share({ statistics: { episodes, expectedRemaining } }: Shown): number {
+  return Number.isFinite(expectedRemaining) && episodes > 0 ? episodes / (episodes + expectedRemaining) : 0;
+}
+
+function countText({ statistics, episodesPerSecond, seconds, secondsLeft }: Shown): string {
+  const { episodes, expectedRemaining } = statistics;
+  const total = Number.isFinite(expectedRemaining) ? ` of at most ~${formatCount(episodes + expectedRemaining)}` : '';
+  const parts = [`${formatCount(statistics.pairs)} pairs · ${formatCount(episodes)}${total} episodes`];
+  if (episodesPerSecond > 0) parts.push(`${formatRate(episodesPerSecond)}/s`);
+  const isLeftKnown = secondsLeft !== undefined && Number.isFinite(secondsLeft);
+  parts.push(isLeftKnown ? `${formatDuration(secondsLeft)} left` : `${formatDuration(seconds)} so far`);
+  return parts.join(' · ');
+}
+
+function candidateText({ pairs, difference, halfWidth, evidence, verdict }: Candidate): string {
+  if (difference === undefined) return 'waiting for the first pair';
+  const spread = halfWidth ?? Math.abs(difference);
+  const sign = difference > 0 ? '+' : '';
+  const width = halfWidth === undefined ? '' : ` ± ${formatFigure(halfWidth, spread)}`;
+  const found = `${sign}${formatFigure(difference, spread)}${width}`;
+  if (verdict !== undefined) return `${found}, ${styleText('bold', verdict)} after ${formatCount(pairs)} pairs`;
+  const towards = evidence.promote >= evidence.regress ? 'promote' : 'regress';
+  const percent = Math.max(0, Math.round((100 * evidence[towards]) / evidence.needed));
+  return `${found}, evidence ${percent} % of what "${towards}" needs`;
+}

@@ -1,0 +1,75 @@
+import { styleText } from 'node:util';
+import type { Progress } from '../../orchestrator/facts/progress.ts';
+import { formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
+import { printableLine } from '../../kernel/text/printable.ts';
+import type { ProgressView } from './progress-display.ts';
+
+/** What the display says about an evaluation that runs. Pure: colours are added, or not, by `styleText`'s own rules. */
+export interface ProgressTitle {
+  readonly suite: string;
+  readonly checkpoint: string;
+}
+
+const BAR_CELLS = 28;
+
+export function evaluationView(title: ProgressTitle): ProgressView<Progress> {
+  return { lines: (progress) => progressLines(title, progress), line: (progress) => progressLine(title, progress) };
+}
+
+/** Four lines for a terminal, each cut to its width by the caller. */
+export function progressLines(title: ProgressTitle, progress: Progress): string[] {
+  return [
+    `${styleText('bold', title.suite)} ${styleText('dim', '·')} ${printableLine(title.checkpoint)}`,
+    `${bar(share(progress))} ${episodesText(progress)}`,
+    `${label('mean')} ${meanText(progress)}`,
+    `${label('sandboxes')} ${poolText(progress)}`,
+  ];
+}
+
+/** One line for a log: the same facts without movement. */
+export function progressLine(title: ProgressTitle, progress: Progress): string {
+  return `${title.suite} · ${printableLine(title.checkpoint)}: ${episodesText(progress)}; mean ${meanText(progress)}; sandboxes: ${poolText(progress)}`;
+}
+
+function share({ statistics }: Pick<Progress, 'statistics'>): number {
+  const total = statistics.episodes + statistics.expectedRemaining;
+  return total === 0 ? 0 : statistics.episodes / total;
+}
+
+/** @param filled share of the whole, 0 … 1 */
+export function bar(filled: number): string {
+  const cells = Math.round(filled * BAR_CELLS);
+  return styleText('cyan', '█'.repeat(cells)) + styleText('dim', '░'.repeat(BAR_CELLS - cells));
+}
+
+export function label(text: string): string {
+  return styleText('dim', text.padEnd(9));
+}
+
+function episodesText({ statistics, episodesPerSecond, seconds, secondsLeft }: Progress): string {
+  const { episodes, expectedRemaining, target } = statistics;
+  const about = target === undefined ? '' : '~';
+  const parts = [`${formatCount(episodes)} of ${about}${formatCount(episodes + expectedRemaining)} episodes`];
+  if (episodesPerSecond > 0) parts.push(`${formatRate(episodesPerSecond)}/s`);
+  parts.push(secondsLeft === undefined ? `${formatDuration(seconds)} so far` : `${formatDuration(secondsLeft)} left`);
+  return parts.join(' · ');
+}
+
+function meanText({ statistics }: Progress): string {
+  const { mean, halfWidth, target } = statistics;
+  if (mean === undefined) return 'waiting for the first episode';
+  const spread = halfWidth ?? Math.abs(mean);
+  const width = halfWidth === undefined ? '' : ` ± ${formatFigure(halfWidth, spread)}`;
+  const aim = target === undefined ? '' : ` (target ± ${formatFigure(target, Math.min(target, spread))})`;
+  return `${formatFigure(mean, spread)}${width}${aim}`;
+}
+
+export function poolText({ pool, surplus }: Pick<Progress, 'pool' | 'surplus'>): string {
+  const { creating, warming, idle, leased } = pool.sandboxes;
+  const parts = [`${formatCount(leased)} playing`, `${formatCount(idle)} idle`, `${formatCount(creating + warming)} starting`];
+  if (pool.totals.died > 0) parts.push(`${formatCount(pool.totals.died)} died`);
+  if (surplus > 0) parts.push(`${formatCount(surplus)} finished, waiting for earlier ones`);
+  for (const { kind, sandboxes, detail } of pool.obstacles ?? []) parts.push(`${formatCount(sandboxes)} ${kind}: ${printableLine(detail)}`);
+  if (pool.lastErrors.creation !== undefined && leased === 0) parts.push(`last failure: ${printableLine(pool.lastErrors.creation)}`);
+  return parts.join(' · ');
+}

@@ -1,0 +1,59 @@
+import { styleText } from 'node:util';
+import type { UploadProgress } from '../../faces/client/uploads.ts';
+import type { RunningFigures } from '../../service/orders/running-figures.ts';
+import { formatBytes, formatCount, formatDuration, formatFigure, formatRate } from '../../kernel/text/figures.ts';
+import { printableLine } from '../../kernel/text/printable.ts';
+import type { ProgressView } from './progress-display.ts';
+import { bar } from './progress-lines.ts';
+
+/** What the display says about things that go on at a server. */
+
+export interface ShownUpload extends UploadProgress {
+  /** Since it began. */
+  readonly seconds: number;
+}
+
+export function uploadView(path: string): ProgressView<ShownUpload> {
+  const line = ({ phase, bytes, allBytes, seconds }: ShownUpload): string => {
+    const rate = seconds > 0 ? ` · ${formatBytes(bytes / seconds)}/s` : '';
+    return `${phase} ${printableLine(path)}: ${formatBytes(bytes)} of ${formatBytes(allBytes)}${rate}`;
+  };
+  return { lines: (upload) => [line(upload), bar(upload.allBytes === 0 ? 1 : upload.bytes / upload.allBytes)], line };
+}
+
+export function figuresView(title: string): ProgressView<RunningFigures> {
+  const name = printableLine(title);
+  return {
+    lines: (figures) => [styleText('bold', name), `${bar(share(figures))} ${episodesText(figures)}`, answerText(figures)],
+    line: (figures) => `${name}: ${episodesText(figures)}; ${answerText(figures)}`,
+  };
+}
+
+function share({ episodes, secondsLeft, episodesPerSecond }: RunningFigures): number {
+  const left = secondsLeft === null ? Infinity : secondsLeft * episodesPerSecond;
+  return episodes === 0 ? 0 : episodes / (episodes + left);
+}
+
+function episodesText({ episodes, episodesPerSecond, seconds, secondsLeft }: RunningFigures): string {
+  const rate = episodesPerSecond > 0 ? ` · ${formatRate(episodesPerSecond)}/s` : '';
+  const time = secondsLeft === null ? `${formatDuration(seconds)} so far` : `${formatDuration(secondsLeft)} left`;
+  return `${formatCount(episodes)} episodes${rate} · ${time}`;
+}
+
+/** What is known of the answer so far. */
+export function answerText(figures: RunningFigures): string {
+  switch (figures.kind) {
+    case 'comparison': {
+      const decided = figures.candidates.filter(({ verdict }) => verdict !== null).length;
+      return `${decided} of ${figures.candidates.length} decided`;
+    }
+    case 'evaluation': {
+      const { mean, halfWidth, target } = figures;
+      if (mean === null) return 'waiting for the first episode';
+      const spread = halfWidth ?? Math.abs(mean);
+      const width = halfWidth === null ? '' : ` ± ${formatFigure(halfWidth, spread)}`;
+      const aim = target === null ? '' : ` (target ± ${formatFigure(target, Math.min(target, spread))})`;
+      return `mean ${formatFigure(mean, spread)}${width}${aim}`;
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import { MusterError } from '../../kernel/errors.ts';
+
+/** What a shell or a pipeline learns from how a command ends. */
+export const EXIT_CODES = {
+  done: 0,
+  /** A defect of Muster itself. */
+  defect: 1,
+  /** A suite, checkpoint, configuration or flag is wrong; the message says which and how to mend it. */
+  badInput: 2,
+  /** The machine or a provider failed; the same command may succeed later. */
+  infrastructure: 3,
+  /** A comparison found every candidate worse than the baseline. */
+  regress: 4,
+  /** A comparison came to no verdict within its budget. */
+  inconclusive: 5,
+  /** Of a batch: some of its evaluations were refused, failed or were cancelled. */
+  incomplete: 6,
+  /** Ctrl-C, as shells have it: 128 + SIGINT. */
+  interrupted: 130,
+} as const;
+
+export function exitCodeOf(error: unknown): number {
+  if (!(error instanceof MusterError)) return EXIT_CODES.defect;
+  switch (error.kind) {
+    case 'input':
+      return EXIT_CODES.badInput;
+    case 'infrastructure':
+      return EXIT_CODES.infrastructure;
+  }
+}

@@ -1,0 +1,25 @@
+import { messageOf } from '../../kernel/errors.ts';
+import { notice } from './error-report.ts';
+import { EXIT_CODES } from './exit-code.ts';
+
+/** Hands text to a stream. Resolves when it has been taken, or cannot be and those who listen for the stream's errors have been told. */
+export function print(stream: NodeJS.WritableStream, text: string): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  // A stream calls back before it tells of the error.
+  stream.write(text, () => setImmediate(resolve));
+  return promise;
+}
+
+/**
+ * Keeps a closed pipe from being taken for a defect. Without stderr the work goes on: the result is on stdout. A stdout that cannot be
+ * written decides the exit code, whatever became of the work.
+ */
+export function heedOutputErrors(process: NodeJS.Process): void {
+  process.stderr.on('error', () => undefined);
+  process.stdout.once('error', (error: unknown) => {
+    const isUnread = error instanceof Error && 'code' in error && error.code === 'EPIPE';
+    if (!isUnread) process.stderr.write(notice(`stdout could not be written: ${messageOf(error)}`));
+    process.once('exit', () => (process.exitCode = isUnread ? EXIT_CODES.interrupted : EXIT_CODES.infrastructure));
+    process.stdout.on('error', () => undefined);
+  });
+}

@@ -1,0 +1,34 @@
+import { InfrastructureError } from '../../kernel/errors.ts';
+import { comparisonSummarySchema, type ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import { summarySchema, type Summary } from '../../orchestrator/results/summary.ts';
+import type { EvaluationResource } from '../http/schemas/evaluation-schemas.ts';
+import { EvaluationEndedError } from './client-errors.ts';
+
+/** Summaries are handed on as they came: parsing them anew would put their members in another order. */
+export function isSummary(summary: unknown): summary is Summary {
+  return summarySchema.safeParse(summary).success;
+}
+
+export function isComparisonSummary(summary: unknown): summary is ComparisonSummary {
+  return comparisonSummarySchema.safeParse(summary).success;
+}
+
+/** @throws EvaluationEndedError when it is over without its answer; InfrastructureError `server.answer` when it is not over. */
+export function answerOf(evaluation: EvaluationResource): Summary | ComparisonSummary {
+  const { id, state, summary } = evaluation;
+  const known = isSummary(summary) || isComparisonSummary(summary) ? summary : undefined;
+  switch (state) {
+    case 'finished':
+      if (known) return known;
+      throw new InfrastructureError(
+        'server.answer',
+        `${id} is finished, and its summary is of a form that this client does not know; update it`,
+      );
+    case 'cancelled':
+    case 'failed':
+      throw new EvaluationEndedError(evaluation, known);
+    case 'waiting':
+    case 'running':
+      throw new InfrastructureError('server.answer', `${id} is ${state}, although its events have ended`);
+  }
+}

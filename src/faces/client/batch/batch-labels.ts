@@ -1,0 +1,36 @@
+import { InputError } from '../../../kernel/errors.ts';
+
+/** What the path of a checkpoint says about it. */
+export interface LabelsInPath {
+  readonly run?: string;
+  readonly version?: number;
+}
+
+const PLACEHOLDER = /\{run\}|\{version\}|\*/g;
+const FORMS: Readonly<Record<string, string>> = { '{run}': '(?<run>[^/]+)', '{version}': '(?<version>\\d{1,15})', '*': '[^/]*' };
+
+/** How labels stand in paths: `{run}/step-{version}.safetensors`. `*` is anything within a name. */
+export function isLabelPattern(text: string): boolean {
+  const found = [...text.matchAll(/\{[^}]*\}/g)].map(([placeholder]) => placeholder);
+  return found.length > 0 && found.every((placeholder) => placeholder in FORMS) && new Set(found).size === found.length;
+}
+
+/**
+ * Reads the labels at the end of a path.
+ *
+ * @param pattern for which `isLabelPattern` holds.
+ * @throws InputError `batch.labels` when the path is another.
+ */
+export function labelsIn(path: string, pattern: string): LabelsInPath {
+  const { run, version } = expressionOf(pattern).exec(path)?.groups ?? {};
+  if (run === undefined && version === undefined)
+    throw new InputError('batch.labels', `${path} does not end as "labelled: ${pattern}" has it; change either, or list it by itself`);
+  return { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version: Number(version) }) };
+}
+
+function expressionOf(pattern: string): RegExp {
+  const between = pattern.split(PLACEHOLDER);
+  const forms = [...pattern.matchAll(PLACEHOLDER)].map(([placeholder]) => FORMS[placeholder] ?? '');
+  const source = between.map((text, i) => RegExp.escape(text) + (forms[i] ?? '')).join('');
+  return new RegExp(`(?:^|/)${source}$`, 'u');
+}

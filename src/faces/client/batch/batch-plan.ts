@@ -1,0 +1,80 @@
+import { InputError } from '../../../kernel/errors.ts';
+import { canonicalJson, digestOf } from '../../../kernel/canonical-json.ts';
+import { digestHex } from '../../../policy-distribution/checkpoint.ts';
+import type { BatchCheckpoint, BatchFile } from './batch-file.ts';
+import { labelsIn } from './batch-labels.ts';
+import { namedCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
+import type { NewEvaluation } from '../request-bodies.ts';
+
+/** What batches need of the machine that they are on. Paths are from the directory of the batch file. */
+export interface BatchGround {
+  /** Files and directories that a pattern fits, in the order in which people count. */
+  match(pattern: string): Promise<readonly string[]>;
+  /** @throws InputError when it is none that may be sent. */
+  readSuite(path: string): Promise<NewEvaluation['suite']>;
+  /** As the checkpoint source takes it. */
+  absolute(path: string): string;
+}
+
+/** Something that is evaluated on every suite. */
+export interface PlannedCheckpoint {
+  /** For people: as the batch names it. */
+  readonly title: string;
+  readonly named: NamedCheckpoint;
+}
+
+export interface PlannedSuite {
+  readonly title: string;
+  readonly suite: NewEvaluation['suite'];
+}
+
+/** The checkpoints of a batch, each once. @throws InputError `batch.no-match`, `batch.labels`, `batch.twice`. */
+export async function plannedCheckpoints({ checkpoints }: BatchFile, ground: BatchGround): Promise<readonly PlannedCheckpoint[]> {
+  const planned = (await Promise.all(checkpoints.map((each) => expanded(each, ground)))).flat();
+  const titles = planned.map(({ title }) => title);
+  const twice = titles.find((title, i) => titles.indexOf(title) !== i);
+  if (twice === undefined) return planned;
+  throw new InputError('batch.twice', `checkpoints: ${twice} is there twice; list it once, or make the patterns narrower`);
+}
+
+/** @throws InputError as `readSuite` does. */
+export function plannedSuites({ suites }: BatchFile, ground: BatchGround): Promise<readonly PlannedSuite[]> {
+  return Promise.all(
+    suites.map(async (title) => ({ title, suite: /\.(ya?ml|json)$/.test(title) ? await ground.readSuite(title) : title })),
+  );
+}
+
+async function expanded(written: BatchCheckpoint, ground: BatchGround): Promise<readonly PlannedCheckpoint[]> {
+  if (typeof written !== 'string') return 'files' in written ? fromFiles(written, ground) : [{ title: titleOf(written), named: written }];
+  const named = namedCheckpoint(written);
+  return 'path' in named ? fromFiles({ files: written }, ground) : [{ title: written, named }];
+}
+
+type Files = Extract<BatchCheckpoint, { readonly files: string }>;
+
+async function fromFiles({ files, labelled, ...own }: Files, ground: BatchGround): Promise<readonly PlannedCheckpoint[]> {
+  const paths = await ground.match(files);
+  if (paths.length === 0)
+    throw new InputError(
+      'batch.no-match',
+      `checkpoints: there is no file or directory ${files}; expected a path from the directory of the batch file`,
+    );
+  return paths.map((title) => {
+    const labels = labelled === undefined ? {} : labelsIn(title, labelled);
+    return { title, named: { ...labels, ...own, path: ground.absolute(title) } };
+  });
+}
+
+function titleOf(named: { readonly uri: string } | { readonly sha256: string }): string {
+  return 'uri' in named ? named.uri : named.sha256;
+}
+
+/**
+ * The idempotency key of an evaluation of a batch: the same for the same question, so that asking again finds what was asked before.
+ *
+ * @param suiteDigest of a suite that the body names only: it may say something else by now. @param attempt 1, 2, …: the next after one that failed.
+ */
+export function batchKey(body: object, suiteDigest: string | undefined, attempt: number): string {
+  const digest = digestHex(digestOf(canonicalJson([body, suiteDigest ?? null])));
+  return `batch-${digest}-${attempt}`;
+}

@@ -1,0 +1,198 @@
+import { sleep, type Clock } from '../../../kernel/clock.ts';
+import { InputError } from '../../../kernel/errors.ts';
+import type { EvaluationItem, EvaluationResource } from '../../http/schemas/evaluation-schemas.ts';
+import { isOver } from '../../../service/orders/is-over.ts';
+import type { BatchFile } from './batch-file.ts';
+import { batchKey, type PlannedCheckpoint, type PlannedSuite } from './batch-plan.ts';
+import { RefusedError } from '../client-errors.ts';
+import type { MusterClient } from '../muster-client.ts';
+import { namedCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
+import type { UploadProgress } from '../uploads.ts';
+
+/** One evaluation of a batch, as far as it has got. */
+export type BatchItem = { readonly checkpoint: string; readonly suite: string } & (
+  | { readonly kind: 'planned' }
+  /** It cannot be evaluated as it is. */
+  | { readonly kind: 'refused'; readonly error: InputError }
+  | { readonly kind: 'submitted'; readonly evaluation: EvaluationItem }
+  | { readonly kind: 'over'; readonly evaluation: EvaluationResource }
+);
+
+export interface BatchOptions {
+  readonly client: MusterClient;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  /** What its evaluations bear as the label "batch". */
+  readonly name: string;
+  readonly file: BatchFile;
+  readonly checkpoints: readonly PlannedCheckpoint[];
+  readonly suites: readonly PlannedSuite[];
+  /** As `namedCheckpoint` takes it, with its path made absolute. */
+  readonly baseline: string | undefined;
+  /** Told all items whenever one of them has changed. */
+  readonly onChange: (items: readonly BatchItem[]) => void;
+  /** @param title of the checkpoint that is brought. */
+  readonly onUpload: (title: string, progress: UploadProgress) => void;
+}
+
+const LABEL = 'batch';
+const LOOK_MILLISECONDS = 2000;
+const MOST_LISTED = 200;
+/** Nobody has a question fail so often and asks again. */
+const MOST_ATTEMPTS = 1000;
+
+/**
+ * Evaluates every checkpoint on every suite: submits what the server has not been asked yet, or was asked and failed or was cancelled, and waits
+ * for all. Run anew, it goes on: each question has an idempotency key that follows from its content.
+ */
+export class Batch {
+  readonly #options: BatchOptions;
+  readonly #items: BatchItem[];
+  readonly #submitted = new AbortController();
+
+  constructor(options: BatchOptions) {
+    this.#options = options;
+    const { checkpoints, suites } = options;
+    this.#items = checkpoints.flatMap(({ title }) =>
+      suites.map((suite) => ({ kind: 'planned', checkpoint: title, suite: suite.title }) as const),
+    );
+  }
+
+  get items(): readonly BatchItem[] {
+    return this.#items;
+  }
+
+  /** Resolves when all are over or refused. @throws as `MusterClient.submit` does, for what concerns them all; the signal's reason. */
+  async run(): Promise<void> {
+    const failed = new AbortController();
+    const signal = AbortSignal.any([this.#options.signal, failed.signal]);
+    const parts = [this.#submitAll(signal), this.#watch(signal)].map((part) => part.catch((error: unknown) => failed.abort(error)));
+    // Neither is left under way when the other has failed.
+    await Promise.all(parts);
+    failed.signal.throwIfAborted();
+  }
+
+  async #submitAll(signal: AbortSignal): Promise<void> {
+    const { client, checkpoints, suites, baseline } = this.#options;
+    const digests = new Map<string, string>();
+    for (const { suite } of suites) if (typeof suite === 'string') digests.set(suite, (await client.suite(suite, signal)).digest);
+    const reference = baseline === undefined ? undefined : await this.#brought(baseline, namedCheckpoint(baseline), signal);
+    for (const [i, { title, named }] of checkpoints.entries()) {
+      const range = { from: i * suites.length, suites, digests, baseline: reference };
+      try {
+        await this.#submitOn(range, await this.#brought(title, named, signal), signal);
+      } catch (error) {
+        if (!isAboutOne(error)) throw error;
+        for (let k = 0; k < suites.length; k += 1) this.#refuse(range.from + k, error);
+      }
+    }
+    this.#submitted.abort();
+  }
+
+  async #submitOn({ from, suites, digests, baseline }: OfOneCheckpoint, checkpoint: NamedCheckpoint, signal: AbortSignal): Promise<void> {
+    const { file, name } = this.#options;
+    const { stop, priority, cache } = file;
+    const asked = { stop, priority, cache: cache === 'on', labels: { ...file.labels, [LABEL]: name }, baseline };
+    for (const [k, { suite }] of suites.entries()) {
+      const digest = typeof suite === 'string' ? digests.get(suite) : undefined;
+      const ask = (attempt: number): Promise<EvaluationResource> => {
+        const idempotencyKey = batchKey({ checkpoint, suite, ...asked }, digest, attempt);
+        return this.#options.client.submit(checkpoint, suite, { ...asked, idempotencyKey, signal });
+      };
+      try {
+        this.#found(from + k, await this.#submit(ask, signal));
+      } catch (error) {
+        if (!isAboutOne(error)) throw error;
+        this.#refuse(from + k, error);
+      }
+    }
+  }
+
+  /** The evaluation that answers the question, or will: the first that has not failed and was not cancelled. */
+  async #submit(ask: (attempt: number) => Promise<EvaluationResource>, signal: AbortSignal): Promise<EvaluationResource> {
+    for (let attempt = 1; attempt < MOST_ATTEMPTS; attempt += 1) {
+      const evaluation = await this.#admitted(() => ask(attempt), signal);
+      if (evaluation.state !== 'failed' && evaluation.state !== 'cancelled') return evaluation;
+    }
+    throw new InputError('batch.attempts', `it was asked ${MOST_ATTEMPTS} times without an answer; look at why it fails`);
+  }
+
+  /** Waits while the quota of waiting evaluations is used up: some of the batch's own will begin. */
+  async #admitted<Value>(ask: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
+    for (;;) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!(error instanceof RefusedError) || error.reason !== 'quota' || error.retryAfterSeconds === undefined) throw error;
+        await sleep(this.#options.clock, 1000 * error.retryAfterSeconds, signal);
+      }
+    }
+  }
+
+  async #brought(title: string, named: NamedCheckpoint, signal: AbortSignal): Promise<NamedCheckpoint> {
+    if (!('path' in named)) return named;
+    const { path, ...labels } = named;
+    const onUpload = (progress: UploadProgress): void => this.#options.onUpload(title, progress);
+    return { ...labels, sha256: await this.#options.client.upload(path, { signal, onUpload }) };
+  }
+
+  /** Looks at all that are under way at once, by their label: one request for many. */
+  async #watch(signal: AbortSignal): Promise<void> {
+    const { client, name } = this.#options;
+    while (!this.#submitted.signal.aborted || this.#items.some(({ kind }) => kind === 'submitted')) {
+      await this.#pause(signal);
+      const active = new Map<string, EvaluationItem>();
+      const filter = { label: { name: LABEL, value: name }, state: ['waiting', 'running'] } as const;
+      for await (const item of client.list(filter, { pageSize: MOST_LISTED, signal })) active.set(item.id, item);
+      for (const [i, item] of this.#items.entries()) {
+        if (item.kind !== 'submitted') continue;
+        const evaluation = active.get(item.evaluation.id);
+        // Not among those that are under way: it is over, or was submitted since they were listed.
+        if (evaluation) this.#set(i, { ...item, evaluation });
+        else this.#found(i, await client.get(item.evaluation.id, signal));
+      }
+    }
+  }
+
+  /** Until it is time to look again, or the last of them has been submitted: they may all be over by then. */
+  async #pause(signal: AbortSignal): Promise<void> {
+    const submitted = this.#submitted.signal;
+    const wake = submitted.aborted ? signal : AbortSignal.any([signal, submitted]);
+    await sleep(this.#options.clock, LOOK_MILLISECONDS, wake).catch(() => signal.throwIfAborted());
+  }
+
+  #found(position: number, evaluation: EvaluationResource): void {
+    const { checkpoint, suite } = this.#at(position);
+    this.#set(position, { checkpoint, suite, kind: isOver(evaluation) ? 'over' : 'submitted', evaluation });
+  }
+
+  #refuse(position: number, error: InputError): void {
+    const { checkpoint, suite } = this.#at(position);
+    this.#set(position, { checkpoint, suite, kind: 'refused', error });
+  }
+
+  #at(position: number): BatchItem {
+    const item = this.#items[position];
+    if (!item) throw new RangeError(`the batch has no item ${position}`);
+    return item;
+  }
+
+  #set(position: number, item: BatchItem): void {
+    this.#items[position] = item;
+    this.#options.onChange(this.#items);
+  }
+}
+
+interface OfOneCheckpoint {
+  /** Position of the first of its items. */
+  readonly from: number;
+  readonly suites: readonly PlannedSuite[];
+  readonly digests: ReadonlyMap<string, string>;
+  readonly baseline: NamedCheckpoint | undefined;
+}
+
+/** Whether the others of the batch may well be taken. */
+function isAboutOne(error: unknown): error is InputError {
+  if (!(error instanceof InputError)) return false;
+  return !(error instanceof RefusedError) || error.reason === 'bad-request' || error.reason === 'conflict' || error.reason === 'not-found';
+}

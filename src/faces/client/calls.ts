@@ -1,0 +1,141 @@
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { z } from 'zod';
+import { sleep } from '../../kernel/clock.ts';
+import { Deadline } from '../../kernel/deadline.ts';
+import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { problemIn } from './answer-problem.ts';
+import { UnavailableError } from './client-errors.ts';
+import { Patience, type PatienceOptions } from './patience.ts';
+import { opened, textOf } from './wire.ts';
+
+export interface CallsOptions extends PatienceOptions {
+  /** Without a slash at the end. */
+  readonly url: string;
+  readonly token: string | undefined;
+}
+
+export interface Call {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** From the root of the server, with the query. */
+  readonly path: string;
+  /** Sent as JSON, bytes as they are. */
+  readonly body?: object | Uint8Array | undefined;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly signal?: AbortSignal | undefined;
+  /** For an answer that takes its time. */
+  readonly answerMilliseconds?: number;
+  /** Statuses that are answers like any other, beside those of success. */
+  readonly also?: readonly number[];
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: IncomingHttpHeaders;
+  readonly text: string;
+}
+
+const ANSWER_MILLISECONDS = 120_000;
+/**
+ * The server reads a checkpoint to its end before it accepts what is asked about it, or keeps it: minutes for the largest. It gives up when the
+ * caller does, so that asking again would only begin anew.
+ */
+export const SLOW_ANSWER_MILLISECONDS = 900_000;
+
+/** Requests to one server. */
+export class Calls {
+  readonly options: CallsOptions;
+
+  constructor(options: CallsOptions) {
+    this.options = options;
+  }
+
+  /**
+   * Sent until it is answered, as far as patience goes: for what may be sent twice.
+   *
+   * @throws RefusedError; UnavailableError when patience has run out; InfrastructureError `muster.defect`, `server.answer`; the signal's reason.
+   */
+  async send(call: Call): Promise<Answer> {
+    const patience = new Patience(this.options);
+    for (;;) {
+      try {
+        return await this.once(call);
+      } catch (error) {
+        await this.pause(patience, error, call.signal);
+      }
+    }
+  }
+
+  /** As `send`, with the answer read by a schema. */
+  async ask<Schema extends z.ZodType>(schema: Schema, call: Call): Promise<z.infer<Schema>> {
+    return this.read(schema, await this.send(call), call);
+  }
+
+  /** As `ask`, for what must not be sent twice. */
+  async askOnce<Schema extends z.ZodType>(schema: Schema, call: Call): Promise<z.infer<Schema>> {
+    return this.read(schema, await this.once(call), call);
+  }
+
+  /** One try. @throws as `send` does. */
+  async once(call: Call): Promise<Answer> {
+    const { answerMilliseconds = ANSWER_MILLISECONDS } = call;
+    const { url, clock } = this.options;
+    const late = (): Error => new UnavailableError('server.late', `${url} did not answer within ${answerMilliseconds / 1000} s`);
+    using deadline = new Deadline(clock, answerMilliseconds, late, call.signal);
+    const message = await this.open(call, deadline.signal);
+    const text = await textOf(message, url, deadline.signal);
+    return { status: message.statusCode ?? 0, headers: message.headers, text };
+  }
+
+  /** One try, with the body of the answer still to come. @throws as `send` does. */
+  async open(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
+    const { url } = this.options;
+    const { method, path, also = [] } = call;
+    const message = await opened(`${url}${path}`, { method, headers: this.#headers(call), body: bodyOf(call), signal });
+    const { statusCode: status = 0, headers } = message;
+    if ((status >= 200 && status < 300) || also.includes(status)) return message;
+    throw problemIn(status, headers, await textOf(message, url, signal));
+  }
+
+  /** Waits before the next try. @throws the error when there is to be none. */
+  async pause(patience: Patience, error: unknown, signal: AbortSignal | undefined): Promise<void> {
+    await sleep(this.options.clock, patience.pauseAfter(error), signal);
+  }
+
+  /** @throws InfrastructureError `server.answer` when it is something else. */
+  read<Schema extends z.ZodType>(
+    schema: Schema,
+    { text }: Pick<Answer, 'text'>,
+    { method, path }: Pick<Call, 'method' | 'path'>,
+  ): z.infer<Schema> {
+    const parsed = schema.safeParse(this.json(text, `${method} ${path}`));
+    if (parsed.success) return parsed.data;
+    throw this.#strange(`${method} ${path}`, z.prettifyError(parsed.error));
+  }
+
+  /** @param what it was in answer to. @throws InfrastructureError `server.answer` */
+  json(text: string, what: string): unknown {
+    try {
+      return JSON.parse(text);
+    } catch (error) {
+      throw this.#strange(what, messageOf(error));
+    }
+  }
+
+  #strange(what: string, found: string): InfrastructureError {
+    return new InfrastructureError('server.answer', `${this.options.url} answered ${what} with something else: ${found}`);
+  }
+
+  #headers({ body, headers }: Call): Readonly<Record<string, string>> {
+    const { token } = this.options;
+    return {
+      accept: 'application/json',
+      ...(body === undefined ? {} : { 'content-type': body instanceof Uint8Array ? 'application/octet-stream' : 'application/json' }),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+      ...headers,
+    };
+  }
+}
+
+function bodyOf({ body }: Call): string | Uint8Array | undefined {
+  return body === undefined || body instanceof Uint8Array ? body : JSON.stringify(body);
+}

@@ -1,0 +1,83 @@
+import { InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
+import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import type { Summary } from '../../orchestrator/results/summary.ts';
+import type { EvaluationResource } from '../http/schemas/evaluation-schemas.ts';
+import type { FieldProblem } from '../http/problems/problem.ts';
+
+/** What a refusal comes down to, for those who act on it; `code` says more. */
+export type RefusalReason = 'bad-request' | 'unauthorized' | 'forbidden' | 'not-found' | 'conflict' | 'quota';
+
+const REASONS: Readonly<Record<number, RefusalReason>> = {
+  401: 'unauthorized',
+  403: 'forbidden',
+  404: 'not-found',
+  409: 'conflict',
+  429: 'quota',
+};
+
+export interface Refusal {
+  readonly status: number;
+  readonly code: string;
+  readonly detail: string;
+  readonly errors?: readonly FieldProblem[] | undefined;
+  readonly retryAfterSeconds?: number | undefined;
+}
+
+/** The server said no, in a problem document where it could. */
+export class RefusedError extends InputError {
+  readonly status: number;
+  readonly reason: RefusalReason;
+  /** Each field that is wrong, where the server names them. */
+  readonly errors: readonly FieldProblem[];
+  /** After which it may be asked again; undefined when time alone mends nothing. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor({ status, code, detail, errors = [], retryAfterSeconds }: Refusal) {
+    super(code, detail);
+    this.status = status;
+    this.reason = REASONS[status] ?? 'bad-request';
+    this.errors = errors;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** The server cannot be reached, or cannot answer now. It is thrown when it went on so for longer than the client's patience. */
+export class UnavailableError extends InfrastructureError {
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    code: string,
+    message: string,
+    { retryAfterSeconds, cause }: { retryAfterSeconds?: number | undefined; cause?: unknown } = {},
+  ) {
+    super(code, message, { cause });
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+/** It was not over in the time that was given to wait. It goes on: wait again with its id, or cancel it. */
+export class WaitTimeoutError extends InfrastructureError {
+  readonly evaluationId: string;
+
+  constructor(evaluationId: string, seconds: number) {
+    super('evaluation.wait', `${evaluationId} was not over within ${seconds} s; it goes on, and can be waited for by its id`);
+    this.evaluationId = evaluationId;
+  }
+}
+
+/** An evaluation or comparison is over without the answer: it failed, or somebody, a newer version of its run or its deadline ended it. */
+export class EvaluationEndedError extends MusterError {
+  readonly evaluation: EvaluationResource;
+  /** What was known by then, labelled partial; undefined when nothing was. */
+  readonly summary: Summary | ComparisonSummary | undefined;
+
+  constructor(evaluation: EvaluationResource, summary: Summary | ComparisonSummary | undefined) {
+    const { id, state, failure } = evaluation;
+    const why = failure ? `: ${failure.message}` : '';
+    const kept = summary ? '; what is known is in `summary`' : '';
+    const kind = state === 'cancelled' ? 'input' : 'infrastructure';
+    super(kind, failure?.code ?? `evaluation.${state}`, `${id} ${state === 'cancelled' ? 'was cancelled' : 'failed'}${why}${kept}`);
+    this.evaluation = evaluation;
+    this.summary = summary;
+  }
+}

@@ -1,0 +1,33 @@
+import type { EvaluationResource } from '../http/schemas/evaluation-schemas.ts';
+
+type State = EvaluationResource['state'];
+
+/** Which evaluations to list. */
+export interface Filter {
+  readonly run?: string | undefined;
+  readonly suite?: string | undefined;
+  readonly state?: State | readonly State[] | undefined;
+  readonly label?: { readonly name: string; readonly value: string } | undefined;
+  readonly principal?: string | undefined;
+  /** Accepted at this time or later. */
+  readonly since?: Date | undefined;
+  /** Accepted before this time. */
+  readonly before?: Date | undefined;
+}
+
+/** The path of a page. @param after `next` of the page before. */
+export function listPath({ run, suite, state, label, principal, since, before }: Filter, pageSize: number, after: string | null): string {
+  const query = {
+    run,
+    suite,
+    state: typeof state === 'string' ? state : state?.join(','),
+    label: label && `${label.name}=${label.value}`,
+    principal,
+    from: since?.toISOString(),
+    before: before?.toISOString(),
+    limit: String(pageSize),
+    after: after ?? undefined,
+  };
+  const given = Object.entries(query).flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]]));
+  return `/v1/evaluations?${new URLSearchParams(given).toString()}`;
+}

@@ -1,0 +1,290 @@
+import { randomUUID } from 'node:crypto';
+import type { z } from 'zod';
+import { Deadline } from '../../kernel/deadline.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import type { Summary } from '../../orchestrator/results/summary.ts';
+import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
+import {
+  evaluationPageSchema,
+  evaluationSchema,
+  type EpisodeLine,
+  type EvaluationItem,
+  type EvaluationResource,
+} from '../http/schemas/evaluation-schemas.ts';
+import { grantListSchema, grantSchema, type Grant } from '../http/schemas/grant-schemas.ts';
+import { type Pool, type PoolChange, poolListSchema, poolSchema } from '../http/schemas/pool-schemas.ts';
+import { suiteResourceSchema } from '../http/routes/suite-routes.ts';
+import { issuedTokenSchema, type newTokenSchema, tokenPageSchema, tokenSchema, type Token } from '../http/schemas/token-schemas.ts';
+import { isOver } from '../../service/orders/is-over.ts';
+import { runningFiguresSchema, type RunningFigures } from '../../service/orders/running-figures.ts';
+import { answerOf, isComparisonSummary } from './answer-of.ts';
+import { Calls, SLOW_ANSWER_MILLISECONDS, type CallsOptions } from './calls.ts';
+import { WaitTimeoutError } from './client-errors.ts';
+import { listPath, type Filter } from './list-filter.ts';
+import { namedCheckpoint, type CheckpointLike } from './named-checkpoint.ts';
+import {
+  checkpointReference,
+  comparisonBody,
+  evaluationBody,
+  type AskedOfComparison,
+  type AskedOfEvaluation,
+  type CheckpointReference,
+  type NewEvaluation,
+} from './request-bodies.ts';
+import { episodes, evaluationPath, events, type FollowedEvent } from './streams.ts';
+import { Uploader, type UploadProgress } from './uploads.ts';
+
+export interface ClientOptions extends CallsOptions {
+  /** Reads the checkpoints of this machine. */
+  readonly source: CheckpointSource;
+  /** Reads the suite of a file. @throws InputError when it is none that may be sent. */
+  readonly readSuite: (path: string) => Promise<NewEvaluation['suite']>;
+}
+
+/** A name that the server knows; a path that ends in .yaml, .yml or .json; or a suite as such a file has it. */
+export type SuiteLike = NewEvaluation['suite'];
+
+interface Submitting {
+  /** Asked again with the same key, it is the same evaluation. A new one each time when left out. */
+  readonly idempotencyKey?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Told how bringing a checkpoint goes. */
+  readonly onUpload?: ((progress: UploadProgress) => void) | undefined;
+  /**
+   * Path of a checkpoint that the server may have, the previous one of the run, say: what differs from it is sent, where that is less. Those that
+   * this client has brought need not be named.
+   */
+  readonly base?: string | undefined;
+}
+
+export interface Waiting {
+  /** Until an error says that it was not over by then. It goes on. */
+  readonly timeoutSeconds?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Told the figures as they come. */
+  readonly onProgress?: ((figures: RunningFigures) => void) | undefined;
+}
+
+export interface SubmitOptions extends AskedOfEvaluation, Submitting {
+  /** Makes it a comparison of the checkpoint with this one. */
+  readonly baseline?: CheckpointLike | undefined;
+}
+export interface CompareOptions extends AskedOfComparison, Submitting {}
+
+interface Watched {
+  readonly signal?: AbortSignal | undefined;
+}
+
+const FILE = /\.(ya?ml|json)$/;
+const NEVER = new AbortController().signal;
+
+/**
+ * Speaks to `muster serve`. What is safe to send twice is sent again when a server cannot be reached or asks for it.
+ *
+ * Each method throws RefusedError for what the server refuses; UnavailableError when patience has run out; InfrastructureError
+ * `muster.defect` or `server.answer` for a defect of the server, or the address of something else; and its signal's reason.
+ */
+export class MusterClient {
+  readonly #calls: Calls;
+  readonly #uploader: Uploader;
+  readonly #readSuite: ClientOptions['readSuite'];
+
+  constructor(options: ClientOptions) {
+    this.#calls = new Calls(options);
+    this.#uploader = new Uploader(this.#calls, options.source);
+    this.#readSuite = options.readSuite;
+  }
+
+  /**
+   * Evaluates a checkpoint on a suite, waits, and returns the answer; with a baseline, the comparison with it.
+   *
+   * @throws EvaluationEndedError, which holds what was known by then; WaitTimeoutError; InputError for a checkpoint or suite that cannot be read.
+   */
+  evaluate(
+    checkpoint: CheckpointLike,
+    suite: SuiteLike,
+    options?: SubmitOptions & Waiting & { readonly baseline?: undefined },
+  ): Promise<Summary>;
+  evaluate(
+    checkpoint: CheckpointLike,
+    suite: SuiteLike,
+    options: SubmitOptions & Waiting & { readonly baseline: CheckpointLike },
+  ): Promise<ComparisonSummary>;
+  async evaluate(
+    checkpoint: CheckpointLike,
+    suite: SuiteLike,
+    options: SubmitOptions & Waiting = {},
+  ): Promise<Summary | ComparisonSummary> {
+    return this.#answered(await this.submit(checkpoint, suite, options), options);
+  }
+
+  /** Compares candidates with a baseline on the same episodes, waits, and returns the verdicts. @throws as `evaluate` does. */
+  async compare(
+    baseline: CheckpointLike,
+    candidates: CheckpointLike | readonly CheckpointLike[],
+    suite: SuiteLike,
+    options: CompareOptions & Waiting = {},
+  ): Promise<ComparisonSummary> {
+    const answer = await this.#answered(await this.submitComparison(baseline, candidates, suite, options), options);
+    if (isComparisonSummary(answer)) return answer;
+    throw new InfrastructureError('server.answer', 'the server answered a comparison with the summary of an evaluation');
+  }
+
+  /** As `evaluate`, without waiting: what was accepted is played, whatever becomes of this process. */
+  async submit(checkpoint: CheckpointLike, suite: SuiteLike, options: SubmitOptions = {}): Promise<EvaluationResource> {
+    const written = await this.#suite(suite);
+    const subject = await this.#reference(checkpoint, options, options);
+    const baseline = options.baseline === undefined ? undefined : await this.#reference(options.baseline, {}, options);
+    return this.#accepted('/v1/evaluations', evaluationBody(subject, { suite: written, baseline }, options), options);
+  }
+
+  /** As `compare`, without waiting. */
+  async submitComparison(
+    baseline: CheckpointLike,
+    candidates: CheckpointLike | readonly CheckpointLike[],
+    suite: SuiteLike,
+    options: CompareOptions = {},
+  ): Promise<EvaluationResource> {
+    const written = await this.#suite(suite);
+    const reference = await this.#reference(baseline, {}, options);
+    const references = [];
+    for (const candidate of [candidates].flat()) references.push(await this.#reference(candidate, options, options));
+    return this.#accepted('/v1/comparisons', comparisonBody(reference, references, written, options), options);
+  }
+
+  /** Waits for what was submitted, and returns the answer. @throws as `evaluate` does. */
+  async wait(id: string, { timeoutSeconds = Infinity, signal, onProgress }: Waiting = {}): Promise<Summary | ComparisonSummary> {
+    using deadline = new Deadline(this.#calls.options.clock, 1000 * timeoutSeconds, () => new WaitTimeoutError(id, timeoutSeconds), signal);
+    for await (const { type, data } of this.events(id, { signal: deadline.signal })) {
+      const figures = type === 'progress' ? runningFiguresSchema.safeParse(data).data : undefined;
+      if (figures) onProgress?.(figures);
+    }
+    return answerOf(await this.get(id, signal));
+  }
+
+  /** One evaluation, with its running figures or its summary. */
+  get(id: string, signal?: AbortSignal): Promise<EvaluationResource> {
+    return this.#calls.ask(evaluationSchema, { method: 'GET', path: evaluationPath(id), signal });
+  }
+
+  /** Latest first, without their summaries; the next page is asked for when the last one has been taken. */
+  async *list(
+    filter: Filter = {},
+    { pageSize = 50, signal }: Watched & { readonly pageSize?: number } = {},
+  ): AsyncGenerator<EvaluationItem> {
+    let after: string | null = null;
+    do {
+      const path = listPath(filter, pageSize, after);
+      const page: z.infer<typeof evaluationPageSchema> = await this.#calls.ask(evaluationPageSchema, { method: 'GET', path, signal });
+      yield* page.items;
+      after = page.next;
+    } while (after !== null);
+  }
+
+  /** All events after one, each once, until it is over, whatever becomes of the connection meanwhile. */
+  events(id: string, { after = 0, signal = NEVER }: Watched & { readonly after?: number } = {}): AsyncGenerator<FollowedEvent> {
+    return events(this.#calls, id, after, signal);
+  }
+
+  /**
+   * Episodes that are settled, by index.
+   *
+   * @param options `first`: index to begin with. `arm`, of a comparison: 0 for the baseline, 1, 2, … for the candidates.
+   */
+  episodes(
+    id: string,
+    { first = 0, arm = 0, signal = NEVER }: Watched & { readonly first?: number; readonly arm?: number } = {},
+  ): AsyncGenerator<EpisodeLine> {
+    return episodes(this.#calls, id, first, arm, signal);
+  }
+
+  /** Calls it off. What was found by then is kept, labelled partial. What is over stays as it is. */
+  cancel(id: string, signal?: AbortSignal): Promise<EvaluationResource> {
+    return this.#calls.ask(evaluationSchema, { method: 'DELETE', path: evaluationPath(id), signal });
+  }
+
+  /** Sends a checkpoint that the server does not have. @returns its digest, which it may be named by from now on. */
+  upload(path: string, { signal = NEVER, onUpload, base }: Pick<Submitting, 'signal' | 'onUpload' | 'base'> = {}): Promise<Digest> {
+    return this.#uploader.bring(path, { signal, onProgress: onUpload, base });
+  }
+
+  /** Lets another principal use a checkpoint that the caller's principal has brought. @param sha256 64 hexadecimal digits. */
+  grant(sha256: string, principal: string, signal?: AbortSignal): Promise<Grant> {
+    return this.#calls.ask(grantSchema, { method: 'POST', path: grantsPath(sha256), body: { principal }, signal });
+  }
+
+  /** @returns what was taken back: nothing when there was no such grant. */
+  async revokeGrant(sha256: string, principal: string, signal?: AbortSignal): Promise<readonly Grant[]> {
+    const path = `${grantsPath(sha256)}/${encodeURIComponent(principal)}`;
+    return (await this.#calls.ask(grantListSchema, { method: 'DELETE', path, signal })).items;
+  }
+
+  /** Whom the caller's principal lets use a checkpoint; for an operator, whom anybody does. */
+  async grants(sha256: string, signal?: AbortSignal): Promise<readonly Grant[]> {
+    return (await this.#calls.ask(grantListSchema, { method: 'GET', path: grantsPath(sha256), signal })).items;
+  }
+
+  /** What a suite is that the server has a name for. */
+  suite(name: string, signal?: AbortSignal): Promise<z.infer<typeof suiteResourceSchema>> {
+    return this.#calls.ask(suiteResourceSchema, { method: 'GET', path: `/v1/suites/${encodeURIComponent(name)}`, signal });
+  }
+
+  async pools(signal?: AbortSignal): Promise<readonly Pool[]> {
+    return (await this.#calls.ask(poolListSchema, { method: 'GET', path: '/v1/pools', signal })).items;
+  }
+
+  /** Until the server ends. Not sent again when no answer comes: somebody else may have changed the pool in between. */
+  changePool(name: string, change: PoolChange, signal?: AbortSignal): Promise<Pool> {
+    return this.#calls.askOnce(poolSchema, { method: 'PATCH', path: `/v1/pools/${encodeURIComponent(name)}`, body: change, signal });
+  }
+
+  tokens(after?: string, signal?: AbortSignal): Promise<z.infer<typeof tokenPageSchema>> {
+    const query = new URLSearchParams({ limit: '200', ...(after === undefined ? {} : { after }) });
+    return this.#calls.ask(tokenPageSchema, { method: 'GET', path: `/v1/tokens?${query.toString()}`, signal });
+  }
+
+  /** Not sent again when no answer comes: there would be two. */
+  createToken(body: z.input<typeof newTokenSchema>, signal?: AbortSignal): Promise<z.infer<typeof issuedTokenSchema>> {
+    return this.#calls.askOnce(issuedTokenSchema, { method: 'POST', path: '/v1/tokens', body, signal });
+  }
+
+  revokeToken(id: string, signal?: AbortSignal): Promise<Token> {
+    return this.#calls.ask(tokenSchema, { method: 'DELETE', path: `/v1/tokens/${encodeURIComponent(id)}`, signal });
+  }
+
+  /** What was asked before may be over as it is accepted. */
+  async #answered(evaluation: EvaluationResource, options: Waiting): Promise<Summary | ComparisonSummary> {
+    return isOver(evaluation) ? answerOf(evaluation) : this.wait(evaluation.id, options);
+  }
+
+  async #suite(given: SuiteLike): Promise<SuiteLike> {
+    return typeof given === 'string' && FILE.test(given) ? this.#readSuite(given) : given;
+  }
+
+  async #reference(
+    given: CheckpointLike,
+    labels: Pick<AskedOfEvaluation, 'run' | 'version'>,
+    how: Submitting,
+  ): Promise<CheckpointReference> {
+    const named = namedCheckpoint(given, { run: labels.run, version: labels.version });
+    return checkpointReference(named, 'path' in named ? await this.upload(named.path, how) : undefined);
+  }
+
+  #accepted(path: string, body: object, { idempotencyKey = randomUUID(), signal }: Submitting): Promise<EvaluationResource> {
+    const headers = { 'idempotency-key': idempotencyKey };
+    return this.#calls.ask(evaluationSchema, {
+      method: 'POST',
+      path,
+      body,
+      headers,
+      signal,
+      answerMilliseconds: SLOW_ANSWER_MILLISECONDS,
+    });
+  }
+}
+
+function grantsPath(sha256: string): string {
+  return `/v1/checkpoints/${encodeURIComponent(sha256)}/grants`;
+}

@@ -1,0 +1,31 @@
+import { InputError } from '../../kernel/errors.ts';
+
+interface Labels {
+  /** The training run that it belongs to. */
+  readonly run?: string | undefined;
+  /** How far the run had got: its training step. */
+  readonly version?: number | undefined;
+}
+
+/** A policy's weights: by a path of this machine (uploaded when the server does not have it), by a URI that the server reads, or by what they contain. */
+export type NamedCheckpoint = Labels & ({ readonly path: string } | { readonly uri: string } | { readonly sha256: string });
+
+/** A path, a URI, a SHA-256 (64 hexadecimal digits, with or without `sha256:`), or a `NamedCheckpoint`, which says which of them it is. */
+export type CheckpointLike = string | NamedCheckpoint;
+
+const SHA256 = /^(sha256:)?[0-9a-f]{64}$/;
+const URI = /^([a-z][a-z0-9+.-]*:\/\/|file:)./;
+
+/** @param labels of checkpoints that do not say their own. @throws InputError `checkpoint.sha256` */
+export function namedCheckpoint(given: CheckpointLike, labels: Labels = {}): NamedCheckpoint {
+  if (typeof given === 'string') {
+    if (SHA256.test(given)) return { ...labels, sha256: given };
+    return URI.test(given) ? { ...labels, uri: given } : { ...labels, path: given };
+  }
+  if ('sha256' in given && !SHA256.test(given.sha256))
+    throw new InputError(
+      'checkpoint.sha256',
+      `checkpoint.sha256: expected 64 lower-case hexadecimal digits, got ${JSON.stringify(given.sha256)}`,
+    );
+  return { ...given, run: given.run ?? labels.run, version: given.version ?? labels.version };
+}

@@ -1,0 +1,94 @@
+import type { z } from 'zod';
+import type { Digest } from '../../kernel/ids.ts';
+import type { newComparisonSchema, newEvaluationSchema } from '../http/schemas/evaluation-schemas.ts';
+import type { NamedCheckpoint } from './named-checkpoint.ts';
+
+/** What requests ask for, from what callers give. */
+
+export type NewEvaluation = z.input<typeof newEvaluationSchema>;
+export type NewComparison = z.input<typeof newComparisonSchema>;
+export type CheckpointReference = NewEvaluation['checkpoint'];
+
+/** What may be said of any evaluation or comparison. */
+export interface Asked {
+  /** The training run that the checkpoint belongs to. */
+  readonly run?: string | undefined;
+  /** How far the run had got: its training step. */
+  readonly version?: number | undefined;
+  /** −100 to 100; higher ones come first among the caller's own. */
+  readonly priority?: number | undefined;
+  /** When it is to be over at the latest: what there is by then is kept, labelled partial. */
+  readonly deadline?: Date | undefined;
+  readonly labels?: Readonly<Record<string, string>> | undefined;
+  /** URL that is told when it is over. */
+  readonly webhook?: string | undefined;
+  /** False: every episode is played anew. */
+  readonly cache?: boolean | undefined;
+}
+
+export interface AskedOfEvaluation extends Asked {
+  /** In place of the suite's stopping rule: `{ rule: 'certified', halfWidth: 5 }`, `{ rule: 'fixed', episodes: 200 }`. */
+  readonly stop?: NewEvaluation['stop'] | undefined;
+}
+
+export interface AskedOfComparison extends Asked {
+  /** Probability that no verdict is wrong. */
+  readonly confidence?: number | undefined;
+  /** Mean differences up to it do not matter. */
+  readonly margin?: number | undefined;
+  /** Most episodes of all checkpoints together. */
+  readonly budgetEpisodes?: number | undefined;
+}
+
+interface Played {
+  readonly suite: NewEvaluation['suite'];
+  readonly baseline: CheckpointReference | undefined;
+}
+
+export function evaluationBody(checkpoint: CheckpointReference, { suite, baseline }: Played, asked: AskedOfEvaluation): NewEvaluation {
+  const { stop } = asked;
+  return {
+    checkpoint,
+    suite,
+    ...(baseline === undefined ? {} : { baseline }),
+    ...(stop === undefined ? {} : { stop }),
+    ...common(asked),
+  };
+}
+
+export function comparisonBody(
+  baseline: CheckpointReference,
+  candidates: readonly CheckpointReference[],
+  suite: NewComparison['suite'],
+  asked: AskedOfComparison,
+): NewComparison {
+  const { confidence, margin, budgetEpisodes } = asked;
+  return {
+    baseline,
+    candidates: [...candidates],
+    suite,
+    ...(confidence === undefined ? {} : { confidence }),
+    ...(margin === undefined ? {} : { margin }),
+    ...(budgetEpisodes === undefined ? {} : { budgetEpisodes }),
+    ...common(asked),
+  };
+}
+
+/** @param digest of one that was given by its path. */
+export function checkpointReference(named: NamedCheckpoint, digest: Digest | undefined): CheckpointReference {
+  const { run, version } = named;
+  const labels = { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version }) };
+  if (digest !== undefined) return { sha256: digest, ...labels };
+  if ('uri' in named) return { uri: named.uri, ...labels };
+  return 'sha256' in named ? { sha256: named.sha256, ...labels } : labels;
+}
+
+function common({ priority, deadline, labels, webhook, cache = true }: Asked): Omit<NewComparison, 'baseline' | 'candidates' | 'suite'> {
+  return {
+    ...(priority === undefined ? {} : { priority }),
+    ...(deadline === undefined ? {} : { deadline: deadline.toISOString() }),
+    ...(labels === undefined ? {} : { labels: { ...labels } }),
+    ...(webhook === undefined ? {} : { webhook: { url: webhook } }),
+    ...(cache ? {} : { cache: 'off' }),
+  };
+}

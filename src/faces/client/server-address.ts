@@ -1,0 +1,32 @@
+import { isLoopback } from '../../service/access/loopback.ts';
+import { InputError } from '../../kernel/errors.ts';
+
+/** @returns the address without a slash at its end. @throws InputError `client.url` */
+export function serverUrl(given: string): string {
+  const url = URL.parse(given);
+  const isOne =
+    url !== null && /^https?:$/.test(url.protocol) && url.search === '' && url.hash === '' && url.username === '' && url.password === '';
+  if (isOne) return given.replace(/\/+$/, '');
+  throw new InputError(
+    'client.url',
+    'url: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment; give it, or set MUSTER_URL',
+  );
+}
+
+/**
+ * The token as it may be sent there.
+ *
+ * @param url as `serverUrl` returns it. @param plainHttp whether it may be read on its way.
+ * @throws InputError `client.token`, `client.plain-http`
+ */
+export function sendableToken(token: string | undefined, url: string, plainHttp: boolean): string | undefined {
+  if (token === undefined || token === '') return undefined;
+  if (!/^[\x21-\x7e]+$/.test(token))
+    throw new InputError('client.token', 'token: expected visible ASCII characters alone; is there a line break at its end?');
+  const { protocol, hostname } = new URL(url);
+  if (protocol === 'https:' || plainHttp || isLoopback(hostname)) return token;
+  throw new InputError(
+    'client.plain-http',
+    `${url}: the token would be readable on its way; use https:, or allow plain HTTP where the network is your own`,
+  );
+}

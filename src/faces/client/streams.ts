@@ -1,0 +1,114 @@
+import type { IncomingMessage } from 'node:http';
+import { createParser } from 'eventsource-parser';
+import { z } from 'zod';
+import { Deadline, within } from '../../kernel/deadline.ts';
+import { episodeSchema, type EpisodeLine } from '../http/schemas/evaluation-schemas.ts';
+import type { Call, Calls } from './calls.ts';
+import { UnavailableError } from './client-errors.ts';
+import { linesOf } from './lines.ts';
+import { Patience } from './patience.ts';
+import { chunksOf } from './wire.ts';
+
+const eventSchema = z.object({
+  sequence: z.int().describe('1, 2, … of its evaluation, without a gap'),
+  type: z.string().describe('`state`, `progress` or `verdict`'),
+  at: z.string(),
+  data: z.unknown(),
+});
+export type FollowedEvent = z.infer<typeof eventSchema>;
+
+/** The server says something every 15 s, be it that nothing has happened: a connection that is silent for longer has broken. */
+const SILENCE_MILLISECONDS = 45_000;
+
+const lastSchema = z.object({ state: z.enum(['finished', 'cancelled', 'failed']) });
+
+/** All that happens after an event, once each, until it is over; through connections that break and servers that start anew. */
+export async function* events(calls: Calls, id: string, after: number, signal: AbortSignal): AsyncGenerator<FollowedEvent> {
+  const patience = new Patience(calls.options);
+  let last = after;
+  for (;;) {
+    const headers = { accept: 'text/event-stream', 'last-event-id': String(last) };
+    const call = { method: 'GET', path: `${evaluationPath(id)}/events`, headers } as const;
+    try {
+      const answer = await openStream(calls, call, signal);
+      if (answer.statusCode === 204) return void answer.resume();
+      for await (const data of dataOf(linesIn(calls, answer, signal), () => patience.succeeded())) {
+        const event = calls.read(eventSchema, { text: data }, call);
+        last = event.sequence;
+        yield event;
+        if (event.type === 'state' && lastSchema.safeParse(event.data).success) return;
+      }
+      throw new UnavailableError('server.stream', `${id}: the stream of events ended before the evaluation did`);
+    } catch (error) {
+      await calls.pause(patience, error, signal);
+    }
+  }
+}
+
+/** Episodes that are settled, by index. A stream that breaks is taken up where it broke. */
+export async function* episodes(calls: Calls, id: string, first: number, arm: number, signal: AbortSignal): AsyncGenerator<EpisodeLine> {
+  const patience = new Patience(calls.options);
+  let next = first;
+  for (;;) {
+    const call = { method: 'GET', path: `${evaluationPath(id)}/episodes?from=${next}&arm=${arm}` } as const;
+    try {
+      const answer = await openStream(calls, call, signal);
+      for await (const line of linesIn(calls, answer, signal)) {
+        const episode = calls.read(episodeSchema, { text: line }, call);
+        next = episode.index + 1;
+        patience.succeeded();
+        yield episode;
+      }
+      return;
+    } catch (error) {
+      await calls.pause(patience, error, signal);
+    }
+  }
+}
+
+export function evaluationPath(id: string): string {
+  return `/v1/evaluations/${encodeURIComponent(id)}`;
+}
+
+async function openStream(calls: Calls, call: Call, signal: AbortSignal): Promise<IncomingMessage> {
+  const { clock, url } = calls.options;
+  // Beyond its head the answer is watched line by line.
+  using head = new Deadline(clock, SILENCE_MILLISECONDS, () => silence(url));
+  const connection = AbortSignal.any([head.signal, signal]);
+  return await calls.open(call, connection);
+}
+
+function linesIn(calls: Calls, answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<string> {
+  return linesOf(watched(calls, answer, signal));
+}
+
+/** @throws UnavailableError when nothing comes for too long. */
+async function* watched(calls: Calls, answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const { clock, url } = calls.options;
+  const chunks = chunksOf(answer, url, signal);
+  try {
+    for (;;) {
+      const { done, value } = await within(clock, SILENCE_MILLISECONDS, chunks.next(), () => silence(url));
+      if (done === true) return;
+      yield value;
+    }
+  } finally {
+    answer.destroy();
+  }
+}
+
+/** The data of server-sent events. @param onLine is told that something came, be it a heartbeat. */
+async function* dataOf(lines: AsyncIterable<string>, onLine: () => void): AsyncGenerator<string> {
+  let found: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => void found.push(data) });
+  for await (const line of lines) {
+    onLine();
+    parser.feed(`${line}\n`);
+    yield* found;
+    found = [];
+  }
+}
+
+function silence(url: string): UnavailableError {
+  return new UnavailableError('server.silent', `${url} said nothing for ${SILENCE_MILLISECONDS / 1000} s`);
+}

@@ -1,0 +1,193 @@
+import { InputError } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import { digestHex } from '../../policy-distribution/checkpoint.ts';
+import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
+import { SLOW_ANSWER_MILLISECONDS, type Answer, type Call, type Calls } from './calls.ts';
+import { RefusedError, UnavailableError, type RefusalReason } from './client-errors.ts';
+import { FileParts } from './file-parts.ts';
+import { readCheckpoint, type LocalCheckpoint, type LocalFile } from './local-checkpoint.ts';
+import { Patience } from './patience.ts';
+import { SentBefore } from './sent-before.ts';
+
+/** How bringing a checkpoint goes. `reading` finds out its name; `sending` what the server does not have. */
+export interface UploadProgress {
+  readonly phase: 'reading' | 'sending';
+  readonly bytes: number;
+  /** Of the phase. */
+  readonly allBytes: number;
+}
+
+export interface UploadOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress?: ((progress: UploadProgress) => void) | undefined;
+  /** Path of one that the server may have, the run's previous one, say: only what differs from it is sent, where that is less. */
+  readonly base?: string | undefined;
+}
+
+/** Held in memory while it is sent. Smaller ones would wait for more answers, larger ones repeat more when a connection breaks early. */
+const PART_BYTES = 16 * 2 ** 20;
+
+/** The header that says how many bytes have come. */
+const OFFSET = 'upload-offset';
+/** The server has more of the upload, or less, than this client thinks: ask, and go on from there. */
+const ELSEWHERE = new Set(['upload.offset', 'upload.stalled', 'upload.superseded']);
+
+/** After these the whole file may be of use: what it is told by is gone, or the server takes no deltas. */
+const TAKES_NO_DELTA: ReadonlySet<RefusalReason> = new Set(['bad-request', 'not-found', 'conflict']);
+
+/** Something that is sent under its digest. */
+interface Content {
+  readonly digest: Digest;
+  readonly kind: 'file' | 'delta' | 'manifest';
+  /** Of a file, or the file that a delta tells. */
+  readonly name?: string;
+  readonly size: number;
+  readonly from: (offset: number) => Promise<Uint8Array>;
+}
+
+/**
+ * Brings checkpoints to a server: only what it does not have, piece by piece, from where it was broken off. Of a file that is like one that was
+ * brought before only what differs is sent, where that is less, and the whole file when the server cannot use it.
+ */
+export class Uploader {
+  readonly #calls: Calls;
+  readonly #source: CheckpointSource;
+  readonly #partBytes: number;
+  readonly #before: SentBefore;
+
+  constructor(calls: Calls, source: CheckpointSource, partBytes = PART_BYTES) {
+    this.#calls = calls;
+    this.#source = source;
+    this.#before = new SentBefore(source);
+    this.#partBytes = partBytes;
+  }
+
+  /** The digest of a file or directory, once the server has it. @throws as `readCheckpoint` and `Calls.send` do. */
+  async bring(path: string, { signal, onProgress, base }: UploadOptions): Promise<Digest> {
+    const onRead = (bytes: number, allBytes: number): void => onProgress?.({ phase: 'reading', bytes, allBytes });
+    const local = await readCheckpoint(this.#source, path, { signal, onRead });
+    if (base !== undefined) this.#before.remember((await readCheckpoint(this.#source, base, { signal, onRead })).files);
+    if ((await this.#received(local.digest, signal)) !== undefined) await this.#bringAll(local, { signal, onProgress });
+    this.#before.remember(local.files);
+    return local.digest;
+  }
+
+  async #bringAll(local: LocalCheckpoint, { signal, onProgress }: UploadOptions): Promise<void> {
+    const allBytes = local.files.reduce((sum, { size }) => sum + size, 0);
+    let before = 0;
+    for (const file of local.files) {
+      const begun = before;
+      await this.#file(file, signal, (bytes) => onProgress?.({ phase: 'sending', bytes: begun + bytes, allBytes }));
+      before += file.size;
+    }
+    await this.#manifest(local, signal);
+  }
+
+  async #file(file: LocalFile, signal: AbortSignal, onSent: (bytes: number) => void): Promise<void> {
+    if (await this.#asDelta(file, signal)) return onSent(file.size);
+    await using parts = new FileParts(this.#source, file, this.#partBytes, signal);
+    const from = (offset: number): Promise<Uint8Array> => parts.from(offset);
+    await this.#send({ digest: file.digest, kind: 'file', name: nameOf(file), size: file.size, from }, signal, onSent);
+  }
+
+  /** @returns whether the server has the file by it. */
+  async #asDelta(file: LocalFile, signal: AbortSignal): Promise<boolean> {
+    const bases = this.#before.like(file);
+    // An upload that was begun is gone on with; what the server has is not sent.
+    if (bases.length === 0 || (await this.#received(file.digest, signal)) !== 0) return false;
+    for (const base of bases) {
+      if ((await this.#received(base.digest, signal)) !== undefined) continue;
+      const delta = await this.#before.difference(file, base, signal);
+      if (delta) return this.#sendDelta(file, delta, signal);
+    }
+    return false;
+  }
+
+  async #sendDelta(file: LocalFile, delta: Uint8Array, signal: AbortSignal): Promise<boolean> {
+    const from = async (offset: number): Promise<Uint8Array> => delta.subarray(offset, offset + this.#partBytes);
+    try {
+      await this.#send({ digest: file.digest, kind: 'delta', name: nameOf(file), size: delta.length, from }, signal);
+      return true;
+    } catch (error) {
+      if (error instanceof RefusedError && TAKES_NO_DELTA.has(error.reason)) return false;
+      throw error;
+    }
+  }
+
+  /** The last of a directory: the server puts it together. */
+  async #manifest({ digest, manifest }: LocalCheckpoint, signal: AbortSignal): Promise<void> {
+    if (!manifest) return;
+    const from = async (offset: number): Promise<Uint8Array> => manifest.subarray(offset, offset + this.#partBytes);
+    await this.#send({ digest, kind: 'manifest', size: manifest.length, from }, signal);
+  }
+
+  async #send(content: Content, signal: AbortSignal, onSent?: (bytes: number) => void): Promise<void> {
+    const patience = new Patience(this.#calls.options);
+    let offset = await this.#received(content.digest, signal, content.kind);
+    while (offset !== undefined) {
+      const begin: number = offset <= content.size ? offset : 0;
+      onSent?.(begin);
+      const part = await content.from(begin);
+      try {
+        const answer = await this.#calls.once(partCall(content, begin, part, signal));
+        patience.succeeded();
+        offset = nextOffset(answer, begin + part.length, content.size);
+      } catch (error) {
+        await this.#calls.pause(patience, passing(error), signal);
+        offset = await this.#received(content.digest, signal, content.kind);
+        if (offset !== undefined && offset > begin) patience.succeeded();
+      }
+    }
+    onSent?.(content.size);
+  }
+
+  /** Bytes that the server has of an upload; undefined when it has all of it. */
+  async #received(digest: Digest, signal: AbortSignal, kind: Content['kind'] = 'file'): Promise<number | undefined> {
+    const answer = await this.#calls.send({ method: 'HEAD', path: pathOf(digest, { kind }), signal, also: [404] });
+    return answer.status === 404 ? offsetIn(answer, 0) : undefined;
+  }
+}
+
+function partCall({ digest, kind, name, size }: Content, begin: number, part: Uint8Array, signal: AbortSignal): Call {
+  if (part.length === 0 && begin < size)
+    throw new InputError('checkpoint.changed', `checkpoint: a file of ${size} bytes has become shorter while it was sent; send it again`);
+  return {
+    method: 'PUT',
+    path: pathOf(digest, { kind, ...(name === undefined ? {} : { name }) }),
+    body: part,
+    headers: rangeOf(begin, part.length, size),
+    signal,
+    answerMilliseconds: SLOW_ANSWER_MILLISECONDS,
+  };
+}
+
+function rangeOf(begin: number, length: number, size: number): Readonly<Record<string, string>> {
+  // All of it had come before the connection broke.
+  if (length === 0 && size > 0) return { 'content-range': `bytes */${size}` };
+  return length < size ? { 'content-range': `bytes ${begin}-${begin + length - 1}/${size}` } : {};
+}
+
+/** 202 says that more is to come. */
+function nextOffset(answer: Answer, sent: number, size: number): number | undefined {
+  return answer.status === 202 || sent < size ? offsetIn(answer, sent) : undefined;
+}
+
+function offsetIn({ headers }: Answer, otherwise: number): number {
+  const text = headers[OFFSET];
+  return typeof text === 'string' && /^\d{1,16}$/.test(text) ? Number(text) : otherwise;
+}
+
+/** What is worth another try, as what patience knows to be so. */
+function passing(error: unknown): unknown {
+  return error instanceof RefusedError && ELSEWHERE.has(error.code)
+    ? new UnavailableError(error.code, error.message, { cause: error })
+    : error;
+}
+
+function nameOf({ path }: LocalFile): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}
+
+function pathOf(digest: Digest, query: Readonly<Record<string, string>>): string {
+  return `/v1/checkpoints/${digestHex(digest)}?${new URLSearchParams(query).toString()}`;
+}

@@ -1,0 +1,64 @@
+import { type IncomingMessage, request as plainRequest } from 'node:http';
+import { request as secureRequest } from 'node:https';
+import { abortError } from '../../kernel/abort.ts';
+import { messageOf } from '../../kernel/errors.ts';
+import { UnavailableError } from './client-errors.ts';
+
+/** Requests as they go out. On Node's own `http`, which waits for an answer as long as it is told to: a server reads large checkpoints first. */
+
+export interface WireRequest {
+  readonly method: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** More than any answer has that is not a stream: what is longer comes from something else, and must not fill the memory. */
+const MOST_ANSWER_BYTES = 64 * 2 ** 20;
+
+/** The head of the answer; its body is to be read, or destroyed. @throws UnavailableError when the connection fails; the signal's reason. */
+export function opened(url: string, { method, headers, body, signal }: WireRequest): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  const send = url.startsWith('https:') ? secureRequest : plainRequest;
+  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+  const request = send(url, { method, headers: { ...headers, ...length }, signal }, resolve);
+  request.on('error', (error) => reject(broken(url, error, signal)));
+  request.end(body);
+  return promise;
+}
+
+/** @throws as `opened` does, and UnavailableError when it is longer than any answer is. */
+export async function textOf(answer: IncomingMessage, url: string, signal: AbortSignal): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of chunksOf(answer, url, signal)) {
+    length += chunk.length;
+    if (length > MOST_ANSWER_BYTES)
+      throw new UnavailableError('server.answer', `${url} answered with more than ${MOST_ANSWER_BYTES} bytes`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** The body of an answer as it comes. Leaving it early closes the connection. @throws as `opened` does. */
+export async function* chunksOf(answer: IncomingMessage, url: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of answer) if (chunk instanceof Uint8Array) yield chunk;
+  } catch (error) {
+    throw broken(url, error, signal);
+  }
+}
+
+function broken(url: string, error: unknown, signal: AbortSignal): Error {
+  if (signal.aborted) return abortError(signal);
+  const { origin } = new URL(url);
+  return new UnavailableError('server.unreachable', `${origin} cannot be reached: ${reasonOf(error)}; is "muster serve" running there?`, {
+    cause: error,
+  });
+}
+
+/** When a name has several addresses, each has failed in a way of its own. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return error.errors.map(messageOf).join(', ');
+  return messageOf(error);
+}

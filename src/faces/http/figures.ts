@@ -1,0 +1,120 @@
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { FinalState } from '../../evaluation-store/evaluation-record.ts';
+import type { EvaluationService } from '../../service/evaluation-service.ts';
+import type { PoolService } from '../../service/upkeep/pool-service.ts';
+import { textSchema } from './schemas/evaluation-schemas.ts';
+import { PROBLEMS } from './problems/problem-responses.ts';
+import { routeOf } from './problems/schema-compilers.ts';
+
+/** Figures of evaluations that have come to their end. */
+export function endedCounter(registry: Registry): (state: FinalState) => void {
+  const ended = new Counter({
+    name: 'muster_evaluations_ended_total',
+    help: 'Evaluations and comparisons that this process has ended, by how',
+    labelNames: ['state'],
+    registers: [registry],
+  });
+  return (state) => ended.inc({ state });
+}
+
+export interface Measured {
+  readonly service: Pick<EvaluationService, 'playing'>;
+  readonly desk: PoolService;
+  /** What sandboxes have fetched from this process so far. */
+  readonly delivered: Delivered;
+}
+
+export interface Delivered {
+  /** Of all that they were sent. */
+  readonly bytes: number;
+  /** Of these, of files that were told by what differs from another. */
+  readonly deltaBytes: number;
+}
+
+/** Figures that are looked up when somebody asks. */
+export function measure(registry: Registry, { service, desk, delivered }: Measured): void {
+  gauge(registry, 'muster_evaluations_playing', 'Evaluations and comparisons that this process plays', [], (set) => {
+    set({}, service.playing.length);
+  });
+  gauge(registry, 'muster_sandboxes', 'Sandboxes now, by state', ['pool', 'state'], (set) => {
+    for (const { name, state } of desk.list())
+      for (const [kind, count] of Object.entries(state?.sandboxes ?? {})) set({ pool: name, state: kind }, count);
+  });
+  gauge(registry, 'muster_sandboxes_max', 'Sandboxes that there may be', ['pool'], (set) => {
+    for (const { name, max, draining } of desk.list()) set({ pool: name }, draining ? 0 : max);
+  });
+  gauge(registry, 'muster_leases_waiting', 'Places that wait for a sandbox', ['pool'], (set) => {
+    for (const { name, state } of desk.list()) set({ pool: name }, state?.waiting ?? 0);
+  });
+  const totals = new Counter({
+    name: 'muster_sandbox_events_total',
+    help: 'Sandboxes created, destroyed, failed, died, abandoned; leases and revoked leases',
+    labelNames: ['pool', 'event'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      for (const { name, state } of desk.list())
+        for (const [event, count] of Object.entries(state?.totals ?? {})) this.inc({ pool: name, event }, count);
+    },
+  });
+  totals.reset();
+  const bytes = new Counter({
+    name: 'muster_delivery_bytes_total',
+    help: 'Bytes of checkpoints that sandboxes and the caches of nodes have fetched from this process by links, as whole files or as deltas',
+    labelNames: ['as'],
+    registers: [registry],
+    collect() {
+      this.reset();
+      this.inc({ as: 'file' }, delivered.bytes - delivered.deltaBytes);
+      this.inc({ as: 'delta' }, delivered.deltaBytes);
+    },
+  });
+  bytes.reset();
+}
+
+/** The figures in Prometheus' text format, those of requests among them. */
+export function figureRoutes(instance: FastifyInstance, registry: Registry): void {
+  const seconds = new Histogram({
+    name: 'muster_http_request_seconds',
+    help: 'From a request to the end of its answer, streams included',
+    labelNames: ['call', 'status'],
+    buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 60],
+    registers: [registry],
+  });
+  instance.addHook('onResponse', async (request, reply) => {
+    seconds.observe({ call: routeOf(request), status: reply.statusCode }, reply.elapsedTime / 1000);
+  });
+  instance.withTypeProvider<ZodTypeProvider>().get(
+    '/metrics',
+    {
+      schema: {
+        summary: 'Figures for Prometheus',
+        tags: ['operation'],
+        response: { 200: { description: 'figures', content: { 'text/plain': { schema: textSchema } } }, ...PROBLEMS },
+      },
+    },
+    async (_request, reply) =>
+      reply
+        .header('content-type', registry.contentType)
+        .serializer(String)
+        .send(await registry.metrics()),
+  );
+}
+
+type Set = (labels: Readonly<Record<string, string>>, value: number) => void;
+
+function gauge(registry: Registry, name: string, help: string, labelNames: readonly string[], look: (set: Set) => void): void {
+  const made = new Gauge({
+    name,
+    help,
+    labelNames: [...labelNames],
+    registers: [registry],
+    collect() {
+      this.reset();
+      look((labels, value) => this.set(labels, value));
+    },
+  });
+  made.reset();
+}

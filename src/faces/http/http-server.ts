@@ -1,0 +1,116 @@
+import fastify, { type FastifyError, type FastifyInstance } from 'fastify';
+import type { Clock } from '../../kernel/clock.ts';
+import { InputError, messageOf } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { CheckpointService } from '../../service/checkpoints/checkpoint-service.ts';
+import type { CheckpointUse } from '../../service/checkpoints/checkpoint-use.ts';
+import type { EvaluationService } from '../../service/evaluation-service.ts';
+import { AllowedMethods } from './requests/allowed-methods.ts';
+import { limitBodyTime } from './requests/body-deadline.ts';
+import { limitBodyRoom } from './requests/body-room.ts';
+import { documentation } from './documentation.ts';
+import { checkpointRoutes, isUpload } from './routes/checkpoint-routes.ts';
+import { cancelRoute, evaluationRoutes } from './routes/evaluation-routes.ts';
+import { guard } from './requests/guard.ts';
+import { identifyLocal, type Identify } from './requests/identify.ts';
+import { takeJsonBodies } from './problems/json-bodies.ts';
+import { operationRoutes, type Readiness } from './routes/operation-routes.ts';
+import { PROBLEM_TYPE, problemOf } from './problems/problem.ts';
+import { problemHeaders } from './problems/problem-headers.ts';
+import { MethodNotAllowedError } from './problems/refusals.ts';
+import { checkBySchemas, routeOf } from './problems/schema-compilers.ts';
+import { episodeRoutes, eventRoutes } from './routes/stream-routes.ts';
+import { StreamRoom, type StreamLimits } from './requests/stream-room.ts';
+import { submissionRoutes } from './routes/submission-routes.ts';
+
+export interface HttpServerOptions {
+  readonly service: EvaluationService;
+  /** Decides who may read what programs printed. */
+  readonly use: Pick<CheckpointUse, 'usable'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly version: string;
+  readonly maxBodyBytes: number;
+  readonly maxWaitSeconds: number;
+  /** Everybody on this machine is the operator when left out. */
+  readonly identify?: Identify;
+  /** Of one principal; undefined for any number. */
+  readonly requestsPerMinute?: number | undefined;
+  /** Any number when left out. */
+  readonly streams?: StreamLimits;
+  readonly readiness: Readiness;
+  /** Where checkpoints are brought; nowhere when left out. */
+  readonly checkpoints?: CheckpointService;
+  /** Further routes: of pools, figures, checkpoints. */
+  readonly more?: readonly ((app: FastifyInstance) => void)[];
+}
+
+const MAX_HEADER_BYTES = 16 * 1024;
+/** For the headers of a request to arrive; what comes after them may take as long as whoever takes it in allows. */
+const HEADERS_MILLISECONDS = 60_000;
+
+/** The HTTP face of a service. It listens once `listen` is called, and is closed with `close`. */
+export async function createHttpServer(options: HttpServerOptions): Promise<FastifyInstance> {
+  const { log, clock, identify = identifyLocal, requestsPerMinute } = options;
+  const app = fastify({
+    bodyLimit: options.maxBodyBytes,
+    // Uploads take hours.
+    requestTimeout: 0,
+    http: { maxHeaderSize: MAX_HEADER_BYTES, headersTimeout: HEADERS_MILLISECONDS },
+    // Streams of events end with the service; what is idle by then is closed.
+    forceCloseConnections: 'idle',
+    routerOptions: { maxParamLength: 128 },
+  });
+  const methods = new AllowedMethods();
+  methods.watch(app);
+  checkBySchemas(app);
+  takeJsonBodies(app, options.maxBodyBytes);
+  handleErrors(app, log);
+  limitBodyTime(app, clock, isUpload);
+  await guard(app, { identify, requestsPerMinute });
+  refuseUnknown(app, methods);
+  limitBodyRoom(app, { maxBodyBytes: options.maxBodyBytes, isStreamed: isUpload });
+  app.addHook('onResponse', async (request, reply) => {
+    const fields = { request: request.id, call: routeOf(request), status: reply.statusCode, milliseconds: Math.round(reply.elapsedTime) };
+    log.debug(fields, 'answered');
+  });
+  await documentation(app, { version: options.version, takesTokens: identify !== identifyLocal });
+  const { checkpoints } = options;
+  if (checkpoints) await app.register((scope) => checkpointRoutes(scope, checkpoints));
+  submissionRoutes(app, options);
+  evaluationRoutes(app, options);
+  cancelRoute(app, options.service);
+  const room = new StreamRoom(options.streams ?? { ofOne: undefined, ofAll: undefined });
+  eventRoutes(app, { ...options, clock, room });
+  episodeRoutes(app, { ...options, clock, room });
+  operationRoutes(app, options.readiness);
+  for (const routes of options.more ?? []) routes(app);
+  await app.ready();
+  return app;
+}
+
+function handleErrors(app: FastifyInstance, log: Log): void {
+  app.setErrorHandler<FastifyError>((error, request, reply) => {
+    const document = problemOf(error);
+    const fields = { request: request.id, call: routeOf(request), error: messageOf(error) };
+    if (document.status === 500) log.warn({ ...fields, stack: error.stack }, 'a defect of Muster');
+    else if (document.status > 500) log.warn(fields, 'a request could not be served');
+    return reply
+      .headers(problemHeaders(error, document.status))
+      .code(document.status)
+      .type(PROBLEM_TYPE)
+      .serializer(JSON.stringify)
+      .send(document);
+  });
+}
+
+/** Before anything else is looked at: what a request brings to where there is nothing is of no interest. */
+function refuseUnknown(app: FastifyInstance, methods: AllowedMethods): void {
+  app.addHook('onRequest', async ({ is404, method, url }) => {
+    if (!is404) return;
+    const asked = `${method} ${url.split('?')[0]}`;
+    const allowed = methods.at(url);
+    if (allowed.length > 0) throw new MethodNotAllowedError(asked, allowed);
+    throw new InputError('request.not-found', `there is no ${asked}; /docs lists what there is`);
+  });
+}

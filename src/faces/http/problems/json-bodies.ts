@@ -1,0 +1,25 @@
+import type { FastifyInstance } from 'fastify';
+import { boundedText, JsonProblem, type JsonBounds } from '../../../kernel/json-bounds.ts';
+import { RequestInvalidError } from './problem.ts';
+
+/** No suite comes near them. What is looked at by functions that call themselves must not be deeper. */
+const MOST: Omit<JsonBounds, 'bytes'> = { depth: 64, values: 200_000 };
+
+/** Has JSON bodies measured before they are parsed. @param maxBodyBytes that are taken in at all. */
+export function takeJsonBodies(app: FastifyInstance, maxBodyBytes: number): void {
+  const parse = app.getDefaultJsonParser('error', 'error');
+  const bounds = { bytes: maxBodyBytes, ...MOST };
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
+    try {
+      // The parser's own word on what is no JSON is better.
+      void parse(request, boundedText(Buffer.from(body), bounds), done);
+    } catch (error) {
+      done(asRefusal(error));
+    }
+  });
+}
+
+function asRefusal(error: unknown): Error {
+  if (!(error instanceof JsonProblem)) throw error;
+  return new RequestInvalidError('body', [{ path: [], text: error.found, expected: error.expected, isAbsence: false }]);
+}

@@ -1,0 +1,27 @@
+import { QuotaError } from '../../../service/access/quota-error.ts';
+import { UploadOffsetError } from '../../../policy-distribution/uploads/uploads.ts';
+import { MethodNotAllowedError, TooManyRequestsError, UnauthenticatedError } from './refusals.ts';
+
+/** In seconds: what a restart takes, about. */
+const RETRY_UNAVAILABLE = '5';
+/** Of an upload: how many bytes have come. */
+export const UPLOAD_OFFSET = 'upload-offset';
+
+/** What programs go by, besides the problem itself. @param status of the answer. */
+export function problemHeaders(error: unknown, status: number): Readonly<Record<string, string>> {
+  if (error instanceof UnauthenticatedError)
+    return { 'www-authenticate': `Bearer realm="muster", error_description="${described(error.message)}"` };
+  if (error instanceof MethodNotAllowedError) return { allow: error.allowed.join(', ') };
+  if (error instanceof UploadOffsetError) return { [UPLOAD_OFFSET]: String(error.received) };
+  if (error instanceof QuotaError || error instanceof TooManyRequestsError)
+    return error.retryAfterSeconds === undefined ? {} : { 'retry-after': String(error.retryAfterSeconds) };
+  return status === 503 ? { 'retry-after': RETRY_UNAVAILABLE } : {};
+}
+
+/** What an answer to HEAD, which has no body, can say all the same (RFC 6750): ASCII without quotation marks. */
+function described(message: string): string {
+  return message
+    .replaceAll('…', '...')
+    .replaceAll('"', "'")
+    .replaceAll(/[^\x20-\x7e]|\\/g, '?');
+}

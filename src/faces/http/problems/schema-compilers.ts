@@ -1,0 +1,31 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import { z } from 'zod';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import { KnownSettings } from '../../../kernel/documents/known-settings.ts';
+import { problemsOf } from '../../../kernel/documents/problems.ts';
+import { RequestInvalidError } from './problem.ts';
+
+/**
+ * Has requests and responses checked by the zod schemas of their routes. A response goes out as it was made: parsing would put its members
+ * in another order, and an official result is the same byte for byte wherever it is read.
+ */
+export function checkBySchemas(app: FastifyInstance): void {
+  app.setValidatorCompiler<z.ZodType>(({ schema, httpPart = 'request' }) => {
+    const known = new KnownSettings(z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }));
+    return (data: unknown) => {
+      const result = schema.safeParse(data);
+      if (result.success) return { value: result.data };
+      return { error: new RequestInvalidError(httpPart === 'querystring' ? 'query' : httpPart, problemsOf(result.error, data, known)) };
+    };
+  });
+  app.setSerializerCompiler<z.ZodType>(({ schema, method, url }) => (data: unknown) => {
+    const result = schema.safeParse(data);
+    if (result.success) return JSON.stringify(data);
+    throw new InfrastructureError('server.response', `${method} ${url}: ${z.prettifyError(result.error)}`);
+  });
+}
+
+/** How a request is called in the log and in figures: by its route, never by what a caller wrote. */
+export function routeOf({ method, routeOptions }: FastifyRequest): string {
+  return `${method} ${routeOptions.url ?? '(none)'}`;
+}

@@ -1,0 +1,37 @@
+import type { FastifyInstance } from 'fastify';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import { onAnswerEnd } from './answer-end.ts';
+
+/** So many bodies of the greatest length are held in memory at a time: far more of those that callers send. */
+const GREATEST_BODIES = 64;
+
+export interface BodyRoomOptions {
+  /** Of one body. */
+  readonly maxBodyBytes: number;
+  /** Bodies that are taken in as they come need no room. By the route's URL. */
+  readonly isStreamed: (route: string) => boolean;
+}
+
+/**
+ * Bounds what the bodies of all requests hold in memory together, from the head of a request to the end of its answer, however many
+ * connections there are and however slowly they send. Set up behind the guard, so that nobody takes room who may not call.
+ */
+export function limitBodyRoom(app: FastifyInstance, { maxBodyBytes, isStreamed }: BodyRoomOptions): void {
+  const most = GREATEST_BODIES * maxBodyBytes;
+  let held = 0;
+  app.addHook('onRequest', async ({ headers, routeOptions }, reply) => {
+    if (isStreamed(routeOptions.url ?? '')) return;
+    // Longer ones are refused before they are read.
+    const bytes =
+      headers['transfer-encoding'] === undefined ? Math.min(Number(headers['content-length'] ?? 0), maxBodyBytes) : maxBodyBytes;
+    if (bytes === 0) return;
+    if (held + bytes > most) {
+      // What it goes on to send is not read.
+      reply.header('connection', 'close');
+      const why = `the bodies of other requests take all of the ${most} bytes that there are for them; ask again`;
+      throw new InfrastructureError('request.busy', why);
+    }
+    held += bytes;
+    onAnswerEnd(reply, () => (held -= bytes));
+  });
+}

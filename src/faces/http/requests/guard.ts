@@ -1,0 +1,61 @@
+import rateLimit, { normalizeIP } from '@fastify/rate-limit';
+import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify';
+import { callOf, NEEDS } from '../../../service/access/permissions.ts';
+import type { Identify } from './identify.ts';
+import { assertPermitted, ForbiddenError, TooManyRequestsError } from '../problems/refusals.ts';
+
+export interface GuardOptions {
+  readonly identify: Identify;
+  /** Of one principal, or of one address that nobody's name is known of; undefined for any number. */
+  readonly requestsPerMinute: number | undefined;
+}
+
+const MINUTE_MS = 60_000;
+
+/**
+ * Stands before every route: finds out who speaks, counts the request, and looks up whether the call may be made. A route that is not in the
+ * table of calls cannot be added. To be set up before any route is.
+ */
+export async function guard(app: FastifyInstance, { identify, requestsPerMinute }: GuardOptions): Promise<void> {
+  await app.register(rateLimit, { global: false });
+  const assertNotTooMany = rateLimiter(app, requestsPerMinute);
+  app.decorateRequest('caller', undefined);
+  app.addHook('onRoute', assertKnown);
+  app.addHook('onRequest', async (request) => {
+    if (request.is404) return assertNotTooMany(request);
+    const call = callOf(request.method, request.routeOptions.url ?? '');
+    if (call === undefined) throw new ForbiddenError('access.no-such-call', `nobody may call ${request.method} ${request.url}`);
+    const identity = NEEDS[call] === 'anyone' ? undefined : await identify(request);
+    if (identity !== undefined && !(identity instanceof Error)) request.caller = identity;
+    await assertNotTooMany(request);
+    if (identity instanceof Error) throw identity;
+    // Whose thing it is, only the route can find out: here it may be the caller's own.
+    assertPermitted(call, request.caller, request.caller?.principal);
+  });
+}
+
+function assertKnown({ method, url }: RouteOptions): void {
+  const methods = typeof method === 'string' ? [method] : method;
+  const unknown = methods.find((each) => callOf(each, url) === undefined);
+  if (unknown !== undefined) throw new Error(`${unknown} ${url} is not in the table of calls, so nobody could make it: add it to NEEDS`);
+}
+
+function rateLimiter(app: FastifyInstance, max: number | undefined): (request: FastifyRequest) => Promise<void> {
+  if (max === undefined) return async () => undefined;
+  const count = app.createRateLimit({ max, timeWindow: MINUTE_MS, keyGenerator: counted });
+  return async (request) => {
+    const state = await count(request);
+    if (!state.isAllowed && state.isExceeded) throw tooManyRequests(max, Math.max(1, state.ttlInSeconds));
+  };
+}
+
+function tooManyRequests(mostPerMinute: number, seconds: number): TooManyRequestsError {
+  const remedy = `go on in ${seconds} s, and follow events in place of asking again and again`;
+  const what = `more than ${mostPerMinute} requests within a minute (server.requestsPerMinute)`;
+  return new TooManyRequestsError('request.too-many', `${what}; ${remedy}`, seconds);
+}
+
+/** Names of principals have no spaces in them. */
+function counted({ caller, ip }: FastifyRequest): string {
+  return caller ? caller.principal : `address ${normalizeIP(ip)}`;
+}

@@ -1,0 +1,70 @@
+import { normalizeIP } from '@fastify/rate-limit';
+import type { FastifyRequest } from 'fastify';
+import { authenticate, remedyOf, type RefusedToken } from '../../../service/access/authenticate.ts';
+import { LOCAL_CALLER, type Caller } from '../../../service/access/caller.ts';
+import { KnownTokens } from '../../../service/access/known-tokens.ts';
+import { strangeOrigin } from '../../../service/access/loopback.ts';
+import { TokenAttempts } from '../../../service/access/token-attempts.ts';
+import type { Tokens } from '../../../evaluation-store/tokens.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import { ForbiddenError, TooManyRequestsError, UnauthenticatedError } from '../problems/refusals.ts';
+
+/** Who makes a request; the error that it is refused with when nobody can say. */
+export type Identify = (request: FastifyRequest) => Promise<Caller | UnauthenticatedError | ForbiddenError | TooManyRequestsError>;
+
+/**
+ * By their tokens.
+ *
+ * @param failuresPerMinute tokens that are not good, of one address: beyond that only tokens are looked up that were good before. Undefined for any
+ * number.
+ */
+export function identifyByToken(tokens: Pick<Tokens, 'find'>, clock: Clock, failuresPerMinute?: number): Identify {
+  const attempts = new TokenAttempts(clock, failuresPerMinute ?? Infinity);
+  const known = new KnownTokens();
+  return async ({ headers: { authorization }, ip }) => {
+    if (authorization === undefined) return refused('missing');
+    if (known.has(authorization)) return lookedUp(authorization);
+    const address = normalizeIP(ip);
+    const pause = attempts.begin(address);
+    if (pause !== undefined) return tooManyTokens(attempts.most, pause);
+    let isGood = true;
+    try {
+      const identity = await lookedUp(authorization);
+      isGood = !(identity instanceof UnauthenticatedError);
+      return identity;
+    } finally {
+      if (isGood) attempts.takeBack(address);
+    }
+  };
+  async function lookedUp(authorization: string): Promise<Caller | UnauthenticatedError> {
+    const found = await authenticate(tokens, clock, authorization);
+    if (found.kind === 'caller') known.remember(authorization);
+    else known.forget(authorization);
+    return found.kind === 'caller' ? found.caller : refused(found.why);
+  }
+}
+
+function refused(why: RefusedToken): UnauthenticatedError {
+  return new UnauthenticatedError(`access.${why}`, remedyOf(why));
+}
+
+function tooManyTokens(mostPerMinute: number, seconds: number): TooManyRequestsError {
+  const what = `more than ${mostPerMinute} tokens that are not good came from this address within a minute (server.failedTokensPerMinute)`;
+  return new TooManyRequestsError('access.too-many', `${what}; go on in ${seconds} s, with a token that an operator has made`, seconds);
+}
+
+/** Whoever is on this machine, where access is off. */
+export const identifyLocal: Identify = async ({ headers, socket }) => {
+  const forwarded = headers.forwarded ?? headers['x-forwarded-for'];
+  const strange = strangeOrigin({
+    remoteAddress: socket.remoteAddress,
+    host: headers.host,
+    origin: headers.origin,
+    forwarded: typeof forwarded === 'object' ? forwarded.join(', ') : forwarded,
+  });
+  if (strange === undefined) return LOCAL_CALLER;
+  return new ForbiddenError(
+    'access.stranger',
+    `server.access is "off", which is for this machine alone, and ${strange}; set server.access: "tokens" for others`,
+  );
+};

@@ -1,0 +1,48 @@
+import type { FastifyReply } from 'fastify';
+import { InfrastructureError } from '../../../kernel/errors.ts';
+import { onAnswerEnd } from './answer-end.ts';
+import { TooManyRequestsError } from '../problems/refusals.ts';
+
+/** Streams that are open at a time; undefined for any number. */
+export interface StreamLimits {
+  readonly ofOne: number | undefined;
+  readonly ofAll: number | undefined;
+}
+
+/** Whoever follows something that is over soon makes room soon. */
+const RETRY_SECONDS = 5;
+
+/** Bounds the streams of events and episodes: each holds a connection and what is on its way, for as long as its caller likes. */
+export class StreamRoom {
+  readonly #limits: StreamLimits;
+  readonly #open = new Map<string, number>();
+  #all = 0;
+
+  constructor(limits: StreamLimits) {
+    this.#limits = limits;
+  }
+
+  /** Until the answer is over. @throws TooManyRequestsError `stream.too-many`; InfrastructureError `stream.busy` when others take all room. */
+  take(principal: string, reply: FastifyReply): void {
+    const { ofOne = Infinity, ofAll = Infinity } = this.#limits;
+    const open = this.#open.get(principal) ?? 0;
+    if (open >= ofOne)
+      throw new TooManyRequestsError(
+        'stream.too-many',
+        `${open} streams of ${principal} are open, and server.streamsPerPrincipal is ${ofOne}; close some, or ask for several evaluations' states with GET /v1/evaluations`,
+        RETRY_SECONDS,
+      );
+    if (this.#all >= ofAll)
+      throw new InfrastructureError('stream.busy', `${this.#all} streams are open, and server.streams is ${ofAll}; ask again`);
+    this.#open.set(principal, open + 1);
+    this.#all += 1;
+    onAnswerEnd(reply, () => this.#leave(principal));
+  }
+
+  #leave(principal: string): void {
+    const open = this.#open.get(principal) ?? 0;
+    if (open > 1) this.#open.set(principal, open - 1);
+    else this.#open.delete(principal);
+    this.#all -= 1;
+  }
+}

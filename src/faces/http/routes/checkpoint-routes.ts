@@ -1,0 +1,152 @@
+import type { Readable } from 'node:stream';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import { InfrastructureError, InputError, MusterError } from '../../../kernel/errors.ts';
+import { parseDigest } from '../../../kernel/ids.ts';
+import { digestHex } from '../../../policy-distribution/checkpoint.ts';
+import type { StoredCheckpoint } from '../../../policy-distribution/stored-checkpoint.ts';
+import { carriedBytes } from '../../../policy-distribution/uploads/content-range.ts';
+import type { UploadContent } from '../../../policy-distribution/uploads/uploads.ts';
+import type { CheckpointService } from '../../../service/checkpoints/checkpoint-service.ts';
+import { identified } from '../requests/caller.ts';
+import {
+  checkpointParamsSchema,
+  checkpointSchema,
+  partialUploadSchema,
+  receivedQuerySchema,
+  uploadBodySchema,
+  uploadHeadersSchema,
+  uploadQuerySchema,
+} from '../schemas/checkpoint-schemas.ts';
+import { goneSignal } from '../requests/gone-signal.ts';
+import { UPLOAD_OFFSET } from '../problems/problem-headers.ts';
+import { PROBLEMS } from '../problems/problem-responses.ts';
+
+const ROUTE = '/v1/checkpoints/:sha256';
+/** A refused body that is longer, or was begun with, is not read to its end: the connection is closed instead. */
+const DRAINED_BYTES = 32 * 2 ** 20;
+/** A name that says nothing: for the files of a directory, whose manifest names them. */
+const NAMELESS = 'checkpoint';
+
+/** Whether the body of a route is taken in as it comes. */
+export function isUpload(route: string): boolean {
+  return route === ROUTE;
+}
+
+/** Bringing checkpoints, and asking whether they are here. In a scope of its own: its bodies are not parsed. */
+export async function checkpointRoutes(scope: FastifyInstance, desk: CheckpointService): Promise<void> {
+  scope.removeAllContentTypeParsers();
+  scope.addContentTypeParser('*', (_request, payload, done) => done(null, payload));
+  scope.addHook('onSend', async ({ raw, headers }, reply) => {
+    const isLeft = raw.readableDidRead || Number(headers['content-length'] ?? 0) > DRAINED_BYTES;
+    if (reply.statusCode >= 400 && !raw.complete && isLeft) reply.header('connection', 'close');
+  });
+  headRoute(scope, desk);
+  putRoute(scope, desk);
+}
+
+function headRoute(scope: FastifyInstance, desk: CheckpointService): void {
+  scope.withTypeProvider<ZodTypeProvider>().head(
+    ROUTE,
+    {
+      schema: {
+        summary: 'Whether a checkpoint is here for you, and how much of its upload has come',
+        description:
+          'A checkpoint is here for whoever brought it or was granted it, and for nobody else. Without it, the header Upload-Offset of the 404 says how many bytes of your own upload have come: of the file, or of what is sent in its place.',
+        tags: ['checkpoints'],
+        params: checkpointParamsSchema,
+        querystring: receivedQuerySchema,
+        response: { 200: z.undefined().describe('it is here, whole'), ...PROBLEMS },
+      },
+    },
+    async (request, reply) => {
+      const digest = parseDigest(`sha256:${request.params.sha256}`);
+      const { principal } = identified(request.caller);
+      if (await desk.find(digest, principal)) return reply.code(200).send(undefined);
+      const received = await desk.received(digest, principal, request.query.kind);
+      reply.header(UPLOAD_OFFSET, String(received));
+      throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}, and ${received} bytes of it have come`);
+    },
+  );
+}
+
+function putRoute(scope: FastifyInstance, desk: CheckpointService): void {
+  scope.withTypeProvider<ZodTypeProvider>().put(
+    ROUTE,
+    {
+      schema: {
+        summary: 'Bring a checkpoint, whole or in parts',
+        description:
+          'What has come is kept when a connection breaks: HEAD says how much, and a PUT with Content-Range goes on from there. The digest is verified before the checkpoint can be used. A part that begins elsewhere is refused with 409 and the header Upload-Offset; one that begins at 0 starts anew.',
+        tags: ['checkpoints'],
+        consumes: ['application/octet-stream'],
+        params: checkpointParamsSchema,
+        querystring: uploadQuerySchema,
+        headers: uploadHeadersSchema,
+        body: uploadBodySchema,
+        response: {
+          201: checkpointSchema.describe('it is here, verified'),
+          202: partialUploadSchema.describe('so much has come; more is to be sent'),
+          ...PROBLEMS,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { params, query, headers } = request;
+      const { offset, length, size } = carriedBytes(headers['content-range'], headers['content-length'] ?? '0');
+      const part = {
+        digest: parseDigest(`sha256:${params.sha256}`),
+        uploader: identified(request.caller).principal,
+        content: contentOf(query),
+        offset,
+        size,
+        bytes: bytesOf(request, length),
+      };
+      const uploaded = await received(request, () => desk.receive(part, goneSignal(reply)));
+      if (uploaded.kind === 'stored') return reply.code(201).send(checkpointResource(uploaded.checkpoint));
+      return reply.header(UPLOAD_OFFSET, String(uploaded.received)).code(202).send({ received: uploaded.received });
+    },
+  );
+}
+
+/** @throws InputError `request.aborted` when the connection broke; InfrastructureError `service.draining` when the uploads were closed. */
+async function received<Value>({ raw }: FastifyRequest, receive: () => Promise<Value>): Promise<Value> {
+  try {
+    return await receive();
+  } catch (error) {
+    if (error instanceof MusterError) throw error;
+    if (raw.destroyed && !raw.complete)
+      throw new InputError('request.aborted', 'the connection broke before all had come; go on with what is missing', { cause: error });
+    if (error instanceof DOMException && error.name === 'AbortError')
+      throw new InfrastructureError('service.draining', 'this Muster is about to end; what has come is kept, go on with what is missing', {
+        cause: error,
+      });
+    throw error;
+  }
+}
+
+function contentOf({ kind, name }: z.infer<typeof uploadQuerySchema>): UploadContent {
+  switch (kind) {
+    case 'file':
+    case 'delta':
+      return { kind, name: name ?? NAMELESS };
+    case 'manifest':
+      return { kind };
+  }
+}
+
+async function* bytesOf({ raw }: FastifyRequest, length: number): AsyncGenerator<Uint8Array> {
+  if (length === 0) return;
+  const body: Readable = raw;
+  for await (const chunk of body) if (chunk instanceof Uint8Array) yield chunk;
+}
+
+function checkpointResource({ digest, kind, files }: StoredCheckpoint): z.infer<typeof checkpointSchema> {
+  return {
+    sha256: digestHex(digest),
+    kind,
+    bytes: files.reduce((sum, { size }) => sum + size, 0),
+    files: files.map(({ path, size, digest: ofFile }) => ({ path, size, sha256: digestHex(ofFile) })),
+  };
+}

@@ -1,0 +1,51 @@
+import type { StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
+import { orderSchema, type EvaluationOrder, type OrderedContent } from '../../../service/orders/evaluation-order.ts';
+import { runningFiguresSchema } from '../../../service/orders/running-figures.ts';
+import type { EvaluationItem, EvaluationResource } from '../schemas/evaluation-schemas.ts';
+
+/** A stored evaluation as callers see it. */
+export function evaluationResource(stored: StoredEvaluation): EvaluationResource {
+  return { ...evaluationItem(stored), summary: stored.summary ?? null };
+}
+
+/** What another version of Muster has stored is shown as far as it can be read. */
+export function evaluationItem(stored: StoredEvaluation): EvaluationItem {
+  const { id, state, principal, suite, run, version, labels, priority, failure } = stored;
+  const order = orderSchema.safeParse(stored.request).data;
+  const self = `/v1/evaluations/${id}`;
+  return {
+    id,
+    kind: order?.kind ?? 'evaluation',
+    state,
+    principal,
+    suite,
+    checkpoints: order ? checkpointsOf(order) : [],
+    run: run ?? null,
+    version: version ?? null,
+    labels,
+    priority,
+    createdAt: stored.createdAt.toISOString(),
+    startedAt: stored.startedAt?.toISOString() ?? null,
+    endedAt: stored.endedAt?.toISOString() ?? null,
+    cancelRequestedAt: stored.cancelRequestedAt?.toISOString() ?? null,
+    running: runningFiguresSchema.safeParse(stored.running).data ?? null,
+    withheld: false,
+    failure: failure ? { code: failure.code, message: failure.message } : null,
+    links: { self, events: `${self}/events`, episodes: `${self}/episodes` },
+  };
+}
+
+type Shown = EvaluationItem['checkpoints'][number];
+
+function checkpointsOf(order: EvaluationOrder): Shown[] {
+  switch (order.kind) {
+    case 'evaluation':
+      return [shown('subject', order.checkpoint)];
+    case 'comparison':
+      return [shown('baseline', order.baseline), ...order.candidates.map((content) => shown('candidate', content))];
+  }
+}
+
+function shown(part: Shown['part'], { uri, digest }: OrderedContent): Shown {
+  return { part, uri, digest };
+}

@@ -1,0 +1,89 @@
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { parseEvaluationId } from '../../../kernel/ids.ts';
+import type { EvaluationService } from '../../../service/evaluation-service.ts';
+import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.ts';
+import { isOver } from '../../../service/orders/is-over.ts';
+import { readableTo } from '../../../service/checkpoints/text-readers.ts';
+import { identified } from '../requests/caller.ts';
+import { evaluationItem, evaluationResource } from './evaluation-resource.ts';
+import { evaluationPageSchema, evaluationSchema, idParamsSchema, listQuerySchema } from '../schemas/evaluation-schemas.ts';
+import { evaluationNotFound, foundEvaluation } from './found-evaluation.ts';
+import { PROBLEMS } from '../problems/problem-responses.ts';
+import { assertPermitted } from '../problems/refusals.ts';
+import { withoutText } from './withheld-text.ts';
+
+export interface EvaluationRoutesOptions {
+  readonly service: EvaluationService;
+  /** Decides who may read what programs printed. */
+  readonly use: Pick<CheckpointUse, 'usable'>;
+}
+
+/** Looking at evaluations and comparisons. */
+export function evaluationRoutes(instance: FastifyInstance, { service, use }: EvaluationRoutesOptions): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  app.get(
+    '/v1/evaluations',
+    {
+      schema: {
+        summary: 'List evaluations and comparisons',
+        tags: ['evaluations'],
+        querystring: listQuerySchema,
+        response: { 200: evaluationPageSchema, ...PROBLEMS },
+      },
+    },
+    async ({ query, caller }) => {
+      const { limit, after, state, label, ...filter } = query;
+      const separator = label?.indexOf('=') ?? 0;
+      const labelled = label === undefined ? {} : { label: { name: label.slice(0, separator), value: label.slice(separator + 1) } };
+      const page = await service.list({ ...filter, states: state, ...labelled }, { limit, after });
+      const readable = await readableTo(identified(caller), page.items, use);
+      const items = page.items.map((item) => (readable.has(item.id) ? evaluationItem(item) : withoutText(evaluationItem(item))));
+      return { items, next: page.next ?? null };
+    },
+  );
+  app.get(
+    '/v1/evaluations/:id',
+    {
+      schema: {
+        summary: 'One evaluation, with its running figures or its summary',
+        tags: ['evaluations'],
+        params: idParamsSchema,
+        response: { 200: evaluationSchema, ...PROBLEMS },
+      },
+    },
+    async ({ params, caller }) => {
+      const found = await foundEvaluation(service, params.id);
+      const readable = await readableTo(identified(caller), [found], use);
+      return readable.has(found.id) ? evaluationResource(found) : withoutText(evaluationResource(found));
+    },
+  );
+}
+
+/** Calling evaluations off. */
+export function cancelRoute(instance: FastifyInstance, service: EvaluationService): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  app.delete(
+    '/v1/evaluations/:id',
+    {
+      schema: {
+        summary: 'Cancel an evaluation; the episodes that count by then are kept as a partial summary',
+        tags: ['evaluations'],
+        params: idParamsSchema,
+        response: {
+          200: evaluationSchema.describe('it is over, cancelled or by itself'),
+          202: evaluationSchema.describe('whoever plays it will end it in a moment'),
+          ...PROBLEMS,
+        },
+      },
+    },
+    async (request, reply) => {
+      const id = parseEvaluationId(request.params.id);
+      const { principal } = await foundEvaluation(service, id);
+      assertPermitted('DELETE /v1/evaluations/{id}', identified(request.caller), principal);
+      const evaluation = await service.cancel(id);
+      if (!evaluation) throw evaluationNotFound(id);
+      return reply.code(isOver(evaluation) ? 200 : 202).send(evaluationResource(evaluation));
+    },
+  );
+}

@@ -1,0 +1,15 @@
+import type { StoredEvaluation } from '../../../evaluation-store/evaluation-record.ts';
+import { InputError } from '../../../kernel/errors.ts';
+import { parseEvaluationId } from '../../../kernel/ids.ts';
+import type { EvaluationService } from '../../../service/evaluation-service.ts';
+
+/** @throws InputError `evaluation.not-found` */
+export async function foundEvaluation(service: EvaluationService, id: string): Promise<StoredEvaluation> {
+  const evaluation = await service.find(parseEvaluationId(id));
+  if (!evaluation) throw evaluationNotFound(id);
+  return evaluation;
+}
+
+export function evaluationNotFound(id: string): InputError {
+  return new InputError('evaluation.not-found', `there is no evaluation ${id}; it may have been forgotten since (server.retentionDays)`);
+}

@@ -1,0 +1,71 @@
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { StoredGrant } from '../../../evaluation-store/checkpoint-rights.ts';
+import { parseDigest } from '../../../kernel/ids.ts';
+import { digestHex } from '../../../policy-distribution/checkpoint.ts';
+import type { GrantService } from '../../../service/checkpoints/grant-service.ts';
+import { identified } from '../requests/caller.ts';
+import { checkpointParamsSchema } from '../schemas/checkpoint-schemas.ts';
+import { grantListSchema, grantParamsSchema, grantSchema, newGrantSchema, type Grant } from '../schemas/grant-schemas.ts';
+import { PROBLEMS } from '../problems/problem-responses.ts';
+
+const ROUTE = '/v1/checkpoints/:sha256/grants';
+
+/** Letting other principals use a checkpoint. */
+export function grantRoutes(instance: FastifyInstance, desk: GrantService): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  app.get(
+    ROUTE,
+    {
+      schema: {
+        summary: 'Whom you let use a checkpoint',
+        description: 'For those who brought it. An operator sees the grants of all.',
+        tags: ['checkpoints'],
+        params: checkpointParamsSchema,
+        response: { 200: grantListSchema, ...PROBLEMS },
+      },
+    },
+    async ({ params, caller }) => ({ items: (await desk.list(digestOf(params), identified(caller))).map(grantResource) }),
+  );
+  app.post(
+    ROUTE,
+    {
+      schema: {
+        summary: 'Let another principal use a checkpoint',
+        description: 'For those who brought it, and for operators. Granting the same again changes nothing.',
+        tags: ['checkpoints'],
+        params: checkpointParamsSchema,
+        body: newGrantSchema,
+        response: { 201: grantSchema, ...PROBLEMS },
+      },
+    },
+    async ({ params, body, caller }, reply) => {
+      const grant = await desk.grant(digestOf(params), body.principal, identified(caller));
+      return reply.code(201).send(grantResource(grant));
+    },
+  );
+  app.delete(
+    `${ROUTE}/:principal`,
+    {
+      schema: {
+        summary: 'Take back that a principal may use a checkpoint',
+        description: 'Of what you granted; for an operator, of what anybody did. Evaluations that were accepted are played.',
+        tags: ['checkpoints'],
+        params: grantParamsSchema,
+        response: { 200: grantListSchema.describe('what was taken back: nothing when there was no such grant'), ...PROBLEMS },
+      },
+    },
+    async ({ params, caller }) => {
+      const revoked = await desk.revoke(digestOf(params), params.principal, identified(caller));
+      return { items: revoked.map(grantResource) };
+    },
+  );
+}
+
+function digestOf({ sha256 }: { readonly sha256: string }): ReturnType<typeof parseDigest> {
+  return parseDigest(`sha256:${sha256}`);
+}
+
+function grantResource({ digest, principal, grantedBy, at }: StoredGrant): Grant {
+  return { sha256: digestHex(digest), principal, grantedBy, at: at.toISOString() };
+}

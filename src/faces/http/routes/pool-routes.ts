@@ -1,0 +1,68 @@
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { Caller } from '../../../service/access/caller.ts';
+import type { PoolService, PoolReport } from '../../../service/upkeep/pool-service.ts';
+import { identified } from '../requests/caller.ts';
+import { poolChangeSchema, type Pool, poolListSchema, poolSchema } from '../schemas/pool-schemas.ts';
+import { PROBLEMS } from '../problems/problem-responses.ts';
+
+/** Looking at pools, and scaling them. */
+export function poolRoutes(instance: FastifyInstance, desk: PoolService): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  app.get(
+    '/v1/pools',
+    {
+      schema: {
+        summary: 'The pools of sandboxes',
+        tags: ['pools'],
+        response: { 200: poolListSchema, ...PROBLEMS },
+      },
+    },
+    ({ caller }) => ({ items: desk.list().map((report) => shownTo(identified(caller), poolResource(report))) }),
+  );
+  app.patch(
+    '/v1/pools/:name',
+    {
+      schema: {
+        summary: 'Scale a pool, or drain it; until this process ends',
+        tags: ['pools'],
+        params: z.strictObject({ name: z.string().max(64) }),
+        body: poolChangeSchema,
+        response: { 200: poolSchema, ...PROBLEMS },
+      },
+    },
+    async ({ params, body, caller }) => poolResource(await desk.change(params.name, body, identified(caller).principal)),
+  );
+}
+
+/** What a sandbox said as it ended can stand in an error, and is for operators. */
+function shownTo({ role }: Caller, pool: Pool): Pool {
+  if (role === 'operator') return pool;
+  const { creation, destruction, sweep } = pool.lastErrors;
+  return { ...pool, lastErrors: { creation: creation && WITHHELD, destruction: destruction && WITHHELD, sweep: sweep && WITHHELD } };
+}
+
+const WITHHELD = 'withheld: operators can read it';
+const NO_SANDBOXES = { creating: 0, warming: 0, idle: 0, leased: 0, destroying: 0 };
+const NO_TOTALS = { created: 0, destroyed: 0, failed: 0, died: 0, abandoned: 0, leases: 0, revoked: 0 };
+
+function poolResource({ name, min, max, warm, draining, state }: PoolReport): Pool {
+  return {
+    name,
+    min,
+    max,
+    warm,
+    draining,
+    phase: state?.phase ?? 'unused',
+    sandboxes: { ...(state?.sandboxes ?? NO_SANDBOXES) },
+    waiting: state?.waiting ?? 0,
+    totals: { ...(state?.totals ?? NO_TOTALS) },
+    obstacles: (state?.obstacles ?? []).map(({ kind, sandboxes, detail }) => ({ kind, sandboxes, detail })),
+    lastErrors: {
+      creation: state?.lastErrors.creation ?? null,
+      destruction: state?.lastErrors.destruction ?? null,
+      sweep: state?.lastErrors.sweep ?? null,
+    },
+  };
+}

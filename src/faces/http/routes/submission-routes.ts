@@ -1,0 +1,105 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { z } from 'zod';
+import type { Idempotency } from '../../../evaluation-store/evaluation-catalogue.ts';
+import { canonicalJson, digestOf } from '../../../kernel/canonical-json.ts';
+import { InputError } from '../../../kernel/errors.ts';
+import type { EvaluationService } from '../../../service/evaluation-service.ts';
+import { isOver } from '../../../service/orders/is-over.ts';
+import type { Submission } from '../../../service/acceptance/submission.ts';
+import { identified } from '../requests/caller.ts';
+import { evaluationResource } from './evaluation-resource.ts';
+import {
+  type EvaluationResource,
+  evaluationSchema,
+  newComparisonSchema,
+  newEvaluationSchema,
+  waitQuerySchema,
+} from '../schemas/evaluation-schemas.ts';
+import { goneSignal } from '../requests/gone-signal.ts';
+import { PROBLEMS } from '../problems/problem-responses.ts';
+import { comparisonSubmission, evaluationSubmission } from './submission-of.ts';
+
+export interface SubmissionRoutesOptions {
+  readonly service: EvaluationService;
+  readonly maxWaitSeconds: number;
+}
+
+const submitHeaders = z.looseObject({
+  'idempotency-key': z
+    .string()
+    .regex(/^[\x21-\x7e]{1,255}$/, 'expected 1 to 255 visible ASCII characters')
+    .optional()
+    .describe('sent again with the same key, it is the same request'),
+});
+
+const accepted = {
+  200: evaluationSchema.describe('it is over: by the wait, or it was asked for before'),
+  202: evaluationSchema.describe('it was accepted, and will be played whatever happens to this server'),
+};
+
+/** Asking for evaluations and comparisons. */
+export function submissionRoutes(instance: FastifyInstance, options: SubmissionRoutesOptions): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  app.post(
+    '/v1/evaluations',
+    {
+      schema: {
+        summary: 'Evaluate a checkpoint on a suite',
+        tags: ['evaluations'],
+        headers: submitHeaders,
+        querystring: waitQuerySchema,
+        body: newEvaluationSchema,
+        response: { ...accepted, ...PROBLEMS },
+      },
+    },
+    (request, reply) => submit(options, { request, reply, waitSeconds: request.query.wait }, evaluationSubmission(request.body)),
+  );
+  app.post(
+    '/v1/comparisons',
+    {
+      schema: {
+        summary: 'Compare candidates with a baseline',
+        tags: ['evaluations'],
+        headers: submitHeaders,
+        querystring: waitQuerySchema,
+        body: newComparisonSchema,
+        response: { ...accepted, ...PROBLEMS },
+      },
+    },
+    (request, reply) => submit(options, { request, reply, waitSeconds: request.query.wait }, comparisonSubmission(request.body)),
+  );
+}
+
+interface Asking {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly waitSeconds: number | undefined;
+}
+
+async function submit(
+  { service, maxWaitSeconds }: SubmissionRoutesOptions,
+  { request, reply, waitSeconds = 0 }: Asking,
+  submission: Submission,
+): Promise<EvaluationResource> {
+  if (waitSeconds > maxWaitSeconds)
+    throw new InputError(
+      'request.wait',
+      `query.wait: expected ${maxWaitSeconds} seconds at most (server.maxWaitSeconds), got ${waitSeconds}`,
+    );
+  const gone = goneSignal(reply);
+  const acceptance = await service.submit(submission, identified(request.caller).principal, gone, idempotencyOf(request));
+  const { id } = acceptance.evaluation;
+  if (acceptance.kind === 'conflict')
+    throw new InputError('idempotency.conflict', `Idempotency-Key: it was used for another request, ${id}; use a new key for each request`);
+  const isWaitedFor = waitSeconds > 0 && !isOver(acceptance.evaluation);
+  const evaluation = isWaitedFor ? await service.whenOver(id, waitSeconds * 1000, gone, acceptance.evaluation) : acceptance.evaluation;
+  const current = evaluation ?? acceptance.evaluation;
+  reply.header('location', `/v1/evaluations/${id}`).code(isOver(current) ? 200 : 202);
+  return evaluationResource(current);
+}
+
+function idempotencyOf({ headers, body, routeOptions }: FastifyRequest): Idempotency | undefined {
+  const key = headers['idempotency-key'];
+  return typeof key === 'string' ? { key, fingerprint: digestOf(canonicalJson([routeOptions.url, body])) } : undefined;
+}

@@ -1,0 +1,98 @@
+import type { FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { z } from 'zod';
+import type { ListedToken, TokenService } from '../../../service/access/token-service.ts';
+import type { AuditTrail, StoredAuditEntry } from '../../../evaluation-store/audit-trail.ts';
+import { parseTokenId } from '../../../kernel/ids.ts';
+import { identified } from '../requests/caller.ts';
+import { PROBLEMS } from '../problems/problem-responses.ts';
+import {
+  auditPageSchema,
+  issuedTokenSchema,
+  newTokenSchema,
+  pageQuerySchema,
+  tokenPageSchema,
+  tokenParamsSchema,
+  tokenSchema,
+  type Token,
+} from '../schemas/token-schemas.ts';
+
+/** Where a principal gives out tokens. */
+export type OfficeOf = (principal: string) => TokenService;
+
+/** Giving out tokens, and taking them back. */
+export function tokenRoutes(instance: FastifyInstance, officeOf: OfficeOf): void {
+  const app = instance.withTypeProvider<ZodTypeProvider>();
+  app.get(
+    '/v1/tokens',
+    { schema: { summary: 'List tokens', tags: ['access'], querystring: pageQuerySchema, response: { 200: tokenPageSchema, ...PROBLEMS } } },
+    async ({ query, caller }) => {
+      const { items, next } = await officeOf(identified(caller).principal).list(query);
+      return { items: items.map(tokenResource), next: next ?? null };
+    },
+  );
+  app.post(
+    '/v1/tokens',
+    {
+      schema: {
+        summary: 'Make a token; it is shown this once',
+        tags: ['access'],
+        body: newTokenSchema,
+        response: { 201: issuedTokenSchema, ...PROBLEMS },
+      },
+    },
+    async ({ body, caller }, reply) => {
+      const { principal, role, lifetimeSeconds } = body;
+      const lifetimeMs = lifetimeSeconds === undefined ? undefined : lifetimeSeconds * 1000;
+      const { token, text } = await officeOf(identified(caller).principal).issue({ principal, role, lifetimeMs });
+      reply.header('cache-control', 'no-store');
+      return reply.code(201).send({ ...tokenResource(token), token: text });
+    },
+  );
+  app.delete(
+    '/v1/tokens/:id',
+    {
+      schema: {
+        summary: 'Refuse a token from now on',
+        tags: ['access'],
+        params: tokenParamsSchema,
+        response: { 200: tokenSchema, ...PROBLEMS },
+      },
+    },
+    async ({ params, caller }) => tokenResource(await officeOf(identified(caller).principal).revoke(parseTokenId(params.id))),
+  );
+}
+
+/** Looking at who did what. */
+export function auditRoute(instance: FastifyInstance, audit: Pick<AuditTrail, 'list'>): void {
+  instance.withTypeProvider<ZodTypeProvider>().get(
+    '/v1/audit',
+    {
+      schema: {
+        summary: 'Who changed what',
+        tags: ['access'],
+        querystring: pageQuerySchema,
+        response: { 200: auditPageSchema, ...PROBLEMS },
+      },
+    },
+    async ({ query }) => {
+      const { items, next } = await audit.list(query);
+      return { items: items.map(auditResource), next: next ?? null };
+    },
+  );
+}
+
+function auditResource({ id, at, principal, action, target, details }: StoredAuditEntry): z.infer<typeof auditPageSchema>['items'][number] {
+  return { id, at: at.toISOString(), principal, action, target, details };
+}
+
+function tokenResource({ id, principal, role, createdAt, expiresAt, revokedAt }: ListedToken): Token {
+  return {
+    id,
+    principal,
+    role,
+    createdAt: createdAt.toISOString(),
+    expiresAt: expiresAt?.toISOString() ?? null,
+    revokedAt: revokedAt?.toISOString() ?? null,
+  };
+}

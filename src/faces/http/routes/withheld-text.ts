@@ -1,0 +1,40 @@
+import { z } from 'zod';
+import type { EpisodeLine, EvaluationItem, EvaluationResource } from '../schemas/evaluation-schemas.ts';
+
+/** What those see who may not read the text of an evaluation: all figures, and no word that a program inside can have written. */
+
+const WITHHELD = 'withheld: the principal who asked, operators, and those who may use all of its checkpoints can read it';
+
+/** Where text of runners stands in a summary. Everything else in it is kept as it is. */
+const remarkedSchema = z.looseObject({
+  warnings: z.array(z.string()),
+  run: z.looseObject({
+    remarks: z.array(z.string()).optional(),
+    errors: z.array(z.looseObject({ detail: z.string() })).optional(),
+  }),
+});
+
+export function withoutText<Item extends EvaluationItem | EvaluationResource>(item: Item): Item {
+  const { failure } = item;
+  const withheld = failure ? { failure: { code: failure.code, message: WITHHELD }, withheld: true } : {};
+  return { ...item, ...('summary' in item ? withoutRemarks(item.summary) : {}), ...withheld };
+}
+
+function withoutRemarks(summary: unknown): { readonly summary?: unknown; readonly withheld?: true } {
+  if (summary === null || summary === undefined) return {};
+  const read = remarkedSchema.safeParse(summary).data;
+  // Of another version of Muster: where its text stands cannot be told.
+  if (!read) return { summary: null, withheld: true };
+  const { remarks = [], errors = [], ...run } = read.run;
+  if (remarks.length === 0 && errors.length === 0) return {};
+  const warnings = read.warnings.filter((warning) => !remarks.includes(warning));
+  const unspoken = errors.map((error) => ({ ...error, detail: '' }));
+  return { summary: { ...read, warnings, run: { ...run, ...(errors.length === 0 ? {} : { errors: unspoken }) } }, withheld: true };
+}
+
+export function lineWithoutText({ log, ...line }: EpisodeLine): EpisodeLine {
+  const { outcome } = line;
+  const isPlain = log === undefined && (outcome.kind === 'completed' || outcome.detail === '');
+  if (isPlain) return line;
+  return { ...line, outcome: outcome.kind === 'completed' ? outcome : { ...outcome, detail: '' }, withheld: true };
+}

@@ -1,0 +1,62 @@
+import { isDeepStrictEqual } from 'node:util';
+import { isMapping, valueAt } from '../../../kernel/documents/path.ts';
+
+const INPUT = 'Input';
+
+/**
+ * Gives every schema of an OpenAPI document one name. The converter makes two of each, one for what is sent and one for what is answered; where
+ * they say the same, or only one is referred to, there is to be one, under the plain name.
+ */
+export function plainlyNamed<Document extends object>(document: Document): Document {
+  const components = valueAt(document, ['components']);
+  const schemas = valueAt(components, ['schemas']);
+  if (!isMapping(components) || !isMapping(schemas)) return document;
+  const referred = referredIn(document);
+  const plain = new Map<string, string>();
+  for (const name of Object.keys(schemas)) {
+    const other = name.slice(0, -INPUT.length);
+    if (!name.endsWith(INPUT) || !Object.hasOwn(schemas, other)) continue;
+    if (!referred.has(other) || isDeepStrictEqual(renamed(schemas[name], allPlain), renamed(schemas[other], allPlain)))
+      plain.set(name, other);
+  }
+  const kept = Object.entries(schemas).filter(([name]) => referred.has(name) && !isReplaced(name, plain, referred));
+  const named = kept.map(([name, schema]) => [plain.get(name) ?? name, schema]);
+  const tidy = { ...document, components: { ...components, schemas: Object.fromEntries(named) } };
+  return renamed(tidy, (name) => plain.get(name) ?? name);
+}
+
+/** The one for answers stays where it says the same; the one for requests takes its place where nobody refers to it. */
+function isReplaced(name: string, plain: ReadonlyMap<string, string>, referred: ReadonlySet<string>): boolean {
+  const other = plain.get(name);
+  return other !== undefined && referred.has(other);
+}
+
+function allPlain(name: string): string {
+  return name.endsWith(INPUT) ? name.slice(0, -INPUT.length) : name;
+}
+
+const REFERENCE = '#/components/schemas/';
+
+function referredIn(value: unknown): ReadonlySet<string> {
+  const found = new Set<string>();
+  visited(value, (name) => {
+    found.add(name);
+    return name;
+  });
+  return found;
+}
+
+function renamed<Value>(value: Value, name: (name: string) => string): Value {
+  return visited(value, name);
+}
+
+/** A copy with every reference to a named schema replaced by what `name` makes of it. */
+function visited<Value>(value: Value, name: (name: string) => string): Value {
+  const text = JSON.stringify(value, (key, member: unknown) =>
+    key === '$ref' && typeof member === 'string' && member.startsWith(REFERENCE)
+      ? REFERENCE + name(member.slice(REFERENCE.length))
+      : member,
+  );
+  const copy: Value = JSON.parse(text);
+  return copy;
+}

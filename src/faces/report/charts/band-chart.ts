@@ -1,0 +1,119 @@
+import { area, line } from 'd3-shape';
+import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
+import { markup } from '../text/markup.ts';
+import type { Markup } from '../text/markup.ts';
+import { count, figure } from '../text/numbers.ts';
+import { across, domainOf, HEIGHT, plot, present, round, scaleAcross, scaleUp, WIDTH } from './plot.ts';
+import type { Scale } from './plot.ts';
+
+/** An estimate and its interval as they went along. */
+export interface BandPoint {
+  /** Episodes, or pairs of them. */
+  readonly at: number;
+  readonly value: number | null;
+  readonly low: number | null;
+  readonly high: number | null;
+}
+
+export interface BandChart {
+  readonly points: readonly BandPoint[];
+  readonly unit: 'episode' | 'pair';
+  readonly label: string;
+  readonly alternative: string;
+  /** What was asked for, drawn behind the interval. */
+  readonly target?: Target | undefined;
+  /** A level that means something by itself. */
+  readonly level?: number | undefined;
+}
+
+/** Intervals more than so many times as wide as the last one may reach beyond the picture: it is about how the last one came to be. */
+const WIDEST_IN_VIEW = 5;
+
+/** Undefined where there is nothing to draw. */
+export function bandChart({ points, unit, label, alternative, target, level }: BandChart): Markup | undefined {
+  const last = points.at(-1);
+  if (last === undefined) return undefined;
+  const inView = points
+    .filter((point) => widthOf(point) <= WIDEST_IN_VIEW * widthOf(last))
+    .flatMap(({ value, low, high }) => [value, low, high]);
+  const extent = domainOf([...inView, target?.low, target?.high, level].filter(present));
+  if (extent === undefined) return undefined;
+  const [x, y] = [scaleAcross([0, last.at]), scaleUp(extent)];
+  const marks = markup`${target && targetArea(target, y)}${band(points, x, y)}${target && targetEdges(target, y)}${level !== undefined && present(level) ? levelLine(level, y) : undefined}${strips(points, x, unit)}`;
+  return plot({
+    x: { scale: x, label: `${unit}s`, whole: true },
+    y: { scale: y, label },
+    marks,
+    above: endMark(last, x, y),
+    alternative,
+  });
+}
+
+function band(points: readonly BandPoint[], x: Scale, y: Scale): Markup {
+  const edges = area<BandPoint>()
+    .digits(1)
+    .defined(({ low, high }) => present(low) && present(high))
+    .x(({ at }) => x(at))
+    .y0(({ low }) => y(low ?? 0))
+    .y1(({ high }) => y(high ?? 0));
+  const middle = line<BandPoint>()
+    .digits(1)
+    .defined(({ value }) => present(value))
+    .x(({ at }) => x(at))
+    .y(({ value }) => y(value ?? 0));
+  return markup`<path class="area" d="${edges(points) ?? ''}"/><path class="edge" d="${edges.lineY0()(points) ?? ''}"/><path class="edge" d="${edges.lineY1()(points) ?? ''}"/><path class="estimate" d="${middle(points) ?? ''}"/>`;
+}
+
+interface Target {
+  readonly low: number;
+  readonly high: number;
+}
+
+function targetArea({ low, high }: Target, y: Scale): Markup {
+  return markup`<rect class="target-area" width="${WIDTH}" y="${round(y(high))}" height="${round(y(low) - y(high))}"/>`;
+}
+
+function targetEdges({ low, high }: Target, y: Scale): Markup {
+  return markup`<path class="target" d="M0,${round(y(high))}H${WIDTH}M0,${round(y(low))}H${WIDTH}"/>`;
+}
+
+function levelLine(level: number, y: Scale): Markup {
+  return markup`<path class="level" d="M0,${round(y(level))}H${WIDTH}"/>`;
+}
+
+/** Invisible, one for each point: the pointer on it shows the figures. */
+function strips(points: readonly BandPoint[], x: Scale, unit: string): Markup {
+  return markup`${points.map((point, position) => {
+    const from = x(((points[position - 1] ?? point).at + point.at) / 2);
+    const to = x((point.at + (points[position + 1] ?? point).at) / 2);
+    return markup`<rect class="strip" x="${round(from)}" width="${round(Math.max(to - from, 1))}" height="${HEIGHT}"><title>${pointText(point, unit)}</title></rect>`;
+  })}`;
+}
+
+function pointText({ at, value, low, high }: BandPoint, unit: string): string {
+  const spread = spreadAt({ low, high, value });
+  const text = (of: number | null): string => (of === null ? '–' : formatFigure(of, spread));
+  return `${unit} ${formatCount(at)}: ${text(value)} in [${text(low)}, ${text(high)}]`;
+}
+
+/** Infinite where there is no interval. */
+function widthOf({ low, high }: BandPoint): number {
+  return low === null || high === null ? Infinity : high - low;
+}
+
+function spreadAt({ low, high, value }: Pick<BandPoint, 'low' | 'high' | 'value'>): number {
+  return low === null || high === null ? Math.abs(value ?? 1) : (high - low) / 2;
+}
+
+function endMark({ at, value }: BandPoint, x: Scale, y: Scale): Markup | undefined {
+  return present(value) ? markup`<circle class="end" cx="${across(x, at)}" cy="${round(y(value))}" r="4"/>` : undefined;
+}
+
+/** The same points as rows of a table: at, value, low, high. */
+export function bandRows(points: readonly BandPoint[]): Markup[] {
+  return points.map((point) => {
+    const spread = spreadAt(point);
+    return markup`<tr><th scope="row">${count(point.at)}</th><td>${figure(point.value, spread)}</td><td>${figure(point.low, spread)}</td><td>${figure(point.high, spread)}</td></tr>
+`;
+  });
+}

@@ -1,0 +1,54 @@
+import { markup } from '../text/markup.ts';
+import type { Content, Markup } from '../text/markup.ts';
+
+/** How a mark of the legend looks: a class of the style sheet. */
+export type Swatch = 'area' | 'estimate' | 'target' | 'level' | 'bar' | 'quartiles' | 'promote' | 'regress' | 'dot';
+
+export interface LegendEntry {
+  readonly swatch: Swatch;
+  readonly text: Content;
+}
+
+export interface Chart {
+  readonly title: string;
+  /** What to see in it. */
+  readonly note?: Content;
+  /** Undefined where there is nothing to draw; `absent` then says why. */
+  readonly drawing: Markup | undefined;
+  readonly absent: string;
+  readonly legend: readonly LegendEntry[];
+  readonly table?: FoldedTable | undefined;
+}
+
+export interface FoldedTable {
+  /** Where in the document the list stands of which each row is an entry. */
+  readonly source?: string;
+  readonly columns: readonly Column[];
+  /** `<tr>` elements. */
+  readonly rows: readonly Markup[];
+}
+
+export interface Column {
+  readonly title: string;
+  /** Which member of the entry the column has. */
+  readonly member?: string;
+}
+
+export function chart({ title, note, drawing, absent, legend, table }: Chart): Markup {
+  const caption = markup`<figcaption><h3>${title}</h3>${note === undefined || drawing === undefined ? undefined : markup`<p>${note}</p>`}</figcaption>`;
+  if (drawing === undefined) return markup`<figure class="card">${caption}<p class="absent">${absent}</p></figure>`;
+  return markup`<figure class="card">${caption}
+${drawing}
+<ul class="legend">${legend.map(({ swatch, text }) => markup`<li><span class="swatch ${swatch}"></span><span>${text}</span></li>`)}</ul>
+${table && foldedTable(title, table)}
+</figure>`;
+}
+
+function foldedTable(title: string, { source, columns, rows }: FoldedTable): Markup {
+  return markup`<details><summary>The figures of this chart</summary>
+<div class="scroll" role="region" aria-label="Figures: ${title}" tabindex="0"><table${source === undefined ? undefined : markup` data-source="${source}"`}>
+<thead><tr>${columns.map(({ title, member }) => markup`<th scope="col"${member === undefined ? undefined : markup` data-member="${member}"`}>${title}</th>`)}</tr></thead>
+<tbody>
+${rows}
+</tbody></table></div></details>`;
+}

@@ -1,0 +1,56 @@
+import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
+import type { Summary } from '../../../orchestrator/results/summary.ts';
+import { bandChart, bandRows } from './band-chart.ts';
+import type { BandPoint } from './band-chart.ts';
+import { chart } from './chart.ts';
+import type { LegendEntry } from './chart.ts';
+import type { Markup } from '../text/markup.ts';
+import { percentText } from '../text/numbers.ts';
+
+type Official = Summary['official'];
+
+/** How the interval narrowed, episode by episode. */
+export function courseChart(official: Official, source: string): Markup {
+  const points = official.course.map(({ episodes, mean, low, high }): BandPoint => ({ at: episodes, value: mean, low, high }));
+  const target = targetOf(official);
+  const interval = official.interval ? `${percentText(official.interval.confidence)} interval` : 'interval';
+  const legend: LegendEntry[] = [
+    { swatch: 'estimate', text: 'running mean' },
+    { swatch: 'area', text: interval },
+    ...(target ? [{ swatch: 'target', text: `as narrow as asked for, ±${official.targetHalfWidth}` } as const] : []),
+  ];
+  return chart({
+    title: 'The interval, episode by episode',
+    note: 'Early intervals may reach beyond the picture.',
+    drawing: bandChart({ points, unit: 'episode', label: 'return', alternative: alternative(points), target }),
+    absent: 'The course of this evaluation was not kept, or there is nothing in it to draw.',
+    legend,
+    table: {
+      source: `${source}.course`,
+      columns: [
+        { title: 'Episodes', member: 'episodes' },
+        { title: 'Mean', member: 'mean' },
+        { title: 'Low', member: 'low' },
+        { title: 'High', member: 'high' },
+      ],
+      rows: bandRows(points),
+    },
+  });
+}
+
+/** The half-width asked for, around the middle of the interval: the mean need not be there. */
+function targetOf({ interval, targetHalfWidth }: Official): { low: number; high: number } | undefined {
+  if (interval === null || targetHalfWidth === null) return undefined;
+  const middle = (interval.low + interval.high) / 2;
+  return { low: middle - targetHalfWidth, high: middle + targetHalfWidth };
+}
+
+function alternative(points: readonly BandPoint[]): string {
+  const last = points.at(-1);
+  if (last === undefined || last.value === null) return 'The running mean.';
+  const mean = `The running mean over ${formatCount(last.at)} episodes`;
+  if (last.low === null || last.high === null) return `${mean}; it has no interval.`;
+  const spread = (last.high - last.low) / 2;
+  const text = (value: number): string => formatFigure(value, spread);
+  return `${mean} and its interval, which ends as ${text(last.low)} to ${text(last.high)} around ${text(last.value)}.`;
+}

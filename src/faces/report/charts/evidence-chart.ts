@@ -1,0 +1,85 @@
+import { line } from 'd3-shape';
+import type { CandidateStatistics, EvidencePoint } from '../../../aggregation/comparison/comparison-statistics.ts';
+import { formatCount } from '../../../kernel/text/figures.ts';
+import { chart } from './chart.ts';
+import { markup } from '../text/markup.ts';
+import type { Markup } from '../text/markup.ts';
+import { count, data } from '../text/numbers.ts';
+import { across, domainOf, HEIGHT, plot, round, scaleAcross, scaleUp, WIDTH } from './plot.ts';
+import type { Scale } from './plot.ts';
+
+/** How the evidence in either direction grew, against what decides. */
+export function evidenceChart({ course, evidence }: CandidateStatistics, source: string): Markup {
+  return chart({
+    title: 'Evidence',
+    note: 'In orders of magnitude: 0 says nothing, below 0 speaks against it. What reaches the line decides.',
+    drawing: drawing(course, evidence.needed),
+    absent: 'There is no pair to draw.',
+    legend: [
+      {
+        swatch: 'promote',
+        text: markup`for “promote” ${data(evidence.promote, evidence.promote.toFixed(2), `${source}.evidence.promote`)}`,
+      },
+      {
+        swatch: 'regress',
+        text: markup`for “regress” ${data(evidence.regress, evidence.regress.toFixed(2), `${source}.evidence.regress`)}`,
+      },
+      { swatch: 'target', text: markup`decides ${data(evidence.needed, evidence.needed.toFixed(2), `${source}.evidence.needed`)}` },
+    ],
+    table: {
+      source: `${source}.course`,
+      columns: [
+        { title: 'Pairs', member: 'pairs' },
+        { title: 'log₁₀ E⁺ (promote)', member: 'promote' },
+        { title: 'log₁₀ E⁻ (regress)', member: 'regress' },
+      ],
+      rows: course.map(
+        ({ pairs, promote, regress }) =>
+          markup`<tr><th scope="row">${count(pairs)}</th><td>${data(promote, promote.toFixed(2))}</td><td>${data(regress, regress.toFixed(2))}</td></tr>
+`,
+      ),
+    },
+  });
+}
+
+/** Evidence against a direction goes on falling while the other one rises: as far down as the threshold is up, it is out of the picture. */
+function drawing(course: readonly EvidencePoint[], needed: number): Markup | undefined {
+  const last = course.at(-1);
+  if (last === undefined) return undefined;
+  const levels = course.flatMap(({ promote, regress }) => [promote, regress]).map((level) => Math.max(level, -needed));
+  const extent = domainOf([...levels, 0, needed]);
+  if (extent === undefined) return undefined;
+  const [x, y] = [scaleAcross([0, last.pairs]), scaleUp(extent)];
+  const marks = markup`<path class="level" d="M0,${round(y(0))}H${WIDTH}"/><path class="target" d="M0,${round(y(needed))}H${WIDTH}"/>${curve(course, x, y, 'promote')}${curve(course, x, y, 'regress')}${strips(course, x)}`;
+  return plot({
+    x: { scale: x, label: 'pairs', whole: true },
+    y: { scale: y, label: 'log₁₀ of the evidence' },
+    marks,
+    above: markup`${endMark(last, x, y, 'promote', extent)}${endMark(last, x, y, 'regress', extent)}`,
+    alternative: `After ${formatCount(last.pairs)} pairs the evidence is ${last.promote.toFixed(2)} for “promote” and ${last.regress.toFixed(2)} for “regress”, in orders of magnitude; ${needed.toFixed(2)} decides.`,
+  });
+}
+
+type Direction = 'promote' | 'regress';
+
+function curve(course: readonly EvidencePoint[], x: Scale, y: Scale, direction: Direction): Markup {
+  const start = { pairs: 0, promote: 0, regress: 0 };
+  const path = line<Pick<EvidencePoint, 'pairs' | Direction>>()
+    .digits(1)
+    .x(({ pairs }) => x(pairs))
+    .y((point) => y(point[direction]));
+  return markup`<path class="${direction}" d="${path([start, ...course]) ?? ''}"/>`;
+}
+
+function endMark(last: EvidencePoint, x: Scale, y: Scale, direction: Direction, [lowest]: readonly [number, number]): Markup | undefined {
+  if (last[direction] < lowest) return undefined;
+  return markup`<circle class="end ${direction}" cx="${across(x, last.pairs)}" cy="${round(y(last[direction]))}" r="4"/>`;
+}
+
+function strips(course: readonly EvidencePoint[], x: Scale): Markup {
+  return markup`${course.map(({ pairs, promote, regress }, position) => {
+    const from = x(course[position - 1]?.pairs ?? 0);
+    const text = `pair ${formatCount(pairs)}: ${promote.toFixed(2)} for “promote”, ${regress.toFixed(2)} for “regress”`;
+    return markup`<rect class="strip" x="${round(from)}" width="${round(x(pairs) - from)}" height="${HEIGHT}"><title>${text}</title></rect>`;
+  })}`;
+}

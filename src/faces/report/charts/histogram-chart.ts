@@ -1,0 +1,133 @@
+import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
+import type { Summary } from '../../../orchestrator/results/summary.ts';
+import { chart } from './chart.ts';
+import type { LegendEntry } from './chart.ts';
+import { markup } from '../text/markup.ts';
+import type { Markup } from '../text/markup.ts';
+import { count, figure } from '../text/numbers.ts';
+import { domainOf, HEIGHT, plot, present, round, scaleAcross, scaleUp } from './plot.ts';
+import type { Scale } from './plot.ts';
+
+type Official = Summary['official'];
+type Quantiles = NonNullable<Official['quantiles']>;
+
+interface Bin {
+  readonly from: number;
+  readonly to: number;
+  readonly count: number;
+  /** Before the outermost ones were cut off at the lowest and the highest return. */
+  readonly width: number;
+  readonly fromSource: string;
+  readonly toSource: string;
+}
+
+/** The top of the picture is kept free of bars for the quantiles. */
+const [BARS_TOP, BOX_MIDDLE, BOX_HALF] = [32, 14, 7];
+
+/** In units of the picture: returns that are all the same have a bar all the same. */
+const ONLY_BAR = 40;
+
+/** In pixels: a few episodes beside many must not vanish. */
+const LOWEST_BAR = 2;
+
+/** How often which return came, with mean and quantiles. @param spread how uncertain the mean is. */
+export function histogramChart(official: Official, spread: number, source: string): Markup {
+  const { mean, quantiles } = official;
+  const bins = binsOf(official, source);
+  const width = bins[0]?.width ?? 0;
+  return chart({
+    title: 'Distribution of returns',
+    drawing: drawing(bins, mean, quantiles, width),
+    absent: official.resolved === 0 ? 'No episode was resolved.' : 'The returns are too far apart to be drawn.',
+    legend: [
+      { swatch: 'bar', text: 'episodes by return' },
+      { swatch: 'estimate', text: markup`mean ${figure(mean, spread)}` },
+      ...(quantiles ? quantileLegend(quantiles, spread, `${source}.quantiles`) : []),
+    ],
+    table: {
+      columns: [{ title: 'Return from' }, { title: 'to' }, { title: 'Episodes' }],
+      rows: bins.map(
+        ({ from, to, count: episodes, fromSource, toSource }, position) =>
+          markup`<tr><th scope="row">${figure(from, width, fromSource)}</th><td>${figure(to, width, toSource)}</td><td>${count(episodes, `${source}.histogram.counts.${position}`)}</td></tr>`,
+      ),
+    },
+  });
+}
+
+/** No bar reaches further than returns do: they end at the lowest and the highest one. */
+function binsOf({ histogram, min, max }: Official, source: string): readonly Bin[] {
+  const { edges, counts } = histogram ?? { edges: [], counts: [] };
+  return counts.map((count, position) => {
+    const [low = 0, high = 0] = edges.slice(position);
+    const isCutBelow = min !== null && min > low;
+    const isCutAbove = max !== null && max < high;
+    return {
+      from: isCutBelow ? min : low,
+      to: isCutAbove ? max : high,
+      count,
+      width: high - low,
+      fromSource: isCutBelow ? `${source}.min` : `${source}.histogram.edges.${position}`,
+      toSource: isCutAbove ? `${source}.max` : `${source}.histogram.edges.${position + 1}`,
+    };
+  });
+}
+
+/** As a share of the widest bin: what floating point may have done. */
+const SAME_WIDTH = 1e-6;
+
+/** The height of a bar is its number of episodes; where bins are not equally wide, what it would be if the bin were as wide as the widest. */
+function heightsOf(bins: readonly Bin[]): { readonly label: string; readonly heightOf: (bin: Bin) => number } {
+  const widths = bins.map(({ width }) => width);
+  const widest = Math.max(...widths);
+  if (widest - Math.min(...widths) <= SAME_WIDTH * widest) return { label: 'episodes', heightOf: ({ count }) => count };
+  const heightOf = ({ count, width }: Bin): number => (count * widest) / width;
+  return { label: `episodes per ${formatFigure(widest, widest)} of return`, heightOf };
+}
+
+function quantileLegend({ p05, p25, p50, p75, p95 }: Quantiles, spread: number, source: string): LegendEntry[] {
+  const pair = (low: number, high: number, lowName: string, highName: string): Markup =>
+    markup`${figure(low, spread, `${source}.${lowName}`)} to ${figure(high, spread, `${source}.${highName}`)}`;
+  return [
+    { swatch: 'dot', text: markup`median ${figure(p50, spread, `${source}.p50`)}` },
+    { swatch: 'quartiles', text: markup`middle half ${pair(p25, p75, 'p25', 'p75')}` },
+    { swatch: 'level', text: markup`5 % to 95 %: ${pair(p05, p95, 'p05', 'p95')}` },
+  ];
+}
+
+function drawing(bins: readonly Bin[], mean: number | null, quantiles: Official['quantiles'], width: number): Markup | undefined {
+  const extent = domainOf(bins.flatMap(({ from, to }) => [from, to]));
+  if (extent === undefined) return undefined;
+  const { label, heightOf } = heightsOf(bins);
+  const most = Math.max(...bins.map(heightOf));
+  const x = scaleAcross(extent);
+  const y = scaleUp([0, Math.max(most, 1)]).range([HEIGHT, BARS_TOP]);
+  const marks = markup`${bins.map((bin) => bar(bin, heightOf(bin), x, y, width))}${quantiles ? box(quantiles, x) : undefined}${present(mean) ? markup`<path class="estimate" d="M${round(x(mean))},0V${HEIGHT}"/>` : undefined}`;
+  return plot({
+    x: { scale: x, label: 'return' },
+    y: { scale: y, label, whole: true },
+    marks,
+    alternative: alternative(bins, quantiles, width),
+  });
+}
+
+function bar({ from, to, count }: Bin, height: number, x: Scale, y: Scale, width: number): Markup {
+  const breadth = from === to ? ONLY_BAR : Math.max(round(x(to)) - round(x(from)), 2);
+  const left = round(from === to ? x(from) - ONLY_BAR / 2 : x(from));
+  const top = round(count > 0 ? Math.min(y(height), HEIGHT - LOWEST_BAR) : HEIGHT);
+  const [low, high] = [formatFigure(from, width), formatFigure(to, width)];
+  const text = from === to ? `${formatCount(count)} with ${low}` : `${formatCount(count)} from ${low} to ${high}`;
+  return markup`<rect class="bar" x="${left}" width="${round(breadth)}" y="${top}" height="${round(HEIGHT - top)}"><title>${text}</title></rect>`;
+}
+
+/** 5 to 95 % as a line, the middle half as a box, the median as a dot. */
+function box({ p05, p25, p50, p75, p95 }: Quantiles, x: Scale): Markup {
+  const at = (value: number): number => round(x(value));
+  return markup`<path class="level" d="M${at(p05)},${BOX_MIDDLE}H${at(p95)}"/><rect class="quartiles" x="${at(p25)}" width="${round(Math.max(at(p75) - at(p25), 2))}" y="${BOX_MIDDLE - BOX_HALF}" height="${2 * BOX_HALF}"/><path class="dot" d="M${at(p50)},${BOX_MIDDLE}h0"/>`;
+}
+
+function alternative(bins: readonly Bin[], quantiles: Official['quantiles'], width: number): string {
+  const tallest = bins.reduce((best, bin) => (bin.count > best.count ? bin : best));
+  const text = (value: number): string => formatFigure(value, width);
+  const middle = quantiles ? ` Half of the returns lie between ${text(quantiles.p25)} and ${text(quantiles.p75)}.` : '';
+  return `Histogram of returns: the tallest bar has ${formatCount(tallest.count)} episodes from ${text(tallest.from)} to ${text(tallest.to)}.${middle}`;
+}

@@ -1,0 +1,53 @@
+import { markup } from '../text/markup.ts';
+import type { Markup } from '../text/markup.ts';
+import { across, domainOf, labelEvery, present, scaleAcross, ticksOf, WIDTH } from './plot.ts';
+import type { Scale } from './plot.ts';
+
+/**
+ * A value with its interval as a dot on a line, small enough for a cell of a table: the rows of a column share one scale, and the head of the
+ * column has its ticks. The figures stand in the same row, so the picture says nothing to those who do not see it.
+ */
+export interface Strip {
+  readonly value: number | null;
+  readonly low: number | null;
+  readonly high: number | null;
+}
+
+/** @param references further values that have to be in the picture. */
+export function stripScale(strips: readonly Strip[], references: readonly (number | null)[] = []): Scale | undefined {
+  const extent = domainOf([...strips.flatMap(({ value, low, high }) => [value, low, high]), ...references].filter(present));
+  return extent && scaleAcross(extent);
+}
+
+/** Characters along the narrowest column. */
+const ROOM = 22;
+
+export function stripHead(scale: Scale): Markup {
+  const ticks = ticksOf({ scale }, 3);
+  const every = labelEvery(ticks, ROOM);
+  return markup`<svg class="strip-head" height="20" aria-hidden="true">${ticks.map(({ value, text }, position) => {
+    const x = across(scale, value);
+    const anchor = anchorAt(scale(value) / WIDTH);
+    return markup`${position % every === 0 ? markup`<text x="${x}" y="11" text-anchor="${anchor}">${text}</text>` : undefined}<line class="tick" x1="${x}" x2="${x}" y1="15" y2="20"/>`;
+  })}</svg>`;
+}
+
+/** Labels at the ends must not reach into the neighbouring columns. */
+function anchorAt(share: number): 'start' | 'middle' | 'end' {
+  if (share < 0.2) return 'start';
+  return share > 0.8 ? 'end' : 'middle';
+}
+
+/** @param reference drawn as a line through all rows. */
+export function stripCell({ value, low, high }: Strip, scale: Scale, reference?: number | null): Markup {
+  const parts = [
+    present(reference)
+      ? markup`<line class="level" x1="${across(scale, reference)}" x2="${across(scale, reference)}" y2="100%"/>`
+      : undefined,
+    present(low) && present(high)
+      ? markup`<line class="whisker" x1="${across(scale, low)}" x2="${across(scale, high)}" y1="50%" y2="50%"/>`
+      : undefined,
+    present(value) ? markup`<circle class="end" cx="${across(scale, value)}" cy="50%" r="4"/>` : undefined,
+  ];
+  return markup`<svg class="strip-row" aria-hidden="true">${parts}</svg>`;
+}

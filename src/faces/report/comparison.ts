@@ -1,0 +1,84 @@
+import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import { candidateSection, verdictCard } from './candidate.ts';
+import type { NamedCandidate } from './candidate.ts';
+import { candidateTable } from './candidate-table.ts';
+import { checkpointLine, checkpointNames } from './text/checkpoint-name.ts';
+import { errorList, failedText } from './failures.ts';
+import { markup } from './text/markup.ts';
+import type { Markup } from './text/markup.ts';
+import { count, data, percentText } from './text/numbers.ts';
+import { figureTable } from './text/rows.ts';
+import { runSection } from './run-section.ts';
+import { verdictBadge } from './text/verdict.ts';
+import { warningList } from './text/warnings.ts';
+import { endingText } from './text/wording.ts';
+
+/** The verdicts first, then what they rest on, candidate by candidate. */
+export function comparisonSections(comparison: ComparisonSummary): Markup {
+  const { official, warnings, run } = comparison;
+  const candidates = namedCandidates(comparison);
+  return markup`<div class="decisions">${candidates.map((candidate) => verdictCard(candidate, official.margin))}</div>
+${promise(comparison)}
+${warningList([...official.warnings, ...warnings])}
+${candidates.length > 1 ? candidateTable(candidates, official.margin) : undefined}
+${candidates.map((candidate) => candidateSection(candidate, official.margin))}
+<section><h2>The run</h2>${runSection(run, 'run')}
+${errors(comparison)}
+${inputs(comparison, candidates)}</section>`;
+}
+
+/** The greatest difference first. */
+function namedCandidates({ official, candidates }: ComparisonSummary): NamedCandidate[] {
+  const names = checkpointNames(candidates);
+  const named = official.candidates.map((statistics, position) => {
+    const checkpoint = candidates[position] ?? { uri: statistics.name, files: 0, bytes: 0 };
+    return {
+      statistics,
+      position,
+      name: names[position] ?? statistics.name,
+      line: checkpointLine(checkpoint, statistics.name),
+      source: `official.candidates.${position}`,
+    };
+  });
+  return named.sort((a, b) => differenceOf(b) - differenceOf(a) || a.position - b.position);
+}
+
+function differenceOf({ statistics }: NamedCandidate): number {
+  return statistics.difference ?? -Infinity;
+}
+
+/** What the verdicts together promise, and what they took. */
+function promise({ official, ended }: ComparisonSummary): Markup {
+  const { candidates, margin, confidence, pairs, episodes } = official;
+  const verdicts = candidates.length === 1 ? 'the verdict is right' : 'none of these verdicts is wrong';
+  const tolerance = markup` Differences of at most ${data(margin, String(margin), 'official.margin')} do not matter (the margin).`;
+  return markup`<p class="promise">With a probability of at least ${data(confidence, percentText(confidence), 'official.confidence')} ${verdicts}, whenever the comparison stops.${margin > 0 ? tolerance : undefined} It took ${count(pairs, 'official.pairs')} pairs, ${count(episodes, 'official.episodes')} episodes in all: ${endingText(ended)}.</p>`;
+}
+
+function errors({ run }: ComparisonSummary): Markup | undefined {
+  return run.errors === undefined ? undefined : markup`<section class="card"><h3>Errors of failed episodes</h3>${errorList(run)}</section>`;
+}
+
+function inputs({ official, baseline, verdict }: ComparisonSummary, candidates: readonly NamedCandidate[]): Markup {
+  const rows = [
+    { name: 'Suite', value: markup`<bdi>${official.suite.name}</bdi>`, note: markup`<code>${official.suite.digest}</code>` },
+    {
+      name: 'Baseline',
+      value: baseline.recorded ? 'recorded: played before' : 'played beside the candidates',
+      note: markup`<code>${official.baseline.digest}</code>`,
+    },
+    {
+      name: 'Baseline failed',
+      value: failedText(official.baselineFailures, 'official.baselineFailures'),
+      note: 'episodes, each with the score that the suite declares',
+    },
+    ...candidates.map(({ name, statistics }) => ({
+      name: 'Candidate',
+      value: markup`<bdi>${name}</bdi>`,
+      note: markup`<code>${statistics.name}</code>`,
+    })),
+    { name: 'Budget', value: count(official.budgetEpisodes, 'official.budgetEpisodes'), note: 'episodes of all together' },
+    { name: 'Best verdict', value: verdictBadge(verdict), note: 'of any candidate: what the exit code says' },
+  ];
+  return markup`<section class="card"><h3>What was compared</h3>${figureTable([{ title: 'Inputs', rows }])}</section>`;
+}

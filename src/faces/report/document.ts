@@ -1,0 +1,9 @@
+import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import type { Summary } from '../../orchestrator/results/summary.ts';
+
+/** What a page can be made of. */
+export type ReportDocument =
+  | { readonly kind: 'evaluation'; readonly summary: Summary }
+  /** Several checkpoints on one suite; shown in the order of their means. */
+  | { readonly kind: 'evaluations'; readonly summaries: readonly Summary[] }
+  | { readonly kind: 'comparison'; readonly comparison: ComparisonSummary };

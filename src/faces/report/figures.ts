@@ -1,0 +1,166 @@
+import type { Summary } from '../../orchestrator/results/summary.ts';
+import { markup } from './text/markup.ts';
+import type { Content, Markup } from './text/markup.ts';
+import { count, countText, data, ends, figure, NONE, percentText, share, spreadFigure, spreadOf } from './text/numbers.ts';
+import { figureTable, joined } from './text/rows.ts';
+import type { FigureRow, RowGroup } from './text/rows.ts';
+import { methodText } from './text/wording.ts';
+
+type Official = Summary['official'];
+type Interval = NonNullable<Official['interval']>;
+
+/** Everything that describes the returns beside their mean. */
+export function figures(official: Official, source: string): Markup {
+  const groups = [spread, robust, success, estimands, certainty].map((group): RowGroup => group(official, source));
+  return markup`<section class="card"><h3>Figures</h3>${figureTable(groups)}</section>`;
+}
+
+function spread(official: Official, source: string): RowGroup {
+  const { interval, mean, variance, standardError, min, max, quantiles, meanLength, resolved, stop } = official;
+  const around = spreadOf(interval, mean);
+  const quantile = (...members: readonly (keyof NonNullable<typeof quantiles>)[]): Content =>
+    quantiles
+      ? joined(
+          members.map((member) => figure(quantiles[member], around, `${source}.quantiles.${member}`)),
+          ' · ',
+        )
+      : NONE;
+  return {
+    title: 'Returns',
+    rows: [
+      {
+        name: 'Standard deviation',
+        value: spreadFigure(variance === null ? null : Math.sqrt(variance)),
+        note: markup`of a single episode; variance ${spreadFigure(variance, `${source}.variance`)}, with the divisor n − 1`,
+      },
+      {
+        name: 'Standard error',
+        value: spreadFigure(standardError, `${source}.standardError`),
+        note: stop.rule === 'fixed' ? 'of the mean' : 'of the mean; no interval can be built on it, since the returns decided when to stop',
+      },
+      {
+        name: 'Lowest · highest',
+        value: joined([figure(min, around, `${source}.min`), figure(max, around, `${source}.max`)], ' · '),
+        note: markup`of ${count(resolved, `${source}.resolved`)} resolved episodes`,
+      },
+      { name: 'Quartiles', value: quantile('p25', 'p50', 'p75'), note: 'a quarter, half and three quarters are below' },
+      { name: '5 % · 95 % quantile', value: quantile('p05', 'p95') },
+      {
+        name: 'Length',
+        value: figure(meanLength, Math.abs(meanLength ?? 1) / 10, `${source}.meanLength`),
+        note: 'mean environment steps of a completed episode',
+      },
+    ],
+  };
+}
+
+function robust({ iqm, bca, interval, mean }: Official, source: string): RowGroup {
+  const rows: FigureRow[] = [];
+  if (iqm)
+    rows.push({
+      name: 'Interquartile mean',
+      value: estimate(iqm.value, iqm.interval, spreadOf(interval, mean), `${source}.iqm`),
+      note: markup`mean of the middle half of all returns${iqm.interval ? markup`; ${promise(iqm.interval)} (${count(iqm.replicates, `${source}.iqm.replicates`)} replicates)` : undefined}`,
+    });
+  if (bca)
+    rows.push({ name: 'Bootstrap interval of the mean', value: ends(bca, spreadOf(bca, mean), `${source}.bca`), note: promise(bca) });
+  return { title: 'Robust figures', rows };
+}
+
+function success({ success }: Official, source: string): RowGroup {
+  if (success === null) return { title: 'Success', rows: [] };
+  const at = `${source}.success`;
+  const { threshold, rate, clopperPearson, pass } = success;
+  const rows: FigureRow[] = [
+    {
+      name: 'Success rate',
+      value: rate === null ? '–' : share(rate, `${at}.rate`),
+      note: markup`${count(success.count, `${at}.count`)} episodes with a score of at least ${data(threshold, String(threshold), `${at}.threshold`)}`,
+    },
+  ];
+  if (clopperPearson)
+    rows.push({
+      name: 'Clopper–Pearson interval',
+      value: ends(clopperPearson, spreadOf(clopperPearson, rate), `${at}.clopperPearson`),
+      note: promise(clopperPearson),
+    });
+  for (const [position, { k, anyOf, allOf }] of pass.entries()) {
+    const tries = `${countText(k, 'episode')} of a task`;
+    rows.push({ name: `pass@${k}`, value: passEstimate(anyOf, `${at}.pass.${position}.anyOf`), note: `at least one success in ${tries}` });
+    rows.push({ name: `pass^${k}`, value: passEstimate(allOf, `${at}.pass.${position}.allOf`), note: `nothing but successes in ${tries}` });
+  }
+  return { title: 'Success', rows };
+}
+
+interface PassEstimate {
+  readonly value: number | null;
+  readonly low: number | null;
+  readonly high: number | null;
+}
+
+function passEstimate({ value, low, high }: PassEstimate, source: string): Content {
+  return estimate(value, low === null || high === null ? null : { low, high }, 0.01, source, source);
+}
+
+function estimands({ estimands: { thisSuite, taskPopulation }, tasks }: Official, source: string): RowGroup {
+  const at = `${source}.estimands`;
+  const mean = ({ mean, standardError }: typeof thisSuite, name: string): Content =>
+    mean === null
+      ? NONE
+      : markup`${figure(mean, standardError ?? Math.abs(mean ?? 1), `${at}.${name}.mean`)} ± ${spreadFigure(standardError, `${at}.${name}.standardError`)}`;
+  const rows: FigureRow[] = [
+    {
+      name: 'This suite',
+      value: mean(thisSuite, 'thisSuite'),
+      note: tasks.length < 2 ? 'mean and standard error' : 'exactly these tasks, with exactly their weights; mean and standard error',
+    },
+  ];
+  if (taskPopulation) {
+    const { interval } = taskPopulation;
+    rows.push({
+      name: 'Task population',
+      value: markup`${mean(taskPopulation, 'taskPopulation')}${interval ? markup`<br>${ends(interval, spreadOf(interval, taskPopulation.mean), `${at}.taskPopulation.interval`)}` : undefined}`,
+      note: markup`all tasks of which these ${count(taskPopulation.tasks, `${at}.taskPopulation.tasks`)} are a sample; mean and clustered standard error${interval ? markup`; ${promise(interval)}` : undefined}`,
+    });
+  }
+  return { title: 'What is estimated', rows };
+}
+
+function certainty({ certainty, episodes }: Official, source: string): RowGroup {
+  const title = 'Price of not knowing the spread beforehand';
+  if (certainty === null) return { title, rows: [] };
+  const { knownVarianceEpisodes, extraEpisodes } = certainty;
+  const factor = episodes / knownVarianceEpisodes;
+  const times = markup`${data(factor, factor.toFixed(1))} times as many in all: the interval holds though nobody knew the standard deviation, and though the returns decided when to stop`;
+  return {
+    title,
+    rows: [
+      {
+        name: 'Had it been known',
+        value: count(knownVarianceEpisodes, `${source}.certainty.knownVarianceEpisodes`),
+        note: 'episodes that an interval as narrow as was asked for would have needed, had the standard deviation been known',
+      },
+      {
+        name: 'Played beyond that',
+        value: count(extraEpisodes, `${source}.certainty.extraEpisodes`),
+        note: extraEpisodes < 0 ? 'episodes: it ended before it had as many' : times,
+      },
+    ],
+  };
+}
+
+/** @param source of the estimate; its ends stand in `interval` there unless `endsSource` says otherwise. */
+function estimate(
+  value: number | null,
+  interval: { readonly low: number; readonly high: number } | null,
+  otherwise: number,
+  source: string,
+  endsSource = `${source}.interval`,
+): Content {
+  const around = interval ? spreadOf(interval, value) : otherwise;
+  return markup`${figure(value, around, `${source}.value`)}${interval ? markup` ${ends(interval, around, endsSource)}` : undefined}`;
+}
+
+function promise({ confidence, method, guarantee }: Interval): Markup {
+  return markup`${percentText(confidence)} interval (${methodText(method)}): ${guarantee}`;
+}

@@ -1,0 +1,104 @@
+import type { ComparisonSummary } from '../../orchestrator/results/comparison-summary.ts';
+import type { Summary } from '../../orchestrator/results/summary.ts';
+import { PARTIAL } from './answer.ts';
+import { checkpointLine, checkpointName } from './text/checkpoint-name.ts';
+import { comparisonSections } from './comparison.ts';
+import type { ReportDocument } from './document.ts';
+import { evaluationSection } from './evaluation.ts';
+import { markup } from './text/markup.ts';
+import type { Content, Markup } from './text/markup.ts';
+import { countText } from './text/numbers.ts';
+import { ranked, rankingTable } from './ranking.ts';
+import { startTime } from './run-section.ts';
+import { STYLE } from './text/style.ts';
+import { warningList } from './text/warnings.ts';
+
+/**
+ * A document as one HTML page for people. The page stands alone: no script, and nothing is fetched from anywhere, which its content
+ * security policy holds it to. Whatever the document says is shown as text.
+ */
+export function reportPage(document: ReportDocument): string {
+  return pageOf(document).toString();
+}
+
+function pageOf(document: ReportDocument): Markup {
+  switch (document.kind) {
+    case 'evaluation':
+      return evaluationPage(document.summary);
+    case 'evaluations':
+      return rankingPage(document.summaries);
+    case 'comparison':
+      return comparisonPage(document.comparison);
+  }
+}
+
+function evaluationPage(summary: Summary): Markup {
+  const { name } = summary.official.suite;
+  const checkpoint = checkpointName(summary.checkpoint);
+  return page({
+    title: `${name} · ${checkpoint}`,
+    kind: 'Evaluation',
+    heading: name,
+    line: startTime(summary.run.startedAt),
+    main: evaluationSection(summary, checkpoint, 0, ''),
+  });
+}
+
+function rankingPage(summaries: readonly Summary[]): Markup {
+  const entries = ranked(summaries);
+  const suites = [...new Map(summaries.map(({ official: { suite } }) => [suite.digest, suite.name])).values()];
+  const name = suites.join(', ');
+  const mixed = suites.length > 1 ? ['These evaluations are of different suites: their means cannot be ranked against each other.'] : [];
+  return page({
+    title: `${name} · ${countText(summaries.length, 'checkpoint')}`,
+    kind: 'Evaluations',
+    heading: name === '' ? 'nothing' : name,
+    line: countText(summaries.length, 'checkpoint'),
+    main: markup`${warningList(mixed)}${rankingTable(entries)}
+${entries.map(({ summary, name, position }) => evaluationSection(summary, name, position, `summaries.${position}.`))}`,
+  });
+}
+
+function comparisonPage(comparison: ComparisonSummary): Markup {
+  const { official, baseline, run, partial } = comparison;
+  return page({
+    title: `${official.suite.name} · comparison with ${checkpointName(baseline)}`,
+    kind: 'Comparison',
+    heading: official.suite.name,
+    line: markup`Baseline ${checkpointLine(baseline, official.baseline.digest)} · ${startTime(run.startedAt)}${partial ? markup` · ${PARTIAL}` : undefined}`,
+    main: comparisonSections(comparison),
+  });
+}
+
+interface Page {
+  readonly title: string;
+  readonly kind: string;
+  readonly heading: string;
+  readonly line: Content;
+  readonly main: Markup;
+}
+
+function page({ title, kind, heading, line, main }: Page): Markup {
+  return markup`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} · Muster</title>
+<link rel="icon" href="data:,">
+${STYLE}
+</head>
+<body>
+<header><p class="label">${kind}</p>
+<h1><bdi>${heading}</bdi></h1>
+<p class="line">${line}</p></header>
+<main>
+${main}
+</main>
+<footer><p>A page of <b>Muster</b>. Every number carries its exact value; figures that do not exist are shown as “–”.</p></footer>
+</body>
+</html>
+`;
+}

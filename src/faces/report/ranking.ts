@@ -1,0 +1,46 @@
+import type { Summary } from '../../orchestrator/results/summary.ts';
+import { PARTIAL } from './answer.ts';
+import { checkpointNames, shortDigest } from './text/checkpoint-name.ts';
+import { stripCell, stripHead, stripScale } from './charts/interval-strip.ts';
+import type { Strip } from './charts/interval-strip.ts';
+import { markup } from './text/markup.ts';
+import type { Markup } from './text/markup.ts';
+import { count, ends, figure, NONE, spreadOf } from './text/numbers.ts';
+import type { Scale } from './charts/plot.ts';
+
+export interface Ranked {
+  readonly summary: Summary;
+  /** In the document. */
+  readonly position: number;
+  readonly name: string;
+}
+
+/** The highest mean first; those without one last, in the order given. */
+export function ranked(summaries: readonly Summary[]): Ranked[] {
+  const mean = ({ summary }: Ranked): number => summary.official.mean ?? -Infinity;
+  const names = checkpointNames(summaries.map(({ checkpoint }) => checkpoint));
+  const entries = summaries.map((summary, position) => ({ summary, position, name: names[position] ?? '' }));
+  return entries.sort((a, b) => mean(b) - mean(a) || a.position - b.position);
+}
+
+export function rankingTable(entries: readonly Ranked[]): Markup {
+  const scale = stripScale(entries.map(({ summary }) => stripOf(summary)));
+  return markup`<section class="card"><h2>Ranking</h2>
+<p>By the mean return. Where intervals overlap, the order is not settled: that is a question for <code>muster compare</code>.</p>
+<div class="scroll wide" role="region" aria-label="Ranking" tabindex="0"><table class="ranking">
+<thead><tr><th scope="col">Rank</th><th scope="col" class="words">Checkpoint</th><th scope="col">Mean</th><th scope="col" class="picture">${scale && stripHead(scale)}</th><th scope="col">Interval</th><th scope="col">Episodes</th></tr></thead>
+<tbody>${entries.map((entry, position) => rankingRow(entry, position, scale))}</tbody></table></div></section>`;
+}
+
+function rankingRow({ summary, position, name }: Ranked, place: number, scale: Scale | undefined): Markup {
+  const { official, partial } = summary;
+  const { interval, mean, episodes } = official;
+  const spread = spreadOf(interval, mean);
+  const source = `summaries.${position}.official`;
+  return markup`<tr><td>${place + 1}</td><th scope="row"><a href="#evaluation-${position}"><bdi>${name}</bdi></a> ${partial ? PARTIAL : undefined} ${shortDigest(official.checkpoint.digest)}</th><td>${figure(mean, spread, `${source}.mean`)}</td><td class="picture">${scale && stripCell(stripOf(summary), scale)}</td><td>${interval ? ends(interval, spread, `${source}.interval`) : NONE}</td><td>${count(episodes, `${source}.episodes`)}</td></tr>
+`;
+}
+
+function stripOf({ official: { mean, interval } }: Summary): Strip {
+  return { value: mean, low: interval?.low ?? null, high: interval?.high ?? null };
+}

@@ -1,0 +1,98 @@
+import type { RunFacts } from '../../orchestrator/facts/run-facts.ts';
+import { formatRate } from '../../kernel/text/figures.ts';
+import { markup } from './text/markup.ts';
+import type { Markup } from './text/markup.ts';
+import { count, data, duration, spreadFigure } from './text/numbers.ts';
+import { figureTable, joined } from './text/rows.ts';
+import type { FigureRow } from './text/rows.ts';
+
+/** Indices of episodes that are named one by one, before it is said how many more there are. */
+const NAMED = 20;
+
+/** What the run took, and what its sandboxes were: facts of time and place. */
+export function runSection(run: RunFacts, source: string): Markup {
+  return markup`<section class="card"><h3>How it ran</h3>
+${figureTable([
+  { title: 'Time', rows: timeRows(run, source) },
+  { title: 'Episodes', rows: episodeRows(run, source) },
+  { title: 'Sandboxes', rows: sandboxRows(run.pool, `${source}.pool`) },
+])}</section>`;
+}
+
+function timeRows(
+  { startedAt, seconds, firstEpisodeSeconds, episodesPerSecond, episodeSeconds, sandboxSeconds, cost }: RunFacts,
+  source: string,
+): FigureRow[] {
+  const rows: FigureRow[] = [
+    { name: 'Started', value: startTime(startedAt) },
+    { name: 'Wall clock', value: duration(seconds, `${source}.seconds`), note: 'from the request to the summary' },
+    {
+      name: 'Rate',
+      value: markup`${data(episodesPerSecond, formatRate(episodesPerSecond), `${source}.episodesPerSecond`)} episodes/s`,
+      note: 'from the first outcome on',
+    },
+  ];
+  if (firstEpisodeSeconds !== undefined)
+    rows.push({ name: 'First outcome', value: markup`after ${duration(firstEpisodeSeconds, `${source}.firstEpisodeSeconds`)}` });
+  if (episodeSeconds) {
+    const of = (member: keyof typeof episodeSeconds): Markup => duration(episodeSeconds[member], `${source}.episodeSeconds.${member}`);
+    rows.push({
+      name: 'One episode',
+      value: of('mean'),
+      note: markup`mean; half take at most ${of('p50')}, 95 % at most ${of('p95')}, the longest took ${of('max')}`,
+    });
+  }
+  rows.push({
+    name: 'Sandbox time',
+    value: duration(sandboxSeconds, `${source}.sandboxSeconds`),
+    note: 'for how long sandboxes were leased, added up',
+  });
+  if (cost !== null)
+    rows.push({ name: 'Cost', value: spreadFigure(cost, `${source}.cost`), note: 'sandbox time at the price of the template' });
+  return rows;
+}
+
+/** To the minute, as the summary has it: in UTC. */
+export function startTime(startedAt: string): Markup {
+  return markup`<time datetime="${startedAt}">${startedAt.slice(0, 10)} ${startedAt.slice(11, 16)} UTC</time>`;
+}
+
+function episodeRows({ outcomes, surplus, retried, duplicated, nonDeterministic }: RunFacts, source: string): FigureRow[] {
+  const rows: FigureRow[] = [
+    { name: 'Played', value: count(outcomes, `${source}.outcomes`), note: 'to their end, whether or not the result needed them' },
+    { name: 'Not needed', value: count(surplus, `${source}.surplus`), note: 'of these: they were under way when the result was there' },
+    { name: 'Played again', value: count(retried, `${source}.retried`), note: 'because their sandbox was lost' },
+    { name: 'Played twice', value: count(duplicated, `${source}.duplicated`), note: 'because they were slow: the first outcome counts' },
+  ];
+  if (nonDeterministic.length > 0) {
+    const more = nonDeterministic.length - NAMED;
+    const named = nonDeterministic.slice(0, NAMED).join(', ');
+    rows.push({
+      name: 'Not deterministic',
+      value: count(nonDeterministic.length),
+      note: `played twice, and came out differently: ${named}${more > 0 ? ` and ${more} more` : ''}`,
+    });
+  }
+  return rows;
+}
+
+function sandboxRows(pool: RunFacts['pool'], source: string): FigureRow[] {
+  const limits = Object.entries(pool.limits).map(
+    ([name, { scope, by }]) =>
+      markup`${name} ${scope === 'none' ? markup`<b>not enforced</b>` : `by ${by}${scope === 'process' ? ', each process for itself' : ''}`}`,
+  );
+  return [
+    {
+      name: 'Provider',
+      value: markup`<bdi>${pool.provider}</bdi>`,
+      note: markup`template <bdi>${pool.template}</bdi>, isolated by <bdi>${pool.mechanism}</bdi>`,
+    },
+    { name: 'At a time', value: count(pool.sandboxesMax, `${source}.sandboxesMax`), note: 'at most' },
+    {
+      name: 'Created',
+      value: count(pool.created, `${source}.created`),
+      note: markup`${count(pool.destroyed, `${source}.destroyed`)} destroyed, ${count(pool.died, `${source}.died`)} died, ${count(pool.failed, `${source}.failed`)} failed to start, ${count(pool.swept, `${source}.swept`)} left over from earlier processes`,
+    },
+    ...(limits.length > 0 ? [{ name: 'Limits', value: count(limits.length), note: joined(limits, '; ') }] : []),
+  ];
+}

@@ -1,0 +1,48 @@
+import { printable } from '../../../kernel/text/printable.ts';
+
+/** Text that is HTML already. The class stays in here, so `markup` alone makes it, and nothing gets into a page unescaped. */
+class MarkupText {
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  toString(): string {
+    return this.#text;
+  }
+}
+
+export type Markup = MarkupText;
+
+/** What a template may hold: strings and numbers are escaped, markup is taken as it is, lists follow one another. */
+export type Content = Markup | string | number | undefined | readonly Content[];
+
+/**
+ * HTML or SVG from a template: markup`<td title="${name}">${name}</td>`. What stands in the template itself is trusted, what is put into it
+ * is not: it can become text or the value of a quoted attribute, never a tag. Attributes that mean something to the browser (`href`, `style`)
+ * are for numbers of our own.
+ *
+ * @throws RangeError when an attribute's value is not in quotes, where escaping would not hold it.
+ */
+export function markup(template: TemplateStringsArray, ...contents: readonly Content[]): Markup {
+  const parts = template.map((part, position) => {
+    if (part.endsWith('=') && position < contents.length) throw new RangeError(`the value of an attribute needs quotes: ${part}`);
+    return part + textOf(contents[position]);
+  });
+  return new MarkupText(parts.join(''));
+}
+
+function textOf(content: Content): string {
+  if (content === undefined) return '';
+  if (content instanceof MarkupText) return content.toString();
+  if (typeof content === 'string') return escaped(content);
+  if (typeof content === 'number') return String(content);
+  return content.map(textOf).join('');
+}
+
+const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+
+function escaped(text: string): string {
+  return printable(text).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+}

@@ -1,0 +1,69 @@
+import { formatCount, formatDuration, formatFigure } from '../../../kernel/text/figures.ts';
+import { markup } from './markup.ts';
+import type { Markup } from './markup.ts';
+
+/**
+ * Numbers on the page. Each is shown rounded as its uncertainty allows, and carries the exact value; `source` says where in the document it
+ * stands, as in `official.tasks.3.mean`, so that a program can hold the page against the document.
+ */
+export function data(value: number, text: string, source?: string): Markup {
+  if (source === undefined) return markup`<data value="${value}">${text}</data>`;
+  return markup`<data value="${value}" data-source="${source}">${text}</data>`;
+}
+
+/** Stands where a figure does not exist. */
+export const NONE = markup`<span class="none">–</span>`;
+
+/** @param spread how uncertain the value is, in its own units: decides the decimals. */
+export function figure(value: number | null | undefined, spread: number, source?: string): Markup {
+  return value === null || value === undefined ? NONE : data(value, formatFigure(value, spread), source);
+}
+
+/** A value that is a measure of spread itself. */
+export function spreadFigure(value: number | null | undefined, source?: string): Markup {
+  return figure(value, value ?? 0, source);
+}
+
+export function count(value: number, source?: string): Markup {
+  return data(value, formatCount(value), source);
+}
+
+export interface Ends {
+  readonly low: number;
+  readonly high: number;
+}
+
+/** `[0.2625, 0.2823]` */
+export function ends({ low, high }: Ends, spread: number, source?: string): Markup {
+  const of = (end: keyof Ends): string | undefined => (source === undefined ? undefined : `${source}.${end}`);
+  return markup`<span class="ends">[${figure(low, spread, of('low'))}, ${figure(high, spread, of('high'))}]</span>`;
+}
+
+/** `95 %`, `99.9 %` */
+export function percentText(share: number, digits = 6): string {
+  return `${Number((share * 100).toPrecision(digits))} %`;
+}
+
+/** A share, with two decimals of its percentage at most. Few of many do not become none, nor most of them all. */
+export function share(value: number, source?: string): Markup {
+  const percent = Number((value * 100).toFixed(2));
+  if (percent === 0 && value > 0) return data(value, 'below 0.01 %', source);
+  if (percent === 100 && value < 1) return data(value, 'above 99.99 %', source);
+  return data(value, `${percent} %`, source);
+}
+
+/** Seconds, of which one episode may take a small part. */
+export function duration(seconds: number, source?: string): Markup {
+  const text = seconds > 0 && seconds < 1 ? `${formatFigure(seconds * 1000, seconds * 1000)} ms` : formatDuration(seconds);
+  return data(seconds, text, source);
+}
+
+/** `1 episode`, `1,234 episodes` */
+export function countText(value: number, noun: string): string {
+  return value === 1 ? `1 ${noun}` : `${formatCount(value)} ${noun}s`;
+}
+
+/** The spread to round a value by that comes with an interval or with nothing. */
+export function spreadOf(interval: Ends | null | undefined, value: number | null): number {
+  return interval ? (interval.high - interval.low) / 2 : Math.abs(value ?? 1);
+}

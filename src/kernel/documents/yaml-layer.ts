@@ -1,0 +1,52 @@
+import { isMap, isNode, isPair, isScalar, isSeq, LineCounter, type Document } from 'yaml';
+import { InputError } from '../errors.ts';
+import type { Layer } from './layer.ts';
+import type { SettingPath } from './path.ts';
+import { yamlDocument, YamlProblem } from './yaml-document.ts';
+import { valuesOf } from './yaml-values.ts';
+
+/**
+ * A YAML (or JSON) text whose every value knows its line.
+ *
+ * @param name how messages call the file.
+ * @throws InputError `code` when the text is no YAML mapping.
+ */
+export function yamlLayer(name: string, text: string, code: string): Layer {
+  const lines = new LineCounter();
+  const lineAt = (offset: number): number => lines.linePos(offset).line;
+  try {
+    const document = yamlDocument(text, lines);
+    const value = mappingOf(valuesOf(document, lineAt));
+    return { value, whereIs: (path) => `${name}:${lineAt(offsetOf(document, path))}` };
+  } catch (error) {
+    if (!(error instanceof YamlProblem)) throw error;
+    throw new InputError(code, `${name}:${error.line}: ${error.message}; expected YAML`, { cause: error });
+  }
+}
+
+function mappingOf(value: unknown): unknown {
+  if (value === null || value === undefined) return {};
+  if (typeof value === 'object' && !Array.isArray(value)) return value;
+  throw new YamlProblem(1, `expected a mapping of settings, got ${JSON.stringify(value)?.slice(0, 100)}`);
+}
+
+/** Where the key of the path stands; where the path ends early, of the innermost part that is there. */
+function offsetOf(document: Document.Parsed, path: SettingPath): number {
+  let node: unknown = document.contents;
+  let offset = startOf(node) ?? 0;
+  for (const part of path) {
+    const pair: unknown = isMap(node) ? node.items.find(({ key }) => isScalar(key) && String(key.value) === String(part)) : undefined;
+    if (isPair(pair)) {
+      offset = startOf(pair.key) ?? offset;
+      node = pair.value;
+    } else if (isSeq(node) && typeof part === 'number') {
+      node = node.items[part];
+      offset = startOf(node) ?? offset;
+    } else break;
+  }
+  return offset;
+}
+
+function startOf(node: unknown): number | undefined {
+  return isNode(node) ? node.range?.[0] : undefined;
+}

@@ -1,0 +1,96 @@
+import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
+import type { StoredEpisode } from '../../evaluation-store/episode-log.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { PlannedEpisode } from '../../runner/playlist.ts';
+import type { Block } from './block.ts';
+import type { Dispatcher } from './dispatcher.ts';
+import { Recall } from './recall.ts';
+import type { RepeatedPlays } from './repeated-plays.ts';
+import { withoutDetail } from './without-detail.ts';
+
+/** An episode that need not be played: its outcome is known. */
+export interface RecalledEpisode {
+  readonly stored: StoredEpisode;
+  readonly planned: PlannedEpisode;
+}
+
+/** Brings what a journal knows of an arm's episodes into it, in place of playing them; what it does not know of their blocks goes out. */
+export class ArmRecall {
+  readonly #dispatcher: Pick<Dispatcher, 'next' | 'passNext' | 'return'>;
+  readonly #repeated: RepeatedPlays;
+  readonly #onKnown: (episode: RecalledEpisode) => void;
+  /** Undefined once nothing more is known that was not played here: until then, only what it does not know goes out. */
+  #recall: Recall | undefined;
+  #running: Promise<boolean> | undefined;
+  #count = 0;
+
+  /** @param onKnown counts the episode. */
+  constructor(
+    journal: EpisodeJournal,
+    dispatcher: Pick<Dispatcher, 'next' | 'passNext' | 'return'>,
+    repeated: RepeatedPlays,
+    onKnown: (episode: RecalledEpisode) => void,
+  ) {
+    this.#recall = new Recall(journal);
+    this.#dispatcher = dispatcher;
+    this.#repeated = repeated;
+    this.#onKnown = onKnown;
+  }
+
+  /** Whether all that the journal knows has been taken in. */
+  get isOver(): boolean {
+    return this.#recall === undefined;
+  }
+
+  /** Episodes that were taken in. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /**
+   * @param needed the first index that is not needed yet; it moves on with what is counted. @param isWanted whether more of it is.
+   * @returns whether anything was done.
+   */
+  upTo(needed: () => number, isWanted: () => boolean): Promise<boolean> {
+    this.#running ??= this.#upTo(needed, isWanted).finally(() => (this.#running = undefined));
+    return this.#running;
+  }
+
+  async #upTo(needed: () => number, isWanted: () => boolean): Promise<boolean> {
+    const before = this.#dispatcher.next;
+    while (this.#recall && isWanted()) {
+      const end = needed();
+      if (this.#recall.isExhausted) this.#recall = undefined;
+      else if (end <= this.#dispatcher.next) break;
+      else this.#takeIn(await this.#recall.take(end), end, isWanted);
+    }
+    return this.#dispatcher.next > before;
+  }
+
+  /** @param known of the indices from the dispatcher's next on and before `end`, by index. */
+  #takeIn(known: readonly StoredEpisode[], end: number, isWanted: () => boolean): void {
+    let position = 0;
+    while (this.#dispatcher.next < end && isWanted()) {
+      const block = this.#dispatcher.passNext();
+      const first = position;
+      for (let episode = known[position]; episode && episode.index < this.#dispatcher.next; episode = known[(position += 1)])
+        this.#takeOne(block, episode);
+      if (block.isSettled) continue;
+      for (const { index, outcome } of known.slice(first, position)) this.#repeated.keep(index, withoutDetail(outcome));
+      this.#dispatcher.return(block);
+    }
+  }
+
+  #takeOne(block: Block, stored: StoredEpisode): void {
+    const planned = block.settle(stored.index);
+    if (!planned) return;
+    if (planned.task !== stored.task) {
+      throw new InfrastructureError(
+        'store.episode-differs',
+        `episode ${stored.index} is stored as one of task ${stored.task}, and this suite plays task ${planned.task} there; evaluate again with the cache off`,
+      );
+    }
+    this.#count += 1;
+    this.#onKnown({ stored, planned });
+  }
+}

@@ -1,0 +1,271 @@
+import { judge } from '../../aggregation/folding/scoring.ts';
+import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
+import type { StoredEpisode } from '../../evaluation-store/episode-log.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { EpisodeIndex } from '../../kernel/ids.ts';
+import type { Outcome } from '../../kernel/outcome.ts';
+import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
+import type { PlayedEpisode } from '../../runner/played-episode.ts';
+import type { PlannedEpisode } from '../../runner/playlist.ts';
+import { Dispatcher, type DispatchConfig, type DispatchView, type Settled } from './dispatcher.ts';
+import type { EpisodeSink } from './episode-record.ts';
+import { FailureLog, type LoggedErrors } from './failure-log.ts';
+import type { Goal } from './goal.ts';
+import { HeldEpisodes } from './held-episodes.ts';
+import { blockSize } from '../suite/play.ts';
+import { ArmRecall, type RecalledEpisode } from './arm-recall.ts';
+import { RepeatedPlays } from './repeated-plays.ts';
+import { asFolded, withoutDetail } from './without-detail.ts';
+import type { SuiteDefinition } from '../suite/suite-definition.ts';
+
+/** Least number of episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
+const LEAST_AHEAD = 8;
+
+/** A runner shares its sandbox with code that nobody vouches for, which may have much to say. */
+const MOST_REMARKS = 16;
+
+export interface ArmConfig extends DispatchConfig {
+  /** Most episodes that may be ahead of the fold, up to the end of a block: bounds memory, and what a stop may leave unused. */
+  readonly window: number;
+}
+
+export interface ArmOptions {
+  readonly suite: SuiteDefinition;
+  /** The suite's own modules in the store, when it ships any. */
+  readonly suiteFiles: StoredCheckpoint | undefined;
+  readonly checkpoint: StoredCheckpoint;
+  readonly goal: Goal;
+  /** Which episode an index below the goal's limit stands for. */
+  readonly plan: (index: number) => PlannedEpisode;
+  readonly config: ArmConfig;
+  readonly sink?: EpisodeSink | undefined;
+  /** Episodes count once they are in it, and what is in it is not played. */
+  readonly journal?: EpisodeJournal | undefined;
+}
+
+/** An episode whose outcome is final. */
+interface SettledEpisode {
+  readonly played: PlayedEpisode;
+  readonly planned: PlannedEpisode;
+  readonly outcome: Outcome;
+}
+
+/**
+ * The episodes of one checkpoint in a study: which are out, which came back, what is kept of them. What they come to is the goal's
+ * to say. Driven by an `EpisodeRun`; everything here happens at once, in memory.
+ */
+export class Arm {
+  readonly suite: SuiteDefinition;
+  readonly suiteFiles: StoredCheckpoint | undefined;
+  readonly checkpoint: StoredCheckpoint;
+  /** Set once a runner has taken the checkpoint: another one's refusal is then that runner's own trouble. */
+  wasLoaded = false;
+  readonly #goal: Goal;
+  readonly #window: number;
+  readonly #blockSize: number;
+  readonly #dispatcher: Dispatcher;
+  readonly #held: HeldEpisodes | undefined;
+  readonly #journal: EpisodeJournal | undefined;
+  readonly #recall: ArmRecall | undefined;
+  readonly #repeated = new RepeatedPlays();
+  readonly #remarks = new Set<string>();
+  readonly #failures = new FailureLog();
+  #sharedFailures = 0;
+
+  constructor({ suite, suiteFiles, checkpoint, goal, plan, config, sink, journal }: ArmOptions) {
+    this.suite = suite;
+    this.suiteFiles = suiteFiles;
+    this.checkpoint = checkpoint;
+    this.#goal = goal;
+    this.#window = config.window;
+    this.#blockSize = blockSize(suite.play);
+    this.#dispatcher = new Dispatcher(plan, config, this.#blockSize);
+    this.#held = sink && new HeldEpisodes(suite, checkpoint.digest, sink);
+    this.#journal = journal;
+    this.#recall = journal && new ArmRecall(journal, this.#dispatcher, this.#repeated, (known) => this.#countKnown(known));
+  }
+
+  /** Whether it needs no more episodes. */
+  get isOver(): boolean {
+    return this.#goal.isReached;
+  }
+
+  get dispatcher(): Pick<Dispatcher, 'retried' | 'duplicated' | 'inFlight'> {
+    return this.#dispatcher;
+  }
+
+  /** Indices of which two plays came out differently: their results are not reproducible. */
+  get differing(): readonly EpisodeIndex[] {
+    return this.#repeated.differing;
+  }
+
+  /** Episodes that failed with others of their block, for one cause. */
+  get sharedFailures(): number {
+    return this.#sharedFailures;
+  }
+
+  /** Takes in what a runner has to say of what it loaded. */
+  hear(remarks: readonly string[]): void {
+    for (const remark of remarks) if (this.#remarks.size < MOST_REMARKS) this.#remarks.add(remark);
+  }
+
+  /** What runners said of what they loaded, each once. */
+  get remarks(): readonly string[] {
+    return [...this.#remarks];
+  }
+
+  /** Errors of the failed episodes that are part of the result so far. */
+  get errors(): LoggedErrors {
+    return this.#failures.upTo(this.#goal.folded);
+  }
+
+  /** Whether anything is kept of an episode beside what it counts for. */
+  get isKept(): boolean {
+    return this.#held !== undefined || this.#journal !== undefined;
+  }
+
+  /** How many blocks of episodes could be dispatched now; without batching each episode is one. */
+  available(sandboxes: number): number {
+    return this.isOver ? 0 : this.#dispatcher.available(this.#horizon(sandboxes));
+  }
+
+  /** The next range for a runner; empty when there is nothing for it now. */
+  take(now: number, sandboxes: number, outstanding: DispatchView['outstanding'], capacity: number): readonly PlannedEpisode[] {
+    if (this.isOver) return [];
+    return this.#dispatcher.take({ now, horizon: this.#horizon(sandboxes), sandboxes, outstanding, capacity });
+  }
+
+  /** As `take`: a second copy of what has been out for long. */
+  takeStraggler(now: number): readonly PlannedEpisode[] {
+    return this.isOver ? [] : this.#dispatcher.takeStraggler(now);
+  }
+
+  nextStragglerAt(): number | undefined {
+    return this.isOver ? undefined : this.#dispatcher.nextStragglerAt();
+  }
+
+  giveBack(episodes: readonly PlannedEpisode[]): void {
+    this.#dispatcher.giveBack(episodes);
+  }
+
+  /** Whether all that the journal knows of the episodes that are needed has been taken in. */
+  get isRecalled(): boolean {
+    return this.#recall?.isOver ?? true;
+  }
+
+  /** Episodes that were taken from the journal, undefined without one. */
+  get recalled(): number | undefined {
+    return this.#recall?.count;
+  }
+
+  /**
+   * Takes in what the journal knows of the episodes that could be dispatched now. When it knows still more, the fold has to move on first.
+   *
+   * @returns whether anything was done.
+   */
+  async recall(sandboxes: number, signal: AbortSignal): Promise<boolean> {
+    const isWanted = (): boolean => !this.isOver && !signal.aborted;
+    const isMore = (await this.#recall?.upTo(() => this.#needed(sandboxes), isWanted)) ?? false;
+    await this.#held?.emit(this.#goal.folded);
+    return isMore;
+  }
+
+  /**
+   * Takes results in.
+   *
+   * @returns a promise when the journal or the episode sink asks to wait: with a journal they count only then.
+   * @throws InfrastructureError `checkpoint.mismatch` when an episode was played with another checkpoint: none of them counts.
+   */
+  record(played: readonly PlayedEpisode[]): Promise<void> | undefined {
+    for (const episode of played) this.#assertPlayedWithIt(episode);
+    if (this.#journal) return this.#recordIn(this.#journal, played);
+    for (const episode of played) for (const settled of this.#settle(episode)) this.#count(settled);
+    return this.#held?.emit(this.#goal.folded);
+  }
+
+  /** Hands the surplus episodes to the sink, once the study is over. */
+  async finish(): Promise<void> {
+    await this.#held?.emit(this.#goal.folded);
+    await this.#held?.finish();
+  }
+
+  #horizon(sandboxes: number): number {
+    return this.isRecalled ? this.#needed(sandboxes) : this.#dispatcher.next;
+  }
+
+  /** The first index that is not needed yet, or never, and begins a block: one that is needed in part is played whole. */
+  #needed(sandboxes: number): number {
+    const { folded, limit } = this.#goal;
+    const needed = Math.max(this.#goal.expectedRemaining(), LEAST_AHEAD, Math.ceil(sandboxes / 4));
+    return this.#blockSize * Math.ceil(Math.min(folded + Math.min(needed, this.#window), limit) / this.#blockSize);
+  }
+
+  async #recordIn(journal: EpisodeJournal, played: readonly PlayedEpisode[]): Promise<void> {
+    const settled = played.flatMap((episode) => this.#settle(episode));
+    if (settled.length > 0) await journal.append(settled.map(storedEpisode));
+    for (const episode of settled) this.#count(episode);
+    await this.#held?.emit(this.#goal.folded);
+  }
+
+  #assertPlayedWithIt({ index, checkpoint }: PlayedEpisode): void {
+    const { digest } = this.checkpoint;
+    if (checkpoint === digest) return;
+    const remedy = 'the run ends, so that no result mixes two; please report this';
+    throw new InfrastructureError('checkpoint.mismatch', `episode ${index} was played with ${checkpoint}, expected ${digest}; ${remedy}`);
+  }
+
+  /** Empty when the result of the episode is not this one; more than one where a block is given up. */
+  #settle(played: PlayedEpisode): readonly SettledEpisode[] {
+    const { index, outcome } = played;
+    if (outcome.kind === 'lost') return this.#afterLoss(played, outcome.detail);
+    const judged = judge(outcome, this.suite.bounds);
+    const settled = this.#dispatcher.settle(index, played.seconds * 1000);
+    if (!settled) {
+      this.#repeated.compare(index, judged);
+      if (!this.#dispatcher.isOut(index)) this.#forgetAtEnd(index);
+      return [];
+    }
+    this.#keepFirst(settled, judged);
+    if (played.sharesFailure) this.#sharedFailures += 1;
+    return [{ played, planned: settled.episode, outcome: judged }];
+  }
+
+  /** The block of the episode is played again, or another copy of it decides, or this is what became of those that have no outcome. */
+  #afterLoss(played: PlayedEpisode, detail: string): readonly SettledEpisode[] {
+    const decision = this.#dispatcher.lost(played.index, detail, played.killed);
+    if (decision?.kind !== 'final') return [];
+    const { episodes, outcome } = decision;
+    return episodes.flatMap((planned) => {
+      const settled = this.#dispatcher.settle(planned.index, played.seconds * 1000);
+      if (!settled) return [];
+      this.#keepFirst(settled, outcome);
+      return [{ played: { ...played, index: planned.index }, planned, outcome }];
+    });
+  }
+
+  #keepFirst({ episode, mayComeAgain }: Settled, outcome: Outcome): void {
+    if (mayComeAgain) this.#repeated.keep(episode.index, withoutDetail(outcome));
+    else this.#forgetAtEnd(episode.index);
+  }
+
+  /** A copy of a block is over with the last of its episodes. */
+  #forgetAtEnd(index: EpisodeIndex): void {
+    const end = index + 1;
+    if (end % this.#blockSize === 0) this.#repeated.forget(end - this.#blockSize, end);
+  }
+
+  #countKnown({ stored, planned }: RecalledEpisode): void {
+    this.#count({ played: { ...stored, checkpoint: this.checkpoint.digest, killed: false }, planned, outcome: stored.outcome });
+  }
+
+  #count({ played, planned, outcome }: SettledEpisode): void {
+    this.#held?.add(played, planned, outcome);
+    if (outcome.kind === 'failed') this.#failures.note(played.index, outcome, this.#goal.folded);
+    this.#goal.offer(played.index, planned.task, asFolded(played.index, outcome));
+  }
+}
+
+function storedEpisode({ played, planned, outcome }: SettledEpisode): StoredEpisode {
+  const { index, seconds, log, usage } = played;
+  return { index, task: planned.task, outcome, seconds, ...(log === undefined ? {} : { log }), ...(usage && { usage }) };
+}

@@ -1,0 +1,73 @@
+import { FAILING_START } from '../../aggregation/folding/failing-start.ts';
+import { parseEpisodeIndex, type Digest, type EpisodeIndex } from '../../kernel/ids.ts';
+import type { Outcome } from '../../kernel/outcome.ts';
+import type { PlayedEpisode } from '../../runner/played-episode.ts';
+import type { PlannedEpisode } from '../../runner/playlist.ts';
+import type { EpisodeRecord, EpisodeSink } from './episode-record.ts';
+import type { SuiteDefinition } from '../suite/suite-definition.ts';
+
+/** Logs and details that wait with their episodes for an earlier one, in characters; more are dropped, and that is said in their place. */
+const MAX_HELD_TEXT = 32 * 1024 * 1024;
+const TEXT_DROPPED = '(dropped: too much text was waiting for an earlier episode)';
+
+/** Records on their way to the sink, which gets them in index order: those that came ahead of their turn wait here. */
+export class HeldEpisodes {
+  readonly #suite: SuiteDefinition;
+  readonly #checkpoint: Digest;
+  readonly #sink: EpisodeSink;
+  /** Not folded yet, or surplus. */
+  readonly #held = new Map<EpisodeIndex, EpisodeRecord>();
+  #emitted = 0;
+  /** Characters of logs and details in `#held`. */
+  #text = 0;
+
+  constructor(suite: SuiteDefinition, checkpoint: Digest, sink: EpisodeSink) {
+    this.#suite = suite;
+    this.#checkpoint = checkpoint;
+    this.#sink = sink;
+  }
+
+  add(episode: PlayedEpisode, planned: PlannedEpisode, outcome: Outcome): void {
+    const text = textOf(outcome, episode.log);
+    // The errors of the first decide whether the evaluation goes on: what takes it up has to find the same.
+    const keepsText = episode.index < FAILING_START || this.#text + text <= MAX_HELD_TEXT;
+    const log = keepsText ? episode.log : episode.log && TEXT_DROPPED;
+    if (keepsText) this.#text += text;
+    this.#held.set(episode.index, {
+      index: episode.index,
+      task: this.#suite.tasks[planned.task]?.name ?? '',
+      environmentSeed: planned.environmentSeed,
+      policySeed: planned.policySeed,
+      checkpoint: this.#checkpoint,
+      outcome: keepsText || outcome.kind === 'completed' ? outcome : { ...outcome, detail: '' },
+      part: 'official',
+      seconds: episode.seconds,
+      ...(log === undefined ? {} : { log }),
+      ...(episode.usage && { usage: episode.usage }),
+    });
+  }
+
+  /** Hands over the official ones before index `folded`. @returns a promise when the sink asks to wait. */
+  emit(folded: number): Promise<void> | undefined {
+    let wait: Promise<void> | undefined;
+    for (; this.#emitted < folded; this.#emitted += 1) {
+      const index = parseEpisodeIndex(this.#emitted);
+      const record = this.#held.get(index);
+      this.#held.delete(index);
+      if (record) this.#text -= textOf(record.outcome, record.log === TEXT_DROPPED ? '' : record.log);
+      if (record) wait = this.#sink.write(record) ?? wait;
+    }
+    return wait;
+  }
+
+  /** Hands over what is left, as surplus. */
+  async finish(): Promise<void> {
+    const surplus = [...this.#held.values()].sort((a, b) => a.index - b.index);
+    this.#held.clear();
+    for (const record of surplus) await this.#sink.write({ ...record, part: 'surplus' });
+  }
+}
+
+function textOf(outcome: Outcome, log: string | undefined): number {
+  return (log?.length ?? 0) + (outcome.kind === 'completed' ? 0 : outcome.detail.length);
+}

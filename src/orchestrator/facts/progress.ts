@@ -1,0 +1,122 @@
+import type { RunningStatistics } from '../../aggregation/prefix-fold.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { PoolState } from '../../pool/members/pool-state.ts';
+import type { PlayedEpisode } from '../../runner/played-episode.ts';
+import { EpisodeTimes, type EpisodeSeconds } from './episode-times.ts';
+import { ForwardTime } from './forward-time.ts';
+import type { RunningFigures, Study } from '../arm/study.ts';
+
+/** A study at a glance, while it runs. */
+export interface Progress<Running extends RunningFigures = RunningStatistics> {
+  readonly statistics: Running;
+  /** Episodes that came to an end, folded or not. */
+  readonly outcomes: number;
+  readonly inFlight: number;
+  readonly surplus: number;
+  /** Since the first outcome. */
+  readonly episodesPerSecond: number;
+  readonly seconds: number;
+  /** Until the rule is likely to be satisfied; undefined while nothing can be said. */
+  readonly secondsLeft: number | undefined;
+  readonly pool: PoolState;
+}
+
+export interface Timings {
+  readonly startedAt: Date;
+  readonly seconds: number;
+  readonly firstEpisodeSeconds: number | undefined;
+  readonly episodesPerSecond: number;
+  readonly outcomes: number;
+  /** Undefined while no episode has come to an end. */
+  readonly episodeSeconds: EpisodeSeconds | undefined;
+  /** Of the time of episodes whose runner measures it: what the policy's forward passes took. Undefined while there is none. */
+  readonly forwardShare: number | undefined;
+}
+
+/** Reports are for people: ten times a second looks alive, and costs nothing. */
+const INTERVAL_MILLISECONDS = 100;
+
+/** Watches a study and tells its caller how it goes. */
+export class ProgressReporter<Running extends RunningFigures> {
+  readonly #clock: Clock;
+  readonly #study: Study<Running>;
+  readonly #pool: () => PoolState;
+  readonly #listener: ((progress: Progress<Running>) => void) | undefined;
+  #startedAt: Date;
+  #start: number;
+  #firstOutcome: number | undefined;
+  #outcomes = 0;
+  readonly #times = new EpisodeTimes();
+  readonly #forward = new ForwardTime();
+
+  constructor(clock: Clock, study: Study<Running>, pool: () => PoolState, listener: ((progress: Progress<Running>) => void) | undefined) {
+    this.#clock = clock;
+    this.#study = study;
+    this.#pool = pool;
+    this.#listener = listener;
+    this.#startedAt = clock.date();
+    this.#start = clock.now();
+  }
+
+  countOutcomes(played: readonly PlayedEpisode[]): void {
+    for (const { outcome, seconds, forwardSeconds } of played) {
+      if (outcome.kind === 'lost') continue;
+      this.#outcomes += 1;
+      this.#times.add(seconds);
+      if (forwardSeconds !== undefined) this.#forward.add(seconds, forwardSeconds);
+    }
+    if (this.#outcomes > 0) this.#firstOutcome ??= this.#clock.now();
+  }
+
+  /** From here on time counts. Reports ten times a second until disposed. */
+  start(): Disposable {
+    this.#startedAt = this.#clock.date();
+    this.#start = this.#clock.now();
+    if (!this.#listener) return { [Symbol.dispose]: () => undefined };
+    const tick = (): void => {
+      this.report();
+      timer = this.#clock.after(INTERVAL_MILLISECONDS, tick);
+    };
+    let timer = this.#clock.after(INTERVAL_MILLISECONDS, tick);
+    return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
+  }
+
+  report(): void {
+    this.#listener?.(this.#progress());
+  }
+
+  timings(): Timings {
+    const now = this.#clock.now();
+    const first = this.#firstOutcome;
+    return {
+      startedAt: this.#startedAt,
+      seconds: (now - this.#start) / 1000,
+      firstEpisodeSeconds: first === undefined ? undefined : (first - this.#start) / 1000,
+      episodesPerSecond: this.#rate(now),
+      outcomes: this.#outcomes,
+      episodeSeconds: this.#times.summary(),
+      forwardShare: this.#forward.share,
+    };
+  }
+
+  #rate(now: number): number {
+    if (this.#firstOutcome === undefined || now <= this.#firstOutcome) return 0;
+    return (1000 * this.#outcomes) / (now - this.#firstOutcome);
+  }
+
+  #progress(): Progress<Running> {
+    const now = this.#clock.now();
+    const statistics = this.#study.running();
+    const episodesPerSecond = this.#rate(now);
+    return {
+      statistics,
+      outcomes: this.#outcomes,
+      inFlight: this.#study.arms.reduce((sum, arm) => sum + arm.dispatcher.inFlight, 0),
+      surplus: this.#study.surplus,
+      episodesPerSecond,
+      seconds: (now - this.#start) / 1000,
+      secondsLeft: episodesPerSecond > 0 ? statistics.expectedRemaining / episodesPerSecond : undefined,
+      pool: this.#pool(),
+    };
+  }
+}

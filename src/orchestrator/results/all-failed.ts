@@ -1,0 +1,54 @@
+import { failedCount, type Failures } from '../../aggregation/folding/failure-counts.ts';
+import type { LoggedErrors } from '../arm/failure-log.ts';
+import type { SuiteDefinition } from '../suite/suite-definition.ts';
+import type { Ending } from './summary.ts';
+
+/** What came of one checkpoint's episodes. */
+export interface FailedEpisodes {
+  readonly failures: Failures;
+  /** With a score. */
+  readonly resolved: number;
+}
+
+/** Whether there is no answer, because all episodes failed and the suite does not say that this is one. */
+export function isAllFailed({ failures }: Pick<SuiteDefinition, 'failures'>, ending: Ending, episodes: FailedEpisodes): boolean {
+  if (failures === 'scored' || ending === 'interrupted' || ending === 'failed') return false;
+  return episodes.resolved > 0 && failedCount(episodes.failures) === episodes.resolved;
+}
+
+/** How many failed, and with which error, in full. @param whose as people say it: `episodes`, `episodes of NAME`. */
+export function allFailedText({ resolved }: FailedEpisodes, { groups, others }: LoggedErrors, whose: string): string {
+  const [first] = groups;
+  const isSame = groups.length === 1 && others === 0;
+  const how = isSame ? `with ${resolved === 1 ? 'this' : 'the same'} error` : 'with several errors, the first being';
+  return `all ${resolved} ${whose} that were played failed, ${how} (${first?.cause ?? 'unknown'}):\n${first?.detail ?? ''}`;
+}
+
+/** Share of failed episodes from which on a reader is warned. */
+const MANY_FAILED = 0.05;
+
+/** What a reader must know of failed episodes. @param whose as in `allFailedText`. */
+export function failureWarnings(
+  { failureScores, declaredScores }: Pick<SuiteDefinition, 'failureScores' | 'declaredScores'>,
+  { failures, resolved }: FailedEpisodes,
+  whose: string,
+): string[] {
+  const failed = failedCount(failures);
+  if (failed === 0) return [];
+  const warnings: string[] = [];
+  if (failed > MANY_FAILED * resolved)
+    warnings.push(
+      `${percent(failed / resolved)} of the ${whose} failed (${failed} of ${resolved}), and the mean counts each with the score of a failed episode`,
+    );
+  const counts = { timeout: failures.timeout, crash: failed - failures.timeout };
+  for (const kind of ['timeout', 'crash'] as const)
+    if (counts[kind] > 0 && !declaredScores.includes(kind))
+      warnings.push(
+        `the suite declares no failureScores.${kind}: each of ${counts[kind]} failed ${whose} counts as ${failureScores[kind]}, the lower bound of the return`,
+      );
+  return warnings;
+}
+
+function percent(share: number): string {
+  return `${Number((100 * share).toPrecision(3))} %`;
+}

@@ -1,0 +1,52 @@
+import { z } from 'zod';
+import { InputError } from '../../kernel/errors.ts';
+import { KnownSettings } from '../../kernel/documents/known-settings.ts';
+import { problemLine, problemsOf } from '../../kernel/documents/problems.ts';
+import { allocationSchema } from '../suite/suite.ts';
+import type { SuiteDefinition } from '../suite/suite-definition.ts';
+import { digestSchema } from './summary.ts';
+
+/** What every reader of a kept summary needs; of the rest it takes what it needs, so that summaries of other versions will do. */
+export const recordedSummarySchema = z.object({
+  schema: z.literal('muster.summary/1'),
+  official: z.object({
+    suite: z.object({ digest: digestSchema }),
+    checkpoint: z.object({ digest: digestSchema }),
+    // Summaries of versions that knew one way only do not say it.
+    allocation: allocationSchema.default('proportional'),
+  }),
+});
+
+type RecordedSummary = z.infer<typeof recordedSummarySchema>;
+
+/** How a reader says that something which was kept will not do: a stable code, and what should have been given. */
+export interface Refusal {
+  readonly code: string;
+  readonly remedy: string;
+}
+
+/** For what should be as `--out` wrote it. */
+export const NOT_KEPT: Refusal = {
+  code: 'results.invalid',
+  remedy: 'expected what "muster eval --out" writes; record the evaluation again',
+};
+
+/** @param where its file, and the line if it has several. @throws InputError that names every field that is wrong. */
+export function checkedRecord<Value>(schema: z.ZodType<Value>, value: unknown, where: string, { code, remedy }: Refusal): Value {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const known = new KnownSettings(z.toJSONSchema(schema, { io: 'input' }));
+  const problems = problemsOf(parsed.error, value, known).map((problem) => problemLine(where, problem));
+  throw new InputError(code, `${problems.join('\n')}\n${remedy}`);
+}
+
+/** @throws InputError when it was played on another suite, whose episodes are others. */
+export function assertPlayedOn(
+  { digest }: Pick<SuiteDefinition, 'digest'>,
+  { suite }: RecordedSummary['official'],
+  summaryFile: string,
+  { code, remedy }: Refusal,
+): void {
+  if (suite.digest === digest) return;
+  throw new InputError(code, `${summaryFile}: the baseline was played on the suite ${suite.digest}, and this one is ${digest}; ${remedy}`);
+}

@@ -1,0 +1,41 @@
+import { InputError } from '../../kernel/errors.ts';
+import { comparisonSummarySchema, type ComparisonSummary } from './comparison-summary.ts';
+import { checkedRecord, type Refusal } from './recorded-summary.ts';
+import { summariesSchema } from './summaries.ts';
+import { summarySchema, type Summary } from './summary.ts';
+
+/** What summaries that were kept add up to. */
+export type ResultDocument =
+  | { readonly kind: 'evaluation'; readonly summary: Summary }
+  | { readonly kind: 'evaluations'; readonly summaries: readonly Summary[] }
+  | { readonly kind: 'comparison'; readonly comparison: ComparisonSummary };
+
+const OTHER: Refusal = { code: 'results.invalid', remedy: 'expected a summary of this version of Muster; evaluate again' };
+
+/**
+ * @param kept one summary at least, unchecked, with the files that they stand in.
+ * @throws InputError when one is not a summary of this version, or a comparison stands beside others.
+ */
+export function resultDocument(kept: readonly { readonly file: string; readonly summary: unknown }[]): ResultDocument {
+  const [first] = kept;
+  if (first && kept.length === 1 && schemaOf(first.summary) === 'muster.comparison/1')
+    return { kind: 'comparison', comparison: checkedRecord(comparisonSummarySchema, first.summary, first.file, OTHER) };
+  const summaries = kept.flatMap(({ file, summary }) => evaluationsIn(file, summary));
+  const [only] = summaries;
+  return only && summaries.length === 1 ? { kind: 'evaluation', summary: only } : { kind: 'evaluations', summaries };
+}
+
+function evaluationsIn(file: string, summary: unknown): readonly Summary[] {
+  switch (schemaOf(summary)) {
+    case 'muster.summaries/1':
+      return checkedRecord(summariesSchema, summary, file, OTHER).summaries;
+    case 'muster.comparison/1':
+      throw new InputError('results.mixed', `${file} is of a comparison, and cannot be reported together with others; give it alone`);
+    default:
+      return [checkedRecord(summarySchema, summary, file, OTHER)];
+  }
+}
+
+function schemaOf(summary: unknown): unknown {
+  return typeof summary === 'object' && summary !== null && 'schema' in summary ? summary.schema : undefined;
+}

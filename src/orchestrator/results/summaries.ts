@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { ranking } from '../../aggregation/ranking.ts';
+import { digestSchema, summarySchema, type Summary } from './summary.ts';
+
+/** What `muster eval --json` prints for several checkpoints. */
+export const summariesSchema = z
+  .strictObject({
+    schema: z.literal('muster.summaries/1'),
+    ranking: z.strictObject({
+      confidence: z.number().describe('that all of the ranks below are right at once: what remains of 1 after the risks of all intervals'),
+      places: z
+        .array(
+          z.strictObject({
+            checkpoint: digestSchema,
+            uri: z.string(),
+            mean: z.number().nullable(),
+            best: z.int().describe('best rank that the intervals leave open'),
+            worst: z.int().describe('worst rank that the intervals leave open'),
+          }),
+        )
+        .describe('by falling mean'),
+    }),
+    summaries: z.array(summarySchema).describe('in the order in which the checkpoints were given'),
+  })
+  .describe('Summaries of several Muster evaluations');
+
+export type Summaries = z.infer<typeof summariesSchema>;
+
+export function summariesOf(summaries: readonly Summary[]): Summaries {
+  const { confidence, places } = ranking(summaries.map(({ official }) => official));
+  return {
+    schema: 'muster.summaries/1',
+    ranking: {
+      confidence,
+      places: places.flatMap(({ contender, best, worst }) => {
+        const summary = summaries[contender];
+        if (!summary) return [];
+        const { official, checkpoint } = summary;
+        return [{ checkpoint: official.checkpoint.digest, uri: checkpoint.uri, mean: official.mean, best, worst }];
+      }),
+    },
+    summaries: [...summaries],
+  };
+}

@@ -1,0 +1,42 @@
+import type { Arm } from '../arm/arm.ts';
+
+/** Who works for which arm of a study. */
+export class ArmShifts {
+  readonly #arms: readonly Arm[];
+  readonly #counts = new Map<Arm, number>();
+
+  /** @throws RangeError without an arm. */
+  constructor(arms: readonly Arm[]) {
+    if (arms.length === 0) throw new RangeError('a study needs an arm');
+    this.#arms = arms;
+  }
+
+  /** A sandbox that works for the arm until it is disposed of. */
+  begin(arm: Arm): Disposable {
+    this.#count(arm, 1);
+    return { [Symbol.dispose]: () => this.#count(arm, -1) };
+  }
+
+  /** The arm with the most to do for each sandbox that works for it already. */
+  neediest(): Arm {
+    return this.#arms.reduce((best, arm) => (this.#need(arm) > this.#need(best) ? arm : best));
+  }
+
+  /** Sandboxes that share an arm's episodes, those on their way included. @param staffed that are at work for any arm. */
+  sandboxesOf(arm: Arm, staffed: number): number {
+    const live = this.#arms.length === 1 ? 1 : this.#arms.filter(({ isOver }) => !isOver).length;
+    return Math.max(1, this.#of(arm), Math.ceil(staffed / Math.max(1, live)));
+  }
+
+  #need(arm: Arm): number {
+    return arm.isOver ? -1 : arm.available(1) / (1 + this.#of(arm));
+  }
+
+  #of(arm: Arm): number {
+    return this.#counts.get(arm) ?? 0;
+  }
+
+  #count(arm: Arm, change: 1 | -1): void {
+    this.#counts.set(arm, this.#of(arm) + change);
+  }
+}

@@ -1,0 +1,288 @@
+import PQueue from 'p-queue';
+import pRetry from 'p-retry';
+import { abortError, untilAborted } from '../../kernel/abort.ts';
+import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import type { PoolTotals } from '../../pool/members/pool-state.ts';
+import type { PlayedEpisode } from '../../runner/played-episode.ts';
+import type { Arm } from '../arm/arm.ts';
+import { ArmShifts } from './arm-shifts.ts';
+import { budgetWatch } from './budget-watch.ts';
+import type { EvaluateContext } from './evaluate-context.ts';
+import { keepRenewed } from './lease-renewal.ts';
+import { ProgressReporter, type Progress } from '../facts/progress.ts';
+import { runFacts, type RunFacts } from '../facts/run-facts.ts';
+import { SandboxTime } from './sandbox-time.ts';
+import { Shift } from './shift.ts';
+import { Workers } from './workers.ts';
+import type { RunningFigures, Study } from '../arm/study.ts';
+import type { Ending } from '../results/summary.ts';
+import { Waiters } from './waiters.ts';
+import { exposureOf } from '../suite/what-runs.ts';
+
+export interface RunOptions<Running extends RunningFigures> {
+  /** Aborting it ends the run with what there is. */
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress<Running>) => void;
+  /**
+   * Sandboxes that nobody else needs are leased and load what they are to play at once; the first episode, the clock and the budget begin when
+   * this has settled, whichever way.
+   */
+  readonly after?: Promise<unknown>;
+  /** Takes in what the journals know, plays nothing and ends as interrupted: for what is left of a run that nobody wants to go on. */
+  readonly recallOnly?: boolean;
+}
+
+export interface RunResult {
+  readonly ending: Ending;
+  /** What made it fail: an InfrastructureError with `ending` 'failed', or anything else, which is to be thrown. */
+  readonly failure: Error | undefined;
+  readonly facts: RunFacts;
+}
+
+/** One for all runs: a new one would record a stack that nobody reads, which takes as long as some episodes. */
+const OVER = new DOMException('the evaluation is over', 'AbortError');
+
+/**
+ * Plays the episodes of a study until it needs no more, on as many sandboxes as the pool may have.
+ *
+ * As many *places* are put to work as there are blocks of episodes waiting, at most one for each sandbox that the pool may have. A place leases
+ * one sandbox after the other and works a `Shift` with each, for the arm that has the most to do. With several arms a shift that
+ * finds nothing more to do ends when another arm has work.
+ */
+export class EpisodeRun<Running extends RunningFigures> {
+  readonly #context: EvaluateContext;
+  readonly #study: Study<Running>;
+  readonly #progress: ProgressReporter<Running>;
+  readonly #queue: PQueue;
+  readonly #idle = new Waiters();
+  readonly #over = new AbortController();
+  readonly #caller: AbortSignal | undefined;
+  readonly #recallOnly: boolean;
+  readonly #after: Promise<unknown> | undefined;
+  readonly #begun = Promise.withResolvers<void>();
+  readonly #poolBefore: PoolTotals;
+  readonly #sandboxTime = new SandboxTime();
+  readonly #shifts: ArmShifts;
+  #ending: Ending = 'rule';
+  #failure: Error | undefined;
+  readonly #staff: Workers;
+
+  constructor(context: EvaluateContext, study: Study<Running>, options: RunOptions<Running>) {
+    this.#context = context;
+    this.#study = study;
+    this.#shifts = new ArmShifts(study.arms);
+    this.#caller = options.signal;
+    this.#recallOnly = options.recallOnly ?? false;
+    this.#after = options.after;
+    this.#progress = new ProgressReporter(context.clock, study, () => context.pool.state(), this.#guarded(options.onProgress));
+    this.#poolBefore = context.pool.state().totals;
+    this.#staff = new Workers(context.share);
+    this.#queue = new PQueue({ concurrency: context.maxSandboxes });
+  }
+
+  /** Never rejects: a failure is part of the result. */
+  async play(): Promise<RunResult> {
+    const onAbort = (): void => this.#end('interrupted');
+    if (this.#caller?.aborted) onAbort();
+    this.#caller?.addEventListener('abort', onAbort, { once: true });
+    if (this.#after) await this.#prepare(this.#after);
+    // Of what has not begun there is nothing to tell.
+    if (this.#caller?.aborted && this.#after) this.#fail(abortError(this.#caller));
+    using _budget = this.#watchBudget();
+    using _progress = this.#progress.start();
+    await this.#recall().catch((error: unknown) => this.#fail(toError(error)));
+    if (this.#recallOnly) this.#end('interrupted');
+    this.#begun.resolve();
+    await this.#waitForSharing();
+    if (!this.#over.signal.aborted) this.#putToWork();
+    await this.#queue.onIdle();
+    this.#caller?.removeEventListener('abort', onAbort);
+    this.#progress.report();
+    if (!this.#failure) await this.#finish().catch((error: unknown) => this.#fail(toError(error)));
+    return { ending: this.#failure ? 'failed' : this.#ending, failure: this.#failure, facts: this.#facts() };
+  }
+
+  /** Has policies loaded wherever nobody else plays, until it is this run's turn. */
+  async #prepare(after: Promise<unknown>): Promise<void> {
+    using _back = this.#context.share?.standBack();
+    const turn = Promise.allSettled([after]);
+    await this.#waitForSharing();
+    if (!this.#over.signal.aborted) this.#putToWork();
+    await untilAborted(turn, this.#over.signal).catch(() => undefined);
+  }
+
+  /** What the run is to share is being loaded, and others play with what sandboxes are made with now. */
+  async #waitForSharing(): Promise<void> {
+    await this.#context.sharing?.included(this.#over.signal).catch(() => undefined);
+  }
+
+  async #finish(): Promise<void> {
+    for (const arm of this.#study.arms) await arm.finish();
+  }
+
+  #facts(): RunFacts {
+    const { clock, pool, provider, maxSandboxes, costPerSandboxHour, distributor } = this.#context;
+    const sandboxSeconds = this.#sandboxTime.seconds(clock.now());
+    const suite = this.#study.arms[0]?.suite;
+    return runFacts({
+      arms: this.#study.arms,
+      surplus: this.#study.surplus,
+      timings: this.#progress.timings(),
+      sandboxSeconds,
+      costPerSandboxHour,
+      deliveries: distributor.deliveries,
+      provider,
+      template: suite?.template ?? '',
+      sandboxesMax: maxSandboxes,
+      pool: pool.state(),
+      poolBefore: this.#poolBefore,
+    });
+  }
+
+  /** A listener that throws, called from a timer, would end the whole process; it ends the run. */
+  #guarded(listener: RunOptions<Running>['onProgress']): RunOptions<Running>['onProgress'] {
+    return (
+      listener &&
+      ((progress) => {
+        try {
+          listener(progress);
+        } catch (error) {
+          this.#fail(toError(error));
+        }
+      })
+    );
+  }
+
+  #watchBudget(): Disposable {
+    const { clock, costPerSandboxHour } = this.#context;
+    const budget = this.#study.arms[0]?.suite.budget;
+    const cost = (): number => ((costPerSandboxHour ?? 0) * this.#sandboxTime.seconds(clock.now())) / 3600;
+    return budgetWatch({ clock, seconds: budget?.seconds, cost: budget?.cost, spent: cost, onSpent: (what) => this.#end(what) });
+  }
+
+  #end(ending: Ending): void {
+    if (this.#over.signal.aborted) return;
+    this.#ending = ending;
+    this.#over.abort(OVER);
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#end('failed');
+  }
+
+  /** Takes in what the journals know already of the episodes that are needed, as far as the study gets by it. */
+  async #recall(): Promise<void> {
+    const { arms } = this.#study;
+    if (arms.every(({ isRecalled }) => isRecalled)) return;
+    let goesOn = true;
+    while (goesOn && !this.#over.signal.aborted) {
+      goesOn = false;
+      for (const arm of arms) if (await arm.recall(this.#context.maxSandboxes, this.#over.signal)) goesOn = true;
+      if (this.#study.ended) this.#end(this.#study.ended);
+    }
+  }
+
+  /** Puts as many places to work as there are blocks of episodes waiting, within the pool's bounds. */
+  #putToWork(): void {
+    const wanted = this.#available() - this.#idle.count;
+    const free = this.#context.maxSandboxes - this.#staff.size;
+    for (let i = 0; i < Math.min(wanted, free); i += 1) {
+      const hired = this.#staff.hire();
+      void this.#queue.add(() => this.#place(hired));
+    }
+  }
+
+  /** Blocks of episodes that could be dispatched now. */
+  #available(): number {
+    let sum = 0;
+    for (const arm of this.#study.arms) sum += arm.available(this.#context.maxSandboxes);
+    return sum;
+  }
+
+  /** One place in the pool: leases one sandbox after the other until there is nothing left to play. */
+  async #place(hired: Disposable): Promise<void> {
+    using _hired = hired;
+    const { infrastructureRetries, retryMilliseconds } = this.#context.config;
+    try {
+      while (!this.#over.signal.aborted) {
+        await pRetry(() => this.#shift(), {
+          retries: infrastructureRetries,
+          minTimeout: retryMilliseconds,
+          maxTimeout: 64 * retryMilliseconds,
+          signal: this.#over.signal,
+          shouldRetry: ({ error }) => error instanceof InfrastructureError,
+          onFailedAttempt: ({ error, retriesLeft }) => {
+            if (error instanceof InfrastructureError)
+              this.#context.log.warn({ error: error.message, retriesLeft }, 'a sandbox was of no use');
+          },
+        });
+        // Whoever has nothing to do but to look after stragglers is enough; there will be places again when there is work.
+        if (this.#available() === 0 && this.#idle.count > 0) return;
+      }
+    } catch (error) {
+      if (!this.#over.signal.aborted) this.#fail(toError(error));
+    }
+  }
+
+  /**
+   * The time with one lease.
+   *
+   * @throws InfrastructureError when nothing came of it that an episode can be held to account for.
+   */
+  async #shift(): Promise<void> {
+    const { pool, clock, config } = this.#context;
+    using place = await this.#staff.takePlace(this.#over.signal);
+    const arm = this.#shifts.neediest();
+    using _shift = this.#shifts.begin(arm);
+    const exposure = exposureOf(this.#context.principal, arm.suite, arm.checkpoint);
+    await using lease = await pool.acquire(exposure, this.#over.signal);
+    if (arm.isOver) return;
+    using _renewal = keepRenewed(lease, clock, config.renewMilliseconds);
+    const startedAt = clock.now();
+    this.#sandboxTime.start(startedAt);
+    try {
+      await new Shift(lease, {
+        ...this.#context,
+        arm,
+        exposure,
+        idle: this.#idle,
+        over: this.#over.signal,
+        place,
+        begun: this.#begun.promise,
+        sandboxes: () => this.#shifts.sandboxesOf(arm, this.#staff.atWork),
+        isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.available(1) > 0),
+        record: (played) => this.#record(arm, played),
+      }).work();
+    } finally {
+      this.#sandboxTime.end(startedAt, clock.now());
+    }
+  }
+
+  /** Results that cannot be kept end the run: no retry would bring them back. */
+  async #record(arm: Arm, played: readonly PlayedEpisode[]): Promise<void> {
+    this.#progress.countOutcomes(played);
+    try {
+      const wait = arm.record(played);
+      this.#afterRecording();
+      if (!wait) return;
+      await wait;
+      // Only now do those count that had to be stored first, and what follows them may be known.
+      await this.#recall();
+      this.#afterRecording();
+    } catch (error) {
+      this.#fail(toError(error));
+    }
+  }
+
+  #afterRecording(): void {
+    if (this.#study.ended) return this.#end(this.#study.ended);
+    this.#putToWork();
+    // At the tail one looks, though nothing is waiting: there may be a straggler that has only one copy left.
+    this.#idle.wake(Math.max(1, this.#available()));
+  }
+}
+
+function toError(thrown: unknown): Error {
+  return thrown instanceof Error ? thrown : new Error(messageOf(thrown));
+}

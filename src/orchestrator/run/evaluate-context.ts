@@ -1,0 +1,64 @@
+import type { WorkOut } from '../../aggregation/results/distribution-figures.ts';
+import type { WorkOutImprovement } from '../../aggregation/resampling/probability-of-improvement.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { Turns } from '../../kernel/turns.ts';
+import type { Distributor } from '../../policy-distribution/delivery/distributor.ts';
+import type { Pool } from '../../pool/pool.ts';
+import type { Sharing } from '../../pool/ports/shared-content.ts';
+import type { RunnerSession } from '../../runner/session.ts';
+import type { ArmConfig } from '../arm/arm.ts';
+import type { SlotShare } from './slot-share.ts';
+import { blockSize } from '../suite/play.ts';
+import type { SuiteDefinition } from '../suite/suite-definition.ts';
+
+/** What a study is played with. */
+export interface EvaluateContext {
+  /** Who asks for it: what comes with it meets nobody else's code, and its code nobody else's data. */
+  readonly principal: string;
+  readonly pool: Pool<RunnerSession>;
+  /** Of the pool, for the record. */
+  readonly provider: string;
+  /** Most sandboxes that the pool may have: no more leases are asked for. */
+  readonly maxSandboxes: number;
+  /** What the study may have of them while others play, too. */
+  readonly share?: SlotShare | undefined;
+  /** In the currency that budgets are written in; undefined when the template has no price. */
+  readonly costPerSandboxHour?: number | undefined;
+  readonly distributor: Distributor;
+  /** What the sandboxes are to have in memory from their beginning, when anything. */
+  readonly sharing?: Sharing | undefined;
+  /** Works out what would keep the event loop from everything else; done here when left out. */
+  readonly workOut?: WorkOut | undefined;
+  /** The same for candidates of comparisons. */
+  readonly workOutImprovement?: WorkOutImprovement | undefined;
+  /** Of a process that has others to answer while it plays. */
+  readonly turns?: Turns | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly config: EvaluationRunConfig;
+}
+
+export interface EvaluationRunConfig extends ArmConfig {
+  /** Failures of infrastructure in a row, without an outcome in between, that a sandbox's place may have. */
+  readonly infrastructureRetries: number;
+  /** Before the first of these retries; doubled for each further one. */
+  readonly retryMilliseconds: number;
+  readonly renewMilliseconds: number;
+  readonly beginMilliseconds: number;
+  readonly loadMilliseconds: number;
+}
+
+/** Fewer episodes than these in the window and ranges get so short that messages, not episodes, take the time. */
+const WINDOW_PER_SANDBOX = 64;
+
+/** Fewer blocks than these and a sandbox waits for the fold while another is slow with an earlier block. */
+const BLOCKS_IN_WINDOW_PER_SANDBOX = 4;
+
+/** The window that is used: the configured one, or what so many sandboxes need. */
+export function windowOf(
+  { config, maxSandboxes }: Pick<EvaluateContext, 'config' | 'maxSandboxes'>,
+  { play }: Pick<SuiteDefinition, 'play'>,
+): number {
+  return Math.max(config.window, Math.max(WINDOW_PER_SANDBOX, BLOCKS_IN_WINDOW_PER_SANDBOX * blockSize(play)) * maxSandboxes);
+}

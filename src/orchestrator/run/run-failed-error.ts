@@ -1,0 +1,28 @@
+import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+
+/** The infrastructure gave out before a run was over, or all of it was kept. What had been folded by then is in `partial`. */
+export class RunFailedError<Document> extends InfrastructureError {
+  readonly partial: Document;
+
+  /** @param played how much of it, as people say it: `12 episodes`. */
+  constructor(run: 'evaluation' | 'comparison', played: string, partial: Document & { readonly partial: boolean }, cause: Error) {
+    const how = partial.partial ? 'was given up' : 'could not be kept whole, though it was over';
+    super(`${run}.failed`, `the ${run} ${how} after ${played}: ${cause.message}`, { cause });
+    this.partial = partial;
+  }
+}
+
+/** Codes of `AllFailedError`, for those who have nothing but the code. */
+export const ALL_FAILED = { evaluation: 'evaluation.all-failed', comparison: 'comparison.all-failed' } as const;
+
+/** Every episode of a checkpoint failed, and the suite does not say that this is an answer. What had been folded by then is in `partial`. */
+export class AllFailedError<Document> extends InputError {
+  readonly partial: Document;
+
+  /** @param told what failed, how often, and with which error. */
+  constructor(run: keyof typeof ALL_FAILED, told: string, partial: Document) {
+    const remedy = 'mend what fails; or, where failing is an answer, declare "failures: scored" with failureScores in the suite';
+    super(ALL_FAILED[run], `${told}\n${remedy}`);
+    this.partial = partial;
+  }
+}

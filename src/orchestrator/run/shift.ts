@@ -1,0 +1,246 @@
+import { untilAborted } from '../../kernel/abort.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { Deadline, whenAborted } from '../../kernel/deadline.ts';
+import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { Turns } from '../../kernel/turns.ts';
+import type { Distributor, Inbox } from '../../policy-distribution/delivery/distributor.ts';
+import type { Exposure } from '../../pool/ports/exposure.ts';
+import { LeaseLostError, type Lease } from '../../pool/ports/lease.ts';
+import type { Pool } from '../../pool/pool.ts';
+import type { Sharing } from '../../pool/ports/shared-content.ts';
+import type { PlayedEpisode } from '../../runner/played-episode.ts';
+import type { RunnerSession } from '../../runner/session.ts';
+import type { Arm } from '../arm/arm.ts';
+import type { Place } from './slot-share.ts';
+import { batchingOf } from '../suite/play.ts';
+import { UsageMeter } from './usage-meter.ts';
+import type { Waiters } from './waiters.ts';
+
+/** What a shift needs of the run that it works for. */
+export interface ShiftContext {
+  readonly arm: Arm;
+  /** What the arm brings into the sandbox, which was leased for it. */
+  readonly exposure: Exposure;
+  readonly distributor: Distributor;
+  readonly sharing?: Sharing | undefined;
+  readonly turns?: Turns | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly config: { readonly loadMilliseconds: number; readonly beginMilliseconds: number };
+  /** Those without work; woken when there may be some. */
+  readonly idle: Waiters;
+  /** Aborted when the run needs no more episodes. */
+  readonly over: AbortSignal;
+  /** Recalled when another study is to have the sandbox. */
+  readonly place: Place | undefined;
+  /** Resolves when episodes may be played; until then the policy is loaded, and no more. */
+  readonly begun: Promise<void>;
+  readonly pool: Pick<Pool<RunnerSession>, 'leased'>;
+  /** How many sandboxes share the arm's episodes, those on their way included. */
+  sandboxes(): number;
+  /** Whether another arm has work that this sandbox could do. */
+  isWantedElsewhere(): boolean;
+  record(played: readonly PlayedEpisode[]): Promise<void>;
+}
+
+/** Ranges that a runner is sent before it has finished the first: it never waits for a round trip. */
+const RANGES_AHEAD = 2;
+
+/** The time that an arm has with one leased sandbox: loads the policy, then, once the run has begun, plays ranges until there are no more. */
+export class Shift {
+  readonly #lease: Lease<RunnerSession>;
+  readonly #session: RunnerSession;
+  readonly #context: ShiftContext;
+  readonly #meter: UsageMeter;
+  /** The run is over, or the lease is lost. */
+  readonly #stop: AbortSignal;
+  /** It is stopped, or is to come to an end once what is under way has been played. */
+  readonly #leave: AbortSignal;
+
+  constructor(lease: Lease<RunnerSession>, context: ShiftContext) {
+    this.#lease = lease;
+    this.#session = lease.occupant;
+    this.#context = context;
+    this.#meter = UsageMeter.of(lease.sandbox);
+    this.#stop = AbortSignal.any([context.over, lease.signal]);
+    this.#leave = context.place ? AbortSignal.any([this.#stop, context.place.recalled]) : this.#stop;
+  }
+
+  /**
+   * Resolves when the run or the arm is over, the sandbox is wanted elsewhere or recalled, has played its share, or came to an end in the course of its
+   * work.
+   *
+   * @throws InputError when the runner refuses the policy; InfrastructureError when nothing came of the shift that an
+   * episode can be held to account for.
+   */
+  async work(): Promise<void> {
+    await this.#context.turns?.next();
+    try {
+      if (await this.#isToMakeRoom()) return this.#lease.discard('one that shares what is to be loaded takes its place');
+      await this.#load();
+    } catch (error) {
+      throw await this.#afterFailedLoad(error);
+    }
+    this.#context.arm.wasLoaded = true;
+    await untilAborted(this.#context.begun, this.#leave).catch(() => undefined);
+    await this.#play();
+  }
+
+  /**
+   * Whether the sandbox was made before what it needs was shared, and one that is made anew is the better one: that costs some milliseconds, and
+   * loading it here may take seconds, and memory.
+   */
+  async #isToMakeRoom(): Promise<boolean> {
+    const { sharing, clock, config, arm } = this.#context;
+    if (!sharing?.isOn) return false;
+    using deadline = new Deadline(clock, config.loadMilliseconds, () => loadTimeout(config.loadMilliseconds), this.#stop);
+    for (const digest of sharing.digests.filter((each) => this.#isMissing(each))) {
+      const isLight = arm.checkpoint.kind === 'file' && (await sharing.isLight(digest, deadline.signal));
+      // What cannot be shared, as it may have turned out, is loaded here all the same.
+      if (!isLight) return sharing.isOn;
+    }
+    return false;
+  }
+
+  /** A policy that is played apart has files of its own, which the environment does not see. */
+  get #policyInbox(): Inbox {
+    return this.#lease.sandbox.policy ?? this.#lease.sandbox;
+  }
+
+  #isMissing(digest: string): boolean {
+    return this.#lease.sandbox.shares?.has(digest) !== true;
+  }
+
+  /** Whether this very file was loaded elsewhere on the machine, and verified there, and is light enough to be loaded here, too. */
+  get #isVerified(): boolean {
+    const { sharing, arm } = this.#context;
+    const { digest } = arm.checkpoint;
+    return sharing?.isOn === true && sharing.digests.includes(digest) && this.#isMissing(digest);
+  }
+
+  /**
+   * The runner refuses the checkpoint: so will every other, unless one has taken it already. Anything else is this sandbox's own trouble. Either
+   * way the sandbox is not used again: what was loaded in part may have run, and has left what nobody knows.
+   */
+  async #afterFailedLoad(error: unknown): Promise<unknown> {
+    if (this.#context.over.aborted) return error;
+    if (this.#session.isClosed || error instanceof LeaseLostError) return this.#lostWhileLoading();
+    this.#lease.discard(messageOf(error));
+    if (!(error instanceof InputError) || !this.#context.arm.wasLoaded) return error;
+    return new InfrastructureError('runner.refused', `${error.message} (others have taken it)`, { cause: error });
+  }
+
+  /** The pool hears of a runner's end before its last words have been read, or the other way round: both are waited for. */
+  async #lostWhileLoading(): Promise<InfrastructureError> {
+    const reason = await untilAborted(this.#session.gone, this.#context.over);
+    await whenAborted(this.#stop);
+    return new InfrastructureError('sandbox.lost', reason);
+  }
+
+  async #load(): Promise<void> {
+    const { suite, checkpoint, suiteFiles } = this.#context.arm;
+    const { clock, config, distributor } = this.#context;
+    using deadline = new Deadline(clock, config.loadMilliseconds, () => loadTimeout(config.loadMilliseconds), this.#stop);
+    const { signal } = deadline;
+    const isVerified = this.#isVerified;
+    const modules = suiteFiles ? await distributor.deliver(suiteFiles, this.#lease.sandbox, signal) : null;
+    const path = await distributor.deliver(checkpoint, this.#policyInbox, signal);
+    const batching = batchingOf(suite.play, suite.episodeSeconds);
+    const remarks = await this.#session.load(
+      {
+        policy: { path, digest: checkpoint.digest, ...(isVerified && { verified: true }) },
+        code: modules,
+        tasks: suite.tasks.map(({ name, environment }) => ({ name, environment })),
+        actions: suite.actions,
+        metrics: suite.metrics,
+        ...(batching && { batching }),
+      },
+      { episodeMilliseconds: suite.episodeSeconds * 1000, beginMilliseconds: config.beginMilliseconds, exposure: this.#context.exposure },
+      signal,
+    );
+    this.#context.arm.hear(remarks);
+    // It has the file mapped. A sandbox that lasts would have the store keep every checkpoint that it has ever played.
+    if (isVerified) await distributor.withdraw(checkpoint, this.#policyInbox);
+  }
+
+  /** Also when the lease is lost, the session is heard to its end: only then is it known what was not played. */
+  async #play(): Promise<void> {
+    let outcomes = 0;
+    while (!this.#context.over.aborted) {
+      if (!this.#leave.aborted) this.#sendWork();
+      if (!this.#session.isBusy && !this.#lease.signal.aborted) {
+        if (this.#leave.aborted || this.#lease.episodesLeft === 0 || this.#context.arm.isOver || this.#context.isWantedElsewhere()) return;
+        await this.#awaitWork();
+        continue;
+      }
+      const { played, closed } = await this.#session.collect(this.#context.over);
+      await this.#context.turns?.next();
+      outcomes += played.filter(isAttributable).length;
+      if (closed) {
+        this.#context.arm.giveBack(closed.unplayed);
+        this.#context.log.debug(
+          { sandbox: this.#lease.sandbox.id, reason: closed.reason, unplayed: closed.unplayed.length },
+          'a runner ended',
+        );
+      }
+      await this.#context.record(await this.#withUsage(played, closed !== undefined));
+      // The end of a runner is the pool's to notice and to count, before the lease is given back.
+      if (closed) await whenAborted(this.#stop);
+      if (closed && outcomes === 0) throw new InfrastructureError('sandbox.lost', closed.reason);
+      if (closed) return;
+      this.#count(played.length);
+    }
+  }
+
+  /** Nobody is asked what it has used when nobody keeps it. */
+  async #withUsage(played: readonly PlayedEpisode[], isOver: boolean): Promise<readonly PlayedEpisode[]> {
+    if (played.length === 0 || !this.#context.arm.isKept) return played;
+    const usage = await this.#meter.read(this.#context.pool.leased, isOver, this.#context);
+    return usage ? played.map((episode) => ({ ...episode, usage })) : played;
+  }
+
+  /** A lease that was lost meanwhile has nothing to count; the session's end, which follows, says the rest. */
+  #count(episodes: number): void {
+    try {
+      this.#lease.countEpisodes(episodes);
+    } catch (error) {
+      if (!(error instanceof LeaseLostError)) throw error;
+    }
+  }
+
+  #sendWork(): void {
+    while (this.#session.outstandingRanges < RANGES_AHEAD) {
+      const outstanding = { ranges: this.#session.outstandingRanges, episodes: this.#session.outstandingEpisodes };
+      const capacity = this.#lease.episodesLeft - outstanding.episodes;
+      const range = this.#context.arm.take(this.#context.clock.now(), this.#context.sandboxes(), outstanding, capacity);
+      if (range.length === 0) break;
+      this.#session.play(range);
+    }
+    if (this.#session.isBusy || this.#lease.episodesLeft === 0) return;
+    const straggler = this.#context.arm.takeStraggler(this.#context.clock.now());
+    if (straggler.length > 0) this.#session.play(straggler);
+  }
+
+  /** Resolves when there may be work again: something came back, the fold advanced, an episode has become a straggler. */
+  async #awaitWork(): Promise<void> {
+    const { clock } = this.#context;
+    const stragglesAt = this.#context.arm.nextStragglerAt();
+    using _alarm =
+      stragglesAt === undefined || stragglesAt === Number.POSITIVE_INFINITY
+        ? undefined
+        : clock.after(Math.max(1, stragglesAt - clock.now()), () => this.#context.idle.wake(1));
+    // Somebody has to look after stragglers; whoever else has nothing to do is of more use to others.
+    using _spare = this.#context.idle.count > 0 ? this.#context.place?.spare() : undefined;
+    await this.#context.idle.wait(this.#leave);
+  }
+}
+
+function loadTimeout(milliseconds: number): InfrastructureError {
+  return new InfrastructureError('runner.load-timeout', `loading the checkpoint took more than ${milliseconds} ms`);
+}
+
+/** A kill may be the episode's own doing, and is bounded by its attempts; other losses count against the infrastructure. */
+function isAttributable({ outcome, killed }: PlayedEpisode): boolean {
+  return outcome.kind !== 'lost' || killed !== false;
+}

@@ -1,0 +1,57 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { messageOf } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { Sandbox } from '../../pool/ports/sandbox.ts';
+import type { SandboxUsage } from '../../kernel/sandbox-usage.ts';
+
+/**
+ * Milliseconds between two looks at a sandbox for each sandbox that plays, for whatever evaluation: a hundred looks a second over all of them,
+ * which cost the main thread some per cent at most, however quick episodes are.
+ */
+const PAUSE_PER_SANDBOX = 10;
+/** Nobody asks more often what one sandbox uses. In milliseconds. */
+const LEAST_PAUSE = 100;
+
+type Metered = Pick<Sandbox, 'id' | 'usage'>;
+
+/** A sandbox plays many short evaluations within one such pause: each goes on with the meter of the one before. */
+const meters = new WeakMap<Metered, UsageMeter>();
+
+/** What one sandbox has used so far, as of the last look. */
+export class UsageMeter {
+  readonly #sandbox: Metered;
+  #latest: SandboxUsage | undefined;
+  #lookedAt = -Infinity;
+
+  private constructor(sandbox: Metered) {
+    this.#sandbox = sandbox;
+  }
+
+  /** There is one for each sandbox. */
+  static of(sandbox: Metered): UsageMeter {
+    const known = meters.get(sandbox);
+    if (known) return known;
+    const meter = new UsageMeter(sandbox);
+    meters.set(sandbox, meter);
+    return meter;
+  }
+
+  /** @param sandboxes that play. @param isOver the sandbox's program has ended, or is about to: what is known now is final. @returns undefined where nobody counts. */
+  async read(sandboxes: number, isOver: boolean, { clock, log }: MeterContext): Promise<SandboxUsage | undefined> {
+    const now = clock.now();
+    if (!isOver && now - this.#lookedAt < Math.max(LEAST_PAUSE, PAUSE_PER_SANDBOX * sandboxes)) return this.#latest;
+    this.#lookedAt = now;
+    try {
+      const usage = await this.#sandbox.usage?.();
+      if (usage && Object.keys(usage).length > 0) this.#latest = usage;
+    } catch (error) {
+      log.warn({ sandbox: this.#sandbox.id, reason: messageOf(error) }, 'what a sandbox has used cannot be found out');
+    }
+    return this.#latest;
+  }
+}
+
+export interface MeterContext {
+  readonly clock: Clock;
+  readonly log: Pick<Log, 'warn'>;
+}

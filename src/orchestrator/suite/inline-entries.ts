@@ -1,0 +1,85 @@
+import { InputError } from '../../kernel/errors.ts';
+import type { SettingPath } from '../../kernel/documents/path.ts';
+import { problemLine, type Problem } from '../../kernel/documents/problems.ts';
+import { isKnownWrapper } from './known-entries.ts';
+import type { ParsedSuite } from './suite.ts';
+
+/**
+ * What a caller's suite may have called. An entry such as `timeit:timeit` runs whatever its arguments say, though the suite brings no module: to
+ * name a module is to run code.
+ */
+
+/** Nobody mends more at a time. */
+const MOST_PROBLEMS = 50;
+
+/** `module:name`, as entries are written and as libraries take the names of functions. */
+const CALLABLE = /^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$/;
+
+interface Found extends Pick<Problem, 'path' | 'text'> {
+  readonly module: string;
+}
+
+/**
+ * @param modules that the operator lets callers name; what lies below one, too.
+ * @throws InputError `suite.entry`, a line for each that is not allowed.
+ */
+export function assertInlineEntries(suite: Pick<ParsedSuite, 'environment' | 'tasks'>, modules: readonly string[]): void {
+  const refused = [
+    ...entriesOf(suite)
+      .filter(({ module }) => !modules.some((allowed) => isWithin(module, allowed)))
+      .take(MOST_PROBLEMS),
+  ];
+  if (refused.length === 0) return;
+  const remedy = 'have the operator name the suite in server.suites, or the module in server.inlineModules';
+  const lines = refused.map((found) => problemLine('suite', { ...found, isAbsence: false }));
+  throw new InputError('suite.entry', `${lines.join('\n')}\n${remedy}`);
+}
+
+function isWithin(module: string, allowed: string): boolean {
+  return module === allowed || module.startsWith(`${allowed}.`);
+}
+
+/** All that names a module, but for what Gymnasium has registered and known wrappers. */
+function* entriesOf({ environment, tasks }: Pick<ParsedSuite, 'environment' | 'tasks'>): Generator<Found> {
+  if (environment) yield* ofEnvironment(environment, ['environment']);
+  for (const [i, task] of (tasks ?? []).entries()) yield* ofEnvironment(task.environment, ['tasks', i, 'environment']);
+}
+
+type Environment = NonNullable<ParsedSuite['environment']>;
+
+function* ofEnvironment({ entry, kwargs, wrappers }: Environment, path: SettingPath): Generator<Found> {
+  const module = moduleOf(entry);
+  if (module !== 'gymnasium') {
+    const expected = 'expected an environment that is registered, such as gymnasium:CartPole-v1';
+    yield { path: [...path, 'entry'], module, text: `${expected}: a suite that is sent may not have ${entry} called` };
+  }
+  yield* named(kwargs, [...path, 'kwargs']);
+  for (const [i, wrapper] of wrappers.entries()) {
+    const at = [...path, 'wrappers', i];
+    if (!isKnownWrapper(wrapper.entry)) {
+      const expected = 'expected a known wrapper of Gymnasium, such as gymnasium.wrappers:TimeLimit';
+      yield {
+        path: [...at, 'entry'],
+        module: moduleOf(wrapper.entry),
+        text: `${expected}: a suite that is sent may not have ${wrapper.entry} called`,
+      };
+    }
+    yield* named(wrapper.kwargs, [...at, 'kwargs']);
+  }
+}
+
+/** Texts among arguments that could be looked up and called. */
+function* named(value: unknown, path: SettingPath): Generator<Found> {
+  if (typeof value === 'string') {
+    if (CALLABLE.test(value))
+      yield { path, module: moduleOf(value), text: `expected no name of a function: a suite that is sent may not have ${value} called` };
+  } else if (Array.isArray(value)) {
+    for (const [i, item] of value.entries()) yield* named(item, [...path, i]);
+  } else if (typeof value === 'object' && value !== null) {
+    for (const [key, item] of Object.entries(value)) yield* named(item, [...path, key]);
+  }
+}
+
+function moduleOf(entry: string): string {
+  return entry.slice(0, entry.indexOf(':'));
+}

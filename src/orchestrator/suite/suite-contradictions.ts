@@ -1,0 +1,101 @@
+import { halfWidthProblem, leastEpisodes } from '../../aggregation/stopping/reach.ts';
+import type { Problem } from '../../kernel/documents/problems.ts';
+import type { SettingPath } from '../../kernel/documents/path.ts';
+import type { ParsedSuite } from './suite.ts';
+
+type BoundedStop = Extract<ParsedSuite['stop'], { rule: 'certified' | 'approximate' }>;
+type Ends = NonNullable<ParsedSuite['reward']['bounds']>;
+
+/** What is right by itself but not together with the rest of the suite. */
+export function suiteContradictions(suite: ParsedSuite): readonly Problem[] {
+  return [...taskProblems(suite), ...allocationProblems(suite), ...scoreProblems(suite), ...successProblems(suite), ...stopProblems(suite)];
+}
+
+function taskProblems({ tasks, environment }: ParsedSuite): Problem[] {
+  if ((tasks === undefined) === (environment === undefined)) return [problem([], 'expected either "environment" or "tasks"')];
+  const names = (tasks ?? []).map(({ name }) => name);
+  return names.flatMap((name, position) =>
+    names.indexOf(name) === position
+      ? []
+      : [problem(['tasks', position, 'name'], `"${name}" is used twice; expected a name of its own for every task`)],
+  );
+}
+
+function allocationProblems({ allocation, tasks }: ParsedSuite): Problem[] {
+  if (allocation === 'proportional' || (tasks !== undefined && tasks.length > 1)) return [];
+  const text = `expected "proportional", got "${allocation}": it shares episodes out between tasks, and this suite has one only; give "tasks" with several, or leave "allocation" out`;
+  return [problem(['allocation'], text)];
+}
+
+function scoreProblems({ failureScores, failures, reward: { bounds } }: ParsedSuite): Problem[] {
+  return (['timeout', 'crash'] as const).flatMap((cause) => {
+    const score = failureScores[cause];
+    const path = ['failureScores', cause];
+    if (score === undefined && failures === 'scored')
+      return [problem(path, `expected the return that a ${cause} counts as, because failing is an answer here (failures: scored)`)];
+    if (!bounds)
+      return score === undefined
+        ? [problem(path, `expected the return that a ${cause} counts as, because reward.bounds is not given`)]
+        : [];
+    if (score === undefined || isWithin(bounds, score)) return [];
+    return [problem(path, `expected ${within(bounds)}, got ${score}`)];
+  });
+}
+
+function successProblems({ success, reward: { bounds } }: ParsedSuite): Problem[] {
+  if (!success || !bounds || isWithin(bounds, success.threshold)) return [];
+  return [problem(['success', 'threshold'], `expected ${within(bounds)}, got ${success.threshold}`)];
+}
+
+function stopProblems(suite: ParsedSuite): readonly Problem[] {
+  const { stop, reward } = suite;
+  switch (stop.rule) {
+    case 'fixed':
+      return [];
+    case 'asymptotic':
+      return asymptoticProblems(suite);
+    case 'certified':
+    case 'approximate':
+      return reward.bounds ? boundedStopProblems(suite, stop, reward.bounds) : [boundsMissing(stop.rule)];
+  }
+}
+
+function boundedStopProblems({ budget }: ParsedSuite, stop: BoundedStop, [low, high]: Ends): Problem[] {
+  const bounds = { low, high };
+  const tooWide = halfWidthProblem(stop.halfWidth, bounds);
+  if (tooWide !== undefined) return [problem(['stop', 'halfWidth'], tooWide)];
+  const least = leastEpisodes(stop, bounds);
+  if (budget.episodes === undefined || budget.episodes >= least) return [];
+  const text = `expected at least ${least}: the rule "${stop.rule}" needs so many for a half-width of ${stop.halfWidth} even if all returns are the same, got ${budget.episodes}; allow more episodes, or ask for a wider half-width`;
+  return [problem(['budget', 'episodes'], text)];
+}
+
+function boundsMissing(rule: BoundedStop['rule']): Problem {
+  const text = `is missing; the stopping rule "${rule}" needs the lowest and highest possible return ("fixed" and "asymptotic" do not)`;
+  return problem(['reward', 'bounds'], text);
+}
+
+function asymptoticProblems({ stop, budget: { episodes } }: ParsedSuite): Problem[] {
+  const least = leastEpisodes(stop, undefined);
+  const path = ['budget', 'episodes'];
+  if (episodes === undefined) {
+    const text =
+      'is missing; the stopping rule "asymptotic" may never be satisfied (when the returns hardly differ or have no finite variance, or an episode stays unresolved), so give the most episodes to play';
+    return [problem(path, text)];
+  }
+  if (episodes >= least) return [];
+  const text = `expected at least ${least}: the rule "asymptotic" has no interval before, whatever its half-width, got ${episodes}; allow more episodes, or use another rule`;
+  return [problem(path, text)];
+}
+
+function isWithin([low, high]: Ends, value: number): boolean {
+  return value >= low && value <= high;
+}
+
+function within([low, high]: Ends): string {
+  return `a number within reward.bounds [${low}, ${high}]`;
+}
+
+function problem(path: SettingPath, text: string): Problem {
+  return { path, text, isAbsence: false };
+}

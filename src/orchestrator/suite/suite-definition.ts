@@ -1,0 +1,185 @@
+import { z } from 'zod';
+import type { Bounds } from '../../aggregation/intervals/bounds.ts';
+import type { FailurePolicy } from '../../aggregation/folding/scoring.ts';
+import { drawnTask } from '../../aggregation/allocation/sampling-design.ts';
+import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { parseEpisodeIndex, type Digest } from '../../kernel/ids.ts';
+import { seedStreams } from '../../kernel/seeds.ts';
+import type { PlannedEpisode } from '../../runner/playlist.ts';
+import type { TaskEnvironment } from '../../runner/frames.ts';
+import type { PlayDeclaration } from './play.ts';
+import { suiteContradictions } from './suite-contradictions.ts';
+import { KnownSettings } from '../../kernel/documents/known-settings.ts';
+import type { Layer } from '../../kernel/documents/layer.ts';
+import { isMapping, valueAt } from '../../kernel/documents/path.ts';
+import { problemLine, problemsOf } from '../../kernel/documents/problems.ts';
+import { suiteSchema, type allocationSchema, type ParsedSuite, type stoppingSchema } from './suite.ts';
+
+export type StopDeclaration = z.infer<typeof stoppingSchema>;
+export type AllocationDeclaration = z.infer<typeof allocationSchema>;
+
+export interface SuiteTask extends TaskEnvironment {
+  readonly weight: number;
+}
+
+/** A suite with every default filled in and every cross-reference checked: all that an evaluation needs to know of it. */
+export interface SuiteDefinition {
+  readonly name: string;
+  /** Of everything that decides an episode's outcome: tasks, seed, actions, bounds, scores, limits, way of playing, metrics, files. */
+  readonly digest: Digest;
+  readonly tasks: readonly SuiteTask[];
+  /** How an evaluation draws tasks; `adaptive` only with several of them. A comparison draws them by weight. */
+  readonly allocation: AllocationDeclaration;
+  readonly seed: number;
+  readonly actions: 'deterministic' | 'stochastic';
+  readonly bounds: Bounds | undefined;
+  readonly failureScores: { readonly timeout: number; readonly crash: number };
+  /** Which of the scores the suite itself gives: the others are the lower bound. */
+  readonly declaredScores: readonly ('timeout' | 'crash')[];
+  readonly failures: FailurePolicy;
+  readonly episodeSeconds: number;
+  /** One after the other, or in blocks that a runner plays batched. */
+  readonly play: PlayDeclaration;
+  readonly metrics: readonly string[];
+  /** An episode succeeds whose return is at least `threshold`; `k` ascends without repetition. */
+  readonly success: { readonly threshold: number; readonly k: readonly number[] } | undefined;
+  readonly stop: StopDeclaration;
+  readonly budget: { readonly episodes: number | undefined; readonly seconds: number | undefined; readonly cost: number | undefined };
+  readonly template: string;
+  /** Of the suite's own modules, if it ships any. */
+  readonly filesDigest: Digest | undefined;
+}
+
+const KNOWN = new KnownSettings(z.toJSONSchema(suiteSchema, { io: 'input' }));
+
+/** Where a suite that was not read from a file says that its problems are. */
+export function inlineSuite(value: unknown): Layer {
+  return { value, whereIs: () => 'suite' };
+}
+
+/** A stopping rule asked for in place of the suite's own, whose confidence it keeps unless it says another. */
+export type StopOverride = z.input<typeof stoppingSchema>;
+
+export function withStop(layer: Layer, stop: StopOverride): Layer {
+  if (!isMapping(layer.value)) return layer;
+  const confidence = valueAt(layer.value, ['stop', 'confidence']);
+  const kept = confidence === undefined ? {} : { confidence };
+  return {
+    value: { ...layer.value, stop: { ...kept, ...stop } },
+    whereIs: (path) => (path[0] === 'stop' ? 'stopping rule asked for' : layer.whereIs(path)),
+  };
+}
+
+/** Single settings asked for in place of the suite's own. */
+export interface SuiteChanges {
+  readonly seed?: number | undefined;
+  readonly actions?: SuiteDefinition['actions'] | undefined;
+  /** Of the stopping rule. */
+  readonly confidence?: number | undefined;
+}
+
+export function withChanges(layer: Layer, { seed, actions, confidence }: SuiteChanges): Layer {
+  if (!isMapping(layer.value)) return layer;
+  const stop = valueAt(layer.value, ['stop']);
+  const asked = new Map<string, unknown>([
+    ['seed', seed],
+    ['actions', actions],
+    ['stop.confidence', confidence],
+  ]);
+  return {
+    value: {
+      ...layer.value,
+      ...(seed === undefined ? {} : { seed }),
+      ...(actions === undefined ? {} : { actions }),
+      ...(confidence === undefined || !isMapping(stop) ? {} : { stop: { ...stop, confidence } }),
+    },
+    whereIs: (path) => (asked.get(path.join('.')) === undefined ? layer.whereIs(path) : 'setting asked for'),
+  };
+}
+
+/**
+ * @param layer the suite as written, and where in it things stand.
+ * @throws InputError `suite.invalid` that lists every problem: where, path, what was expected, what was found.
+ */
+export function parseSuite(layer: Layer): ParsedSuite {
+  const parsed = suiteSchema.safeParse(layer.value);
+  const problems = parsed.success ? suiteContradictions(parsed.data) : problemsOf(parsed.error, layer.value, KNOWN);
+  if (parsed.success && problems.length === 0) return parsed.data;
+  throw new InputError('suite.invalid', problems.map((problem) => problemLine(layer.whereIs(problem.path), problem)).join('\n'));
+}
+
+/** @param filesDigest of the suite's own modules, if it ships any. */
+export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined): SuiteDefinition {
+  const bounds = suite.reward.bounds && { low: suite.reward.bounds[0], high: suite.reward.bounds[1] };
+  const floor = bounds?.low;
+  const tasks = suite.tasks ?? (suite.environment ? [{ name: suite.name, weight: 1, environment: suite.environment }] : []);
+  const decisive: Decisive = {
+    tasks,
+    seed: suite.seed,
+    actions: suite.actions,
+    bounds,
+    failureScores: { timeout: suite.failureScores.timeout ?? floor ?? 0, crash: suite.failureScores.crash ?? floor ?? 0 },
+    episodeSeconds: suite.episode.seconds,
+    metrics: suite.metrics,
+    filesDigest,
+    play: suite.play,
+  };
+  return {
+    ...decisive,
+    name: suite.name,
+    digest: decisiveDigest(decisive),
+    declaredScores: (['timeout', 'crash'] as const).filter((cause) => suite.failureScores[cause] !== undefined),
+    failures: suite.failures,
+    allocation: suite.allocation,
+    success: suite.success,
+    stop: suite.stop,
+    budget: { episodes: suite.budget.episodes, seconds: suite.budget.seconds, cost: suite.budget.cost },
+    template: suite.template,
+  };
+}
+
+/** The suite, played in another way: another suite, with the same distribution of returns. */
+export function playedAs(suite: SuiteDefinition, play: PlayDeclaration): SuiteDefinition {
+  return { ...suite, play, digest: decisiveDigest({ ...suite, play }) };
+}
+
+type Decisive = Pick<
+  SuiteDefinition,
+  'tasks' | 'seed' | 'actions' | 'bounds' | 'failureScores' | 'episodeSeconds' | 'metrics' | 'filesDigest' | 'play'
+>;
+
+/** Playing one after the other is the plain definition of the outcomes, and is not named. */
+function decisiveDigest({ tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play }: Decisive): Digest {
+  const named = play.mode === 'single' ? undefined : play;
+  const all = { tasks, seed, actions, bounds, failureScores, episodeSeconds, metrics, filesDigest, play: named };
+  return digestOf(canonicalJson(all));
+}
+
+/** Position of the task that an index plays. `draw` is uniform in [0, 1) and belongs to the index alone. */
+export type DrawTask = (index: number, draw: number) => number;
+
+/**
+ * Which episode an index stands for: its seeds and a uniform draw come from the index alone, and the draw picks the task.
+ *
+ * By default it does so in proportion to the weights, independently for each index, so that the returns are independent and identically
+ * distributed with the suite's weighted mean as their expectation.
+ */
+export function episodePlanner(
+  { seed, tasks }: Pick<SuiteDefinition, 'seed' | 'tasks'>,
+  drawTask = drawByWeight(tasks),
+): (index: number) => PlannedEpisode {
+  const streams = seedStreams(seed);
+  return (index) => {
+    const seeds = streams.seeds(index);
+    const draw = tasks.length === 1 ? 0 : streams.taskDraw(index);
+    return { index: parseEpisodeIndex(index), task: drawTask(index, draw), environmentSeed: seeds.environment, policySeed: seeds.policy };
+  };
+}
+
+function drawByWeight(tasks: readonly SuiteTask[]): DrawTask {
+  const total = tasks.reduce((sum, task) => sum + task.weight, 0);
+  let sum = 0;
+  const byWeight = { upTo: tasks.map((task) => (sum += task.weight) / total) };
+  return (_, draw) => drawnTask(byWeight, draw);
+}

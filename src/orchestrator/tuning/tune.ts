@@ -1,0 +1,147 @@
+import { Deadline } from '../../kernel/deadline.ts';
+import { abortError } from '../../kernel/abort.ts';
+import { InputError } from '../../kernel/errors.ts';
+import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
+import { EpisodeRun } from '../run/episode-run.ts';
+import { windowOf, type EvaluateContext } from '../run/evaluate-context.ts';
+import { playedAs, type SuiteDefinition } from '../suite/suite-definition.ts';
+import { TuningTrial } from './tuning-trial.ts';
+import { fastest, MOST_TRIALS, waysOfPlaying, waysWithMoreSandboxes, type TimedWay, type Way } from './tuning-ways.ts';
+import type { Tuning, TuningTrialResult } from './tuning.ts';
+
+export interface TuningRequest {
+  readonly suite: SuiteDefinition;
+  readonly suiteFiles: StoredCheckpoint | undefined;
+  readonly checkpoint: StoredCheckpoint;
+  /** As the caller gave it. */
+  readonly checkpointUri: string;
+  /** Of this machine. */
+  readonly processors: number;
+  /** For all trials together, about; making sandboxes and waiting for slow episodes come on top. */
+  readonly seconds: number;
+}
+
+/** What is being tried. */
+export interface TuningProgress {
+  readonly seconds: number;
+  readonly way: Way;
+  /** From 1 on. */
+  readonly trial: number;
+  /** That are planned by now. */
+  readonly trials: number;
+  /** What came of those before. */
+  readonly results: readonly TuningTrialResult[];
+}
+
+export interface TuneOptions {
+  readonly signal: AbortSignal;
+  readonly onProgress?: (progress: TuningProgress) => void;
+}
+
+/** A trial without enough outcomes ends after this many times the time that it should take, not counting its start. */
+const PATIENCE = 4;
+/** The first trial shows what a start takes, of sandboxes and up to an outcome; others may take this many times as long. */
+const START_PATIENCE = 2;
+/** With more failures than this among its episodes a way is not timed: failing may be quick. */
+const MOST_FAILED = 0.5;
+
+/**
+ * Plays a suite in several ways, each for a few seconds, and says how fast each of them is.
+ *
+ * @throws InputError when the suite cannot be played at all; InfrastructureError when the machine fails; the signal's reason when it is aborted.
+ */
+export async function tune(context: EvaluateContext, request: TuningRequest, options: TuneOptions): Promise<Tuning> {
+  const { clock, maxSandboxes } = context;
+  const { processors } = request;
+  const startedAt = clock.now();
+  const timed: TimedWay[] = [];
+  const results: TuningTrialResult[] = [];
+  let startMilliseconds = context.config.loadMilliseconds;
+  const round = async (ways: readonly Way[]): Promise<void> => {
+    const trials = results.length + ways.length;
+    for (const way of ways) {
+      const seconds = (clock.now() - startedAt) / 1000;
+      options.onProgress?.({ seconds, way, trial: results.length + 1, trials, results });
+      const { result, firstEpisodeSeconds } = await tryWay(context, request, { way, startMilliseconds, signal: options.signal });
+      if (results.length === 0) startMilliseconds = START_PATIENCE * 1000 * (firstEpisodeSeconds ?? 0);
+      results.push(withRatio(result, results[0]));
+      if (result.episodesPerSecond !== null) timed.push({ way, episodesPerSecond: result.episodesPerSecond });
+    }
+  };
+  const bounds = { processors, sandboxes: maxSandboxes, episodes: mostEpisodes(request.suite) };
+  await round(waysOfPlaying(bounds));
+  await round(waysWithMoreSandboxes(timed, bounds));
+  const best = fastest(timed);
+  return {
+    schema: 'muster.tuning/1',
+    suite: { name: request.suite.name },
+    checkpoint: { uri: request.checkpointUri, digest: request.checkpoint.digest },
+    processors,
+    sandboxesMax: maxSandboxes,
+    seconds: (clock.now() - startedAt) / 1000,
+    trials: results,
+    fastest: best ? { ...best.way, episodesPerSecond: best.episodesPerSecond } : null,
+    warnings: warningsOf(results),
+  };
+}
+
+function mostEpisodes({ stop, budget }: SuiteDefinition): number {
+  return Math.min(stop.rule === 'fixed' ? stop.episodes : Number.POSITIVE_INFINITY, budget.episodes ?? Number.POSITIVE_INFINITY);
+}
+
+interface TrialTerms {
+  readonly way: Way;
+  readonly startMilliseconds: number;
+  readonly signal: AbortSignal;
+}
+
+interface Tried {
+  readonly result: TuningTrialResult;
+  readonly firstEpisodeSeconds: number | undefined;
+}
+
+async function tryWay(context: EvaluateContext, request: TuningRequest, { way, startMilliseconds, signal }: TrialTerms): Promise<Tried> {
+  const { clock } = context;
+  const suite = playedAs({ ...request.suite, budget: { episodes: undefined, seconds: undefined, cost: undefined } }, way.play);
+  const ground = { ...context, maxSandboxes: way.sandboxes };
+  const milliseconds = (1000 * request.seconds) / MOST_TRIALS;
+  const config = { ...context.config, window: windowOf(ground, suite) };
+  const trial = new TuningTrial({ ...request, suite, config, sandboxes: way.sandboxes, clock, milliseconds });
+  using deadline = new Deadline(clock, startMilliseconds + PATIENCE * milliseconds, tooSlow, AbortSignal.any([signal, trial.over]));
+  const { failure, facts } = await new EpisodeRun(ground, trial, { signal: deadline.signal }).play();
+  if (signal.aborted) throw abortError(signal);
+  if (failure && !(failure instanceof InputError && way.play.mode !== 'single')) throw failure;
+  const estimate = facts.episodeSeconds && facts.episodeSeconds.mean > 0 ? way.sandboxes / facts.episodeSeconds.mean : null;
+  const isTelling = !failure && trial.failed <= MOST_FAILED * trial.outcomes;
+  const result = {
+    ...way,
+    episodesPerSecond: isTelling ? (trial.episodesPerSecond ?? estimate) : null,
+    isEstimate: isTelling && trial.episodesPerSecond === undefined && estimate !== null,
+    timesSingle: null,
+    episodes: trial.outcomes,
+    failed: trial.failed,
+    forwardShare: facts.forwardShare ?? null,
+    refusal: failure?.message ?? null,
+  };
+  return { result, firstEpisodeSeconds: facts.firstEpisodeSeconds };
+}
+
+function tooSlow(): Error {
+  return new DOMException('it took too long', 'AbortError');
+}
+
+/** @param first result of all, which is that of playing one after the other. */
+function withRatio(result: TuningTrialResult, first: TuningTrialResult = result): TuningTrialResult {
+  if (result.episodesPerSecond === null || first.episodesPerSecond === null) return result;
+  return { ...result, timesSingle: result.episodesPerSecond / first.episodesPerSecond };
+}
+
+function warningsOf(results: readonly TuningTrialResult[]): string[] {
+  const failed = results.reduce((sum, trial) => sum + trial.failed, 0);
+  const episodes = results.reduce((sum, trial) => sum + trial.episodes, 0);
+  const estimates = results.filter(({ isEstimate }) => isEstimate).length;
+  return [
+    ...(failed > 0 ? [`${failed} of ${episodes} episodes failed; failing takes another time than playing does`] : []),
+    ...(estimates > 0 ? [`${estimates} of ${results.length} trials were too short to be timed: give more --seconds`] : []),
+  ];
+}

@@ -1,0 +1,15 @@
+import type { Digest } from '../../kernel/ids.ts';
+import type { LinkedFile } from '../../kernel/fetching.ts';
+import type { CheckpointFile } from '../checkpoint.ts';
+
+/** Where sandboxes that are elsewhere fetch the files of stored checkpoints from. */
+export interface ContentOrigin {
+  /**
+   * @param checkpoint that the file belongs to.
+   * @throws InputError, InfrastructureError when there is nothing to be had there.
+   */
+  link(file: CheckpointFile, checkpoint: Digest, signal: AbortSignal): Promise<FileLinks>;
+}
+
+/** URLs at which a file can be had for a while, by whoever has them. */
+export type FileLinks = Pick<LinkedFile, 'url' | 'bucketUrl'>;

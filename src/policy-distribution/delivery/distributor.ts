@@ -1,0 +1,141 @@
+import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import type { Fetching, FetchWay, LinkedFile } from '../../kernel/fetching.ts';
+import { silentLog, type Log } from '../../kernel/log.ts';
+import { digestHex } from '../checkpoint.ts';
+import type { StoredCheckpoint } from '../stored-checkpoint.ts';
+import type { ContentOrigin } from './content-origin.ts';
+import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from './delivery-ways.ts';
+
+/** What a sandbox offers for receiving files; see `Sandbox`. */
+export interface Inbox {
+  upload(path: string, content: { readonly kind: 'file'; readonly hostPath: string }, signal: AbortSignal): Promise<string>;
+  remove?(path: string): Promise<void>;
+  readonly fetching?: Fetching | undefined;
+}
+
+export interface DistributorOptions {
+  /** As the template has it. */
+  readonly delivery?: Delivery;
+  /** Undefined: sandboxes have nowhere to fetch from. */
+  readonly origin?: ContentOrigin | undefined;
+  readonly log?: Log;
+  /** What is brought is not for every sandbox to read, as the caches of nodes are: they are used only where the template names them. */
+  readonly isConfidential?: boolean;
+}
+
+type Delivered = WeakMap<Inbox, Map<string, string>>;
+
+/** Brings stored files in front of sandboxes, into each sandbox at most once. */
+export class Distributor {
+  readonly #options: DistributorOptions;
+  readonly #delivered: Delivered;
+  readonly #deliveries = new Map<DeliveryWay, number>();
+  #hasWarned = false;
+
+  constructor(options: DistributorOptions = {}, delivered: Delivered = new WeakMap()) {
+    this.#options = options;
+    this.#delivered = delivered;
+  }
+
+  /** One for a run, which counts for itself, and brings nothing anew that this one has brought. */
+  forRun(options: DistributorOptions): Distributor {
+    return new Distributor(options, this.#delivered);
+  }
+
+  /** How often checkpoints and suites came in each way. */
+  get deliveries(): Readonly<Partial<Record<DeliveryWay, number>>> {
+    return Object.fromEntries(this.#deliveries);
+  }
+
+  /**
+   * @returns the absolute path inside the sandbox: of the file, or of the directory.
+   * @throws InfrastructureError when it cannot be brought in any way.
+   */
+  async deliver(stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<string> {
+    const before = this.#delivered.get(inbox) ?? new Map<string, string>();
+    this.#delivered.set(inbox, before);
+    const known = before.get(stored.digest);
+    if (known !== undefined) return known;
+    const { path, way } = await this.#bring(stored, inbox, signal);
+    // What a node has it has for as long as somebody asks for it.
+    if (way !== 'node-cache') before.set(stored.digest, path);
+    this.#deliveries.set(way, (this.#deliveries.get(way) ?? 0) + 1);
+    return path;
+  }
+
+  /**
+   * Takes one away again, where the sandbox can, that whoever has loaded it does not need there any more: the store keeps what some sandbox has.
+   *
+   * @throws InfrastructureError when it stays.
+   */
+  async withdraw(stored: StoredCheckpoint, inbox: Inbox): Promise<void> {
+    if (!inbox.remove || this.#delivered.get(inbox)?.delete(stored.digest) !== true) return;
+    await inbox.remove(digestHex(stored.digest));
+  }
+
+  async #bring(stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<{ readonly path: string; readonly way: DeliveryWay }> {
+    const { delivery = 'auto', origin, log = silentLog, isConfidential = false } = this.#options;
+    const bytes = stored.files.reduce((sum, { size }) => sum + size, 0);
+    const fetched = origin ? (inbox.fetching?.ways ?? []) : [];
+    const offered = isConfidential ? fetched.filter((way) => way !== 'node-cache') : fetched;
+    if (delivery === 'auto' && bytes > UPLOADED_BYTES && inbox.fetching && offered.length === 0) this.#warn(stored, bytes);
+    const ways = [...deliveryWays(delivery, bytes, offered)];
+    for (let way = ways.shift(); ; way = ways.shift()) {
+      if (way === undefined) throw new InfrastructureError('sandbox.delivery', `there is no way to bring ${stored.digest} into a sandbox`);
+      try {
+        return { way, path: await this.#by(way, stored, inbox, signal) };
+      } catch (error) {
+        const [next] = ways;
+        if (signal.aborted || next === undefined || !isFetchFailure(error)) throw error;
+        log.warn({ checkpoint: stored.digest, way, next, error: messageOf(error) }, 'a checkpoint is brought in another way');
+      }
+    }
+  }
+
+  /** Once a run. */
+  #warn({ digest }: StoredCheckpoint, bytes: number): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    const remedy = 'set delivery.url, and kubernetes.nodeCache or kubernetes.network: origin (docs/delivery.md)';
+    const problem = 'a large checkpoint is sent to every sandbox by itself, through the API server unless pods dial back';
+    this.#options.log?.warn({ checkpoint: digest, bytes }, `${problem}; ${remedy}`);
+  }
+
+  #by(way: DeliveryWay, stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<string> {
+    switch (way) {
+      case 'upload':
+        return upload(stored, inbox, signal);
+      case 'pull':
+      case 'node-cache':
+        return this.#fetch(way, stored, inbox, signal);
+    }
+  }
+
+  async #fetch(way: FetchWay, stored: StoredCheckpoint, { fetching }: Inbox, signal: AbortSignal): Promise<string> {
+    const { origin } = this.#options;
+    if (!origin || !fetching)
+      throw new InfrastructureError(FETCH, `${stored.digest} cannot be fetched (${way}): there is nothing to do it with`);
+    const files: LinkedFile[] = [];
+    for (const { path, size, digest } of stored.files)
+      files.push({ path, size, digest, ...(await origin.link({ path, size, digest }, stored.digest, signal)) });
+    const directory = await fetching.fetch(way, { digest: stored.digest, files }, signal);
+    return stored.kind === 'file' ? `${directory}/${stored.files[0]?.path ?? ''}` : directory;
+  }
+}
+
+const FETCH = 'sandbox.fetch';
+
+/** Whether another way may do. */
+function isFetchFailure(error: unknown): boolean {
+  return error instanceof InfrastructureError && error.code === FETCH;
+}
+
+async function upload(stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<string> {
+  const directory = digestHex(stored.digest);
+  let root = '';
+  for (const file of stored.files) {
+    const path = await inbox.upload(`${directory}/${file.path}`, { kind: 'file', hostPath: file.hostPath }, signal);
+    root = stored.kind === 'file' ? path : path.slice(0, -file.path.length - 1);
+  }
+  return root;
+}

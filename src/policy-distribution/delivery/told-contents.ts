@@ -1,0 +1,140 @@
+import { mkdir, open, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import { digestHex } from '../checkpoint.ts';
+import type { StoredObject } from '../files/stored-object.ts';
+import { encodeDelta, type DeltaSide } from '../delta/delta-encoder.ts';
+import { untrustedFiles } from '../inspection/untrusted-files.ts';
+import { FileStretches } from '../files/file-stretches.ts';
+import { IncomingNames } from '../files/incoming-names.ts';
+import { factsOf, guarded, readAt, writeAll } from '../files/store-files.ts';
+
+/** A file as what differs from another, ready to be sent. */
+export interface ToldContent {
+  readonly digest: Digest;
+  /** What it is told by. */
+  readonly base: Digest;
+  /** Of the delta. */
+  readonly bytes: number;
+  readonly path: string;
+}
+
+export interface ToldContentsOptions {
+  readonly directory: string;
+  readonly clock: Clock;
+  /** A file of the store, when it is here. */
+  find(digest: Digest): Promise<StoredObject | undefined>;
+}
+
+/** A delta has to be smaller than so much of the file: whoever gets it has to apply it, too. */
+const WORTH_SENDING = 0.5;
+/** Of those that were sent last: all nodes ask for the same one within moments. */
+const MOST_KEPT = 8;
+
+/**
+ * Deltas of stored files against others, made when somebody who has the other asks, once for all who do, and kept for a while. The directory is
+ * this process's own, and is removed with it.
+ */
+export class ToldContents implements AsyncDisposable {
+  readonly #options: ToldContentsOptions;
+  /** By file and base; undefined for what is not worth it. In the order of their last use. */
+  readonly #told = new Map<string, Promise<ToldContent | undefined>>();
+  readonly #closing = new AbortController();
+  #directory: Promise<string> | undefined;
+
+  constructor(options: ToldContentsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * @param name of the file: its ending says what it is.
+   * @param bases that the other side has, the likeliest first.
+   * @returns undefined when none of them is here, or what differs is not much smaller than the file.
+   * @throws InfrastructureError `store.full`, `store.unusable`
+   */
+  async tell(digest: Digest, name: string, bases: readonly Digest[]): Promise<ToldContent | undefined> {
+    for (const base of bases) {
+      const found = base !== digest && (await this.#options.find(base));
+      if (found) return await this.#once(digest, name, found);
+    }
+    return undefined;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
+    await Promise.allSettled(this.#told.values());
+    const directory = await this.#directory?.catch(() => undefined);
+    if (directory !== undefined) await rm(directory, { recursive: true, force: true });
+  }
+
+  #once(digest: Digest, name: string, base: StoredObject): Promise<ToldContent | undefined> {
+    const key = `${digestHex(digest)}.${digestHex(base.digest)}`;
+    const known = this.#told.get(key);
+    this.#told.delete(key);
+    const telling = known ?? this.#encode(key, digest, name, base);
+    this.#told.set(key, telling);
+    if (known === undefined) telling.catch(() => this.#told.delete(key));
+    this.#forgetOld();
+    return telling;
+  }
+
+  /** Whoever is being sent one has it open: it stays readable for them. */
+  #forgetOld(): void {
+    const [oldest] = this.#told;
+    if (this.#told.size <= MOST_KEPT || oldest === undefined) return;
+    const [key, telling] = oldest;
+    this.#told.delete(key);
+    void telling.then(
+      (told) => told && rm(told.path, { force: true }),
+      () => undefined,
+    );
+  }
+
+  async #encode(key: string, digest: Digest, name: string, base: StoredObject): Promise<ToldContent | undefined> {
+    const object = await this.#options.find(digest);
+    if (object?.size === undefined || object.size !== base.size) return undefined;
+    await using stack = new AsyncDisposableStack();
+    const [file, before] = [await this.#side(object, name, stack), await this.#side(base, name, stack)];
+    if (!file || !before) return undefined;
+    const path = join(await (this.#directory ??= this.#make()), key);
+    const incoming = `${path}.incomplete`;
+    try {
+      await using handle = await guarded(incoming, () => open(incoming, 'w', 0o600));
+      const write = (bytes: Uint8Array): Promise<void> => guarded(incoming, () => writeAll(handle, bytes));
+      const limits = { maxBytes: WORTH_SENDING * object.size, write, signal: this.#closing.signal };
+      if (!(await encodeDelta(file, before, limits))) return undefined;
+      await guarded(path, () => rename(incoming, path));
+      const facts = await guarded(path, () => factsOf(path));
+      return facts && { digest, base: base.digest, bytes: facts.size, path };
+    } finally {
+      await rm(incoming, { force: true });
+    }
+  }
+
+  async #side({ digest, hostPath, size }: StoredObject, name: string, stack: AsyncDisposableStack): Promise<DeltaSide | undefined> {
+    const bytes = await FileStretches.open(hostPath);
+    if (!bytes) return undefined;
+    stack.use(bytes);
+    const layout = await untrustedFiles.read('layout', { path: name, address: name, size }, async (position, length) => {
+      await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
+      return await readAt(handle, position, length);
+    });
+    return { digest, layout, bytes };
+  }
+
+  /** A directory whose name says whose it is; those of processes that have ended are removed. */
+  async #make(): Promise<string> {
+    const { directory, clock } = this.#options;
+    const names = await IncomingNames.forThisProcess(clock);
+    const own = join(directory, names.next());
+    await guarded(directory, async () => {
+      await mkdir(own, { recursive: true });
+      for (const name of await readdir(directory)) {
+        const facts = await factsOf(join(directory, name));
+        if (facts && (await names.isAbandoned(name, facts.touchedMs))) await rm(join(directory, name), { recursive: true, force: true });
+      }
+    });
+    return own;
+  }
+}

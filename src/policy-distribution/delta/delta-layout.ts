@@ -1,0 +1,60 @@
+import type { ReadAt } from '../formats/read-at.ts';
+import { readSafetensorsHeader } from '../formats/safetensors.ts';
+import { elementBits } from '../formats/safetensors-dtype.ts';
+import type { WordBytes } from './delta-words.ts';
+
+/** A part of a file that has its like in files of the same kind: a tensor, or what stands before them. */
+export interface Segment {
+  readonly name: string;
+  /** Bytes. */
+  readonly begin: number;
+  readonly size: number;
+  readonly wordBytes: WordBytes;
+}
+
+/**
+ * What a file is made of, in order and without gaps.
+ *
+ * @param path whose ending says what it is. Of what is not safetensors nothing is known but that files of one size are alike.
+ * @throws InputError `checkpoint.safetensors`
+ */
+export async function layoutOf(path: string, size: number, readAt: ReadAt): Promise<readonly Segment[]> {
+  if (!path.endsWith('.safetensors')) return ofUnknownContent(size);
+  const { tensors, dataStart } = await readSafetensorsHeader(path, size, readAt);
+  return present([
+    { name: 'header', begin: 0, size: dataStart, wordBytes: 1 },
+    ...tensors.map(({ name, dtype, begin, end }) => ({
+      name: `tensor ${name}`,
+      begin: dataStart + begin,
+      size: end - begin,
+      wordBytes: wordBytes(dtype),
+    })),
+  ]);
+}
+
+/** Where in a base each segment's like begins; undefined for those that have none. */
+export function likes(segments: readonly Segment[], base: readonly Segment[]): readonly (number | undefined)[] {
+  const byName = new Map(base.map((segment) => [segment.name, segment]));
+  return segments.map(({ name, size }) => {
+    const like = byName.get(name);
+    return like?.size === size ? like.begin : undefined;
+  });
+}
+
+/** Numbers of 32 bits are likely; what is left over has fewer bytes. */
+function ofUnknownContent(size: number): readonly Segment[] {
+  const whole = size - (size % 4);
+  return present([
+    { name: `first ${whole} of ${size} bytes`, begin: 0, size: whole, wordBytes: 4 },
+    { name: `last ${size - whole} of ${size} bytes`, begin: whole, size: size - whole, wordBytes: 1 },
+  ]);
+}
+
+function present(segments: readonly Segment[]): readonly Segment[] {
+  return segments.filter(({ size }) => size > 0);
+}
+
+function wordBytes(dtype: string): WordBytes {
+  const bits = elementBits(dtype) ?? 8;
+  return bits === 16 ? 2 : bits >= 32 ? 4 : 1;
+}

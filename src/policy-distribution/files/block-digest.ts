@@ -1,0 +1,112 @@
+import { createHash, type Hash } from 'node:crypto';
+import { Worker } from 'node:worker_threads';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import { parseDigest, type Digest } from '../../kernel/ids.ts';
+import { alignedBuffer } from './direct-files.ts';
+
+/** Bytes of a block: reading and writing so much at once costs little more than copying it. */
+export const BLOCK_BYTES = 2 ** 20;
+/** One is filled, one is written, and some wait to be hashed while the disk pauses. */
+const BLOCKS = 8;
+/** From this size on a file is hashed in a thread of its own: starting one takes as long as hashing some 60 MB. */
+export const WORTH_A_THREAD_BYTES = 64 * 2 ** 20;
+
+/** What the thread is told, and what it says. Buffers move from one to the other. */
+export type DigestOrder = { readonly kind: 'block'; readonly buffer: ArrayBuffer; readonly length: number } | { readonly kind: 'end' };
+export type DigestReply = { readonly kind: 'block'; readonly buffer: ArrayBuffer } | { readonly kind: 'digest'; readonly hex: string };
+
+/**
+ * The SHA-256 of what passes through its blocks: get one, fill it, hand it back. A block that was handed back is not the caller's any more.
+ */
+export interface BlockDigest extends AsyncDisposable {
+  /** Waits while all are still to be hashed. At most two are with the caller at a time. */
+  block(): Promise<Uint8Array<ArrayBuffer>>;
+  /** @param length bytes at the block's beginning. */
+  hash(block: Uint8Array<ArrayBuffer>, length: number): void;
+  /** Once, when all has been handed over. @throws InfrastructureError `store.unusable` when the thread has failed. */
+  digest(): Promise<Digest>;
+}
+
+/** @param size that is expected, in bytes: it decides only how the work is done. */
+export function blockDigest(size: number): BlockDigest {
+  return size < WORTH_A_THREAD_BYTES ? new DigestHere() : new DigestInThread();
+}
+
+class DigestHere implements BlockDigest {
+  readonly #hash: Hash = createHash('sha256');
+  readonly #free: Uint8Array<ArrayBuffer>[] = [];
+
+  async block(): Promise<Uint8Array<ArrayBuffer>> {
+    return this.#free.pop() ?? new Uint8Array(BLOCK_BYTES);
+  }
+
+  hash(block: Uint8Array<ArrayBuffer>, length: number): void {
+    this.#hash.update(block.subarray(0, length));
+    this.#free.push(block);
+  }
+
+  async digest(): Promise<Digest> {
+    return parseDigest(`sha256:${this.#hash.digest('hex')}`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+/** SHA-256 goes over bytes in order, so one file is one thread's work; what it saves is that reading and writing go on meanwhile. */
+class DigestInThread implements BlockDigest {
+  readonly #thread = new Worker(new URL('digest-thread.ts', import.meta.url));
+  readonly #free = Array.from({ length: BLOCKS }, () => alignedBuffer(BLOCK_BYTES));
+  readonly #digest = Promise.withResolvers<Digest>();
+  #returned = Promise.withResolvers<void>();
+
+  constructor() {
+    const failed = (why: string): void => {
+      const error = new InfrastructureError('store.unusable', `store: the thread that hashes files ended: ${why}; evaluate it again`);
+      this.#digest.reject(error);
+      this.#returned.reject(error);
+    };
+    for (const { promise } of [this.#digest, this.#returned]) promise.catch(() => undefined);
+    this.#thread.on('message', (reply: DigestReply) => this.#take(reply));
+    this.#thread.on('error', (error) => failed(error.message));
+    this.#thread.on('exit', () => failed('before it was done'));
+  }
+
+  async block(): Promise<Uint8Array<ArrayBuffer>> {
+    for (;;) {
+      const buffer = this.#free.pop();
+      if (buffer) return new Uint8Array(buffer);
+      await this.#returned.promise;
+    }
+  }
+
+  hash({ buffer }: Uint8Array<ArrayBuffer>, length: number): void {
+    this.#post({ kind: 'block', buffer, length }, [buffer]);
+  }
+
+  digest(): Promise<Digest> {
+    this.#post({ kind: 'end' });
+    return this.#digest.promise;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#thread.terminate();
+  }
+
+  #post(order: DigestOrder, moved: readonly ArrayBuffer[] = []): void {
+    this.#thread.postMessage(order, [...moved]);
+  }
+
+  #take(reply: DigestReply): void {
+    switch (reply.kind) {
+      case 'block': {
+        this.#free.push(reply.buffer);
+        const returned = this.#returned;
+        this.#returned = Promise.withResolvers<void>();
+        this.#returned.promise.catch(() => undefined);
+        return returned.resolve();
+      }
+      case 'digest':
+        return this.#digest.resolve(parseDigest(`sha256:${reply.hex}`));
+    }
+  }
+}

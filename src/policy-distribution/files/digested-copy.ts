@@ -1,0 +1,138 @@
+import type { FileHandle } from 'node:fs/promises';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import { BLOCK_BYTES, WORTH_A_THREAD_BYTES, blockDigest, type BlockDigest } from './block-digest.ts';
+import { DirectWriter } from './direct-writer.ts';
+import { guarded, readInto, writeAll } from './store-files.ts';
+
+export interface Digested {
+  readonly digest: Digest;
+  /** Bytes. */
+  readonly size: number;
+}
+
+/** What has been written is sent on its way to the disk in such portions, so that at the end little is left to wait for. In bytes. */
+const SYNCED_BYTES = 64 * 2 ** 20;
+
+export interface CopyOptions {
+  readonly clock: Clock;
+  /** Whether the file is to be synced right afterwards. */
+  readonly isSynced: boolean;
+}
+
+/**
+ * Writes bytes into an empty file and hashes them on the way: what is hashed is what is written, from the same memory, and nothing is read again.
+ * Reading, writing and hashing go on side by side.
+ *
+ * @param size that is expected, in bytes.
+ * @throws InfrastructureError `store.full`, `store.unusable`; errors of `bytes` as they are.
+ */
+export async function copyInto(
+  handle: FileHandle,
+  path: string,
+  bytes: AsyncIterable<Uint8Array>,
+  size: number,
+  { clock, isSynced }: CopyOptions,
+): Promise<Digested> {
+  await using hash = blockDigest(size);
+  await using direct = size < WORTH_A_THREAD_BYTES ? undefined : await DirectWriter.open(handle, clock);
+  const writer = new BlockWriter(handle, path, hash, isSynced ? SYNCED_BYTES : Infinity, direct);
+  let block = await hash.block();
+  let filled = 0;
+  for await (const chunk of bytes) {
+    for (let at = 0; at < chunk.length;) {
+      const part = chunk.subarray(at, at + BLOCK_BYTES - filled);
+      block.set(part, filled);
+      [at, filled] = [at + part.length, filled + part.length];
+      if (filled < BLOCK_BYTES) continue;
+      await writer.write(block, filled);
+      [block, filled] = [await hash.block(), 0];
+    }
+  }
+  await writer.write(block, filled);
+  const written = await writer.end();
+  return { digest: await hash.digest(), size: written };
+}
+
+/** Hashes bytes that are kept nowhere. @param size that is expected. */
+export async function digestOfPieces(bytes: AsyncIterable<Uint8Array>, size: number): Promise<Digested> {
+  await using hash = blockDigest(size);
+  let hashed = 0;
+  for await (const chunk of bytes) {
+    for (let at = 0; at < chunk.length; at += BLOCK_BYTES) {
+      const part = chunk.subarray(at, at + BLOCK_BYTES);
+      const block = await hash.block();
+      block.set(part);
+      hash.hash(block, part.length);
+    }
+    hashed += chunk.length;
+  }
+  return { digest: await hash.digest(), size: hashed };
+}
+
+/** Hashes a file where it lies. */
+export async function digestOfFile(
+  handle: FileHandle,
+  path: string,
+  size: number,
+  onProgress: (bytes: number) => Promise<void>,
+): Promise<Digested> {
+  await using hash = blockDigest(size);
+  for (let position = 0; ;) {
+    await onProgress(position);
+    const block = await hash.block();
+    const at = position;
+    const length = await guarded(path, () => readInto(handle, block, at));
+    hash.hash(block, length);
+    position += length;
+    if (length < BLOCK_BYTES) return { digest: await hash.digest(), size: position };
+  }
+}
+
+/** Writes one block while the next is filled; what is written is hashed. */
+class BlockWriter {
+  readonly #handle: FileHandle;
+  readonly #path: string;
+  readonly #hash: BlockDigest;
+  /** After so many bytes. */
+  readonly #syncs: number;
+  readonly #direct: DirectWriter | undefined;
+  #written = 0;
+  #synced = 0;
+  #writing: Promise<void> = Promise.resolve();
+  #syncing: Promise<void> = Promise.resolve();
+
+  constructor(handle: FileHandle, path: string, hash: BlockDigest, syncs: number, direct: DirectWriter | undefined) {
+    this.#direct = direct;
+    this.#syncs = syncs;
+    this.#handle = handle;
+    this.#path = path;
+    this.#hash = hash;
+  }
+
+  /** Resolves when the block before it is written. */
+  async write(block: Uint8Array<ArrayBuffer>, length: number): Promise<void> {
+    await this.#writing;
+    this.#writing = this.#write(block, length);
+    this.#writing.catch(() => undefined);
+  }
+
+  /** @returns the bytes that were written in all. */
+  async end(): Promise<number> {
+    await this.#writing;
+    await this.#syncing;
+    return this.#written;
+  }
+
+  async #write(block: Uint8Array<ArrayBuffer>, length: number): Promise<void> {
+    const past = length < BLOCK_BYTES ? 0 : await guarded(this.#path, async () => (await this.#direct?.write(block, this.#written)) ?? 0);
+    await guarded(this.#path, () => writeAll(this.#handle, block.subarray(past, length), this.#written + past));
+    this.#written += length;
+    this.#hash.hash(block, length);
+    if (this.#written - this.#synced < this.#syncs) return;
+    this.#synced = this.#written;
+    await this.#syncing;
+    this.#syncing = guarded(this.#path, () => this.#handle.datasync());
+    this.#syncing.catch(() => undefined);
+  }
+}

@@ -1,0 +1,63 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { Stretches } from '../delta/delta-block.ts';
+import { guarded, readAt, readInto, undefinedWhenMissing } from './store-files.ts';
+
+/**
+ * Whoever asks for a short stretch gets so much read that the next ones are there, too: deltas of small tensors are read in pieces of some hundred
+ * bytes, through up to 17 files at once, and to ask a thread for each takes longer than all else about them. In bytes.
+ */
+const AHEAD_BYTES = 2 ** 19;
+/** From so many bytes on a stretch is worth a trip of its own. */
+const LONG_BYTES = 2 ** 18;
+
+interface Window {
+  readonly begin: number;
+  /** As many as there are. */
+  readonly bytes: Uint8Array;
+}
+
+/** A file of the store that is open to be read in stretches. */
+export class FileStretches implements Stretches, AsyncDisposable {
+  readonly size: number;
+  readonly path: string;
+  readonly #handle: FileHandle;
+  #window: Window = { begin: 0, bytes: new Uint8Array() };
+
+  private constructor(path: string, handle: FileHandle, size: number) {
+    [this.path, this.#handle, this.size] = [path, handle, size];
+  }
+
+  /** Undefined when there is none. @throws InfrastructureError `store.unusable` */
+  static async open(path: string): Promise<FileStretches | undefined> {
+    const handle = await guarded(path, () => open(path, 'r').catch(undefinedWhenMissing));
+    return handle && new FileStretches(path, handle, (await guarded(path, () => handle.stat())).size);
+  }
+
+  /** @throws InfrastructureError `store.damaged` when it has been cut off since, and `store.unusable`. */
+  async readInto(buffer: Uint8Array, position: number): Promise<void> {
+    const read = await guarded(this.path, () => this.#readInto(buffer, position));
+    if (read === buffer.length) return;
+    throw new InfrastructureError('store.damaged', `store: ${this.path} ends at byte ${position + read}; it had ${this.size} bytes`);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#handle.close();
+  }
+
+  async #readInto(buffer: Uint8Array, position: number): Promise<number> {
+    if (buffer.length >= LONG_BYTES) return readInto(this.#handle, buffer, position);
+    const { begin, bytes } = await this.#windowOver(position, buffer.length);
+    const found = bytes.subarray(position - begin).subarray(0, buffer.length);
+    buffer.set(found);
+    return found.length;
+  }
+
+  async #windowOver(position: number, length: number): Promise<Window> {
+    const { begin, bytes } = this.#window;
+    if (begin <= position && position + length <= begin + bytes.length) return this.#window;
+    const window = { begin: position, bytes: await readAt(this.#handle, position, AHEAD_BYTES) };
+    this.#window = window;
+    return window;
+  }
+}

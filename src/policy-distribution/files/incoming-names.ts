@@ -1,0 +1,64 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { readFile, readlink } from 'node:fs/promises';
+import type { Clock } from '../../kernel/clock.ts';
+
+/**
+ * Names of unfinished files, from which any other Muster can tell whether their writer still lives:
+ * `<place>.<pid>.<start>.<random>`. `place` stands for one boot of one machine and one pid namespace, where a pid means something;
+ * `start` is the writer's start time, so that a reused pid is not taken for it.
+ */
+export class IncomingNames {
+  readonly #prefix: string;
+  readonly #place: string;
+  readonly #clock: Clock;
+
+  private constructor(place: string, start: string, clock: Clock) {
+    this.#place = place;
+    this.#prefix = `${place}.${process.pid}.${start}`;
+    this.#clock = clock;
+  }
+
+  static async forThisProcess(clock: Clock): Promise<IncomingNames> {
+    const [boot, namespace] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readlink('/proc/self/ns/pid')]);
+    const place = createHash('sha256').update(`${boot} ${namespace}`).digest('hex').slice(0, 16);
+    return new IncomingNames(place, (await startOf(process.pid)) ?? '0', clock);
+  }
+
+  next(): string {
+    return `${this.#prefix}.${randomUUID()}`;
+  }
+
+  /** Whether it is one of this process. */
+  isOwn(name: string): boolean {
+    return name.startsWith(`${this.#prefix}.`);
+  }
+
+  /**
+   * @param writtenMs when the file was last written, in milliseconds since 1970.
+   * @param elsewhereKeptMs a writer that cannot be seen from here (another container, another machine) counts as gone after so long without a
+   * write.
+   */
+  async isAbandoned(name: string, writtenMs: number, elsewhereKeptMs: number = ELSEWHERE_KEPT_MS): Promise<boolean> {
+    const { place, pid, start } = WRITER.exec(name)?.groups ?? {};
+    if (place !== this.#place) return this.#clock.date().getTime() - writtenMs > elsewhereKeptMs;
+    return (await startOf(Number(pid))) !== start;
+  }
+}
+
+const WRITER = /^(?<place>[0-9a-f]{16})\.(?<pid>\d+)\.(?<start>\d+)\./;
+
+const ELSEWHERE_KEPT_MS = 24 * 60 * 60 * 1000;
+
+/** Start time in clock ticks since boot, field 22 of /proc/<pid>/stat; undefined when there is no such process, or only its exit status is left. */
+async function startOf(pid: number): Promise<string | undefined> {
+  let line: string;
+  try {
+    line = await readFile(`/proc/${pid}/stat`, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH')) return undefined;
+    throw error;
+  }
+  // The name of the program stands in brackets and may hold anything; what comes after its end is numbers.
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  return fields[0] === 'Z' || fields[0] === 'X' ? undefined : fields[19];
+}

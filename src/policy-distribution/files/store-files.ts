@@ -1,0 +1,72 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { isDiskFull } from '../../kernel/disk-full.ts';
+import { InfrastructureError, messageOf, MusterError } from '../../kernel/errors.ts';
+import { directLooks, type FileLooks } from './file-looks.ts';
+
+/** Files of the store on disk, and what their failures are called. */
+
+/** @throws InfrastructureError `store.full`, `store.unusable`; errors of Muster's own pass through. */
+export async function guarded<Value>(path: string, operation: () => Promise<Value>): Promise<Value> {
+  try {
+    return await operation();
+  } catch (error) {
+    if (error instanceof MusterError) throw error;
+    if (isDiskFull(error)) {
+      throw new InfrastructureError('store.full', `store: no space left for ${path}; free some, or set stateDir to a larger disk`, {
+        cause: error,
+      });
+    }
+    const remedy = 'set stateDir to a directory that this user may write';
+    throw new InfrastructureError('store.unusable', `store: ${path}: ${messageOf(error)}; ${remedy}`, { cause: error });
+  }
+}
+
+/** @param position in the file; where the last write ended when left out. */
+export async function writeAll(handle: FileHandle, chunk: Uint8Array, position?: number): Promise<void> {
+  for (let written = 0; written < chunk.length;) {
+    const at = position === undefined ? null : position + written;
+    written += (await handle.write(chunk, written, chunk.length - written, at)).bytesWritten;
+  }
+}
+
+/** Up to `length` bytes; fewer only where the file ends. */
+export async function readAt(handle: FileHandle, position: number, length: number): Promise<Uint8Array> {
+  const buffer = Buffer.allocUnsafe(length);
+  return buffer.subarray(0, await readInto(handle, buffer, position));
+}
+
+/** Fills the buffer. @returns how many bytes there are; fewer than it holds only where the file ends. */
+export async function readInto(handle: FileHandle, buffer: Uint8Array, position: number): Promise<number> {
+  let filled = 0;
+  while (filled < buffer.length) {
+    const { bytesRead } = await handle.read(buffer, filled, buffer.length - filled, position + filled);
+    if (bytesRead === 0) break;
+    filled += bytesRead;
+  }
+  return filled;
+}
+
+export interface FileFacts {
+  /** Bytes. */
+  readonly size: number;
+  /** Last write, or use, in milliseconds since 1970. */
+  readonly touchedMs: number;
+  /** Whether the file has another name somewhere: in the inbox of a sandbox, say. */
+  readonly isLinked: boolean;
+}
+
+export async function factsOf(path: string, looks: Pick<FileLooks, 'stats'> = directLooks): Promise<FileFacts | undefined> {
+  const stats = await looks.stats(path).catch(undefinedWhenMissing);
+  return stats && { size: Number(stats.size), touchedMs: Number(stats.mtimeNs / 1000n) / 1000, isLinked: stats.nlink > 1 };
+}
+
+/** Without it, a power cut could take back the new name although the file itself is on disk. */
+export async function syncDirectory(path: string): Promise<void> {
+  await using directory = await open(path, 'r');
+  await directory.sync();
+}
+
+export function undefinedWhenMissing(error: unknown): undefined {
+  if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+  throw error;
+}

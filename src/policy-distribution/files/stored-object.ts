@@ -1,0 +1,30 @@
+import { open } from 'node:fs/promises';
+import type { Digest } from '../../kernel/ids.ts';
+import { digestOfFile } from './digested-copy.ts';
+import type { ReadAt } from '../formats/read-at.ts';
+import { guarded, readAt } from './store-files.ts';
+
+/** A file that the store keeps under the sha256 of its content. */
+export interface StoredObject {
+  readonly digest: Digest;
+  /** Bytes. */
+  readonly size: number;
+  /** Absolute; read-only and never changed, so it may be linked or mounted anywhere. It stays for as long as its checkpoint is held. */
+  readonly hostPath: string;
+}
+
+/** Sees a whole file of `size` bytes and what it is called, and may refuse it. */
+export type Inspect = (readAt: ReadAt, size: number, digest: Digest) => Promise<void>;
+
+/** Errors of `inspect` pass through. @throws InfrastructureError `store.unusable` */
+export async function inspectObject({ hostPath, size, digest }: StoredObject, inspect: Inspect): Promise<void> {
+  await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
+  await inspect((position, length) => guarded(hostPath, () => readAt(handle, position, length)), size, digest);
+}
+
+/** What an object really is. @throws InfrastructureError `store.unusable`; the signal's reason. */
+export async function digestOfObject({ hostPath }: StoredObject, signal: AbortSignal): Promise<Digest> {
+  await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
+  const { size } = await guarded(hostPath, () => handle.stat());
+  return (await digestOfFile(handle, hostPath, size, async () => signal.throwIfAborted())).digest;
+}

@@ -1,0 +1,117 @@
+import { CONFIG_BOUNDS, readKerasModel, UnknownKerasModel, type KerasModel } from './keras-model.ts';
+import type { NamedFile } from './named-file.ts';
+import { readOnnxModel, type OnnxModel } from './onnx-model.ts';
+import { UnknownPickle } from './pickle-opcodes.ts';
+import { pickledTensors, type PickledTensor } from './pickled-tensors.ts';
+import type { ReadAt } from './read-at.ts';
+import { readSafetensorsHeader } from './safetensors.ts';
+import { readZipDirectory, readZipEntry, type LocatedEntry, type ZipEntry } from './zip-directory.ts';
+
+/** What the files of a checkpoint hold, without loading any of it. */
+export type FileContents =
+  | { readonly format: 'safetensors'; readonly tensors: readonly InspectedTensor[]; readonly metadata: Readonly<Record<string, string>> }
+  | ({ readonly format: 'onnx' } & OnnxModel)
+  /** What its entries say that it is. */
+  | { readonly format: 'zip'; readonly entries: readonly ZipEntry[] }
+  | {
+      readonly format: 'keras';
+      readonly entries: readonly ZipEntry[];
+      /** As its configuration tells it, which is not built; undefined, and why, when that is none. */
+      readonly model?: KerasModel | undefined;
+      readonly unknown?: string | undefined;
+    }
+  | {
+      readonly format: 'torch.save' | 'torchscript';
+      readonly entries: readonly ZipEntry[];
+      /** As its pickle tells them, which is not run; undefined, and why, when that holds more than tensors and plain values. */
+      readonly tensors?: readonly PickledTensor[] | undefined;
+      readonly unknown?: string | undefined;
+    }
+  /** Nothing is known of what is in it. */
+  | { readonly format: 'other' };
+
+export interface InspectedTensor {
+  readonly name: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  readonly bytes: number;
+}
+
+/** Beyond that of a hundred thousand tensors. */
+const MOST_PICKLE_BYTES = 32 * 2 ** 20;
+const KERAS_CONFIG = 'config.json';
+
+/** Told of bytes that are about to be unpacked. */
+export type Take = (bytes: number) => void;
+
+/**
+ * What a file holds, as its name says what it is.
+ *
+ * @throws InputError `checkpoint.safetensors`, `checkpoint.onnx`, `checkpoint.zip`
+ */
+export async function readContents({ path, address, size }: NamedFile, readAt: ReadAt, take: Take): Promise<FileContents> {
+  if (path.endsWith('.safetensors')) {
+    const { tensors, metadata } = await readSafetensorsHeader(address, size, readAt);
+    return {
+      format: 'safetensors',
+      tensors: tensors.map(({ name, dtype, shape, begin, end }) => ({ name, dtype, shape, bytes: end - begin })),
+      metadata,
+    };
+  }
+  if (path.endsWith('.onnx')) return { format: 'onnx', ...(await readOnnxModel(address, size, readAt)) };
+  if (!/\.(pt|ts|pth|keras)$/.test(path)) return { format: 'other' };
+  const located = await readZipDirectory(address, size, readAt);
+  const format = zipFormat(new Set(located.map(({ name }) => name)));
+  const entries = located.map(({ name, size: unpacked, packed }) => ({ name, size: unpacked, packed }));
+  switch (format) {
+    case 'torch.save':
+    case 'torchscript':
+      return { format, entries, ...(await stateOf(address, located, readAt, take)) };
+    case 'keras':
+      return { format, entries, ...(await modelOf(address, located, readAt, take)) };
+    case 'zip':
+      return { format, entries };
+  }
+}
+
+async function modelOf(
+  file: string,
+  entries: readonly LocatedEntry[],
+  readAt: ReadAt,
+  take: Take,
+): Promise<{ readonly model: KerasModel } | { readonly unknown: string }> {
+  const config = entries.find(({ name }) => name === KERAS_CONFIG);
+  if (!config) return { unknown: `it has no ${KERAS_CONFIG}` };
+  take(config.size);
+  try {
+    return { model: readKerasModel(await readZipEntry(file, config, readAt, CONFIG_BOUNDS.bytes)) };
+  } catch (error) {
+    if (error instanceof UnknownKerasModel) return { unknown: error.message };
+    throw error;
+  }
+}
+
+async function stateOf(
+  file: string,
+  entries: readonly LocatedEntry[],
+  readAt: ReadAt,
+  take: Take,
+): Promise<{ readonly tensors: readonly PickledTensor[] } | { readonly unknown: string }> {
+  const pickle = entries.find(({ name }) => name.slice(name.indexOf('/') + 1) === 'data.pkl');
+  if (!pickle) return { unknown: 'it has no data.pkl' };
+  take(pickle.size);
+  try {
+    return { tensors: pickledTensors(await readZipEntry(file, pickle, readAt, MOST_PICKLE_BYTES)) };
+  } catch (error) {
+    if (error instanceof UnknownPickle) return { unknown: error.message };
+    throw error;
+  }
+}
+
+/** PyTorch puts everything into a directory of a name of its own. */
+function zipFormat(names: ReadonlySet<string>): 'torchscript' | 'torch.save' | 'keras' | 'zip' {
+  if (names.has(KERAS_CONFIG) && names.has('model.weights.h5')) return 'keras';
+  const inner = new Set([...names].map((name) => name.slice(name.indexOf('/') + 1)));
+  if (inner.has('constants.pkl')) return 'torchscript';
+  return inner.has('data.pkl') ? 'torch.save' : 'zip';
+}

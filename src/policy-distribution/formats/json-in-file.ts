@@ -1,0 +1,24 @@
+import { decoded, JsonProblem, JsonScan, type JsonBounds } from '../../kernel/json-bounds.ts';
+import type { ReadAt } from './read-at.ts';
+
+/** What is beyond a bound is found out with so little of it in memory. */
+const PIECE_BYTES = 256 * 1024;
+
+/**
+ * The text of the JSON that stands in a stretch of a file, within bounds. It is measured as it is read: of one that is beyond them, no more is read.
+ *
+ * @throws JsonProblem; errors of `readAt`.
+ */
+export async function readJsonText(readAt: ReadAt, position: number, length: number, bounds: JsonBounds): Promise<string> {
+  if (length > bounds.bytes) throw new JsonProblem(`its JSON has ${length} bytes`, `at most ${bounds.bytes}`);
+  const scan = new JsonScan(bounds);
+  const pieces: Uint8Array[] = [];
+  for (let at = 0; at < length;) {
+    const piece = await readAt(position + at, Math.min(PIECE_BYTES, length - at));
+    if (piece.length === 0) throw new JsonProblem(`it ends after ${at} bytes`, `${length}`);
+    scan.push(piece);
+    pieces.push(piece);
+    at += piece.length;
+  }
+  return decoded(Buffer.concat(pieces));
+}

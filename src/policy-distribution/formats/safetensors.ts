@@ -1,0 +1,154 @@
+import { InputError } from '../../kernel/errors.ts';
+import { JsonProblem, parsedText, type JsonBounds } from '../../kernel/json-bounds.ts';
+import { duplicateKey } from './json-duplicates.ts';
+import { readJsonText } from './json-in-file.ts';
+import { elementBits } from './safetensors-dtype.ts';
+import type { ReadAt } from './read-at.ts';
+
+/**
+ * The header of a safetensors file: 8 bytes of little-endian length, that many bytes of JSON, then the tensors' raw bytes.
+ * Everything in it is an outsider's claim, checked against the size of the file before anything relies on it.
+ */
+export interface SafetensorsHeader {
+  /** In the order of their bytes in the file. */
+  readonly tensors: readonly Tensor[];
+  readonly metadata: Readonly<Record<string, string>>;
+  /** Where in the file the first tensor's bytes begin. */
+  readonly dataStart: number;
+}
+
+export interface Tensor {
+  readonly name: string;
+  readonly dtype: string;
+  readonly shape: readonly number[];
+  /** Bytes [begin, end) from `dataStart`. */
+  readonly begin: number;
+  readonly end: number;
+}
+
+/** Some hundred thousand tensors: an entry has seven values and more, and stands three deep. */
+export const HEADER_BOUNDS: JsonBounds = { bytes: 32 * 2 ** 20, depth: 8, values: 1_000_000 };
+const LENGTH_BYTES = 8;
+
+/** @throws InputError `checkpoint.safetensors`, naming the file, the tensor, what was found and what was expected. */
+export async function readSafetensorsHeader(file: string, size: number, readAt: ReadAt): Promise<SafetensorsHeader> {
+  const beginning = await readAt(0, LENGTH_BYTES + 1);
+  const length = headerLength(file, size, beginning);
+  const first = length > 0 ? beginning[LENGTH_BYTES] : undefined;
+  if (first !== '{'.charCodeAt(0))
+    throw refused(file, `the header begins with byte ${first ?? 'none'}`, 'a JSON object, beginning with "{"');
+  const json = await headerJson(file, length, readAt);
+  const dataStart = LENGTH_BYTES + length;
+  const { __metadata__: metadata, ...entries } = json;
+  const tensors = Object.entries(entries).map(([name, entry]) => parseTensor(file, name, entry));
+  tensors.sort((a, b) => a.begin - b.begin || a.end - b.end);
+  assertContiguous(file, tensors, size - dataStart);
+  return { tensors, metadata: parseMetadata(file, metadata), dataStart };
+}
+
+function headerLength(file: string, size: number, bytes: Uint8Array): number {
+  if (size < LENGTH_BYTES || bytes.length < LENGTH_BYTES) {
+    throw refused(file, `the file has ${size} bytes`, `at least ${LENGTH_BYTES} for the length of the header; it looks truncated`);
+  }
+  const length = new DataView(bytes.buffer, bytes.byteOffset, LENGTH_BYTES).getBigUint64(0, true);
+  if (length > BigInt(HEADER_BOUNDS.bytes)) throw refused(file, `the header claims ${length} bytes`, `at most ${HEADER_BOUNDS.bytes}`);
+  if (length > BigInt(size - LENGTH_BYTES)) {
+    throw refused(
+      file,
+      `the header claims ${length} bytes`,
+      `at most the ${size - LENGTH_BYTES} that follow in the file; it looks truncated`,
+    );
+  }
+  return Number(length);
+}
+
+async function headerJson(file: string, length: number, readAt: ReadAt): Promise<Record<string, unknown>> {
+  try {
+    const text = await readJsonText(readAt, LENGTH_BYTES, length, HEADER_BOUNDS);
+    const value = parsedText(text);
+    const duplicate = duplicateKey(text);
+    if (duplicate !== undefined) throw refused(file, `the header has ${JSON.stringify(shortened(duplicate))} twice`, 'every name once');
+    if (isRecord(value)) return value;
+  } catch (error) {
+    throw error instanceof JsonProblem ? refused(file, `the header: ${error.found}`, error.expected, error) : error;
+  }
+  throw refused(file, 'the header is no JSON object', 'a JSON object');
+}
+
+function parseTensor(file: string, name: string, entry: unknown): Tensor {
+  const where = `${file}, tensor ${JSON.stringify(shortened(name))}`;
+  if (!isRecord(entry)) throw refused(where, `found ${described(entry)}`, 'an object with dtype, shape and data_offsets');
+  const { dtype, shape, data_offsets: offsets } = entry;
+  const bits = typeof dtype === 'string' ? elementBits(dtype) : undefined;
+  if (typeof dtype !== 'string' || bits === undefined)
+    throw refused(where, `dtype ${described(dtype)}`, 'a dtype of the format, such as "F32"');
+  if (!isSizes(shape)) throw refused(where, `shape ${described(shape)}`, 'a list of whole numbers from 0 on');
+  if (!isSizes(offsets) || offsets.length !== 2)
+    throw refused(where, `data_offsets ${described(offsets)}`, 'two whole numbers, [begin, end]');
+  const [begin = 0, end = 0] = offsets;
+  assertSpan(where, dtype, bits, shape, end - begin);
+  return { name, dtype, shape, begin, end };
+}
+
+function assertSpan(where: string, dtype: string, bits: number, shape: readonly number[], span: number): void {
+  let totalBits = bits;
+  for (const size of shape) {
+    totalBits *= size;
+    if (totalBits > Number.MAX_SAFE_INTEGER)
+      throw refused(where, `shape ${described(shape)} of ${dtype} is beyond all files`, 'a shape that fits its bytes');
+  }
+  if (totalBits % 8 !== 0) throw refused(where, `shape ${described(shape)} of ${dtype} ends within a byte`, 'a whole number of bytes');
+  if (totalBits / 8 !== span)
+    throw refused(where, `data_offsets span ${span} bytes`, `${totalBits / 8} for shape ${described(shape)} of ${dtype}`);
+}
+
+/** @param tensors sorted by their first byte. */
+function assertContiguous(file: string, tensors: readonly Tensor[], dataBytes: number): void {
+  let covered = 0;
+  for (const { name, begin, end } of tensors) {
+    if (begin !== covered) {
+      const problem = begin < covered ? 'overlaps the tensor before it' : 'leaves a gap before it';
+      throw refused(
+        `${file}, tensor ${JSON.stringify(shortened(name))}`,
+        `it begins at byte ${begin} and ${problem}`,
+        `to begin at byte ${covered}`,
+      );
+    }
+    covered = end;
+  }
+  if (covered === dataBytes) return;
+  const guess = covered > dataBytes ? '; the file looks truncated' : '';
+  throw refused(file, `${dataBytes} bytes follow the header`, `the ${covered} that its tensors fill${guess}`);
+}
+
+function parseMetadata(file: string, value: unknown): Readonly<Record<string, string>> {
+  const metadata: [string, string][] = [];
+  if (value === undefined) return {};
+  if (!isRecord(value)) throw refused(file, `__metadata__ is ${described(value)}`, 'an object of strings');
+  for (const [key, text] of Object.entries(value)) {
+    if (typeof text !== 'string')
+      throw refused(file, `__metadata__ has ${described(text)} as ${JSON.stringify(shortened(key))}`, 'a string');
+    metadata.push([key, text]);
+  }
+  return Object.fromEntries(metadata);
+}
+
+function refused(where: string, found: string, expected: string, cause?: unknown): InputError {
+  return new InputError('checkpoint.safetensors', `checkpoint: ${where}: ${found}; expected ${expected}`, { cause });
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isSizes(value: unknown): value is readonly number[] {
+  return Array.isArray(value) && value.every((size) => Number.isSafeInteger(size) && size >= 0);
+}
+
+function described(value: unknown): string {
+  return shortened(JSON.stringify(value) ?? 'nothing');
+}
+
+function shortened(text: string): string {
+  return text.length > 200 ? `${text.slice(0, 200)}…` : text;
+}

@@ -1,0 +1,34 @@
+import { once } from 'node:events';
+import { parentPort, workerData } from 'node:worker_threads';
+import { InputError, messageOf } from '../../kernel/errors.ts';
+import { MalformedDelta } from '../delta/delta-format.ts';
+import type { ThreadOrder, ThreadReply } from './reading-messages.ts';
+import { readHere, type ReadingKind } from './readings.ts';
+import type { ReadAt } from '../formats/read-at.ts';
+
+/** A thread that reads one file for its process, and ends. It opens nothing itself: it asks for each stretch. */
+
+const port = parentPort;
+if (port === null) throw new Error('this module is a thread');
+const say = (reply: ThreadReply<ReadingKind>): void => port.postMessage(reply);
+
+const readAt: ReadAt = async (position, length) => {
+  const sent = once(port, 'message');
+  say({ says: 'wants', position, length });
+  const [bytes]: Uint8Array[] = await sent;
+  if (bytes === undefined) throw new Error('no bytes came');
+  return bytes;
+};
+
+/** Some bytes are unpacked: here, nobody waits for that. */
+const take = (): void => undefined;
+
+const { kind, order }: ThreadOrder<ReadingKind> = workerData;
+try {
+  say({ says: 'read', answer: await readHere(kind, order, readAt, take) });
+} catch (error) {
+  if (error instanceof InputError) say({ says: 'refused', code: error.code, message: error.message });
+  else if (error instanceof MalformedDelta) say({ says: 'malformed', problem: error.message });
+  else say({ says: 'failed', message: messageOf(error) });
+}
+port.close();

@@ -1,0 +1,60 @@
+import { BLOCK_BYTES } from '../files/block-digest.ts';
+import type { CheckpointListing, CheckpointSource, ListedFile } from '../checkpoint-source.ts';
+import type { StoredFile } from '../stored-checkpoint.ts';
+import { sortedByPath, type CheckpointFile } from '../checkpoint.ts';
+import type { ContentStore } from './content-store.ts';
+import type { StoredObject } from '../files/stored-object.ts';
+import { KnownFiles } from '../files/known-files.ts';
+import { wholeFile } from '../files/listed-files.ts';
+import { isShardIndex } from '../formats/shard-index.ts';
+import { untrustedFiles } from '../inspection/untrusted-files.ts';
+
+/** Files as sources list them, brought into the store: one that was read is not read again as long as it stays as it is. */
+export class BroughtFiles {
+  readonly #content: ContentStore;
+  readonly #known = new KnownFiles();
+
+  constructor(content: ContentStore) {
+    this.#content = content;
+  }
+
+  /** What was in the files when they were read, in the order of their paths; undefined unless they are all known. */
+  recall(files: CheckpointListing['files']): readonly CheckpointFile[] | undefined {
+    const recalled: CheckpointFile[] = [];
+    for (const file of sortedByPath(files)) {
+      const digest = this.#known.digestOf(file);
+      if (digest === undefined) return undefined;
+      recalled.push({ path: file.path, size: file.size, digest, ...inBucket(file) });
+    }
+    return recalled;
+  }
+
+  /**
+   * @returns in the order of their paths.
+   * @throws as `CheckpointStore.add` does.
+   */
+  async bring(source: CheckpointSource, { files }: CheckpointListing, signal: AbortSignal): Promise<readonly StoredFile[]> {
+    const beside = new Set(files.map(({ path }) => path));
+    const brought: StoredFile[] = [];
+    for (const file of sortedByPath(files))
+      brought.push({ path: file.path, ...(await this.#bring(source, file, beside, signal)), ...inBucket(file) });
+    return brought;
+  }
+
+  async #bring(source: CheckpointSource, file: ListedFile, beside: ReadonlySet<string>, signal: AbortSignal): Promise<StoredObject> {
+    // An index is whole or not by what else is there.
+    const known = isShardIndex(file.path) ? undefined : this.#known.digestOf(file);
+    const kept = known && (await this.#content.renew({ digest: known, size: file.size }));
+    if (kept) return kept;
+    const bytes = source.read(file, signal, new Uint8Array(Math.min(file.size, BLOCK_BYTES) + 1));
+    const object = await this.#content.write(wholeFile(file, bytes), file.size, (readAt, size) =>
+      untrustedFiles.read('check', { path: file.path, address: file.address, size, beside }, readAt),
+    );
+    this.#known.remember(file, object.digest);
+    return object;
+  }
+}
+
+function inBucket({ isInBucket, address: uri, revision }: ListedFile): Pick<CheckpointFile, 'bucketObject'> {
+  return isInBucket === true ? { bucketObject: { uri, revision } } : {};
+}

@@ -1,0 +1,183 @@
+import { mkdir, readdir, readFile, rename, rm, unlink, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Clock } from '../../kernel/clock.ts';
+import { isDigest, parseDigest, type Digest } from '../../kernel/ids.ts';
+import { digestHex, type Checkpoint } from '../checkpoint.ts';
+import { IncomingNames } from '../files/incoming-names.ts';
+import { RecentMarks } from './recent-marks.ts';
+import { factsOf, guarded, undefinedWhenMissing } from '../files/store-files.ts';
+import { WithdrawnFiles } from '../files/withdrawn-files.ts';
+
+export type RecordedCheckpoint = Omit<Checkpoint, 'labels'>;
+
+/** A checkpoint that is in use, until it is disposed. */
+export type Hold = AsyncDisposable;
+
+const recordSchema = z.object({
+  kind: z.enum(['file', 'directory']),
+  files: z.array(
+    z.object({
+      path: z.string(),
+      size: z.int().min(0),
+      digest: z.string().refine(isDigest),
+      bucketObject: z.object({ uri: z.string(), revision: z.string() }).optional(),
+    }),
+  ),
+});
+
+/**
+ * Which checkpoints are on this machine, what they consist of, when each was last used (the time of its record's last write), and which are in
+ * use (files in `holds/`, named by the process whose they are: they end with it). Any number of processes may share the directory.
+ */
+export class CheckpointRecords {
+  readonly #directory: string;
+  readonly #holds: string;
+  readonly #incoming: string;
+  readonly #names: IncomingNames;
+  readonly #clock: Clock;
+  readonly #withdrawn: WithdrawnFiles;
+  readonly #touched: RecentMarks;
+
+  private constructor(directory: string, names: IncomingNames, clock: Clock, withdrawn: WithdrawnFiles) {
+    this.#withdrawn = withdrawn;
+    this.#directory = join(directory, 'checkpoints');
+    this.#holds = join(directory, 'holds');
+    this.#incoming = join(directory, 'incoming');
+    this.#names = names;
+    this.#clock = clock;
+    this.#touched = new RecentMarks(clock);
+  }
+
+  /** @throws InfrastructureError `store.unusable` */
+  static async open(directory: string, names: IncomingNames, clock: Clock): Promise<CheckpointRecords> {
+    const withdrawn = await WithdrawnFiles.open(join(directory, 'checkpoints'), join(directory, 'withdrawn/checkpoints'), names);
+    const records = new CheckpointRecords(directory, names, clock, withdrawn);
+    await guarded(directory, async () => {
+      for (const path of [records.#directory, records.#holds, records.#incoming]) await mkdir(path, { recursive: true });
+      // Sweeps the holds of processes that have ended.
+      await records.#held();
+    });
+    return records;
+  }
+
+  /** Also when there is one: a file's name may have changed. It counts as used. */
+  async write({ digest, kind, files }: RecordedCheckpoint): Promise<void> {
+    const incoming = join(this.#incoming, this.#names.next());
+    const text = JSON.stringify({
+      kind,
+      files: files.map(({ path, size, digest: ofFile, bucketObject }) => ({ path, size, digest: ofFile, bucketObject })),
+    });
+    await guarded(incoming, async () => {
+      try {
+        // Not synced: what a power cut takes is brought anew.
+        await writeFile(incoming, text, { flag: 'wx', mode: 0o600 });
+        await rename(incoming, this.#pathOf(digest));
+        await this.#touchNow(digest);
+      } finally {
+        await rm(incoming, { force: true });
+      }
+    });
+  }
+
+  /** Undefined when there is none, or none that can be read: then it is to be brought anew. */
+  async read(digest: Digest): Promise<RecordedCheckpoint | undefined> {
+    const path = this.#pathOf(digest);
+    const text = await guarded(path, () => readFile(path, 'utf8').catch(undefinedWhenMissing));
+    const record = recordSchema.safeParse(text === undefined ? undefined : parsedOrUndefined(text));
+    return record.success ? { digest, ...record.data } : undefined;
+  }
+
+  /** It is used now. Where this process has said so a moment ago, that is enough. */
+  async touch(digest: Digest): Promise<void> {
+    if (!this.isFresh(digest)) await this.#touchNow(digest);
+  }
+
+  /** Whether this process has found and touched its record a moment ago. */
+  isFresh(digest: Digest): boolean {
+    return this.#touched.has(digest);
+  }
+
+  /** Until it is disposed, or this process ends, the checkpoint is not removed. */
+  async hold(digest: Digest): Promise<Hold> {
+    const path = join(this.#holds, `${this.#names.next()}.${digestHex(digest)}`);
+    await guarded(path, () => writeFile(path, '', { flag: 'wx', mode: 0o600 }));
+    return {
+      [Symbol.asyncDispose]: async () => {
+        await this.touch(digest);
+        await guarded(path, () => unlink(path).catch(undefinedWhenMissing));
+      },
+    };
+  }
+
+  /** What was on its way out in processes that have ended. @throws InfrastructureError `store.unusable` */
+  async putBackAbandoned(): Promise<void> {
+    await this.#withdrawn.putBackAbandoned();
+  }
+
+  /** All that are recorded. */
+  async digests(): Promise<readonly Digest[]> {
+    return (await guarded(this.#directory, () => readdir(this.#directory))).map((name) => `sha256:${name}`).filter(isDigest);
+  }
+
+  /** When it was last used, in milliseconds since 1970; undefined when there is none. */
+  async usedMs(digest: Digest): Promise<number | undefined> {
+    const facts = await guarded(this.#pathOf(digest), () => factsOf(this.#pathOf(digest)));
+    return facts?.touchedMs;
+  }
+
+  /** Those that some living process uses. */
+  async held(): Promise<ReadonlySet<Digest>> {
+    return guarded(this.#holds, () => this.#held());
+  }
+
+  /**
+   * Forgets a checkpoint, unless it is in use or has been used since.
+   *
+   * @param unusedSinceMs milliseconds since 1970.
+   * @returns whether it is forgotten.
+   */
+  async forget(digest: Digest, unusedSinceMs: number): Promise<boolean> {
+    const path = this.#pathOf(digest);
+    return guarded(path, async () => {
+      // Out of reach first: who holds it from now on finds it gone. Who found it before has said so, and is seen now.
+      const removed = await this.#withdrawn.withdraw(digestHex(digest));
+      if (!removed) return false;
+      const usedMs = (await factsOf(removed.path))?.touchedMs ?? 0;
+      const isFree = usedMs < unusedSinceMs && !(await this.#held()).has(digest);
+      await (isFree ? removed.remove() : removed.putBack());
+      return isFree;
+    });
+  }
+
+  async #touchNow(digest: Digest): Promise<void> {
+    const now = this.#clock.date();
+    const path = this.#pathOf(digest);
+    const touched = await guarded(path, () => utimes(path, now, now).then(() => true, undefinedWhenMissing));
+    if (touched) this.#touched.note(digest);
+  }
+
+  async #held(): Promise<ReadonlySet<Digest>> {
+    const held = new Set<Digest>();
+    for (const name of await readdir(this.#holds)) {
+      const path = join(this.#holds, name);
+      const facts = await factsOf(path);
+      if (!facts) continue;
+      if (await this.#names.isAbandoned(name, facts.touchedMs)) await rm(path, { force: true });
+      else held.add(parseDigest(`sha256:${name.slice(name.lastIndexOf('.') + 1)}`));
+    }
+    return held;
+  }
+
+  #pathOf(digest: Digest): string {
+    return join(this.#directory, digestHex(digest));
+  }
+}
+
+function parsedOrUndefined(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

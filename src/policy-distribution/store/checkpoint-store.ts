@@ -1,0 +1,277 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import { assertAcceptable, assertFileName, type CheckpointLimits } from '../inspection/checkpoint-checks.ts';
+import { BroughtFiles } from './brought-files.ts';
+import { EarlyLooks, type Look } from './early-looks.ts';
+import { CheckpointRecords, type Hold, type RecordedCheckpoint } from './checkpoint-records.ts';
+import type { CheckpointListing, CheckpointSource, ListOptions } from '../checkpoint-source.ts';
+import { checkpointDigest, type BucketObject, type Checkpoint, type CheckpointLabels } from '../checkpoint.ts';
+import { ContentStore, type Syncing } from './content-store.ts';
+import type { StoredCheckpoint } from '../stored-checkpoint.ts';
+import { untrustedFiles } from '../inspection/untrusted-files.ts';
+import { inspectObject, type StoredObject } from '../files/stored-object.ts';
+import { filesOfManifest, filesOfRestored, filesThatAreHere } from './files-here.ts';
+import type { FileLooks } from '../files/file-looks.ts';
+import { IncomingNames } from '../files/incoming-names.ts';
+import { assertSameListing } from '../files/listed-files.ts';
+import { PackedFiles } from './packed-files.ts';
+import { keepTold, type SentDelta } from './sent-delta.ts';
+import { RecentMarks } from './recent-marks.ts';
+import { SharedHolds } from './shared-holds.ts';
+import { StoredContents } from './stored-contents.ts';
+import { StoreVerification, type VerificationOptions, type VerifiedStore } from './store-verification.ts';
+import type { UsableFiles } from '../files/usable-files.ts';
+import { StoreRetention, type Retained, type Retention, type RetentionParts } from './store-retention.ts';
+
+export interface CheckpointStoreOptions {
+  readonly directory: string;
+  readonly limits: CheckpointLimits;
+  readonly clock: Clock;
+  /** Of what `add` brings; `before` when left out. */
+  readonly syncing?: Syncing;
+  /** How it is found out what is here; directly when left out. */
+  readonly looks?: FileLooks | undefined;
+}
+
+/**
+ * Brings checkpoints onto this machine, each byte once, and names them. Nothing that is incomplete, changing or malformed gets a
+ * name: the error says which file, and no sandbox has seen any of it.
+ */
+export class CheckpointStore {
+  readonly #content: ContentStore;
+  readonly #contents: StoredContents;
+  readonly #records: CheckpointRecords;
+  readonly #parts: RetentionParts;
+  readonly #retention: StoreRetention;
+  readonly #limits: CheckpointLimits;
+  readonly #brought: BroughtFiles;
+  readonly #marks: RecentMarks;
+  readonly #early = new EarlyLooks((checkpoint) => this.#withObjects(checkpoint));
+  readonly #holds = new SharedHolds((digest) => this.#hold(digest));
+
+  private constructor(parts: RetentionParts, limits: CheckpointLimits) {
+    this.#parts = parts;
+    this.#content = parts.plain;
+    this.#brought = new BroughtFiles(parts.plain);
+    this.#contents = parts.contents;
+    this.#records = parts.records;
+    this.#retention = new StoreRetention(parts);
+    this.#limits = limits;
+    this.#marks = new RecentMarks(parts.clock);
+  }
+
+  /** @throws InfrastructureError `store.unusable` */
+  static async open({ directory, limits, clock, syncing, looks }: CheckpointStoreOptions): Promise<CheckpointStore> {
+    const names = await IncomingNames.forThisProcess(clock);
+    const plain = await ContentStore.open(directory, names, clock, syncing, looks);
+    const packed = await PackedFiles.open(directory, names);
+    const records = await CheckpointRecords.open(directory, names, clock);
+    return new CheckpointStore({ plain, packed, contents: new StoredContents(plain, packed), records, clock }, limits);
+  }
+
+  /**
+   * @throws InputError as the source has it, and `checkpoint.empty`, `checkpoint.too-large`, `checkpoint.safetensors`, `checkpoint.shards`;
+   * InfrastructureError `checkpoint.read`, `store.full`, `store.unusable`.
+   */
+  async add(source: CheckpointSource, uri: string, signal: AbortSignal, labels: CheckpointLabels = {}): Promise<StoredCheckpoint> {
+    const options = { signal, maxFiles: this.#limits.maxFiles };
+    const look = this.#early.begin(uri);
+    return this.#keep(source, uri, options, { listing: await source.list(uri, options), look }, labels);
+  }
+
+  /**
+   * A directory of Python modules that a suite ships, kept and named as a checkpoint is; what Python itself writes between
+   * them is left out, so that running the modules does not change their name.
+   *
+   * @throws InputError `checkpoint.not-a-directory`, and the errors of `add`.
+   */
+  async addDirectory(source: CheckpointSource, uri: string, signal: AbortSignal): Promise<StoredCheckpoint> {
+    const options = { signal, maxFiles: this.#limits.maxFiles, ignores: isPythonCache };
+    const look = this.#early.begin(uri);
+    const listing = await source.list(uri, options);
+    if (listing.kind === 'directory') return this.#keep(source, uri, options, { listing, look }, {});
+    throw new InputError('checkpoint.not-a-directory', `${uri} is a file; expected a directory of Python modules`);
+  }
+
+  /**
+   * One that was added before, of which only the names of its contents were kept.
+   *
+   * @throws InfrastructureError `store.content-missing` when a file of it is no longer there, or not whole.
+   */
+  async restore({ digest, kind, files, labels }: Checkpoint): Promise<StoredCheckpoint> {
+    const stored = await filesOfRestored(digest, files, this.#contents);
+    const restored = { digest, kind, files: stored, labels };
+    // So that it can be held, also when its record was removed before its files were.
+    if (this.#records.isFresh(digest)) return restored;
+    if (await this.#records.read(digest)) await this.#records.touch(digest);
+    else await this.#recorded(restored);
+    return restored;
+  }
+
+  async #keep(
+    source: CheckpointSource,
+    uri: string,
+    options: ListOptions,
+    { listing, look }: Listed,
+    labels: CheckpointLabels,
+  ): Promise<StoredCheckpoint> {
+    assertAcceptable(uri, listing.files, this.#limits);
+    const marked = await this.#marked(listing, look);
+    if (marked) return { ...marked, labels };
+    const files = await this.#brought.bring(source, listing, options.signal);
+    if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
+    return this.#recorded({ digest: checkpointDigest(listing.kind, files), kind: listing.kind, files, labels });
+  }
+
+  /**
+   * A file that was brought here by other means, under a name that says what it is; it is no longer where it was then. Nothing of it is kept
+   * unless it is what it should be.
+   *
+   * @param path of the file, which nobody else writes any more.
+   * @param name of the checkpoint's one file.
+   * @throws InputError `checkpoint.digest`, `checkpoint.path`, `checkpoint.too-large`, `checkpoint.safetensors`; InfrastructureError
+   * `store.full`, `store.unusable`.
+   */
+  async adopt(path: string, name: string, expected: Digest, signal: AbortSignal): Promise<StoredCheckpoint> {
+    assertFileName(name);
+    const object = await this.#content.adopt(path, expected, signal, (readAt, size) =>
+      untrustedFiles.read('check', { path: name, address: name, size }, readAt),
+    );
+    return this.#recorded({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
+  }
+
+  /**
+   * A file that is told by what differs from another one that is here; the delta stays where it is.
+   *
+   * @throws as `keepTold` does, and InputError `checkpoint.path`.
+   */
+  async adoptDelta(sent: Omit<SentDelta, 'maxBytes'>, signal: AbortSignal): Promise<StoredCheckpoint> {
+    const { name, expected } = sent;
+    assertFileName(name);
+    const object = await keepTold({ ...sent, maxBytes: this.#limits.maxBytes }, this.#content, this.#contents, signal);
+    return this.#recorded({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
+  }
+
+  /**
+   * A directory of files that are all here already, by the text that its digest is the SHA-256 of: `<sha256 hex>  <path>` a line, sorted by
+   * path in byte order.
+   *
+   * @param path of the text, which stays where it is.
+   * @throws InputError `checkpoint.manifest`, `checkpoint.too-many-files`, `checkpoint.digest`, `checkpoint.incomplete` (with the first digests that are missing), and as
+   * `adopt` does.
+   */
+  async assemble(path: string, expected: Digest, usable: UsableFiles): Promise<StoredCheckpoint> {
+    const files = await filesOfManifest({ path, maxFiles: this.#limits.maxFiles }, expected, this.#contents, usable);
+    assertAcceptable(expected, files, this.#limits);
+    const beside = new Set(files.map(({ path }) => path));
+    for (const file of files)
+      await inspectObject(file, (readAt, size) =>
+        untrustedFiles.read('check', { path: file.path, address: file.path, size, beside }, readAt),
+      );
+    return this.#recorded({ digest: expected, kind: 'directory', files, labels: {} });
+  }
+
+  /**
+   * A checkpoint that is here, whole. It counts as used. Hold it to keep it for longer than an hour.
+   *
+   * @param name that the one file of a checkpoint is to have, when another was brought under the same digest.
+   * @returns undefined when it is not here, or not all of it.
+   */
+  async find(digest: Digest, name?: string): Promise<StoredCheckpoint | undefined> {
+    const record = await this.#records.read(digest);
+    const found = record && (await this.#withObjects(record));
+    if (!found) return undefined;
+    await this.#records.touch(digest);
+    const [first] = found.files;
+    if (name === undefined || found.kind !== 'file' || first === undefined) return found;
+    assertFileName(name);
+    return { ...found, files: [{ ...first, path: name }] };
+  }
+
+  /** The object of a bucket that a checkpoint's file was read from; undefined when it came otherwise. */
+  async bucketObject(checkpoint: Digest, file: Digest): Promise<BucketObject | undefined> {
+    return (await this.#records.read(checkpoint))?.files.find(({ digest }) => digest === file)?.bucketObject;
+  }
+
+  /** A file of whatever checkpoint that is here, by its own digest. @throws InfrastructureError `store.damaged`, `store.unusable` */
+  file(digest: Digest): Promise<StoredObject | undefined> {
+    return this.#contents.find(digest);
+  }
+
+  /** Until it is disposed the checkpoint stays. @returns undefined when it is no longer recorded: what was found of it may be gone. */
+  hold(digest: Digest): Promise<Hold | undefined> {
+    return this.#holds.hold(digest);
+  }
+
+  /**
+   * Keeps what is not in use as deltas where that is smaller, and removes what was least recently used until the rest fits, and files that belong
+   * to no checkpoint. Nothing that is held, by whatever process, needed, or was used within the last hour.
+   *
+   * @throws InfrastructureError `store.full`, `store.unusable`
+   */
+  retain(retention: Retention, signal: AbortSignal): Promise<Retained> {
+    return this.#retention.retain(retention, signal);
+  }
+
+  /** When all that this process has brought is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
+  settled(): Promise<void> {
+    return this.#content.settled();
+  }
+
+  /** Reads all that is here. @throws InfrastructureError `store.unusable`; the signal's reason. */
+  verify(options: VerificationOptions): Promise<VerifiedStore> {
+    return new StoreVerification(this.#parts, options).run();
+  }
+
+  async #hold(digest: Digest): Promise<Hold | undefined> {
+    const hold = await this.#records.hold(digest);
+    try {
+      if ((await this.#records.usedMs(digest)) !== undefined) return hold;
+    } catch (error) {
+      await hold[Symbol.asyncDispose]();
+      throw error;
+    }
+    await hold[Symbol.asyncDispose]();
+    return undefined;
+  }
+
+  /** @throws InfrastructureError `store.removed` when a file was removed before it was recorded as this checkpoint's. */
+  async #recorded(stored: StoredCheckpoint): Promise<StoredCheckpoint> {
+    // A manifest's text has the directory's digest: as a file it does not take the directory's place, which others may be using.
+    const isTaken = stored.kind === 'file' && (await this.#records.read(stored.digest))?.kind === 'directory';
+    if (!isTaken) await this.#records.write(stored);
+    if (await this.#withObjects(stored)) {
+      this.#marks.note(markOf(stored));
+      return stored;
+    }
+    throw new InfrastructureError('store.removed', `store: files of ${stored.digest} were removed while it was brought; bring it again`);
+  }
+
+  /** One of which every file is as it was when this process kept it a moment ago, and is still here; undefined when it has to be looked at anew. */
+  async #marked({ kind, files: listed }: CheckpointListing, look: Look): Promise<StoredCheckpoint | undefined> {
+    const files = this.#brought.recall(listed);
+    if (files === undefined) return undefined;
+    const checkpoint = { digest: checkpointDigest(kind, files), kind, files };
+    return this.#marks.has(markOf(checkpoint)) ? look(checkpoint) : undefined;
+  }
+
+  async #withObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
+    const found = await filesThatAreHere(files, this.#contents);
+    return found && { digest, kind, files: found, labels: {} };
+  }
+}
+
+interface Listed {
+  readonly listing: CheckpointListing;
+  readonly look: Look;
+}
+
+/** With the names of its files, which its digest may not tell. */
+function markOf({ digest, files }: RecordedCheckpoint): string {
+  return JSON.stringify([digest, ...files.map(({ path }) => path)]);
+}
+
+function isPythonCache(path: string): boolean {
+  return path.endsWith('.pyc') || path === '__pycache__' || path.endsWith('/__pycache__');
+}

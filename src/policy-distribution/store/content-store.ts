@@ -1,0 +1,254 @@
+import { chmod, mkdir, open, readdir, rename, rm, utimes, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../kernel/clock.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { isDigest, type Digest } from '../../kernel/ids.ts';
+import { digestHex } from '../checkpoint.ts';
+import { copyInto, digestOfFile, type Digested } from '../files/digested-copy.ts';
+import { directLooks, type FileLooks } from '../files/file-looks.ts';
+import { IncomingNames } from '../files/incoming-names.ts';
+import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from '../files/store-files.ts';
+import { digestOfObject, type Inspect, type StoredObject } from '../files/stored-object.ts';
+import { UnsyncedObjects } from '../files/unsynced-objects.ts';
+import { WithdrawnFiles } from '../files/withdrawn-files.ts';
+
+const NEVER = new AbortController().signal;
+/** How many bytes are hashed before the file is touched, so that whoever looks sees that somebody is at it: some seconds' work. */
+const BYTES_BETWEEN_TOUCHES = 2 ** 30;
+
+/**
+ * When what is written is synced to the disk: before it has its name, or behind the backs of those who use it. Its digest is known by then either
+ * way; what is left is to outlive a power cut, and waiting for that takes a disk some seconds for each gigabyte.
+ */
+export type Syncing = 'before' | 'behind';
+
+/** Less is on the disk as soon as a note that it is not would be, and never has one. In bytes. */
+const WORTH_NOTING_BYTES = 2 ** 24;
+
+/**
+ * Files kept under the sha256 of their content, each once: `objects/<hex>`, read-only. A file grows under a name of its own in
+ * `incoming/` and takes its final name in one step: whatever stands under `objects/` is whole, also after a crash, and any number of processes may
+ * share the directory without locks. What has its name before it is synced is noted in `unsynced/`, and read again by the next process that opens
+ * the store should the writer be gone by then.
+ *
+ * The time of an object's last write is that of the last time that somebody brought it, whether it was there or not.
+ */
+export class ContentStore {
+  readonly #objects: string;
+  readonly #incoming: string;
+  readonly #names: IncomingNames;
+  readonly #clock: Clock;
+  readonly #withdrawn: WithdrawnFiles;
+  readonly #unsynced: UnsyncedObjects;
+  readonly #syncing: Syncing;
+  readonly #looks: FileLooks;
+
+  private constructor(
+    directory: string,
+    names: IncomingNames,
+    clock: Clock,
+    withdrawn: WithdrawnFiles,
+    unsynced: UnsyncedObjects,
+    syncing: Syncing,
+    looks: FileLooks,
+  ) {
+    this.#looks = looks;
+    this.#withdrawn = withdrawn;
+    this.#unsynced = unsynced;
+    this.#syncing = syncing;
+    this.#objects = join(directory, 'objects');
+    this.#incoming = join(directory, 'incoming');
+    this.#names = names;
+    this.#clock = clock;
+  }
+
+  /**
+   * Makes the directory where there is none, and removes what dead processes left unfinished in it.
+   *
+   * @throws InfrastructureError `store.unusable`
+   */
+  static async open(
+    directory: string,
+    names: IncomingNames,
+    clock: Clock,
+    syncing: Syncing = 'before',
+    looks: FileLooks = directLooks,
+  ): Promise<ContentStore> {
+    const objects = join(directory, 'objects');
+    await guarded(directory, () => mkdir(objects, { recursive: true }));
+    const withdrawn = await WithdrawnFiles.open(objects, join(directory, 'withdrawn/objects'), names);
+    const unsynced = await UnsyncedObjects.open(directory, names);
+    const store = new ContentStore(directory, names, clock, withdrawn, unsynced, syncing, looks);
+    await guarded(directory, async () => {
+      await mkdir(store.#incoming, { recursive: true });
+      await store.#sweep();
+      await store.#unsynced.recover(
+        (digest) => store.#pathOf(digest),
+        (digest) => store.#isIntact(digest),
+      );
+    });
+    return store;
+  }
+
+  /**
+   * Keeps the bytes and says their name. Errors of `bytes` and of `inspect` pass through as they are, and nothing is kept.
+   *
+   * @param expectedSize of all bytes.
+   * @param inspect sees the whole file before it gets its final name, and may refuse it.
+   * @throws InfrastructureError `store.full`, `store.unusable`
+   */
+  async write(bytes: AsyncIterable<Uint8Array>, expectedSize: number, inspect: Inspect): Promise<StoredObject> {
+    const incoming = this.#incomingPath();
+    try {
+      await using handle = await guarded(incoming, () => open(incoming, 'wx+', 0o600));
+      const isBehind = this.#syncing === 'behind' && expectedSize >= WORTH_NOTING_BYTES;
+      const { digest, size } = await copyInto(handle, incoming, bytes, expectedSize, { clock: this.#clock, isSynced: !isBehind });
+      await inspect((position, length) => guarded(incoming, () => readAt(handle, position, length)), size, digest);
+      return await guarded(incoming, () => this.#keep(handle, incoming, digest, size, isBehind));
+    } finally {
+      await rm(incoming, { force: true });
+    }
+  }
+
+  /**
+   * Keeps a file that is on this disk already, when it is what it should be. What is hashed is what lies on the disk, and no copy of it is
+   * made. Unless it is kept it stays where it is.
+   *
+   * @param path of a file that nobody else writes any more.
+   * @throws InputError `checkpoint.digest` when it is something else; and as `write` does.
+   */
+  async adopt(path: string, expected: Digest, signal: AbortSignal, inspect: Inspect): Promise<StoredObject> {
+    await using handle = await guarded(path, () => open(path, 'r+'));
+    const { digest, size } = await this.#hashed(handle, path, signal);
+    if (digest !== expected) {
+      throw new InputError(
+        'checkpoint.digest',
+        `checkpoint: ${size} bytes came with the digest ${digest}; expected ${expected}. Was the file changed while it was sent? Send it anew`,
+      );
+    }
+    await inspect((position, length) => guarded(path, () => readAt(handle, position, length)), size, digest);
+    const kept = await guarded(path, () => this.#keep(handle, path, digest, size));
+    await rm(path, { force: true });
+    return kept;
+  }
+
+  /** When all that this process has written is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
+  settled(): Promise<void> {
+    return this.#unsynced.settled();
+  }
+
+  /** Undefined when it is not there. @throws InfrastructureError `store.full`, `store.unusable` */
+  async find(digest: Digest): Promise<StoredObject | undefined> {
+    const hostPath = this.#pathOf(digest);
+    const facts = await guarded(hostPath, () => factsOf(hostPath, this.#looks));
+    return facts && (await this.#there({ digest, size: facts.size, hostPath }));
+  }
+
+  /** As if it had been brought again. Undefined when it is not there, or not all of it. */
+  async renew({ digest, size }: Digested): Promise<StoredObject | undefined> {
+    const hostPath = this.#pathOf(digest);
+    const isThere = await guarded(hostPath, async () => (await factsOf(hostPath))?.size === size && (await this.#touch(hostPath)));
+    return isThere ? this.#there({ digest, size, hostPath }) : undefined;
+  }
+
+  /** Takes an object out that is not what it is called. Whoever has it open or linked keeps what he has. */
+  async discard(digest: Digest): Promise<void> {
+    await guarded(this.#pathOf(digest), () => rm(this.#pathOf(digest), { force: true }));
+  }
+
+  /** What was on its way out in processes that have ended. @throws InfrastructureError `store.unusable` */
+  async putBackAbandoned(): Promise<void> {
+    await this.#withdrawn.putBackAbandoned();
+  }
+
+  /** All that is kept. */
+  async digests(): Promise<readonly Digest[]> {
+    const names = await guarded(this.#objects, () => readdir(this.#objects));
+    return names.map((name) => `sha256:${name}`).filter(isDigest);
+  }
+
+  /**
+   * Removes an object unless somebody has brought it since, or a sandbox has it.
+   *
+   * @param untouchedSinceMs milliseconds since 1970.
+   * @param isWanted asked once nobody can find it any more; then it is put back.
+   * @returns the bytes that were freed; undefined when it stays.
+   */
+  async remove(digest: Digest, untouchedSinceMs: number, isWanted: () => Promise<boolean>): Promise<number | undefined> {
+    const hostPath = this.#pathOf(digest);
+    const isFree = async (path: string): Promise<number | undefined> => {
+      const facts = await factsOf(path);
+      return facts && !facts.isLinked && facts.touchedMs < untouchedSinceMs ? facts.size : undefined;
+    };
+    return guarded(hostPath, async () => {
+      if ((await isFree(hostPath)) === undefined) return undefined;
+      // Out of reach first: whoever brings it from now on finds none, and keeps his own. Whoever found it before has touched it.
+      const removed = await this.#withdrawn.withdraw(digestHex(digest));
+      if (!removed) return undefined;
+      const size = (await isWanted()) ? undefined : await isFree(removed.path);
+      await (size === undefined ? removed.putBack() : removed.remove());
+      return size;
+    });
+  }
+
+  /** A file of another size under the final name is damaged: the verified one takes its place. */
+  async #keep(handle: FileHandle, incoming: string, digest: Digest, size: number, isBehind = false): Promise<StoredObject> {
+    const hostPath = this.#pathOf(digest);
+    if ((await factsOf(hostPath))?.size === size && (await this.#touch(hostPath))) return this.#there({ digest, size, hostPath });
+    await chmod(incoming, 0o444);
+    const note = isBehind ? await this.#unsynced.note(digest) : undefined;
+    if (note === undefined) await handle.sync();
+    await rename(incoming, hostPath);
+    if (note === undefined) await syncDirectory(this.#objects);
+    await this.#touch(hostPath);
+    if (note !== undefined) this.#unsynced.syncBehind(note, hostPath);
+    return { digest, size, hostPath };
+  }
+
+  /** What another process has brought may wait for the disk yet: who syncs first has it there before anybody is told of it. */
+  async #there(object: StoredObject): Promise<StoredObject> {
+    const { digest, size, hostPath } = object;
+    if (this.#syncing === 'before' && size >= WORTH_NOTING_BYTES) await guarded(hostPath, () => this.#unsynced.syncNoted(digest, hostPath));
+    return object;
+  }
+
+  /** Whether it is there and what it is called; what is anything else is taken out. */
+  async #isIntact(digest: Digest): Promise<boolean> {
+    const object = await this.find(digest);
+    if (!object) return false;
+    const isIntact = (await digestOfObject(object, NEVER)) === digest;
+    if (!isIntact) await this.discard(digest);
+    return isIntact;
+  }
+
+  /** @returns whether it is there. */
+  async #touch(path: string): Promise<boolean> {
+    const now = this.#clock.date();
+    const touched = await utimes(path, now, now).then(() => true, undefinedWhenMissing);
+    return touched === true;
+  }
+
+  async #hashed(handle: FileHandle, path: string, signal: AbortSignal): Promise<Digested> {
+    const { size } = await guarded(path, () => handle.stat());
+    return digestOfFile(handle, path, size, async (bytes) => {
+      signal.throwIfAborted();
+      if (bytes % BYTES_BETWEEN_TOUCHES === 0) await guarded(path, () => this.#touch(path));
+    });
+  }
+
+  async #sweep(): Promise<void> {
+    for (const name of await readdir(this.#incoming)) {
+      const path = join(this.#incoming, name);
+      const facts = await factsOf(path);
+      if (facts && (await this.#names.isAbandoned(name, facts.touchedMs))) await rm(path, { force: true });
+    }
+  }
+
+  #pathOf(digest: Digest): string {
+    return join(this.#objects, digestHex(digest));
+  }
+
+  #incomingPath(): string {
+    return join(this.#incoming, this.#names.next());
+  }
+}

@@ -1,0 +1,103 @@
+import { open } from 'node:fs/promises';
+import PQueue from 'p-queue';
+import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import type { StoredFile } from '../stored-checkpoint.ts';
+import { checkpointDigest, type CheckpointFile } from '../checkpoint.ts';
+import { incomplete, type ManifestEntry } from '../inspection/manifest.ts';
+import { undefinedWhenDamaged } from './packed-files.ts';
+import { guarded, readAt } from '../files/store-files.ts';
+import type { StoredContents } from './stored-contents.ts';
+import { untrustedFiles } from '../inspection/untrusted-files.ts';
+import type { UsableFiles } from '../files/usable-files.ts';
+import type { StoredObject } from '../files/stored-object.ts';
+
+/** Some threads look for files, and take their time where the disk is far away. */
+const LOOKED_FOR_AT_A_TIME = 16;
+
+/** The files of a checkpoint as they lie in the store; undefined when one of them is not there, or not whole. */
+export async function filesThatAreHere(
+  files: readonly CheckpointFile[],
+  contents: StoredContents,
+): Promise<readonly StoredFile[] | undefined> {
+  const objects = await objectsOf(files, (digest) => contents.find(digest).catch(undefinedWhenDamaged));
+  const found: StoredFile[] = [];
+  for (const [at, { path, size, bucketObject }] of files.entries()) {
+    const object = objects[at];
+    if (object?.size !== size) return undefined;
+    found.push({ path, ...object, bucketObject });
+  }
+  return found;
+}
+
+/**
+ * The files of a checkpoint that was here once.
+ *
+ * @throws InfrastructureError `store.content-missing` when one of them is no longer there, or not whole; and as `StoredContents.find` does.
+ */
+export async function filesOfRestored(
+  checkpoint: Digest,
+  files: readonly CheckpointFile[],
+  contents: StoredContents,
+): Promise<readonly StoredFile[]> {
+  const objects = await objectsOf(files, (digest) => contents.find(digest));
+  return files.map((file, at) => {
+    const object = objects[at];
+    if (object?.size === file.size) return { path: file.path, ...object };
+    throw new InfrastructureError(
+      'store.content-missing',
+      `${file.path} of the checkpoint ${checkpoint} (${file.digest}) is no longer in the checkpoint store; was its directory emptied? Ask for the evaluation again`,
+    );
+  });
+}
+
+type Find = (digest: Digest) => Promise<StoredObject | undefined>;
+
+/** In the order of the files. */
+function objectsOf(files: readonly CheckpointFile[], find: Find): Promise<readonly (StoredObject | undefined)[]> {
+  const queue = new PQueue({ concurrency: LOOKED_FOR_AT_A_TIME });
+  return queue.addAll(
+    files.map(
+      ({ digest }) =>
+        () =>
+          find(digest),
+    ),
+  );
+}
+
+async function entriesOf(
+  { path, maxFiles }: { readonly path: string; readonly maxFiles: number },
+  expected: Digest,
+): Promise<readonly ManifestEntry[]> {
+  await using handle = await guarded(path, () => open(path, 'r'));
+  const { size } = await guarded(path, () => handle.stat());
+  return await untrustedFiles.read('manifest', { address: expected, size, maxFiles }, (position, length) =>
+    guarded(path, () => readAt(handle, position, length)),
+  );
+}
+
+/**
+ * @param usable what whoever sent the manifest may name. Other files are not looked for: how long that takes would tell that they are here.
+ * @throws InputError `checkpoint.manifest`, `checkpoint.too-many-files`, `checkpoint.digest`, and `checkpoint.incomplete` with the first digests that are not here.
+ */
+export async function filesOfManifest(
+  manifest: { readonly path: string; readonly maxFiles: number },
+  expected: Digest,
+  contents: StoredContents,
+  usable: UsableFiles,
+): Promise<readonly StoredFile[]> {
+  const entries = await entriesOf(manifest, expected);
+  const allowed = await usable([...new Set(entries.map(({ digest }) => digest))]);
+  const files: StoredFile[] = [];
+  const missing: Digest[] = [];
+  for (const { path, digest } of entries) {
+    const object = allowed.has(digest) ? await contents.find(digest) : undefined;
+    if (object) files.push({ path, ...object });
+    else missing.push(digest);
+  }
+  if (missing.length > 0) throw incomplete(expected, missing, entries.length);
+  const digest = checkpointDigest('directory', files);
+  if (digest !== expected)
+    throw new InputError('checkpoint.digest', `checkpoint: the manifest has the digest ${digest}; expected ${expected}`);
+  return files;
+}

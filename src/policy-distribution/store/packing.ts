@@ -1,0 +1,82 @@
+import type { Digest } from '../../kernel/ids.ts';
+import type { Kept } from './retention.ts';
+import type { StoredContent } from './stored-contents.ts';
+
+/** A file that could be kept as a delta. */
+export interface Packable {
+  readonly digest: Digest;
+  /** In its checkpoint: its ending says what it is. */
+  readonly path: string;
+  readonly checkpoint: Digest;
+  /** What it may be told by, the likeliest first; empty when it has a delta already. */
+  readonly bases: readonly { readonly digest: Digest; readonly path: string }[];
+}
+
+/** Of what is smaller, a delta saves little and costs a file. */
+const WORTH_PACKING_BYTES = 2 ** 16;
+/** The next newer ones of its size: of several runs, one is likely the same. */
+const MOST_BASES = 3;
+/**
+ * Deltas that a file is read through, at most. Each costs reading and applying it; a file in so many is kept as it is, and is the anchor of those
+ * before it.
+ */
+export const MOST_DELTAS = 16;
+
+/**
+ * Which files could be kept as deltas, those of the least recently used checkpoint first. Each is told by one that was used later: what is used now
+ * is there as it is, and what is removed first is nothing that another needs.
+ */
+export function packable(kept: readonly Kept[], contents: ReadonlyMap<Digest, StoredContent>): readonly Packable[] {
+  const byUse = [...kept].sort((a, b) => a.usedMs - b.usedMs);
+  const needed = new Set(kept.filter(({ isNeeded }) => isNeeded).flatMap(({ files }) => files.map(({ digest }) => digest)));
+  const seen = new Set<Digest>();
+  return byUse.flatMap(({ digest: checkpoint, files }, i) =>
+    files.flatMap(({ digest, path, size }) => {
+      const content = contents.get(digest);
+      if (seen.has(digest) || needed.has(digest) || content?.isPlain !== true || size < WORTH_PACKING_BYTES) return [];
+      seen.add(digest);
+      if (content.base !== undefined) return [{ digest, path, checkpoint, bases: [] }];
+      const later = byUse.slice(i + 1).flatMap((other) => other.files.filter((file) => file.size === size && file.digest !== digest));
+      const bases = later.filter((base) => fits(digest, base.digest, contents)).slice(0, MOST_BASES);
+      return bases.length > 0 ? [{ digest, path, checkpoint, bases }] : [];
+    }),
+  );
+}
+
+/** Whether none would be read through too many deltas, and none through itself, if the one were told by the other. */
+export function fits(digest: Digest, base: Digest, contents: ReadonlyMap<Digest, StoredContent>): boolean {
+  const way = wayDown(base, contents);
+  return way !== undefined && !way.includes(digest) && deltasAbove(digest, contents) + way.length <= MOST_DELTAS;
+}
+
+/**
+ * A file, what its delta is told by, and so on; undefined when that leads nowhere. One that is there as it is may lose that when it has a delta,
+ * too.
+ */
+function wayDown(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): readonly Digest[] | undefined {
+  const way: Digest[] = [];
+  for (let at: Digest | undefined = digest; at !== undefined;) {
+    const content: StoredContent | undefined = contents.get(at);
+    if (!content || way.includes(at)) return undefined;
+    way.push(at);
+    at = content.base;
+  }
+  return way;
+}
+
+/** Whether a file could be rebuilt if it were not there as it is. */
+export function isTold(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): boolean {
+  const seen = new Set([digest]);
+  for (let at = contents.get(digest)?.base; at !== undefined && !seen.has(at); at = contents.get(at)?.base) {
+    if (contents.get(at)?.isPlain === true) return true;
+    seen.add(at);
+  }
+  return false;
+}
+
+/** The longest way from a file to one that is told by it, and so on. */
+function deltasAbove(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): number {
+  let above = 0;
+  for (const [other, { base }] of contents) if (base === digest) above = Math.max(above, 1 + deltasAbove(other, contents));
+  return above;
+}

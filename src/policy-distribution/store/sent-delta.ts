@@ -1,0 +1,78 @@
+import { InputError } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import { assertSize } from '../inspection/checkpoint-checks.ts';
+import type { ContentStore } from './content-store.ts';
+import type { StoredObject } from '../files/stored-object.ts';
+import { MalformedDelta, type DeltaIndex } from '../delta/delta-format.ts';
+import { DeltaFile, readIndex } from './delta-reader.ts';
+import { FileStretches } from '../files/file-stretches.ts';
+import type { StoredContents } from './stored-contents.ts';
+import { untrustedFiles } from '../inspection/untrusted-files.ts';
+import type { UsableFiles } from '../files/usable-files.ts';
+
+/** A delta that somebody has sent in place of a file. Nothing in it is trusted. */
+export interface SentDelta {
+  /** Where it lies; nobody else writes it any more. */
+  readonly path: string;
+  /** Of the file that it tells. */
+  readonly name: string;
+  readonly expected: Digest;
+  /** For that file. */
+  readonly maxBytes: number;
+  /** What the delta may be told by. */
+  readonly usable: UsableFiles;
+}
+
+/**
+ * Makes the file that a delta tells and keeps it, when it is what it should be.
+ *
+ * @throws InputError `checkpoint.delta`, `checkpoint.base` when what it is told by is not here, or not for who sends it, `checkpoint.digest`, `checkpoint.too-large`,
+ * `checkpoint.safetensors`; InfrastructureError `store.full`, `store.unusable`; the signal's reason.
+ */
+export async function keepTold(
+  { path, name, expected, maxBytes, usable }: SentDelta,
+  plain: ContentStore,
+  contents: StoredContents,
+  signal: AbortSignal,
+): Promise<StoredObject> {
+  await using delta = await FileStretches.open(path);
+  if (!delta) throw refused(expected, 'it is gone');
+  try {
+    const index = await readIndex(delta, `the delta of ${expected}`);
+    if (index.file.digest !== expected) throw refused(expected, `it tells ${index.file.digest}`);
+    assertSize(expected, index.file.size, maxBytes);
+    await using base = await baseOf(index, contents, usable);
+    const told = new DeltaFile(delta, index, base);
+    return await plain.write(heeding(signal, told.pieces()), told.size, async (readAt, size, found) => {
+      if (found !== expected)
+        throw new InputError(
+          'checkpoint.digest',
+          `checkpoint: what the delta gives has the digest ${found}; expected ${expected}. Send the whole file`,
+        );
+      await untrustedFiles.read('check', { path: name, address: name, size }, readAt);
+    });
+  } catch (error) {
+    throw error instanceof MalformedDelta ? refused(expected, error.message, error) : error;
+  }
+}
+
+async function baseOf({ base }: DeltaIndex, contents: StoredContents, usable: UsableFiles): Promise<FileStretches> {
+  // Not even looked for: how long that takes would tell that it is here.
+  const object = (await usable([base.digest])).has(base.digest) ? await contents.find(base.digest) : undefined;
+  const file = object && (await FileStretches.open(object.hostPath));
+  if (file) return file;
+  throw new InputError('checkpoint.base', `checkpoint: ${base.digest}, which the delta is told by, is not here; send the whole file`);
+}
+
+async function* heeding(signal: AbortSignal, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const piece of pieces) {
+    signal.throwIfAborted();
+    yield piece;
+  }
+}
+
+function refused(expected: Digest, problem: string, cause?: unknown): InputError {
+  return new InputError('checkpoint.delta', `checkpoint: what was sent is no delta of ${expected}: ${problem}; send the whole file`, {
+    cause,
+  });
+}

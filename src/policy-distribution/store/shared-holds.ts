@@ -1,0 +1,60 @@
+import type { Digest } from '../../kernel/ids.ts';
+import type { Hold } from './checkpoint-records.ts';
+
+interface Shared {
+  readonly made: Promise<Hold | undefined>;
+  holders: number;
+}
+
+/**
+ * Holds of this process, one for each checkpoint however many want it held: it lasts until the last of them lets go. Hundreds of evaluations
+ * of one checkpoint write and remove one file.
+ */
+export class SharedHolds {
+  readonly #make: (digest: Digest) => Promise<Hold | undefined>;
+  readonly #shared = new Map<Digest, Shared>();
+
+  /** @param make a hold that is nobody else's; undefined when there is nothing to hold. */
+  constructor(make: (digest: Digest) => Promise<Hold | undefined>) {
+    this.#make = make;
+  }
+
+  /** Undefined when there is nothing to hold. @throws as making one does. */
+  async hold(digest: Digest): Promise<Hold | undefined> {
+    const shared = this.#shared.get(digest) ?? this.#begin(digest);
+    shared.holders += 1;
+    let hold: Hold | undefined;
+    try {
+      hold = await shared.made;
+    } finally {
+      // Whoever comes next tries anew.
+      if (!hold) this.#forget(digest, shared);
+    }
+    return hold && this.#holder(digest, shared, hold);
+  }
+
+  #begin(digest: Digest): Shared {
+    const shared = { made: this.#make(digest), holders: 0 };
+    this.#shared.set(digest, shared);
+    return shared;
+  }
+
+  #holder(digest: Digest, shared: Shared, hold: Hold): Hold {
+    let isHeld = true;
+    return {
+      [Symbol.asyncDispose]: async () => {
+        if (!isHeld) return;
+        isHeld = false;
+        shared.holders -= 1;
+        if (shared.holders > 0) return;
+        // Forgotten first: whoever wants it from now on has one of their own, while this one goes.
+        this.#forget(digest, shared);
+        await hold[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  #forget(digest: Digest, shared: Shared): void {
+    if (this.#shared.get(digest) === shared) this.#shared.delete(digest);
+  }
+}

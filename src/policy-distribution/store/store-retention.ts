@@ -1,0 +1,202 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import type { CheckpointRecords, RecordedCheckpoint } from './checkpoint-records.ts';
+import type { ContentStore } from './content-store.ts';
+import type { DeltaSide } from '../delta/delta-encoder.ts';
+import { untrustedFiles } from '../inspection/untrusted-files.ts';
+import { fits, isTold, packable, type Packable } from './packing.ts';
+import { isDamage, undefinedWhenDamaged, type PackedFile, type PackedFiles, type ReadFile } from './packed-files.ts';
+import { contentsOf, toForget, type Kept } from './retention.ts';
+import { digestOfPieces } from '../files/digested-copy.ts';
+import type { StoredContent, StoredContents } from './stored-contents.ts';
+
+export interface Retention {
+  /** For the files of all checkpoints together; undefined for no bound. */
+  readonly maxBytes: number | undefined;
+  /** Those that somebody will want though nobody holds them: of evaluations that wait, say. */
+  readonly isNeeded: (digest: Digest) => boolean;
+}
+
+export interface Retained {
+  readonly forgotten: readonly Digest[];
+  /** Files: that of a checkpoint of one file bears its digest. */
+  readonly removed: readonly Digest[];
+  /** Files that are kept as deltas from now on. */
+  readonly packed: readonly Digest[];
+  /** That are free now. */
+  readonly bytes: number;
+}
+
+export interface RetentionParts {
+  readonly plain: ContentStore;
+  readonly packed: PackedFiles;
+  readonly contents: StoredContents;
+  readonly records: CheckpointRecords;
+  readonly clock: Clock;
+}
+
+/** Whoever has brought a checkpoint, or has looked whether it is there, has so long to hold it before it may be removed. */
+const RECENT_MS = 60 * 60 * 1000;
+
+/** Makes room in the store: what is not in use is kept as deltas where that is smaller, and what still does not fit is removed. */
+export class StoreRetention {
+  readonly #parts: RetentionParts;
+  /** Pairs of which a delta is not worth it, as `<file> <base>`. */
+  readonly #unlike = new Set<string>();
+
+  constructor(parts: RetentionParts) {
+    this.#parts = parts;
+  }
+
+  /** @throws InfrastructureError `store.full`, `store.unusable` */
+  async retain({ maxBytes = Infinity, isNeeded }: Retention, signal: AbortSignal): Promise<Retained> {
+    const unusedSinceMs = this.#parts.clock.date().getTime() - RECENT_MS;
+    const { plain, packed: deltas, records } = this.#parts;
+    for (const files of [plain, deltas, records]) await files.putBackAbandoned();
+    const kept = await this.#kept(unusedSinceMs, isNeeded);
+    const { packed, bytes: freed } = await this.#pack(kept, unusedSinceMs, signal);
+    const forgotten: Digest[] = [];
+    for (const digest of toForget(kept, await this.#parts.contents.all(), maxBytes))
+      if (await this.#parts.records.forget(digest, unusedSinceMs)) forgotten.push(digest);
+    const { removed, bytes } = await this.#sweep(unusedSinceMs);
+    return { forgotten, removed, packed, bytes: bytes + freed };
+  }
+
+  async #kept(unusedSinceMs: number, isNeeded: (digest: Digest) => boolean): Promise<readonly Kept[]> {
+    const held = await this.#parts.records.held();
+    return (await this.#all()).map(({ record: { digest, files }, usedMs }) => ({
+      digest,
+      files,
+      usedMs,
+      isNeeded: held.has(digest) || usedMs >= unusedSinceMs || isNeeded(digest),
+    }));
+  }
+
+  async #pack(
+    kept: readonly Kept[],
+    unusedSinceMs: number,
+    signal: AbortSignal,
+  ): Promise<{ readonly packed: readonly Digest[]; readonly bytes: number }> {
+    const contents = new Map(await this.#parts.contents.all());
+    const packed: Digest[] = [];
+    let bytes = 0;
+    for (const file of packable(kept, contents)) {
+      const delta = await this.#told(file, contents, signal);
+      if (!delta) continue;
+      const isNew = contents.get(file.digest)?.base === undefined;
+      contents.set(file.digest, { bytes: delta.bytes, isPlain: true, base: delta.base });
+      const freed = await this.#parts.plain.remove(file.digest, unusedSinceMs, () => this.#isWanted(file, unusedSinceMs));
+      if (freed !== undefined) packed.push(file.digest);
+      bytes += (freed ?? 0) - (isNew ? delta.bytes : 0);
+    }
+    return { packed, bytes };
+  }
+
+  /** Asked when the file is out of reach: whether somebody has come for it, or another process has made its delta useless. */
+  async #isWanted({ digest, checkpoint }: Packable, unusedSinceMs: number): Promise<boolean> {
+    const { records, contents } = this.#parts;
+    if ((await this.#usedMs(checkpoint)) >= unusedSinceMs || (await records.held()).has(checkpoint)) return true;
+    return !isTold(digest, await contents.all());
+  }
+
+  /** A delta of the file from which it has been rebuilt, to the byte; undefined when there is none. */
+  async #told(file: Packable, contents: ReadonlyMap<Digest, StoredContent>, signal: AbortSignal): Promise<PackedFile | undefined> {
+    const { packed } = this.#parts;
+    if (file.bases.length === 0) return (await this.#isRebuilt(file.digest)) ? packed.find(file.digest) : undefined;
+    for (const base of file.bases) {
+      const pair = `${file.digest} ${base.digest}`;
+      if (this.#unlike.has(pair) || !fits(file.digest, base.digest, contents)) continue;
+      if ((await this.#packBy(file, base, signal)) && (await this.#isRebuilt(file.digest))) return packed.find(file.digest);
+      this.#unlike.add(pair);
+    }
+    return undefined;
+  }
+
+  async #packBy({ digest, path }: Packable, base: Packable['bases'][number], signal: AbortSignal): Promise<boolean> {
+    try {
+      await using file = await this.#read(digest);
+      await using told = await this.#read(base.digest);
+      if (!file || !told) return false;
+      return await this.#parts.packed.pack(await side(digest, path, file), await side(base.digest, base.path, told), signal);
+    } catch (error) {
+      // Of the base: then another one may do. "muster checkpoints verify" tells of it.
+      if (isDamage(error)) return false;
+      throw error;
+    }
+  }
+
+  /** Otherwise its delta goes: it is damaged, or another process has removed meanwhile what it is told by. */
+  async #isRebuilt(digest: Digest): Promise<boolean> {
+    const { packed, plain } = this.#parts;
+    const plainPath = async (each: Digest): Promise<string | undefined> =>
+      each === digest ? undefined : (await plain.find(each))?.hostPath;
+    if (await isIntact(await packed.read(digest, plainPath).catch(undefinedWhenDamaged), digest)) return true;
+    const delta = await packed.find(digest);
+    // Another process may have come to rely on it.
+    if (delta) await packed.remove(delta, async () => (await plain.find(digest)) === undefined);
+    return false;
+  }
+
+  async #sweep(unusedSinceMs: number): Promise<{ readonly removed: readonly Digest[]; readonly bytes: number }> {
+    const { contents, plain, packed } = this.#parts;
+    const all = await contents.all();
+    const used = contentsOf(
+      (await this.#all()).flatMap(({ record: { files } }) => files),
+      all,
+    );
+    const removed: Digest[] = [];
+    let bytes = 0;
+    for (const delta of await packed.all()) {
+      if (used.has(delta.digest) || (await this.#usedMs(delta.digest)) >= unusedSinceMs) continue;
+      await packed.remove(delta, async () => false);
+      bytes += delta.bytes;
+      if (all.get(delta.digest)?.isPlain !== true) removed.push(delta.digest);
+    }
+    for (const [digest, { isPlain }] of all) {
+      if (used.has(digest) || !isPlain) continue;
+      const isBase = async (): Promise<boolean> => (await packed.all()).some(({ base }) => base === digest);
+      const size = await plain.remove(digest, unusedSinceMs, isBase);
+      if (size === undefined) continue;
+      removed.push(digest);
+      bytes += size;
+    }
+    return { removed, bytes };
+  }
+
+  #read(digest: Digest): Promise<ReadFile | undefined> {
+    return this.#parts.packed.read(digest, async (each) => (await this.#parts.plain.find(each))?.hostPath);
+  }
+
+  async #usedMs(digest: Digest): Promise<number> {
+    return (await this.#parts.records.usedMs(digest)) ?? 0;
+  }
+
+  async #all(): Promise<readonly { readonly record: RecordedCheckpoint; readonly usedMs: number }[]> {
+    const { records } = this.#parts;
+    const all: { record: RecordedCheckpoint; usedMs: number }[] = [];
+    for (const digest of await records.digests()) {
+      const [record, usedMs] = [await records.read(digest), await records.usedMs(digest)];
+      if (record && usedMs !== undefined) all.push({ record, usedMs });
+    }
+    return all;
+  }
+}
+
+async function side(digest: Digest, path: string, { bytes }: ReadFile): Promise<DeltaSide> {
+  const layout = await untrustedFiles.read('layout', { path, address: path, size: bytes.size }, async (position, length) => {
+    const read = new Uint8Array(Math.max(0, Math.min(length, bytes.size - position)));
+    await bytes.readInto(read, position);
+    return read;
+  });
+  return { digest, layout, bytes };
+}
+
+async function isIntact(opened: ReadFile | undefined, digest: Digest): Promise<boolean> {
+  await using file = opened;
+  if (!file) return false;
+  try {
+    return (await digestOfPieces(file.pieces(), file.bytes.size)).digest === digest;
+  } catch (error) {
+    return undefinedWhenDamaged(error) ?? false;
+  }
+}

@@ -1,0 +1,113 @@
+import { MusterError } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import { digestOfPieces } from '../files/digested-copy.ts';
+import { digestOfObject, type StoredObject } from '../files/stored-object.ts';
+import type { PackedFile } from './packed-files.ts';
+import type { RetentionParts } from './store-retention.ts';
+
+/** A file of the store that is not what its name says. */
+export interface Damage {
+  readonly path: string;
+  /** What it should be, or what it is told by. */
+  readonly digest: Digest;
+  readonly problem: string;
+  readonly removed: boolean;
+}
+
+export interface VerifiedStore {
+  /** Files that are what their names say. */
+  readonly intact: number;
+  /** Of all files that were looked at, on the disk. */
+  readonly bytes: number;
+  readonly damaged: readonly Damage[];
+  /** Checkpoints of which not all is there: whoever wants one brings it anew. */
+  readonly incomplete: readonly { readonly digest: Digest; readonly missing: readonly string[] }[];
+}
+
+export interface VerificationOptions {
+  /** Takes out what is damaged, so that it is brought anew. */
+  readonly remove: boolean;
+  /** Hears of each file that was looked at. */
+  readonly onFile?: (path: string) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Reads all that a store holds and holds it against its names. Files are looked at one after the other, and nothing is changed but what is removed;
+ * other Musters may go on with the store meanwhile.
+ */
+export class StoreVerification {
+  readonly #parts: Pick<RetentionParts, 'plain' | 'packed' | 'records'>;
+  readonly #options: VerificationOptions;
+  readonly #intact = new Set<Digest>();
+  readonly #damaged: Damage[] = [];
+  #files = 0;
+  #bytes = 0;
+
+  constructor(parts: Pick<RetentionParts, 'plain' | 'packed' | 'records'>, options: VerificationOptions) {
+    [this.#parts, this.#options] = [parts, options];
+  }
+
+  /** @throws InfrastructureError `store.unusable`; the signal's reason. */
+  async run(): Promise<VerifiedStore> {
+    const { plain, packed } = this.#parts;
+    for (const digest of await plain.digests()) await this.#look(digest, await plain.find(digest));
+    for (const delta of await packed.all()) await this.#lookAtDelta(delta);
+    return { intact: this.#files, bytes: this.#bytes, damaged: this.#damaged, incomplete: await this.#incomplete() };
+  }
+
+  async #look(digest: Digest, object: StoredObject | undefined): Promise<void> {
+    if (!object) return;
+    const found = await digestOfObject(object, this.#options.signal);
+    const problem = found === digest ? undefined : `it is ${found}`;
+    await this.#note({ path: object.hostPath, digest, bytes: object.size }, problem, () => this.#parts.plain.discard(digest));
+  }
+
+  /** A delta is as good as what it is told by, which has been looked at by itself, too. */
+  async #lookAtDelta(delta: PackedFile): Promise<void> {
+    this.#options.signal.throwIfAborted();
+    const problem = await this.#problemOf(delta);
+    await this.#note(delta, problem, () => this.#parts.packed.remove(delta, async () => false));
+  }
+
+  async #problemOf({ digest }: PackedFile): Promise<string | undefined> {
+    const { plain, packed } = this.#parts;
+    try {
+      const plainPath = async (each: Digest): Promise<string | undefined> =>
+        each === digest ? undefined : (await plain.find(each))?.hostPath;
+      await using file = await packed.read(digest, plainPath);
+      if (!file) return 'what it is told by is not there';
+      const found = (await digestOfPieces(file.pieces(), file.bytes.size)).digest;
+      return found === digest ? undefined : `it gives ${found}`;
+    } catch (error) {
+      if (error instanceof MusterError && error.code !== 'store.damaged') throw error;
+      return error instanceof Error ? error.message : String(error);
+    }
+  }
+
+  async #note(
+    { path, digest, bytes }: { readonly path: string; readonly digest: Digest; readonly bytes: number },
+    problem: string | undefined,
+    remove: () => Promise<void>,
+  ): Promise<void> {
+    this.#bytes += bytes;
+    this.#options.onFile?.(path);
+    if (problem === undefined) {
+      this.#files += 1;
+      this.#intact.add(digest);
+      return;
+    }
+    if (this.#options.remove) await remove();
+    this.#damaged.push({ path, digest, problem, removed: this.#options.remove });
+  }
+
+  async #incomplete(): Promise<VerifiedStore['incomplete']> {
+    const incomplete: { digest: Digest; missing: readonly string[] }[] = [];
+    for (const digest of await this.#parts.records.digests()) {
+      const record = await this.#parts.records.read(digest);
+      const missing = record?.files.filter((file) => !this.#intact.has(file.digest)).map(({ path }) => path) ?? ['its record'];
+      if (missing.length > 0) incomplete.push({ digest, missing });
+    }
+    return incomplete;
+  }
+}

@@ -1,0 +1,74 @@
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import type { ContentStore } from './content-store.ts';
+import type { StoredObject } from '../files/stored-object.ts';
+import { asDamage, type PackedFiles } from './packed-files.ts';
+
+/** What the store has of one content: as it is, as a delta, or both. */
+export interface StoredContent {
+  /** On the disk, in all. */
+  readonly bytes: number;
+  readonly isPlain: boolean;
+  /** What its delta is told by. */
+  readonly base: Digest | undefined;
+}
+
+/** Contents as plain files, whether they are kept so or have to be rebuilt first. */
+export class StoredContents {
+  readonly #plain: ContentStore;
+  readonly #packed: PackedFiles;
+  readonly #rebuilding = new Map<Digest, Promise<StoredObject | undefined>>();
+
+  constructor(plain: ContentStore, packed: PackedFiles) {
+    this.#plain = plain;
+    this.#packed = packed;
+  }
+
+  /**
+   * Undefined when it is not there. What is kept as a delta is rebuilt, which takes as long as bringing it anew would; it is verified as it is
+   * written, and nothing has its name that is anything else.
+   *
+   * @throws InfrastructureError `store.damaged`, `store.full`, `store.unusable`
+   */
+  async find(digest: Digest): Promise<StoredObject | undefined> {
+    const plain = await this.#plain.find(digest);
+    if (plain) return plain;
+    const under = this.#rebuilding.get(digest);
+    if (under) return under;
+    const rebuilt = this.#rebuilt(digest).finally(() => this.#rebuilding.delete(digest));
+    this.#rebuilding.set(digest, rebuilt);
+    return rebuilt;
+  }
+
+  /** All that is there. */
+  async all(): Promise<ReadonlyMap<Digest, StoredContent>> {
+    const all = new Map<Digest, StoredContent>();
+    for (const digest of await this.#plain.digests()) {
+      const object = await this.#plain.find(digest);
+      if (object) all.set(digest, { bytes: object.size, isPlain: true, base: undefined });
+    }
+    for (const { digest, base, bytes } of await this.#packed.all()) {
+      const plain = all.get(digest);
+      all.set(digest, { bytes: bytes + (plain?.bytes ?? 0), isPlain: plain !== undefined, base });
+    }
+    return all;
+  }
+
+  async #rebuilt(digest: Digest): Promise<StoredObject | undefined> {
+    const delta = await this.#packed.find(digest);
+    if (!delta) return undefined;
+    await using file = await this.#packed.read(digest, async (each) => (await this.#plain.find(each))?.hostPath);
+    if (!file) return undefined;
+    try {
+      return await this.#plain.write(file.pieces(), file.bytes.size, async (_readAt, _size, found) => {
+        if (found !== digest)
+          throw new InfrastructureError(
+            'store.damaged',
+            `store: ${delta.path} gives ${found}, or what it is told by is damaged; expected ${digest}`,
+          );
+      });
+    } catch (error) {
+      throw asDamage(delta.path, error);
+    }
+  }
+}

@@ -1,0 +1,92 @@
+import { createHash } from 'node:crypto';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import { digestHex } from '../checkpoint.ts';
+import { IncomingNames } from '../files/incoming-names.ts';
+import { factsOf, guarded, undefinedWhenMissing, type FileFacts } from '../files/store-files.ts';
+
+/** Which upload: the digest, who sends it, and whether as a delta. */
+export type UploadKey = string;
+
+/** A delta's bytes are not the file's: who gives one up and sends the whole file does not go on with it. */
+export function uploadKey(digest: Digest, uploader: string, kind: 'file' | 'delta' | 'manifest'): UploadKey {
+  return `${digestHex(digest)}${kind === 'delta' ? '-delta' : ''}.${uploaderHex(uploader)}`;
+}
+
+interface UploadFile extends FileFacts {
+  readonly key: UploadKey;
+  /** A name of `IncomingNames`. */
+  readonly owner: string;
+  readonly path: string;
+}
+
+/** A process that cannot be seen from here has given an upload up when it has not written for so long: its own patience ends sooner. */
+const ELSEWHERE_MS = 5 * 60_000;
+
+/**
+ * The files of unfinished uploads, `<digest>[-delta].<uploader>.<owner>`: only the process that a file belongs to writes it. That of a dead one is made
+ * one's own by renaming it, which only one can.
+ */
+export class UploadFiles {
+  readonly #directory: string;
+  readonly #names: IncomingNames;
+
+  private constructor(directory: string, names: IncomingNames) {
+    this.#directory = directory;
+    this.#names = names;
+  }
+
+  /** @throws InfrastructureError `store.unusable` */
+  static async open(directory: string, clock: Clock): Promise<UploadFiles> {
+    await guarded(directory, () => mkdir(directory, { recursive: true }));
+    return new UploadFiles(directory, await IncomingNames.forThisProcess(clock));
+  }
+
+  /** Where an upload that has no file yet is to be written. */
+  fresh(key: UploadKey): string {
+    return join(this.#directory, `${key}.${this.#names.next()}`);
+  }
+
+  /** The path of an upload's file, as this process's own from now on; undefined when there is none, or another process is at it. */
+  async take(key: UploadKey): Promise<string | undefined> {
+    for (const file of await this.all()) {
+      if (file.key !== key) continue;
+      if (this.#names.isOwn(file.owner)) return file.path;
+      if (!(await this.#names.isAbandoned(file.owner, file.touchedMs, ELSEWHERE_MS))) continue;
+      const own = this.fresh(key);
+      const isTaken = await guarded(file.path, () => rename(file.path, own).then(() => true, undefinedWhenMissing));
+      if (isTaken === true) return own;
+    }
+    return undefined;
+  }
+
+  async all(): Promise<readonly UploadFile[]> {
+    const names = await guarded(this.#directory, () => readdir(this.#directory));
+    const files = names.map(async (name) => {
+      const path = join(this.#directory, name);
+      const facts = await guarded(path, () => factsOf(path));
+      const [digest, uploader, ...owner] = name.split('.');
+      return facts ? [{ ...facts, key: `${digest}.${uploader}`, owner: owner.join('.'), path }] : [];
+    });
+    return (await Promise.all(files)).flat();
+  }
+
+  async sizeOf(path: string): Promise<number> {
+    return (await guarded(path, () => factsOf(path)))?.size ?? 0;
+  }
+
+  async remove(path: string): Promise<void> {
+    await guarded(path, () => rm(path, { force: true }));
+  }
+}
+
+export function isOf(uploader: string, key: UploadKey): boolean {
+  return key.endsWith(`.${uploaderHex(uploader)}`);
+}
+
+/** A principal's name may hold what a file's may not. */
+function uploaderHex(uploader: string): string {
+  return createHash('sha256').update(uploader).digest('hex').slice(0, 16);
+}

@@ -1,4 +1,0 @@
-import { InfrastructureError } from '../kernel/errors.ts';
-
-/** A program ended by itself before it was ready. Once that is an accident; when it happens each time, the template is to be mended. */
-export class EndedEarlyError extends InfrastructureError {}

@@ -1,0 +1,171 @@
+import { untilAborted } from '../../kernel/abort.ts';
+import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import type { SandboxId } from '../../kernel/ids.ts';
+import type { CreationHistory } from '../planning/creation-history.ts';
+import type { LeaseLoss } from '../ports/lease.ts';
+import { live, type Making } from './life.ts';
+import type { Occupant } from './occupant.ts';
+import type { PoolTotals } from './pool-state.ts';
+import { ProviderBusyError } from '../ports/provider-busy.ts';
+import { Member, type Members } from './members.ts';
+import type { Sandbox } from '../ports/sandbox.ts';
+import type { IdleState } from '../planning/sandbox-state.ts';
+import type { Isolation } from '../ports/template.ts';
+
+export interface FleetListener<Resident extends Occupant> {
+  /** A sandbox has to end; whoever holds it, loses it. */
+  ending(member: Member<Resident>, loss: LeaseLoss): void;
+  /** Something happened that may call for a plan. */
+  changed(): void;
+}
+
+/** Brings sandboxes up, watches them and takes them down, and keeps the roster true while it does. */
+export class Fleet<Resident extends Occupant> {
+  readonly creation: CreationHistory;
+  readonly #roster: Members<Resident>;
+  readonly #making: Making<Resident>;
+  readonly #newSandboxId: () => SandboxId;
+  readonly #listener: FleetListener<Resident>;
+  readonly #totals = { created: 0, destroyed: 0, failed: 0, died: 0, abandoned: 0 };
+  #isolation: Isolation | undefined;
+  #destructionError: string | undefined;
+
+  constructor(
+    roster: Members<Resident>,
+    making: Making<Resident>,
+    creation: CreationHistory,
+    newSandboxId: () => SandboxId,
+    listener: FleetListener<Resident>,
+  ) {
+    this.#roster = roster;
+    this.#making = making;
+    this.creation = creation;
+    this.#newSandboxId = newSandboxId;
+    this.#listener = listener;
+  }
+
+  totals(): Omit<PoolTotals, 'leases' | 'revoked'> {
+    return { ...this.#totals };
+  }
+
+  /** What the latest sandbox states. */
+  get isolation(): Isolation | undefined {
+    return this.#isolation;
+  }
+
+  get destructionError(): string | undefined {
+    return this.#destructionError;
+  }
+
+  /**
+   * The record comes first, then the deed: a creation that never comes back is on the books from its start.
+   *
+   * @param audiences for each sandbox the principal that it is for, if it is for one.
+   */
+  create(audiences: readonly (string | undefined)[]): void {
+    const { clock } = this.#making;
+    this.creation.began(audiences.length, clock.now());
+    for (const audience of audiences) {
+      const member = new Member<Resident>(this.#newSandboxId(), clock.now(), audience);
+      this.#roster.add(member);
+      void live(member, this.#making, member.condemned.signal, {
+        created: (sandbox) => this.#created(member, sandbox),
+        warm: (sandbox, occupant) => this.#warm(member, sandbox, occupant),
+        died: (detail) => this.died(member, detail),
+        failed: (error) => this.#failed(member, error),
+        gone: (error) => this.#gone(member, error),
+      });
+    }
+  }
+
+  #created(member: Member<Resident>, sandbox: Sandbox): void {
+    this.#totals.created++;
+    this.creation.made(this.#making.clock.now());
+    this.#isolation = sandbox.isolation;
+    member.isMade = true;
+    if (member.state.kind === 'creating') this.#roster.move(member, { kind: 'warming' });
+  }
+
+  #warm(member: Member<Resident>, sandbox: Sandbox, occupant: Resident): void {
+    if (member.state.kind !== 'warming') return;
+    const now = this.#making.clock.now();
+    member.warm = { sandbox, occupant };
+    this.creation.succeeded();
+    this.#roster.move(member, { kind: 'idle', since: now, heardAt: now, pingedAt: undefined });
+    this.#listener.changed();
+  }
+
+  /** An answer counts only while the sandbox has stayed idle since: a holder finds out by itself. */
+  async ping(sandbox: SandboxId): Promise<void> {
+    const member = this.#roster.get(sandbox);
+    if (member?.state.kind !== 'idle' || member.warm === undefined) return;
+    const pinged: IdleState = { ...member.state, pingedAt: this.#making.clock.now() };
+    this.#roster.move(member, pinged);
+    const { signal } = member.condemned;
+    try {
+      await untilAborted(member.warm.occupant.ping(signal), signal);
+    } catch (error) {
+      if (member.state === pinged) this.died(member, `its heartbeat failed: ${messageOf(error)}`);
+    }
+    if (member.state === pinged) this.#roster.move(member, { ...pinged, heardAt: this.#making.clock.now(), pingedAt: undefined });
+  }
+
+  /** Whoever gets it next wakes it by using it. */
+  async rest(sandbox: SandboxId): Promise<void> {
+    const member = this.#roster.get(sandbox);
+    if (member?.state.kind !== 'idle' || member.warm === undefined) return;
+    this.#roster.move(member, { ...member.state, isResting: true });
+    try {
+      await member.warm.sandbox.rest?.();
+    } catch (error) {
+      this.died(member, `it could not be laid to rest: ${messageOf(error)}`);
+    }
+  }
+
+  /** It can no longer be used, through no one's wish. */
+  died(member: Member<Resident>, detail: string): void {
+    const error = new InfrastructureError('sandbox.died', `sandbox ${member.id} died: ${detail}`);
+    switch (member.state.kind) {
+      case 'creating':
+      case 'warming':
+        return this.#failed(member, error);
+      case 'idle':
+      case 'leased':
+        this.#totals.died++;
+        return this.condemn(member, detail, { kind: 'sandbox-died', detail });
+      case 'destroying':
+        return;
+    }
+  }
+
+  #failed(member: Member<Resident>, error: unknown): void {
+    if (member.state.kind === 'destroying') return;
+    const now = this.#making.clock.now();
+    if (error instanceof ProviderBusyError) this.creation.refused(member.since, error, now, error.retryAfterMs);
+    else {
+      this.#totals.failed++;
+      this.creation.failed(member.since, error, now);
+    }
+    this.condemn(member, messageOf(error), { kind: 'sandbox-died', detail: messageOf(error) });
+  }
+
+  /** Entered in the books first, then told to its holder, then done. Nothing happens when it is ending already. */
+  condemn(member: Member<Resident>, reason: string, loss: LeaseLoss): void {
+    if (member.state.kind === 'destroying') return;
+    this.#roster.move(member, { kind: 'destroying', reason });
+    this.#listener.ending(member, loss);
+    member.condemned.abort(new InfrastructureError('sandbox.condemned', `sandbox ${member.id} has to go: ${reason}`));
+    this.#listener.changed();
+  }
+
+  #gone(member: Member<Resident>, error: InfrastructureError | undefined): void {
+    this.#roster.remove(member);
+    if (error === undefined) {
+      if (member.isMade) this.#totals.destroyed++;
+    } else {
+      this.#totals.abandoned++;
+      this.#destructionError = error.message;
+    }
+    this.#listener.changed();
+  }
+}

@@ -1,0 +1,108 @@
+import type { Clock } from '../../kernel/clock.ts';
+import { parseLeaseId } from '../../kernel/ids.ts';
+import { Lease, LeaseLostError, type LeaseDesk, type LeaseLoss, type LeaseTicket } from '../ports/lease.ts';
+import type { Occupant } from './occupant.ts';
+import type { PoolConfig } from '../planning/pool-config.ts';
+import type { Member, Members } from './members.ts';
+
+/** What becomes of a sandbox whose holder has given it back. */
+export interface Returns<Resident extends Occupant> {
+  released(member: Member<Resident>): void;
+  discarded(member: Member<Resident>, reason: string): void;
+}
+
+/** As in the pool's configuration. */
+export type LeaseTerms = Pick<PoolConfig, 'leaseSeconds' | 'episodesPerSandbox'>;
+
+/** Grants leases and checks, at every use of one, that it is still in force. */
+export class LeaseManager<Resident extends Occupant> implements LeaseDesk {
+  readonly #roster: Members<Resident>;
+  readonly #clock: Clock;
+  readonly #terms: LeaseTerms;
+  readonly #returns: Returns<Resident>;
+  #granted = 0;
+  #revoked = 0;
+
+  constructor(roster: Members<Resident>, clock: Clock, terms: LeaseTerms, returns: Returns<Resident>) {
+    this.#roster = roster;
+    this.#clock = clock;
+    this.#terms = terms;
+    this.#returns = returns;
+  }
+
+  get granted(): number {
+    return this.#granted;
+  }
+
+  get revoked(): number {
+    return this.#revoked;
+  }
+
+  /** The sandbox must be idle. */
+  grant(member: Member<Resident>): Lease<Resident> {
+    if (member.warm === undefined) throw new Error(`sandbox ${member.id} was never ready: it cannot be leased`);
+    const generation = member.generation + 1;
+    const id = parseLeaseId(`lease-${this.#granted + 1}`);
+    this.#roster.move(member, { kind: 'leased', lease: id, generation, expiresAt: this.#clock.now() + this.#terms.leaseSeconds * 1000 });
+    this.#granted++;
+    member.generation = generation;
+    const revocation = new AbortController();
+    const ticket: LeaseTicket = { id, sandboxId: member.id, generation, signal: revocation.signal };
+    member.lease = { ticket, revocation };
+    return new Lease(ticket, member.warm.sandbox, member.warm.occupant, this);
+  }
+
+  /** Ends the lease in force, if there is one, against its holder's will. */
+  revoke(member: Member<Resident>, loss: LeaseLoss): void {
+    const lease = member.lease;
+    if (lease === undefined) return;
+    member.lease = undefined;
+    this.#revoked++;
+    lease.revocation.abort(new LeaseLostError(lease.ticket.id, member.id, loss));
+  }
+
+  renew(ticket: LeaseTicket): void {
+    const member = this.#holding(ticket);
+    const expiresAt = this.#clock.now() + this.#terms.leaseSeconds * 1000;
+    this.#roster.move(member, { kind: 'leased', lease: ticket.id, generation: ticket.generation, expiresAt });
+  }
+
+  countEpisodes(ticket: LeaseTicket, count: number): void {
+    this.#holding(ticket).episodes += count;
+  }
+
+  episodesLeft(ticket: LeaseTicket): number {
+    const member = this.#inForce(ticket);
+    return member === undefined ? 0 : Math.max(0, this.#terms.episodesPerSandbox - member.episodes);
+  }
+
+  release(ticket: LeaseTicket): void {
+    const member = this.#inForce(ticket);
+    if (member === undefined) return;
+    member.lease = undefined;
+    this.#returns.released(member);
+  }
+
+  discard(ticket: LeaseTicket, reason: string): void {
+    const member = this.#inForce(ticket);
+    if (member === undefined) return;
+    member.lease = undefined;
+    this.#returns.discarded(member, reason);
+  }
+
+  /** @throws LeaseLostError when the ticket is not in force. */
+  #holding(ticket: LeaseTicket): Member<Resident> {
+    const member = this.#inForce(ticket);
+    if (member !== undefined) return member;
+    ticket.signal.throwIfAborted();
+    const unrevoked = this.#roster.get(ticket.sandboxId)?.lease?.ticket === ticket;
+    throw new LeaseLostError(ticket.id, ticket.sandboxId, { kind: unrevoked ? 'expired' : 'released' });
+  }
+
+  /** A lease past its time is not in force, even where the planner has yet to revoke it. */
+  #inForce(ticket: LeaseTicket): Member<Resident> | undefined {
+    const member = this.#roster.get(ticket.sandboxId);
+    if (member?.state.kind !== 'leased' || member.state.generation !== ticket.generation) return undefined;
+    return this.#clock.now() < member.state.expiresAt ? member : undefined;
+  }
+}

@@ -1,0 +1,112 @@
+import { untilAborted } from '../../kernel/abort.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { SandboxId } from '../../kernel/ids.ts';
+import { Deadline, whenAborted, within } from '../../kernel/deadline.ts';
+import type { Occupant } from './occupant.ts';
+import type { Sandbox, SandboxExit, SandboxProvider, SandboxSpec } from '../ports/sandbox.ts';
+import { tearDown } from './tear-down.ts';
+import type { SandboxTemplate } from '../ports/template.ts';
+
+/** What it takes to bring a sandbox up. */
+export interface Making<Resident> {
+  readonly provider: SandboxProvider;
+  readonly template: SandboxTemplate;
+  readonly clock: Clock;
+  readonly readySeconds: number;
+  /** Resolves when the sandbox is ready for work. */
+  readonly warmUp: (sandbox: Sandbox, signal: AbortSignal) => Promise<Resident>;
+}
+
+/** What happens in the life of one sandbox, in this order; `failed` takes the place of what does not come to pass. */
+export interface LifeEvents<Resident> {
+  created(sandbox: Sandbox): void;
+  /** The program ended or the occupant is gone. At any time after `created`, also more than once. */
+  died(detail: string): void;
+  warm(sandbox: Sandbox, occupant: Resident): void;
+  /** It did not get ready. The listener condemns it. */
+  failed(error: unknown): void;
+  /** Nothing is left of it; or it was given up, and this is why. */
+  gone(error: InfrastructureError | undefined): void;
+}
+
+/** An abandoned creation has this long to come to its end before the pool stops waiting for it. */
+const ABANDON_MS = 30_000;
+
+/**
+ * One sandbox, from the call that creates it until it is gone. Its life ends when `condemned` is aborted and not before, whether it got
+ * ready or failed. Never rejects.
+ */
+export async function live<Resident extends Occupant>(
+  { id, audience }: Pick<SandboxSpec, 'id' | 'audience'>,
+  making: Making<Resident>,
+  condemned: AbortSignal,
+  events: LifeEvents<Resident>,
+): Promise<void> {
+  let sandbox: Sandbox | undefined;
+  let stuck: InfrastructureError | undefined;
+  try {
+    using ready = new Deadline(making.clock, making.readySeconds * 1000, () => notReady(id, making.readySeconds), condemned);
+    sandbox = await create({ id, audience, template: making.template }, making, ready.signal);
+    events.created(sandbox);
+    // After all that promises bring about: a warm-up that fails for the program's end has more to say about it than the exit code.
+    void sandbox.exit.then((exit) => process.nextTick(() => events.died(exitText(exit))));
+    ready.signal.throwIfAborted();
+    const occupant = await untilAborted(making.warmUp(sandbox, ready.signal), ready.signal);
+    void occupant.gone.then((reason) => events.died(reason));
+    events.warm(sandbox, occupant);
+  } catch (error) {
+    if (error instanceof CreationStuckError) stuck = error;
+    events.failed(error);
+  }
+  await whenAborted(condemned);
+  events.gone(sandbox === undefined ? stuck : await tearDown(sandbox, making.clock));
+}
+
+class CreationStuckError extends InfrastructureError {}
+
+/** Once abandoned, a creation is still waited for: what it may have made by then is handed on, to be destroyed. */
+async function create(spec: SandboxSpec, { provider, clock }: Making<Occupant>, signal: AbortSignal): Promise<Sandbox> {
+  const creation = provider.create(spec, signal);
+  try {
+    return await untilAborted(creation, signal);
+  } catch (error) {
+    if (!signal.aborted) throw error;
+  }
+  const settled = creation.catch(() => undefined);
+  const late = await within(clock, ABANDON_MS, settled, () => creationStuck(spec.id)).catch((error: unknown) => {
+    void settled.then((sandbox) => (sandbox === undefined ? undefined : tearDown(sandbox, clock)));
+    throw error;
+  });
+  if (late === undefined) throw signal.reason;
+  return late;
+}
+
+function exitText(exit: SandboxExit): string {
+  switch (exit.kind) {
+    case 'exited':
+      return `its program ended with exit code ${exit.code}`;
+    case 'out-of-memory':
+      return 'its memory limit ended the program; raise limits.memoryBytes of the template if the work needs more';
+    case 'lifetime':
+      return 'its lifetime passed; raise limits.lifetimeSeconds of the template if the work needs more';
+    case 'destroyed':
+      return 'it was destroyed';
+    case 'lost':
+      return exit.detail;
+  }
+}
+
+function notReady(id: SandboxId, readySeconds: number): InfrastructureError {
+  return new InfrastructureError(
+    'sandbox.not-ready',
+    `sandbox ${id} was not ready within ${readySeconds} s; raise the pool's "readySeconds" if its program needs longer to start`,
+  );
+}
+
+function creationStuck(id: SandboxId): CreationStuckError {
+  return new CreationStuckError(
+    'sandbox.creation-stuck',
+    `the creation of sandbox ${id} was abandoned, but did not end within ${ABANDON_MS / 1000} s`,
+  );
+}

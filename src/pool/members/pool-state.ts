@@ -1,0 +1,76 @@
+import type { PoolPhase } from '../planning/plan.ts';
+import type { SandboxCounts } from './members.ts';
+import type { Obstacle } from '../ports/sandbox.ts';
+import type { Isolation } from '../ports/template.ts';
+
+/** The pool at a glance, for progress displays and results. Cheap to ask for. */
+export interface PoolState {
+  readonly phase: PoolPhase;
+  /** Sandboxes now, by state. */
+  readonly sandboxes: SandboxCounts;
+  /** Acquires that wait. */
+  readonly waiting: number;
+  readonly totals: PoolTotals;
+  /** What keeps sandboxes from getting ready, now. */
+  readonly obstacles?: readonly Obstacle[];
+  /** What is enforced for these sandboxes; known when the pool has started. */
+  readonly isolation: Isolation | undefined;
+  /** Sandboxes of earlier processes that the sweep at the start removed; known when the pool has started. */
+  readonly swept: number | undefined;
+  /** Messages for a person. They stay after the trouble has passed. */
+  readonly lastErrors: {
+    readonly creation: string | undefined;
+    readonly destruction: string | undefined;
+    readonly sweep: string | undefined;
+  };
+}
+
+/** Counted since the pool was made. */
+export interface PoolTotals {
+  /** Sandboxes that the provider made. */
+  readonly created: number;
+  /** Of these, how many are gone for certain. */
+  readonly destroyed: number;
+  /** Sandboxes that did not get ready, made or not. */
+  readonly failed: number;
+  /** Sandboxes that were ready and died, or did not answer their heartbeat any more. */
+  readonly died: number;
+  /** Sandboxes that could not be destroyed and were left to a later sweep. */
+  readonly abandoned: number;
+  readonly leases: number;
+  /** Leases that ended against their holder's will. */
+  readonly revoked: number;
+}
+
+/** Of two pools as one. */
+export function bothStates(one: PoolState, other: PoolState): PoolState {
+  const obstacles = [...(one.obstacles ?? []), ...(other.obstacles ?? [])];
+  return {
+    phase: one.phase === 'open' ? other.phase : one.phase,
+    sandboxes: {
+      creating: one.sandboxes.creating + other.sandboxes.creating,
+      warming: one.sandboxes.warming + other.sandboxes.warming,
+      idle: one.sandboxes.idle + other.sandboxes.idle,
+      leased: one.sandboxes.leased + other.sandboxes.leased,
+      destroying: one.sandboxes.destroying + other.sandboxes.destroying,
+    },
+    waiting: one.waiting + other.waiting,
+    totals: {
+      created: one.totals.created + other.totals.created,
+      destroyed: one.totals.destroyed + other.totals.destroyed,
+      failed: one.totals.failed + other.totals.failed,
+      died: one.totals.died + other.totals.died,
+      abandoned: one.totals.abandoned + other.totals.abandoned,
+      leases: one.totals.leases + other.totals.leases,
+      revoked: one.totals.revoked + other.totals.revoked,
+    },
+    ...(obstacles.length > 0 && { obstacles }),
+    isolation: one.isolation ?? other.isolation,
+    swept: one.swept === undefined ? other.swept : one.swept + (other.swept ?? 0),
+    lastErrors: {
+      creation: one.lastErrors.creation ?? other.lastErrors.creation,
+      destruction: one.lastErrors.destruction ?? other.lastErrors.destruction,
+      sweep: one.lastErrors.sweep ?? other.lastErrors.sweep,
+    },
+  };
+}

@@ -1,0 +1,41 @@
+import { untilAborted } from '../../kernel/abort.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { Deadline } from '../../kernel/deadline.ts';
+import type { SandboxProvider } from '../ports/sandbox.ts';
+import type { Isolation, SandboxTemplate } from '../ports/template.ts';
+
+/** What has to be known and done before the first sandbox is created. */
+export interface Preparation {
+  readonly isolation: Isolation;
+  /** How many sandboxes of earlier processes were removed, so that they have made room. */
+  readonly swept: number | undefined;
+  /** A sweep that fails does not stop the work: it leaves others' sandboxes behind, never one's own. */
+  readonly sweepError: string | undefined;
+}
+
+/** Removing hundreds of leftovers takes a while; no one should wait for more than this before the first sandbox. */
+const STEP_MS = 60_000;
+
+/** @throws what the provider says when no sandbox of this template can be made; the signal's reason when aborted. */
+export async function prepare(
+  provider: SandboxProvider,
+  template: SandboxTemplate,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Preparation> {
+  const step = async <T>(name: string, work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
+    const late = () => new InfrastructureError('pool.start-timeout', `provider ${provider.name} took over ${STEP_MS / 1000} s to ${name}`);
+    using deadline = new Deadline(clock, STEP_MS, late, signal);
+    deadline.signal.throwIfAborted();
+    return await untilAborted(work(deadline.signal), deadline.signal);
+  };
+  const isolation = await step('describe its sandboxes', () => provider.describe(template));
+  try {
+    const swept = await step('sweep', (deadline) => provider.sweep(deadline));
+    return { isolation, swept: swept.length, sweepError: undefined };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { isolation, swept: undefined, sweepError: messageOf(error) };
+  }
+}

@@ -1,0 +1,64 @@
+import type { Clock } from '../../kernel/clock.ts';
+
+/**
+ * Decides when to run: soon after something happened, many events together, and no more often than the interval allows; or at a time that
+ * was asked for. Runs are never nested.
+ */
+export class Pacer implements Disposable {
+  readonly #clock: Clock;
+  readonly #run: () => void;
+  /** Milliseconds that have to pass between two runs, for now. */
+  readonly #intervalMs: () => number;
+  #ranAt = -Infinity;
+  #queued = false;
+  #timer: { readonly at: number; readonly handle: Disposable } | undefined;
+  #disposed = false;
+
+  constructor(clock: Clock, intervalMs: () => number, run: () => void) {
+    this.#clock = clock;
+    this.#intervalMs = intervalMs;
+    this.#run = run;
+  }
+
+  soon(): void {
+    const earliest = this.#ranAt + this.#intervalMs();
+    if (earliest > this.#clock.now()) this.#startTimer(earliest);
+    else this.immediately();
+  }
+
+  /** As soon as the current piece of code has ended, whatever the interval. */
+  immediately(): void {
+    if (this.#queued || this.#disposed) return;
+    this.#queued = true;
+    queueMicrotask(() => this.#start());
+  }
+
+  at(time: number): void {
+    this.#startTimer(Math.max(time, this.#ranAt + this.#intervalMs()));
+  }
+
+  [Symbol.dispose](): void {
+    this.#disposed = true;
+    this.#stopTimer();
+  }
+
+  #startTimer(at: number): void {
+    if (this.#disposed || (this.#timer !== undefined && this.#timer.at <= at)) return;
+    this.#stopTimer();
+    const delayMs = Math.max(0, at - this.#clock.now());
+    this.#timer = { at, handle: this.#clock.after(delayMs, () => this.#start()) };
+  }
+
+  #stopTimer(): void {
+    this.#timer?.handle[Symbol.dispose]();
+    this.#timer = undefined;
+  }
+
+  #start(): void {
+    this.#queued = false;
+    this.#stopTimer();
+    if (this.#disposed) return;
+    this.#ranAt = this.#clock.now();
+    this.#run();
+  }
+}

@@ -1,0 +1,314 @@
+import type { LeaseId, SandboxId } from '../../kernel/ids.ts';
+import { backoffMs } from './backoff.ts';
+import type { Exposure, PastExposure } from '../ports/exposure.ts';
+import { SandboxShelves } from './sandbox-shelves.ts';
+import type { PoolConfig } from './pool-config.ts';
+import type { IdleState, LeasedState, SandboxObservation } from './sandbox-state.ts';
+import { nextTokenAt, tokensAt, type TokenBucket, type TokenRate } from './token-bucket.ts';
+
+/**
+ * - `starting`: waits for the provider's description and sweep; nothing is created yet.
+ * - `open`: the normal state.
+ * - `draining`: nothing is granted or created any more, the leased finish.
+ * - `closing`: everything ends now.
+ */
+export type PoolPhase = 'starting' | 'open' | 'draining' | 'closing';
+
+export interface WaiterObservation {
+  readonly id: number;
+  readonly since: number;
+  /** What would come into the sandbox. */
+  readonly wanted: Exposure;
+}
+
+export interface CreationObservation {
+  readonly bucket: TokenBucket;
+  /** How fast the bucket fills: the configuration's rate, or less while the provider's service is busy. */
+  readonly rate: TokenRate;
+  /** The service wants no creations before this. */
+  readonly pausedUntil: number;
+  /** Rounds of creation that failed since the last sandbox got ready. */
+  readonly failures: number;
+  /** When the last of these rounds failed; −∞ before the first. */
+  readonly failedAt: number;
+  /** The last failure will not pass by itself. */
+  readonly isHopeless: boolean;
+}
+
+export interface PoolObservation {
+  readonly config: PoolConfig;
+  readonly phase: PoolPhase;
+  readonly sandboxes: Iterable<SandboxObservation>;
+  /** Longest waiting first. */
+  readonly waiting: Iterable<WaiterObservation>;
+  readonly creation: CreationObservation;
+}
+
+export type PoolAction =
+  /** The lease ends against its holder's will, and its sandbox with it. */
+  | { readonly kind: 'revoke'; readonly sandbox: SandboxId; readonly lease: LeaseId; readonly loss: 'expired' | 'pool-disposed' }
+  /** Of a sandbox that is being created: abandon the creation. */
+  | { readonly kind: 'destroy'; readonly sandbox: SandboxId; readonly why: DestroyReason }
+  | { readonly kind: 'grant'; readonly waiter: number; readonly sandbox: SandboxId }
+  | { readonly kind: 'refuse'; readonly waiter: number; readonly why: 'closed' | 'creation-failed' }
+  /** One for each; for a principal, or for whoever comes. */
+  | { readonly kind: 'create'; readonly audiences: readonly (string | undefined)[] }
+  | { readonly kind: 'ping'; readonly sandbox: SandboxId }
+  | { readonly kind: 'rest'; readonly sandbox: SandboxId }
+  /** Plan again at this time, should nothing happen before. At most one a plan. */
+  | { readonly kind: 'wake'; readonly at: number };
+
+/**
+ * `silent`: it did not answer its heartbeat in time. `worn-out`: it has played its episodes. `surplus`: not needed for long. `unfit`: its past keeps it
+ * from serving those who wait, and one that can serve them needs its room.
+ */
+export type DestroyReason = 'closed' | 'silent' | 'worn-out' | 'surplus' | 'unfit';
+
+/** The sandboxes by what they are once the actions so far are done. */
+interface Census {
+  coming: ComingSandbox[];
+  leased: number;
+  idle: IdleSandbox[];
+  /** They still count against the maximum. */
+  ending: number;
+}
+
+interface ComingSandbox {
+  readonly id: SandboxId;
+  readonly past: PastExposure;
+}
+
+interface IdleSandbox extends ComingSandbox {
+  readonly state: IdleState;
+}
+
+/** Collects what is to be done, and when there will be more to do. */
+class Agenda {
+  readonly #actions: PoolAction[] = [];
+  #wakeAt = Infinity;
+
+  add(action: PoolAction): void {
+    this.#actions.push(action);
+  }
+
+  remember(at: number): void {
+    this.#wakeAt = Math.min(this.#wakeAt, at);
+  }
+
+  finish(): PoolAction[] {
+    if (this.#wakeAt < Infinity) this.add({ kind: 'wake', at: this.#wakeAt });
+    return this.#actions;
+  }
+}
+
+/**
+ * What the pool should do now. Pure: the same observation gives the same actions. It costs one pass over sandboxes and waiters.
+ *
+ * What has to end comes first, so that nothing is granted that will be gone. Granting comes before sizing, so that nothing is created
+ * for a waiter who can be served and nothing is retired that could serve. What is then still idle is pinged.
+ */
+export function plan(pool: PoolObservation, now: number): PoolAction[] {
+  const agenda = new Agenda();
+  const census = inspect(pool, now, agenda);
+  const waiting = isOpen(pool.phase) ? grant(pool, census, now, agenda) : refuseAll(pool, agenda);
+  if (isOpen(pool.phase)) {
+    const target = targetSize(pool.config, census.leased + waiting.length);
+    const missing = missingFor(waiting, census, target);
+    const created = pool.phase === 'open' ? create(pool, census, missing, now, agenda) : 0;
+    const surplus = present(census) + created - target;
+    if (surplus > 0) retire(pool.config, census, surplus, now, agenda);
+    for (const sandbox of census.idle) if (!lieAtRest(pool.config, sandbox, now, agenda)) keepHeartbeat(pool.config, sandbox, now, agenda);
+  }
+  return agenda.finish();
+}
+
+/** How fast sandboxes may be created: at most one second's worth at once. */
+export function creationRate(config: PoolConfig): TokenRate {
+  return { perSecond: config.creationsPerSecond, burst: Math.max(1, Math.min(config.creationConcurrency, config.creationsPerSecond)) };
+}
+
+/** Whether a sandbox has played as many episodes as it may. */
+export function isWornOut(sandbox: SandboxObservation, config: PoolConfig): boolean {
+  return sandbox.episodes >= config.episodesPerSandbox;
+}
+
+function isOpen(phase: PoolPhase): boolean {
+  return phase === 'starting' || phase === 'open';
+}
+
+/** The size follows the work: one sandbox for everyone who has or wants one and some in reserve, within the bounds. */
+function targetSize(config: PoolConfig, demand: number): number {
+  return Math.min(config.max, Math.max(config.min, demand + config.warm));
+}
+
+function present(census: Census): number {
+  return census.coming.length + census.leased + census.idle.length;
+}
+
+function inspect(pool: PoolObservation, now: number, agenda: Agenda): Census {
+  const census: Census = { coming: [], leased: 0, idle: [], ending: 0 };
+  for (const sandbox of pool.sandboxes) {
+    const { id, state } = sandbox;
+    switch (state.kind) {
+      case 'creating':
+      case 'warming':
+        if (isOpen(pool.phase)) census.coming.push({ id, past: sandbox.past });
+        else end(id, 'closed', census, agenda);
+        break;
+      case 'idle': {
+        const why = reasonToEnd(pool, sandbox, state, now);
+        if (why === undefined) census.idle.push({ id, state, past: sandbox.past });
+        else end(id, why, census, agenda);
+        break;
+      }
+      case 'leased':
+        inspectLease(pool.phase, id, state, now, census, agenda);
+        break;
+      case 'destroying':
+        census.ending++;
+        break;
+    }
+  }
+  return census;
+}
+
+function end(sandbox: SandboxId, why: DestroyReason, census: Census, agenda: Agenda): void {
+  census.ending++;
+  agenda.add({ kind: 'destroy', sandbox, why });
+}
+
+function reasonToEnd(pool: PoolObservation, sandbox: SandboxObservation, state: IdleState, now: number): DestroyReason | undefined {
+  if (!isOpen(pool.phase)) return 'closed';
+  if (isWornOut(sandbox, pool.config)) return 'worn-out';
+  if (state.pingedAt !== undefined && now >= state.pingedAt + pool.config.heartbeatSeconds * 1000) return 'silent';
+  return undefined;
+}
+
+function inspectLease(phase: PoolPhase, sandbox: SandboxId, state: LeasedState, now: number, census: Census, agenda: Agenda): void {
+  const expired = now >= state.expiresAt;
+  if (phase === 'closing' || expired) {
+    census.ending++;
+    agenda.add({ kind: 'revoke', sandbox, lease: state.lease, loss: expired ? 'expired' : 'pool-disposed' });
+  } else {
+    census.leased++;
+    agenda.remember(state.expiresAt);
+  }
+}
+
+/**
+ * Longest waiting first: each gets a sandbox that may serve it. Where there is none, it has a claim to one that is on its way or that there is room
+ * for; in a full pool the longest idle sandbox goes for it, before anybody who came later can take that. Who waits in vain is refused.
+ *
+ * @returns those who still wait.
+ */
+function grant(pool: PoolObservation, census: Census, now: number, agenda: Agenda): readonly WaiterObservation[] {
+  const { config } = pool;
+  const waiting = [...pool.waiting];
+  if (waiting.length === 0) return [];
+  // The most recently used is taken first, so that a surplus is left alone and can age out.
+  const idle = new SandboxShelves(census.idle.toSorted((a, b) => a.state.since - b.state.since));
+  const left: WaiterObservation[] = [];
+  let room = config.max - census.leased - census.idle.length;
+  for (const waiter of waiting) {
+    const sandbox = idle.isEmpty ? undefined : idle.take(waiter.wanted);
+    if (sandbox !== undefined) {
+      agenda.add({ kind: 'grant', waiter: waiter.id, sandbox: sandbox.id });
+      agenda.remember(now + config.leaseSeconds * 1000);
+      census.leased++;
+    } else if (waitsInVain(waiter, pool.creation, config, census)) {
+      agenda.add({ kind: 'refuse', waiter: waiter.id, why: 'creation-failed' });
+    } else {
+      left.push(waiter);
+      const unfit = room > 0 ? undefined : idle.takeFirst();
+      if (unfit) end(unfit.id, 'unfit', census, agenda);
+      room--;
+    }
+  }
+  census.idle = idle.left();
+  return left;
+}
+
+/**
+ * With no sandbox at work or on its way and creation failing again and again, or for a reason that will not pass, that is everyone for whom there is none
+ * and who has seen the latest failure; whoever came after it gets a try of their own.
+ */
+function waitsInVain(waiter: WaiterObservation, creation: CreationObservation, config: PoolConfig, census: Census): boolean {
+  const isHopeless = creation.isHopeless || creation.failures >= config.maxCreationFailures;
+  return isHopeless && census.leased === 0 && census.coming.length === 0 && waiter.since < creation.failedAt;
+}
+
+function refuseAll(pool: PoolObservation, agenda: Agenda): readonly WaiterObservation[] {
+  for (const { id } of pool.waiting) agenda.add({ kind: 'refuse', waiter: id, why: 'closed' });
+  return [];
+}
+
+/**
+ * For whom sandboxes are to be created: those who wait beside ones that are not for them and with none on its way, longest waiting first, and then whoever
+ * comes, up to the target.
+ */
+function missingFor(waiting: readonly WaiterObservation[], census: Census, target: number): readonly (string | undefined)[] {
+  const coming = new SandboxShelves(census.coming);
+  const without = waiting.filter(({ wanted }) => coming.isEmpty || coming.take(wanted) === undefined).map(({ wanted }) => wanted.principal);
+  const spare = Math.max(0, target - present(census) - without.length);
+  return [...without, ...Array.from({ length: spare }, () => undefined)];
+}
+
+/**
+ * Creates what is missing, as far as maximum, concurrency and rate allow. After a failure, one creation at a time probes whether the
+ * provider is back, each after a longer pause, until one gets ready.
+ *
+ * @param missing for whom, the most urgent first. @returns how many it creates.
+ */
+function create(pool: PoolObservation, census: Census, missing: readonly (string | undefined)[], now: number, agenda: Agenda): number {
+  const { config, creation } = pool;
+  const slots = (creation.failures > 0 ? 1 : config.creationConcurrency) - census.coming.length;
+  const room = config.max - present(census) - census.ending;
+  const wanted = Math.min(missing.length, slots, room);
+  if (wanted <= 0) return 0;
+  const pauseEnds = Math.max(creation.failedAt + backoffMs(creation.failures), creation.pausedUntil);
+  if (now < pauseEnds) {
+    agenda.remember(pauseEnds);
+    return 0;
+  }
+  const { rate } = creation;
+  const allowed = tokensAt(creation.bucket, rate, now);
+  const count = Math.min(wanted, allowed);
+  if (count > 0) agenda.add({ kind: 'create', audiences: missing.slice(0, count) });
+  if (wanted > allowed) agenda.remember(nextTokenAt(creation.bucket, rate, now));
+  return count;
+}
+
+/** Of the surplus, those end that have been idle for long; the longest idle first. */
+function retire(config: PoolConfig, census: Census, surplus: number, now: number, agenda: Agenda): void {
+  const longestIdleFirst = census.idle.sort((a, b) => a.state.since - b.state.since);
+  let retired = 0;
+  for (const { id, state } of longestIdleFirst.slice(0, surplus)) {
+    const due = state.since + config.idleSeconds * 1000;
+    if (now < due) {
+      agenda.remember(due);
+      break;
+    }
+    end(id, 'surplus', census, agenda);
+    retired++;
+  }
+  census.idle = longestIdleFirst.slice(retired);
+}
+
+/** What nobody has needed for a while is laid to rest, once it owes no answer. @returns whether it is at rest. */
+function lieAtRest({ restSeconds }: PoolConfig, { id, state }: IdleSandbox, now: number, agenda: Agenda): boolean {
+  if (restSeconds === undefined || state.isResting === true) return state.isResting === true;
+  const due = state.since + restSeconds * 1000;
+  if (now < due) agenda.remember(due);
+  if (now < due || state.pingedAt !== undefined) return false;
+  agenda.add({ kind: 'rest', sandbox: id });
+  return true;
+}
+
+function keepHeartbeat(config: PoolConfig, sandbox: IdleSandbox, now: number, agenda: Agenda): void {
+  const { heardAt, pingedAt } = sandbox.state;
+  const intervalMs = config.heartbeatSeconds * 1000;
+  const due = (pingedAt ?? heardAt) + intervalMs;
+  if (now < due) return agenda.remember(due);
+  agenda.add({ kind: 'ping', sandbox: sandbox.id });
+  agenda.remember(now + intervalMs);
+}

@@ -1,0 +1,92 @@
+import type { SandboxId } from '../../kernel/ids.ts';
+import { codeName, type Exposure, type PastExposure } from '../ports/exposure.ts';
+
+interface Shelved {
+  readonly id: SandboxId;
+  readonly past: PastExposure;
+}
+
+/**
+ * Sandboxes by whom they may serve, so that matching them with all who wait takes one pass. Who takes one gets one that is of least use to others, and
+ * of several the last one.
+ */
+export class SandboxShelves<Sandbox extends Shelved> {
+  readonly #all: readonly Sandbox[];
+  /** A sandbox may stand on several. */
+  readonly #shelves = new Map<string, Sandbox[]>();
+  readonly #taken = new Set<SandboxId>();
+  /** Of all, those before it are taken. */
+  #first = 0;
+
+  constructor(all: readonly Sandbox[]) {
+    this.#all = all;
+    for (const sandbox of all) {
+      for (const name of shelvesOf(sandbox.past)) {
+        const shelf = this.#shelves.get(name);
+        if (shelf) shelf.push(sandbox);
+        else this.#shelves.set(name, [sandbox]);
+      }
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#taken.size === this.#all.length;
+  }
+
+  /** Undefined when none may serve. */
+  take(wanted: Exposure): Sandbox | undefined {
+    for (const name of shelvesFor(wanted)) {
+      const shelf = this.#shelves.get(name) ?? [];
+      for (let sandbox = shelf.pop(); sandbox; sandbox = shelf.pop()) if (this.#take(sandbox)) return sandbox;
+    }
+    return undefined;
+  }
+
+  /** Whomever it may serve. Undefined when all are taken. */
+  takeFirst(): Sandbox | undefined {
+    for (let sandbox = this.#all[this.#first]; sandbox; sandbox = this.#all[(this.#first += 1)]) if (this.#take(sandbox)) return sandbox;
+    return undefined;
+  }
+
+  /** Those that nobody took, in their order. */
+  left(): Sandbox[] {
+    return this.#all.filter(({ id }) => !this.#taken.has(id));
+  }
+
+  #take({ id }: Sandbox): boolean {
+    if (this.#taken.has(id)) return false;
+    this.#taken.add(id);
+    return true;
+  }
+}
+
+const FRESH = 'fresh';
+const DATA = 'data';
+
+function shelvesOf(past: PastExposure): readonly string[] {
+  switch (past.kind) {
+    case 'fresh':
+      return [FRESH];
+    case 'data':
+      return past.principal === undefined ? [DATA] : [DATA, own('data', past.principal)];
+    case 'imported':
+      return [own('imported', past.principal)];
+    case 'code':
+      return [codeName(past)];
+  }
+}
+
+/** Where there is one that `mayServe`, in the order in which they are looked at. */
+function shelvesFor(wanted: Exposure): readonly string[] {
+  const ofPrincipal = [own('imported', wanted.principal), own('data', wanted.principal)];
+  switch (wanted.kind) {
+    case 'data':
+      return [...ofPrincipal, DATA, FRESH];
+    case 'code':
+      return [codeName(wanted), ...ofPrincipal, FRESH];
+  }
+}
+
+function own(kind: 'data' | 'imported', principal: string): string {
+  return `${kind} ${principal}`;
+}

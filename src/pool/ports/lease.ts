@@ -1,0 +1,101 @@
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { LeaseId, SandboxId } from '../../kernel/ids.ts';
+import type { Sandbox } from './sandbox.ts';
+
+/** Why a lease is no longer its holder's. */
+export type LeaseLoss =
+  | { readonly kind: 'released' }
+  | { readonly kind: 'expired' }
+  | { readonly kind: 'sandbox-died'; readonly detail: string }
+  | { readonly kind: 'pool-disposed' };
+
+/** The holder of a lease tried to use it, or is told by its signal, after the lease was lost. Work under way in the sandbox is lost too. */
+export class LeaseLostError extends InfrastructureError {
+  readonly loss: LeaseLoss;
+
+  constructor(lease: LeaseId, sandbox: SandboxId, loss: LeaseLoss) {
+    super('lease.lost', `${lease} on sandbox ${sandbox} was lost: ${lossText(loss)}`);
+    this.loss = loss;
+  }
+}
+
+function lossText(loss: LeaseLoss): string {
+  switch (loss.kind) {
+    case 'released':
+      return 'its holder had released it; acquire another';
+    case 'expired':
+      return 'it expired; renew it more often, or raise the pool\'s "leaseSeconds"';
+    case 'sandbox-died':
+      return `the sandbox died (${loss.detail})`;
+    case 'pool-disposed':
+      return 'the pool was closed';
+  }
+}
+
+/** What identifies one lease to the desk that granted it. */
+export interface LeaseTicket {
+  readonly id: LeaseId;
+  readonly sandboxId: SandboxId;
+  readonly generation: number;
+  readonly signal: AbortSignal;
+}
+
+/** Whoever grants leases. Each method checks first that the ticket is the one in force. */
+export interface LeaseDesk {
+  renew(ticket: LeaseTicket): void;
+  countEpisodes(ticket: LeaseTicket, count: number): void;
+  episodesLeft(ticket: LeaseTicket): number;
+  release(ticket: LeaseTicket): void;
+  discard(ticket: LeaseTicket, reason: string): void;
+}
+
+/**
+ * The exclusive, fenced, expiring right to use one sandbox. A holder whose lease was released, has expired or was revoked changes
+ * nothing any more, whoever holds the sandbox by then.
+ */
+export class Lease<Occupant> implements AsyncDisposable {
+  readonly id: LeaseId;
+  /** 1, 2, 3, … for the leases of one sandbox, in the order they were granted. */
+  readonly generation: number;
+  readonly sandbox: Sandbox;
+  readonly occupant: Occupant;
+  /** Aborted with a `LeaseLostError` when the lease is revoked; not when its holder releases or discards it. */
+  readonly signal: AbortSignal;
+  readonly #desk: LeaseDesk;
+  readonly #ticket: LeaseTicket;
+
+  constructor(ticket: LeaseTicket, sandbox: Sandbox, occupant: Occupant, desk: LeaseDesk) {
+    this.id = ticket.id;
+    this.generation = ticket.generation;
+    this.signal = ticket.signal;
+    this.sandbox = sandbox;
+    this.occupant = occupant;
+    this.#desk = desk;
+    this.#ticket = ticket;
+  }
+
+  /** The lease lasts `leaseSeconds` from now. @throws LeaseLostError */
+  renew(): void {
+    this.#desk.renew(this.#ticket);
+  }
+
+  /** Tells the pool of `count` more episodes played in the sandbox. @throws LeaseLostError */
+  countEpisodes(count: number): void {
+    this.#desk.countEpisodes(this.#ticket, count);
+  }
+
+  /** How many more episodes the sandbox may play before it is replaced; 0 when the lease was lost. */
+  get episodesLeft(): number {
+    return this.#desk.episodesLeft(this.#ticket);
+  }
+
+  /** Gives the lease back and has the sandbox destroyed, for a reason that a person can read. Nothing happens when the lease was lost. */
+  discard(reason: string): void {
+    this.#desk.discard(this.#ticket, reason);
+  }
+
+  /** Gives the sandbox back for the next holder. Nothing happens when the lease was lost, released or discarded before. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#desk.release(this.#ticket);
+  }
+}

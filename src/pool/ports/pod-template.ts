@@ -1,0 +1,88 @@
+import type { FetchWay } from '../../kernel/fetching.ts';
+
+/** What a sandbox's template says besides where sandboxes are pods: where they run, and what they are made of there. */
+export interface PodTemplate extends PodPlace {
+  /** Has the runner, what it imports, and a POSIX shell with `cat`, `wc`, `mkdir`, `mv` and `chmod`. */
+  readonly image: string;
+  readonly imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never';
+  /** Names of secrets in the namespace. */
+  readonly imagePullSecrets: readonly string[];
+  /** `origin`: where checkpoints are fetched from, and nothing else. `cluster`: all that pods of the namespace reach. */
+  readonly network: 'none' | 'origin' | 'cluster';
+  /** Left out where files only come by being sent. */
+  readonly fetching?: PodFetching | undefined;
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly tolerations: readonly PodToleration[];
+  readonly runtimeClassName?: string | undefined;
+  readonly priorityClassName?: string | undefined;
+  /** What the scheduler sets aside for a pod, as a part of its limits: above 0, 1 at most. */
+  readonly requestedShare: number;
+  /** How long a pod may wait for a node to have room before its creation counts as failed. */
+  readonly unschedulableSeconds: number;
+  /** How Muster and what runs in a pod speak with each other. */
+  readonly transport: PodTransport;
+}
+
+/** `exec`: through the API server. */
+export type PodTransport = { readonly kind: 'exec' } | DialBackSettings;
+
+/** Containers connect to Muster. */
+export interface DialBackSettings {
+  readonly kind: 'dial-back';
+  /** Where Muster listens; port 0: any that is free. */
+  readonly host: string;
+  readonly port: number;
+  /** How pods reach it: `ws://` or `wss://`, a host and a port; port 0 stands for the one that Muster listens on. */
+  readonly advertise?: string | undefined;
+  /** Files of PEM, with which Muster serves TLS; without, somebody in front of it does, or nobody. */
+  readonly certificate?: string | undefined;
+  readonly key?: string | undefined;
+  /** File of PEM: whose certificates pods trust; the certificate itself, or what the image trusts, where this is left out. */
+  readonly authority?: string | undefined;
+  /** Whether `ws://` to another machine is put up with. */
+  readonly plaintext: 'refused' | 'allowed';
+  /** The interpreter and the dialler, as paths in the image. */
+  readonly python: string;
+  readonly dialler: string;
+}
+
+/** Where pods are. */
+export interface PodPlace {
+  /** Path of a kubeconfig; `auto`: $KUBECONFIG, ~/.kube/config, or the service account of the pod that Muster runs in. */
+  readonly kubeconfig: string;
+  /** A context of the kubeconfig; its current one where this is left out. */
+  readonly context?: string | undefined;
+  readonly namespace: string;
+  /** Requests to the API server, at most. */
+  readonly requestsPerSecond: number;
+  /** Claimed from SIG agent-sandbox; Muster makes the pods itself where this is left out. */
+  readonly claims?: ClaimSettings | undefined;
+}
+
+/** A SandboxWarmPool of the namespace; or how many pods one of Muster's own keeps ready, besides those that are claimed. */
+export type ClaimSettings = { readonly warmPool: string } | { readonly replicas: number };
+/** How a pod, or its node, fetches files. */
+export interface PodFetching {
+  /** The cheapest first. */
+  readonly ways: readonly FetchWay[];
+  /** Takes an order on its input, in the container that may write the inbox, and in those of nodes' caches. */
+  readonly command: readonly string[];
+  /** Where the nodes have caches. */
+  readonly nodeCache?: NodeCacheTemplate | undefined;
+}
+
+/** What deploy/kubernetes/node-cache sets up. */
+export interface NodeCacheTemplate {
+  /** Of the pods that keep the caches. */
+  readonly namespace: string;
+  /** In the sandboxes' namespace: a volume that is, on each node, its cache. */
+  readonly claim: string;
+}
+
+export interface PodToleration {
+  readonly key?: string | undefined;
+  readonly operator?: 'Exists' | 'Equal' | undefined;
+  readonly value?: string | undefined;
+  readonly effect?: 'NoSchedule' | 'PreferNoSchedule' | 'NoExecute' | undefined;
+  readonly tolerationSeconds?: number | undefined;
+}

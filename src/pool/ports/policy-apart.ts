@@ -1,0 +1,46 @@
+import { InputError } from '../../kernel/errors.ts';
+
+/** Where a policy is played: in the environment's process, or by a program of its own beside it. */
+export type PolicyPlace = 'together' | 'apart';
+
+/** What decides it. */
+export interface PolicyPlacing {
+  /** The template's word. */
+  readonly wished: 'auto' | PolicyPlace;
+  /** Whether callers with tokens, who need not trust one another, have the template's sandboxes. */
+  readonly hasTokens: boolean;
+  /** Whether one of the checkpoints may bring code. */
+  readonly bringsCode: boolean;
+}
+
+export function policyPlace({ wished, hasTokens, bringsCode }: PolicyPlacing): PolicyPlace {
+  switch (wished) {
+    case 'auto':
+      return hasTokens && bringsCode ? 'apart' : 'together';
+    case 'together':
+    case 'apart':
+      return wished;
+  }
+}
+
+/** As far as it decides whether a template's sandboxes can play policies apart. */
+export interface PairingSettings {
+  readonly provider: string;
+  readonly command?: readonly string[] | undefined;
+}
+
+/** @throws InputError `template.policy-together` where the template's sandboxes cannot have two programs. */
+export function assertPlaysApart(template: string, { provider, command }: PairingSettings): void {
+  if (provider !== 'bubblewrap') throw cannotPlayApart(template, `its provider is ${provider}, whose sandboxes have one program only`);
+  if (command !== undefined) throw cannotPlayApart(template, 'it has a runner of its own (command)');
+}
+
+/** Why a template's sandboxes do not play a policy apart from the environment. */
+export function cannotPlayApart(template: string, problem: string): InputError {
+  return new InputError(
+    'template.policy-together',
+    `template "${template}": the policy is to be played apart from the environment, and ${problem}; ` +
+      'name a template in the suite whose provider is bubblewrap and which has no command, send a checkpoint that is data ' +
+      '(safetensors, ONNX), or have the operator set policy: together in this template, whereby the code of a checkpoint can write its own score',
+  );
+}

@@ -1,0 +1,93 @@
+import { QuotaError } from '../access/quota-error.ts';
+import { dayOf, decide, type Quota, type QuotaRequest } from '../access/quota.ts';
+import type { UsageLedger } from '../../evaluation-store/usage-ledger.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import { WaitingCounts } from './waiting-counts.ts';
+
+export interface QuotaGateOptions {
+  readonly usage: UsageLedger;
+  readonly quotaOf: (principal: string) => Quota;
+  readonly clock: Clock;
+}
+
+/** What somebody was let in for and has not got yet. */
+interface Asked {
+  readonly principal: string;
+  readonly evaluations: number;
+  /** Of an upload, that are still to come. */
+  readonly bytes: number;
+  /** Which upload: several streams of it bring the same bytes. */
+  readonly digest?: Digest;
+}
+
+/**
+ * Lets requests in as far as their principal's quota goes. What was let in counts until it is disposed of, by which time the store counts it:
+ * of many requests at the same moment no more get in than there is room for. Another Muster on the store may let in as many.
+ */
+export class QuotaGate {
+  readonly #options: QuotaGateOptions;
+  readonly #asked = new Set<Asked>();
+  readonly #waiting: WaitingCounts;
+
+  constructor(options: QuotaGateOptions) {
+    this.#options = options;
+    this.#waiting = new WaitingCounts(options.usage, options.clock);
+  }
+
+  /** Room for an evaluation. @throws QuotaError `quota.waiting-evaluations`, `quota.episodes-per-day` */
+  async submission(principal: string): Promise<Disposable> {
+    const { usage, quotaOf, clock } = this.#options;
+    const quota = quotaOf(principal);
+    return this.#enter({ principal, evaluations: 1, bytes: 0 }, async (others) => {
+      const asked = others.reduce((sum, { evaluations }) => sum + evaluations, 0);
+      const { waitingEvaluations: limit } = quota;
+      const waiting = limit === undefined ? 0 : await this.#waiting.of(principal, limit, asked);
+      const episodesToday = quota.episodesPerDay === undefined ? 0 : await usage.episodesSince(principal, dayOf(clock.date()));
+      this.#assertAllowed(quota, { kind: 'submit', evaluations: 1, waiting: waiting + asked, episodesToday });
+    });
+  }
+
+  /**
+   * Room for what is still to come of an upload.
+   *
+   * @param bytes that are missing. @param pendingBytes what the principal's unfinished uploads hold.
+   * @throws QuotaError `quota.checkpoint-bytes`
+   */
+  async upload(principal: string, digest: Digest, bytes: number, pendingBytes: () => Promise<number>): Promise<Disposable> {
+    const { usage, quotaOf } = this.#options;
+    const quota = quotaOf(principal);
+    return this.#enter({ principal, evaluations: 0, bytes, digest }, async (others) => {
+      if (quota.checkpointBytes === undefined) return;
+      const kept = (await usage.checkpointBytes(principal)) + (await pendingBytes()) + bytesOfOthers(others, digest);
+      this.#assertAllowed(quota, { kind: 'upload', bytes, kept });
+    });
+  }
+
+  /** @param check is told what else the principal was let in for, and refuses. */
+  async #enter(wanted: Asked, check: (others: readonly Asked[]) => Promise<void>): Promise<Disposable> {
+    const others = [...this.#asked].filter(({ principal }) => principal === wanted.principal);
+    // Counted before it is known whether there is room: who asks meanwhile sees it.
+    this.#asked.add(wanted);
+    try {
+      await check(others);
+    } catch (error) {
+      this.#asked.delete(wanted);
+      throw error;
+    }
+    return { [Symbol.dispose]: () => void this.#asked.delete(wanted) };
+  }
+
+  #assertAllowed(quota: Quota, request: QuotaRequest): void {
+    const decision = decide(quota, request, this.#options.clock.date());
+    if (decision.kind === 'refuse') throw new QuotaError(decision);
+  }
+}
+
+/** Each upload once, however many streams of it there are. */
+function bytesOfOthers(others: readonly Asked[], than: Digest): number {
+  const byDigest = new Map<Digest, number>();
+  for (const { digest, bytes } of others)
+    if (digest !== undefined && digest !== than) byDigest.set(digest, Math.max(bytes, byDigest.get(digest) ?? 0));
+  return [...byDigest.values()].reduce((sum, bytes) => sum + bytes, 0);
+}

@@ -1,0 +1,50 @@
+import type { AnswerCache, Question } from '../../evaluation-store/answer-cache.ts';
+import type { Acceptance, Idempotency } from '../../evaluation-store/evaluation-catalogue.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { concluded } from '../orders/concluded.ts';
+import type { EvaluationOrder } from '../orders/evaluation-order.ts';
+import type { Answer, Player } from '../orders/player.ts';
+import type { OrderedEvaluation } from './submission.ts';
+
+/** An answer is copied with its episodes in one transaction, for which whoever wants something of the store waits: some milliseconds for these. */
+const MOST_EPISODES = 2000;
+
+export interface RepetitionOptions {
+  readonly answers: AnswerCache;
+  readonly player: Pick<Player, 'question' | 'repeated'>;
+  readonly clock: Clock;
+}
+
+/**
+ * Accepts an evaluation together with its answer, when one was given to the same question.
+ *
+ * @returns undefined, and nothing is accepted, when it has to be played, or put together of the episodes that there are.
+ */
+export async function acceptRepeated(
+  { answers, player, clock }: RepetitionOptions,
+  evaluation: OrderedEvaluation,
+  idempotency?: Idempotency,
+): Promise<Acceptance | undefined> {
+  const { id, principal, request: order } = evaluation;
+  // Whatever comes after its deadline is over without an answer.
+  const startedAt = clock.date();
+  const start = clock.now();
+  if (!order.cache || (order.deadline !== undefined && order.deadline <= startedAt)) return undefined;
+  const given = await answers.given(player.question(order, principal));
+  const run = { startedAt: startedAt.toISOString(), seconds: (clock.now() - start) / 1000 };
+  const summary = given && player.repeated(order, given.summary, run);
+  if (!given || !summary) return undefined;
+  const { webhooks } = concluded(id, order, { state: 'finished', summary });
+  return answers.repeat(evaluation, { given, summary, webhooks }, idempotency);
+}
+
+/** For whoever asks the same; undefined when the answer is not to be had without playing again, or is too large to be copied at once. */
+export function answeredQuestion(
+  player: Pick<Player, 'question'>,
+  order: EvaluationOrder,
+  principal: string,
+  { partial, run }: Answer,
+): Question | undefined {
+  const episodes = run.outcomes + (run.recalled ?? 0);
+  return order.cache && !partial && episodes <= MOST_EPISODES ? player.question(order, principal) : undefined;
+}

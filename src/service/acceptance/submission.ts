@@ -1,0 +1,101 @@
+import { STATISTICS_VERSION } from '../../aggregation/statistics-version.ts';
+import type { NewEvaluation } from '../../evaluation-store/evaluation-record.ts';
+import type { EvaluationId } from '../../kernel/ids.ts';
+import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
+import { checkpointsOf, type EvaluationOrder, type OrderedContent } from '../orders/evaluation-order.ts';
+import type { CheckpointReference, Library, SuiteReference } from '../orders/library.ts';
+import { sideBySide } from './side-by-side.ts';
+
+/** What a caller asks for, as it was asked. */
+export interface Submission {
+  readonly suite: SuiteReference;
+  /** In place of the suite's own rule. */
+  readonly stop?: StopOverride | undefined;
+  readonly question:
+    | { readonly kind: 'evaluation'; readonly checkpoint: CheckpointReference }
+    | {
+        readonly kind: 'comparison';
+        readonly baseline: CheckpointReference;
+        readonly candidates: readonly CheckpointReference[];
+        readonly terms: Terms;
+      };
+  readonly priority: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly cache: boolean;
+  readonly deadline?: Date | undefined;
+  readonly webhook?: { readonly url: string } | undefined;
+}
+
+export interface Terms {
+  readonly confidence?: number;
+  readonly margin?: number;
+  readonly budgetEpisodes?: number;
+}
+
+/** An evaluation that can be played, or answered. */
+export interface OrderedEvaluation extends NewEvaluation {
+  readonly request: EvaluationOrder;
+}
+
+/**
+ * Brings everything that the submission names to where it is kept: what is accepted no longer depends on files that may change.
+ *
+ * @throws InputError when something of it is wrong.
+ */
+export async function ordered(
+  submission: Submission,
+  principal: string,
+  id: EvaluationId,
+  library: Library,
+  signal: AbortSignal,
+): Promise<OrderedEvaluation> {
+  const { question, labels, priority } = submission;
+  const [suite, asked] = await sideBySide(
+    () => library.suite(submission.suite, submission.stop, signal),
+    (either) => askedOf(question, (reference) => library.checkpoint(reference, principal, either)),
+    signal,
+  );
+  const request: EvaluationOrder = {
+    schema: 'muster.order/1',
+    statistics: STATISTICS_VERSION,
+    suite: suite.written,
+    suiteDigest: suite.digest,
+    ...(suite.files ? { suiteFiles: suite.files } : {}),
+    cache: submission.cache,
+    ...(submission.deadline ? { deadline: submission.deadline } : {}),
+    ...(submission.webhook ? { webhook: submission.webhook } : {}),
+    ...asked,
+  };
+  // Now: later nobody could choose another template.
+  library.assertPlayable(suite.written.template, checkpointsOf(request));
+  const named = question.kind === 'evaluation' ? question.checkpoint : question.candidates[0];
+  return { id, principal, request, suite: suite.written.name, run: named?.run, version: named?.version, labels, priority };
+}
+
+type Asked =
+  | { readonly kind: 'evaluation'; readonly checkpoint: OrderedContent }
+  | { readonly kind: 'comparison'; readonly baseline: OrderedContent; readonly candidates: OrderedContent[]; readonly terms: Terms };
+
+type Bring = (reference: CheckpointReference) => Promise<OrderedContent>;
+
+async function askedOf(question: Submission['question'], bring: Bring): Promise<Asked> {
+  switch (question.kind) {
+    case 'evaluation':
+      return { kind: 'evaluation', checkpoint: await bring(question.checkpoint) };
+    case 'comparison': {
+      const baseline = await bring(question.baseline);
+      const candidates = [];
+      for (const candidate of question.candidates) candidates.push(await bring(candidate));
+      return { kind: 'comparison', baseline, candidates, terms: question.terms };
+    }
+  }
+}
+
+/** Checkpoints of the order that the caller named by where they are: the server read them there, and so the caller may have them. */
+export function namedByUri(question: Submission['question'], order: EvaluationOrder): readonly OrderedContent[] {
+  const references = question.kind === 'evaluation' ? [question.checkpoint] : [question.baseline, ...question.candidates];
+  return checkpointsOf(order).filter((_, i) => {
+    const reference = references[i];
+    return reference !== undefined && 'uri' in reference;
+  });
+}

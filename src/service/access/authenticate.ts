@@ -1,0 +1,52 @@
+import type { Tokens } from '../../evaluation-store/tokens.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { digestOf } from '../../kernel/canonical-json.ts';
+import { isSecretOf, readBearerToken } from './bearer-token.ts';
+import type { Caller } from './caller.ts';
+
+export type Authentication =
+  { readonly kind: 'caller'; readonly caller: Caller } | { readonly kind: 'refused'; readonly why: RefusedToken };
+
+/** `expired` and `revoked` are said only to who has the whole token. Of an id that exists nobody else learns anything. */
+export type RefusedToken = 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked';
+
+const SCHEME = /^bearer +(?<token>\S+) *$/i;
+/** Compared with when there is no such token, so that it takes as long. */
+const NOBODYS = digestOf('');
+
+/**
+ * Looks the token up each time: one that was revoked is refused from that moment on, by every Muster on the store.
+ *
+ * @param authorization the header's value. @throws InfrastructureError when the store cannot be asked.
+ */
+export async function authenticate(tokens: Pick<Tokens, 'find'>, clock: Clock, authorization: string | undefined): Promise<Authentication> {
+  if (authorization === undefined) return refused('missing');
+  const presented = readBearerToken(SCHEME.exec(authorization)?.groups?.['token'] ?? '');
+  if (!presented) return refused('malformed');
+  const token = await tokens.find(presented.id);
+  const isGenuine = isSecretOf(presented.secret, token?.secretDigest ?? NOBODYS);
+  if (!token || !isGenuine) return refused('unknown');
+  if (token.revokedAt !== undefined) return refused('revoked');
+  if (token.expiresAt !== undefined && token.expiresAt.getTime() <= clock.date().getTime()) return refused('expired');
+  return { kind: 'caller', caller: { principal: token.principal, role: token.role, token: token.id } };
+}
+
+function refused(why: RefusedToken): Authentication {
+  return { kind: 'refused', why };
+}
+
+/** What a refused caller is to do. */
+export function remedyOf(why: RefusedToken): string {
+  switch (why) {
+    case 'missing':
+      return 'a token is needed: set MUSTER_TOKEN for muster commands and clients, or send the header "Authorization: Bearer muster_…"; an operator makes tokens with "muster token create"';
+    case 'malformed':
+      return 'the Authorization header holds no token of Muster; expected "Bearer muster_…", as "muster token create" printed it';
+    case 'unknown':
+      return 'no such token is known here; is it one of another server?';
+    case 'expired':
+      return 'the token has expired; ask an operator for a new one';
+    case 'revoked':
+      return 'the token was revoked; ask an operator for a new one';
+  }
+}

@@ -1,0 +1,88 @@
+import { isIP } from 'node:net';
+import { InputError } from '../../kernel/errors.ts';
+import { isPublicAddress, isWithin } from './addresses.ts';
+
+/** Where this machine may send requests for a stranger. */
+export interface EgressPolicy {
+  /** Hosts that may be named: exact, `*.example.com` for all below one, `*` for all. */
+  readonly hosts: readonly string[];
+  /** In CIDR notation: what may be reached though it is not public. */
+  readonly networks: readonly string[];
+  /** Whether http: may be used. */
+  readonly plainHttp: boolean;
+}
+
+/**
+ * Decides about each request before it is made, about each redirection, and about each address before it is connected to: a name says nothing
+ * of where it leads, and may lead elsewhere the next time.
+ */
+export class Egress {
+  readonly #policy: EgressPolicy;
+  /** Name of the setting, for people. */
+  readonly #setting: string;
+
+  /** @param setting path of the policy in the configuration. */
+  constructor(policy: EgressPolicy, setting: string) {
+    this.#policy = policy;
+    this.#setting = setting;
+  }
+
+  /** @throws InputError `egress.url`, `egress.scheme`, `egress.host`, `egress.address`. */
+  assertUrl(text: string): URL {
+    const url = URL.parse(text);
+    if (!url) throw new InputError('egress.url', `${shown(text)} is no URL; expected https://host/path`);
+    if (url.protocol !== 'https:' && url.protocol !== 'http:')
+      throw new InputError('egress.scheme', `${shown(text)}: ${url.protocol} is not fetched from; expected https:`);
+    if (url.protocol === 'http:' && !this.#policy.plainHttp)
+      throw new InputError(
+        'egress.scheme',
+        `${shown(text)}: expected https:, which nobody on the way can change, or ${this.#setting}.plainHttp`,
+      );
+    if (url.username !== '' || url.password !== '')
+      throw new InputError('egress.url', `${shown(text)}: expected a URL without a user and a password in it`);
+    const host = bare(url.hostname);
+    if (!this.#policy.hosts.some((pattern) => fits(pattern, host)))
+      throw new InputError(
+        'egress.host',
+        `${shown(text)}: ${host} is not among the hosts of ${this.#setting}.hosts; ask an operator to add it`,
+      );
+    // A name is looked up when it is connected to, an address never.
+    if (isIP(host) !== 0) this.assertAddress(host, host);
+    return url;
+  }
+
+  /** @param host that led to it. @throws InputError `egress.address`. */
+  assertAddress(address: string, host: string): void {
+    if (this.allows(address)) return;
+    throw this.refusal(host);
+  }
+
+  allows(address: string): boolean {
+    return isPublicAddress(address) || isWithin(address, this.#policy.networks);
+  }
+
+  /** It does not say which address: that would tell a stranger what names there are inside. */
+  refusal(host: string): InputError {
+    return new InputError(
+      'egress.address',
+      `${host} has no public address, and is in no network of ${this.#setting}.networks; ask an operator to add its network`,
+    );
+  }
+}
+
+function fits(pattern: string, host: string): boolean {
+  if (pattern === '*' || pattern === host) return true;
+  return pattern.startsWith('*.') && host.endsWith(pattern.slice(1)) && host.length > pattern.length - 1;
+}
+
+/** Without the brackets of IPv6, and the dot at the end of a name that is whole. */
+function bare(hostname: string): string {
+  return hostname.startsWith('[') ? hostname.slice(1, -1) : hostname.replace(/\.$/, '');
+}
+
+/** What may stand in a message: query and user may be secrets. */
+export function shown(url: string | URL): string {
+  const parsed = typeof url === 'string' ? URL.parse(url) : url;
+  if (!parsed) return JSON.stringify(String(url).slice(0, 200));
+  return parsed.host === '' ? `${parsed.protocol}…` : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;
+}

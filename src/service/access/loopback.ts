@@ -1,0 +1,50 @@
+import ipaddr from 'ipaddr.js';
+import { InputError } from '../../kernel/errors.ts';
+
+/** `tokens`: every call needs one, save those that are anyone's. `off`: whoever reaches the server is its operator. */
+export type AccessMode = 'tokens' | 'off';
+
+/** @param host that a server listens on. @throws InputError `access.off` when others than this machine would be let in. */
+export function assertAccessFits(mode: AccessMode, host: string): void {
+  if (mode === 'tokens' || isLoopback(host)) return;
+  throw new InputError(
+    'access.off',
+    `server.access: "off" lets everybody in who reaches ${host}; expected "tokens", or a server.host of this machine alone, such as 127.0.0.1`,
+  );
+}
+
+/** What of a request says where it comes from. */
+export interface RequestOrigin {
+  /** Address of the other end of the connection. */
+  readonly remoteAddress: string | undefined;
+  /** Headers, undefined where they are not sent. */
+  readonly host: string | undefined;
+  readonly origin: string | undefined;
+  readonly forwarded: string | undefined;
+}
+
+/**
+ * Where access is off, whether a request is this machine's own. A page in a browser here can reach loopback for a stranger: its `Origin`, or the
+ * `Host` that it made resolve to loopback, tells. And behind a proxy the other end is always near.
+ *
+ * @returns what is wrong, for people; undefined when nothing is.
+ */
+export function strangeOrigin({ remoteAddress, host, origin, forwarded }: RequestOrigin): string | undefined {
+  if (remoteAddress === undefined || !isLoopback(remoteAddress)) return 'it comes from another machine';
+  if (forwarded !== undefined) return 'a proxy forwarded it';
+  if (host === undefined || !isLoopback(URL.parse(`http://${host}`)?.hostname ?? '')) return `its Host is ${host ?? 'missing'}`;
+  if (origin !== undefined && !isLoopback(URL.parse(origin)?.hostname ?? '')) return `it was made by a page of ${origin}`;
+  return undefined;
+}
+
+/** Whether a host, as URLs and listeners have it, is this machine alone. */
+export function isLoopback(host: string): boolean {
+  const name = host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host;
+  if (name === 'localhost') return true;
+  return ipaddr.isValid(name) && isFourPart(name) && ipaddr.process(name).range() === 'loopback';
+}
+
+/** `ipaddr.js` takes `0177.1`, too, which is nothing that anybody writes with a good reason. */
+function isFourPart(name: string): boolean {
+  return name.includes(':') || ipaddr.IPv4.isValidFourPartDecimal(name);
+}

@@ -1,0 +1,80 @@
+import { ROLES, type Role } from '../../evaluation-store/tokens.ts';
+import type { Caller } from './caller.ts';
+
+/** The least role that a call takes. What belongs to somebody may take more of others. */
+export type Need = 'anyone' | Role | { readonly own: Role; readonly others: Role };
+
+/**
+ * What each call needs: all calls there are, and a call that is not here cannot be made. Reading is open to all who have a token, whosesoever the
+ * evaluation is: results are there to be compared.
+ */
+export const NEEDS = {
+  // For load balancers and for people who look for the way in. None of it tells of evaluations.
+  'GET /healthz': 'anyone',
+  'GET /readyz': 'anyone',
+  'GET /openapi.json': 'anyone',
+  'GET /docs': 'anyone',
+  'GET /metrics': 'viewer',
+  'HEAD /v1/checkpoints/{sha256}': 'viewer',
+  'PUT /v1/checkpoints/{sha256}': 'submitter',
+  'GET /v1/checkpoints/{sha256}/grants': 'submitter',
+  'POST /v1/checkpoints/{sha256}/grants': 'submitter',
+  'DELETE /v1/checkpoints/{sha256}/grants/{principal}': 'submitter',
+  'POST /v1/evaluations': 'submitter',
+  'GET /v1/evaluations': 'viewer',
+  'GET /v1/evaluations/{id}': 'viewer',
+  'GET /v1/evaluations/{id}/events': 'viewer',
+  'GET /v1/evaluations/{id}/episodes': 'viewer',
+  'DELETE /v1/evaluations/{id}': { own: 'submitter', others: 'operator' },
+  'POST /v1/comparisons': 'submitter',
+  'GET /v1/suites/{name}': 'viewer',
+  'GET /v1/pools': 'viewer',
+  'PATCH /v1/pools/{name}': 'operator',
+  'GET /v1/tokens': 'operator',
+  'POST /v1/tokens': 'operator',
+  'DELETE /v1/tokens/{id}': 'operator',
+  'GET /v1/audit': 'operator',
+} as const satisfies Readonly<Record<string, Need>>;
+
+export type Call = keyof typeof NEEDS;
+
+/**
+ * The call that a route of the server is, for its table of routes to be held against this one.
+ *
+ * @param route as fastify writes it: `/v1/evaluations/:id`.
+ * @returns undefined when there is no such call: then nobody may make it.
+ */
+export function callOf(method: string, route: string): Call | undefined {
+  const path = /^\/docs(\/|$)/.test(route) ? '/docs' : route.replace(/:(\w+)/g, '{$1}');
+  const call = `${method} ${path}`;
+  if (isCall(call)) return call;
+  // What may be read may be asked for without its body.
+  return method === 'HEAD' ? callOf('GET', route) : undefined;
+}
+
+function isCall(text: string): text is Call {
+  return Object.hasOwn(NEEDS, text);
+}
+
+export type Permission =
+  | { readonly kind: 'allowed' }
+  /** Nobody knows who is speaking. */
+  | { readonly kind: 'unauthenticated' }
+  /** The caller is known, and this takes more. */
+  | { readonly kind: 'forbidden'; readonly needed: Role };
+
+/**
+ * @param caller undefined when nobody knows who is speaking.
+ * @param owner principal whose thing it is; others' unless it is said.
+ */
+export function permission(call: Call, caller: Caller | undefined, owner?: string): Permission {
+  const need: Need = NEEDS[call];
+  if (need === 'anyone') return { kind: 'allowed' };
+  if (!caller) return { kind: 'unauthenticated' };
+  const needed = typeof need === 'string' ? need : need[caller.principal === owner ? 'own' : 'others'];
+  return rank(caller.role) >= rank(needed) ? { kind: 'allowed' } : { kind: 'forbidden', needed };
+}
+
+function rank(role: Role): number {
+  return ROLES.indexOf(role);
+}

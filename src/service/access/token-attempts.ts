@@ -1,0 +1,59 @@
+import type { Clock } from '../../kernel/clock.ts';
+
+const MINUTE_MS = 60_000;
+/** Of whom it is remembered that they tried: a hundred bytes each. */
+const MOST_ADDRESSES = 10_000;
+
+interface Attempts {
+  readonly since: number;
+  count: number;
+}
+
+/**
+ * How often tokens came from each address that were not seen to be good, within a minute from the first of them on. One counts from the moment that
+ * it comes, so that many at the same moment are no more than many after each other.
+ */
+export class TokenAttempts {
+  readonly most: number;
+  readonly #clock: Clock;
+  readonly #attempts = new Map<string, Attempts>();
+
+  /** @param most of one address within a minute. */
+  constructor(clock: Clock, most: number) {
+    this.#clock = clock;
+    this.most = most;
+  }
+
+  /** @returns for how many seconds nothing more is looked up for the address; undefined when this one is, and counts. */
+  begin(address: string): number | undefined {
+    const attempts = this.#current(address) ?? this.#first(address);
+    if (attempts.count >= this.most) return Math.max(1, Math.ceil((attempts.since + MINUTE_MS - this.#clock.now()) / 1000));
+    attempts.count += 1;
+    return undefined;
+  }
+
+  /** One that was begun does not count: the token was good, or nobody could say. */
+  takeBack(address: string): void {
+    const attempts = this.#current(address);
+    if (!attempts) return;
+    attempts.count -= 1;
+    // Whose tokens are good take nobody's place.
+    if (attempts.count <= 0) this.#attempts.delete(address);
+  }
+
+  #current(address: string): Attempts | undefined {
+    const attempts = this.#attempts.get(address);
+    if (!attempts || this.#clock.now() < attempts.since + MINUTE_MS) return attempts;
+    this.#attempts.delete(address);
+    return undefined;
+  }
+
+  #first(address: string): Attempts {
+    // The one whose minute began longest ago goes.
+    const [oldest] = this.#attempts.keys();
+    if (this.#attempts.size === MOST_ADDRESSES && oldest !== undefined) this.#attempts.delete(oldest);
+    const attempts = { since: this.#clock.now(), count: 0 };
+    this.#attempts.set(address, attempts);
+    return attempts;
+  }
+}

@@ -1,0 +1,77 @@
+import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { messageOf } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
+import type { Uploads } from '../../policy-distribution/uploads/uploads.ts';
+import { Chore } from '../upkeep/chore.ts';
+import { contentsOf, orderSchema } from '../orders/evaluation-order.ts';
+
+export interface CheckpointKeeperOptions {
+  readonly store: Pick<EvaluationStore, 'evaluations' | 'usage'>;
+  readonly checkpoints: Pick<CheckpointStore, 'retain'>;
+  readonly uploads: Pick<Uploads, 'sweep'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** For the files of all checkpoints together; undefined for no bound. */
+  readonly maxBytes: () => number | undefined;
+}
+
+/** What was used within the last hour stays anyway. */
+const EVERY_MILLISECONDS = 3_600_000;
+const EVALUATIONS_AT_A_TIME = 200;
+
+/**
+ * Makes room, every hour: removes uploads that nobody goes on with, keeps as deltas what is not in use, and removes beyond the bound the checkpoints
+ * that were least recently used.
+ */
+export class CheckpointKeeper {
+  readonly #options: CheckpointKeeperOptions;
+  readonly #chore: Chore;
+
+  constructor(options: CheckpointKeeperOptions) {
+    this.#options = options;
+    this.#chore = new Chore(options.clock, EVERY_MILLISECONDS, (closing) => this.#keep(closing));
+  }
+
+  open(): void {
+    this.#chore.open();
+  }
+
+  close(): Promise<void> {
+    return this.#chore.close();
+  }
+
+  async #keep(closing: AbortSignal): Promise<void> {
+    const { store, checkpoints, uploads, log, maxBytes } = this.#options;
+    try {
+      const swept = await uploads.sweep();
+      const needed = await this.#needed();
+      const isNeeded = (digest: Digest): boolean => needed.has(digest);
+      const retention = { maxBytes: maxBytes(), isNeeded };
+      const { forgotten, removed, packed, bytes } = await checkpoints.retain(retention, closing);
+      for (const digest of removed) await store.usage.creditCheckpoint(digest);
+      if (swept + bytes > 0)
+        log.info({ uploads: swept, checkpoints: forgotten.length, packed: packed.length, bytes }, 'made room for checkpoints');
+    } catch (error) {
+      if (closing.aborted) return;
+      log.warn({ error: messageOf(error) }, 'no room could be made for checkpoints');
+    }
+  }
+
+  /** Of evaluations that are not over: nobody could play them without. */
+  async #needed(): Promise<ReadonlySet<Digest>> {
+    const needed = new Set<Digest>();
+    let after: string | undefined;
+    do {
+      const page = await this.#options.store.evaluations.list({ states: ['waiting', 'running'] }, { limit: EVALUATIONS_AT_A_TIME, after });
+      for (const { request } of page.items) {
+        const order = orderSchema.safeParse(request).data;
+        for (const { digest } of order ? contentsOf(order) : []) needed.add(digest);
+      }
+      after = page.next;
+    } while (after !== undefined);
+    return needed;
+  }
+}

@@ -1,0 +1,56 @@
+import type { UsageLedger } from '../../evaluation-store/usage-ledger.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import type { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
+import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
+import type { Uploaded, UploadContent, UploadPart, Uploads } from '../../policy-distribution/uploads/uploads.ts';
+import type { CheckpointUse } from './checkpoint-use.ts';
+import type { QuotaGate } from '../acceptance/quota-gate.ts';
+
+export interface CheckpointServiceOptions {
+  readonly checkpoints: CheckpointStore;
+  readonly uploads: Uploads;
+  readonly usage: UsageLedger;
+  readonly gate: QuotaGate;
+  readonly use: CheckpointUse;
+}
+
+/** Where callers bring checkpoints, and ask which are here. */
+export class CheckpointService {
+  readonly #options: CheckpointServiceOptions;
+
+  constructor(options: CheckpointServiceOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined when it is not here, or not all of it, or not for this principal. It counts as used. */
+  async find(digest: Digest, principal: string): Promise<StoredCheckpoint | undefined> {
+    const { use, checkpoints } = this.#options;
+    const usable = await use.find(principal, digest);
+    const found = usable && (await checkpoints.find(digest, usable.name));
+    return usable?.kind === undefined || usable.kind === found?.kind ? found : undefined;
+  }
+
+  /** Bytes that have come of a principal's upload. */
+  received(digest: Digest, principal: string, kind: UploadContent['kind']): Promise<number> {
+    return this.#options.uploads.received(digest, principal, kind);
+  }
+
+  /**
+   * Takes a stretch of an upload in. Who has sent a whole checkpoint may use it from then on. It is charged to who sent it, until its bytes are
+   * gone; a directory has no more bytes than the files that were sent for it.
+   *
+   * @throws QuotaError, and as `Uploads.append` does.
+   */
+  async receive(part: Omit<UploadPart, 'usable'>, signal: AbortSignal): Promise<Uploaded> {
+    const { uploads, usage, gate, use } = this.#options;
+    const { digest, uploader, size, content } = part;
+    const missing = Math.max(0, size - (await uploads.received(digest, uploader, content.kind)));
+    using _room = await gate.upload(uploader, digest, missing, () => uploads.pendingBytes(uploader));
+    const uploaded = await uploads.append({ ...part, usable: (digests) => use.usableFiles(uploader, digests) }, signal);
+    // The file's own size, also when a delta has told it: it may have to be kept as it is.
+    const [file] = uploaded.kind === 'stored' && content.kind !== 'manifest' ? uploaded.checkpoint.files : [];
+    if (file) await usage.chargeCheckpoint(uploader, digest, file.size);
+    if (uploaded.kind === 'stored') await use.bring(uploader, [uploaded.checkpoint]);
+    return uploaded;
+  }
+}

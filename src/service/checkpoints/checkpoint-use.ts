@@ -1,0 +1,73 @@
+import { LRUCache } from 'lru-cache';
+import type { CheckpointRights, Usable } from '../../evaluation-store/checkpoint-rights.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import type { Checkpoint } from '../../policy-distribution/checkpoint.ts';
+
+export interface CheckpointUseOptions {
+  readonly rights: CheckpointRights;
+  /** Whether the configuration grants a principal the use of a checkpoint. */
+  readonly isGranted: (principal: string, digest: Digest) => boolean;
+  /** Where access is off, all callers are one principal, and what is here is theirs. */
+  readonly isEveryones: boolean;
+}
+
+/** As what a principal may use a checkpoint. */
+export interface UsableAs {
+  /** Undefined for what is here, whichever it is. */
+  readonly kind: Usable['kind'] | undefined;
+  readonly name: string | undefined;
+}
+
+/** Some hundred bytes each. */
+const MOST_REMEMBERED = 10_000;
+
+/**
+ * Decides which checkpoints a principal may use: those that it brought, and those that it was granted by whoever brought them, an operator or the
+ * configuration. All others are, for this principal, not there.
+ */
+export class CheckpointUse {
+  readonly #options: CheckpointUseOptions;
+  /** What this process has stored as brought: that is never taken back. */
+  readonly #stored = new LRUCache<string, true>({ max: MOST_REMEMBERED });
+
+  constructor(options: CheckpointUseOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined when the principal may not use it. */
+  async find(principal: string, digest: Digest): Promise<UsableAs | undefined> {
+    const { rights, isGranted, isEveryones } = this.#options;
+    if (isEveryones) return { kind: undefined, name: undefined };
+    const usable = (await rights.usable(principal, [digest])).get(digest);
+    if (usable && usable.name === undefined && usable.kind === 'file')
+      return { ...usable, name: (await rights.firstBrought(digest))?.name };
+    if (usable || !isGranted(principal, digest)) return usable;
+    return { kind: undefined, name: (await rights.firstBrought(digest))?.name };
+  }
+
+  /** Tells of checkpoints with these digests whether the principal may use them as what they are. */
+  async usable(principal: string, digests: readonly Digest[]): Promise<(content: Pick<Checkpoint, 'digest' | 'kind'>) => boolean> {
+    const { rights, isGranted, isEveryones } = this.#options;
+    if (isEveryones) return () => true;
+    const usable = await rights.usable(principal, digests);
+    return ({ digest, kind }) => usable.get(digest)?.kind === kind || isGranted(principal, digest);
+  }
+
+  /** Those of the digests that the principal may use as files. */
+  async usableFiles(principal: string, digests: readonly Digest[]): Promise<ReadonlySet<Digest>> {
+    const isUsable = await this.usable(principal, digests);
+    return new Set(digests.filter((digest) => isUsable({ digest, kind: 'file' })));
+  }
+
+  /** Has the principal be one who brought these. Durable once it resolves. */
+  async bring(principal: string, checkpoints: readonly Pick<Checkpoint, 'digest' | 'kind' | 'files'>[]): Promise<void> {
+    const brought = checkpoints.map(({ digest, kind, files: [first] }) => {
+      const name = kind === 'file' ? first?.path : undefined;
+      return { key: JSON.stringify([principal, digest, kind, name]), brought: { principal, digest, kind, name } };
+    });
+    const fresh = brought.filter(({ key }) => !this.#stored.has(key));
+    if (fresh.length === 0) return;
+    await this.#options.rights.bring(fresh.map(({ brought: each }) => each));
+    for (const { key } of fresh) this.#stored.set(key, true);
+  }
+}

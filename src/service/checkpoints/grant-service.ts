@@ -1,0 +1,87 @@
+import { isPrincipalName, PRINCIPAL_EXPECTED, type Caller } from '../access/caller.ts';
+import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
+import type { CheckpointRights, StoredGrant } from '../../evaluation-store/checkpoint-rights.ts';
+import { InputError } from '../../kernel/errors.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import type { CheckpointUse } from './checkpoint-use.ts';
+
+export interface GrantServiceOptions {
+  readonly rights: CheckpointRights;
+  readonly use: Pick<CheckpointUse, 'find'>;
+  readonly audit: Pick<AuditTrail, 'record'>;
+}
+
+/** Of one checkpoint, those of all who granted it together. More principals are granted by a line of the configuration. */
+const MOST_GRANTS = 1000;
+
+/**
+ * Where callers let other principals use a checkpoint, and take that back. Those who brought the checkpoint may, and operators. Who was granted it may
+ * not: a grant that is taken back would otherwise live on in those that were made of it.
+ */
+export class GrantService {
+  readonly #options: GrantServiceOptions;
+
+  constructor(options: GrantServiceOptions) {
+    this.#options = options;
+  }
+
+  /** Granting the same again changes nothing. @throws InputError `grant.principal`, `grant.too-many`, and as `list` does. */
+  async grant(digest: Digest, principal: string, caller: Caller): Promise<StoredGrant> {
+    const { rights, audit } = this.#options;
+    await this.#assertMay(digest, caller);
+    if (!isPrincipalName(principal)) throw new InputError('grant.principal', `principal: ${PRINCIPAL_EXPECTED}, got "${principal}"`);
+    const grants = await rights.grants(digest, MOST_GRANTS);
+    const known = grants.find((each) => each.principal === principal && each.grantedBy === caller.principal);
+    if (known) return known;
+    if (grants.length >= MOST_GRANTS) {
+      const remedy = 'take some back, or have an operator add lines to server.grants';
+      throw new InputError(
+        'grant.too-many',
+        `there are ${MOST_GRANTS} grants of ${digest}, which are the most that there may be; ${remedy}`,
+      );
+    }
+    // Recorded first: there is no grant without its entry in the audit.
+    await audit.record({ principal: caller.principal, action: 'checkpoint.grant', target: digest, details: { principal } });
+    return rights.grant({ digest, principal, grantedBy: caller.principal });
+  }
+
+  /** Takes back what the caller granted to a principal; for an operator, what anybody did. @throws InputError as `list` does. */
+  async revoke(digest: Digest, principal: string, caller: Caller): Promise<readonly StoredGrant[]> {
+    const { rights, audit } = this.#options;
+    await this.#assertMay(digest, caller);
+    const revoked = await rights.revoke(digest, principal, grantedBy(caller));
+    if (revoked.length > 0) {
+      const details = { principal, grantedBy: revoked.map((each) => each.grantedBy) };
+      await audit.record({ principal: caller.principal, action: 'checkpoint.revoke-grant', target: digest, details });
+    }
+    return revoked;
+  }
+
+  /**
+   * The caller's grants of a checkpoint; for an operator, those of all.
+   *
+   * @throws InputError `checkpoint.not-found` when it is not there for the caller, `grant.not-yours` when the caller may use it without having brought it.
+   */
+  async list(digest: Digest, caller: Caller): Promise<readonly StoredGrant[]> {
+    await this.#assertMay(digest, caller);
+    return this.#options.rights.grants(digest, MOST_GRANTS, grantedBy(caller));
+  }
+
+  async #assertMay(digest: Digest, caller: Caller): Promise<void> {
+    const { rights, use } = this.#options;
+    const { principal, role } = caller;
+    const mayGrant = role === 'operator' ? (await rights.firstBrought(digest)) !== undefined : await rights.hasBrought(principal, digest);
+    if (mayGrant) return;
+    if (role !== 'operator' && (await use.find(principal, digest)))
+      throw new InputError(
+        'grant.not-yours',
+        `${principal} was granted ${digest} and did not bring it; those who brought it grant it to others, and operators do`,
+      );
+    throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}; only one that was brought can be granted`);
+  }
+}
+
+/** Whose grants a caller has to do with; undefined for all. */
+function grantedBy({ principal, role }: Caller): string | undefined {
+  return role === 'operator' ? undefined : principal;
+}

@@ -1,0 +1,33 @@
+import type { Digest } from '../../kernel/ids.ts';
+import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
+import type { OrderedContent } from './evaluation-order.ts';
+
+/** A checkpoint that a caller names: by where it is, or by what it contains. */
+export type CheckpointReference = ({ readonly uri: string } | { readonly sha256: string }) & {
+  readonly run?: string | undefined;
+  readonly version?: number | undefined;
+};
+
+/** A suite that the configuration has a name for, or one that is written out. */
+export type SuiteReference = string | Readonly<Record<string, unknown>>;
+
+export interface OrderedSuite {
+  /** As parsed, with its defaults. */
+  readonly written: { readonly name: string; readonly template: string };
+  readonly digest: Digest;
+  readonly files: OrderedContent | undefined;
+}
+
+/** Brings what callers name to where it is kept under the name of its content. */
+export interface Library {
+  /** @param stop a stopping rule in place of the suite's own. @throws InputError `suite.…` */
+  suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite>;
+
+  /**
+   * @param principal who names it. @throws InputError `checkpoint.…`, `egress.…` when it is not to be had, or not by callers, or not by this one.
+   */
+  checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent>;
+
+  /** @throws InputError `template.…` when sandboxes of the template do not play such checkpoints here. */
+  assertPlayable(template: string, checkpoints: readonly OrderedContent[]): void;
+}

@@ -1,0 +1,13 @@
+import { InfrastructureError } from '../../kernel/errors.ts';
+import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../../orchestrator/suite/suite-definition.ts';
+import type { EvaluationOrder } from './evaluation-order.ts';
+
+/** @throws InfrastructureError `store.order` when this Muster would play another suite than the one that was accepted. */
+export function orderedSuite({ suite, suiteFiles, suiteDigest }: EvaluationOrder): SuiteDefinition {
+  const definition = defineSuite(parseSuite(inlineSuite(suite)), suiteFiles?.digest);
+  if (definition.digest === suiteDigest) return definition;
+  throw new InfrastructureError(
+    'store.order',
+    `the suite ${suite.name} was accepted as ${suiteDigest}, and is ${definition.digest} to this version of Muster; ask for the evaluation again`,
+  );
+}

@@ -1,0 +1,26 @@
+import type { Question } from '../../evaluation-store/answer-cache.ts';
+import { partitionOf } from '../../evaluation-store/cache-key.ts';
+import { canonicalJson, digestOf } from '../../kernel/canonical-json.ts';
+import type { Digest } from '../../kernel/ids.ts';
+import { contentsOf, type EvaluationOrder } from './evaluation-order.ts';
+
+/** What decides an answer beside what was ordered. */
+export interface QuestionGround {
+  /** Of the sandbox template's definition. */
+  readonly template: Digest;
+  /** Of Muster: another one may tell of the same episodes in another way. */
+  readonly version: string;
+  /** What runs in the sandboxes. */
+  readonly runs: 'data' | 'code';
+  readonly principal: string;
+}
+
+/** Where checkpoints come from, and by when the answer is wanted, has no part in it; who asks has one where code runs. */
+export function questionOf(order: EvaluationOrder, { template, version, runs, principal }: QuestionGround): Question {
+  const { kind, suite, suiteDigest, statistics } = order;
+  const contents = contentsOf(order).map(({ digest }) => digest);
+  const terms = order.kind === 'comparison' ? order.terms : undefined;
+  return digestOf(
+    canonicalJson({ kind, suite, suiteDigest, contents, terms, statistics, template, version, partition: partitionOf(runs, principal) }),
+  );
+}

@@ -1,0 +1,80 @@
+import { z } from 'zod';
+import type { RunningComparison } from '../../aggregation/comparison/paired-fold.ts';
+import type { Progress } from '../../orchestrator/facts/progress.ts';
+
+/** How an evaluation goes, for those who watch it. What is not known yet is null. */
+const shared = {
+  outcomes: z.int().describe('episodes that came to an end in this process, counted in the result or not'),
+  inFlight: z.int().describe('episodes that are being played'),
+  episodesPerSecond: z.number(),
+  seconds: z.number().describe('since this process began to play it'),
+  secondsLeft: z.number().nullable().describe('until it is likely to be over'),
+};
+
+const evaluationFiguresSchema = z.strictObject({
+  kind: z.literal('evaluation'),
+  episodes: z.int().describe('folded into the result'),
+  mean: z.number().nullable(),
+  halfWidth: z.number().nullable().describe('of the interval, in units of the return'),
+  target: z.number().nullable().describe('half-width at which it is over'),
+  ...shared,
+});
+
+const candidateFiguresSchema = z.strictObject({
+  digest: z.string(),
+  pairs: z.int(),
+  difference: z.number().nullable().describe('candidate minus baseline, in units of the return'),
+  halfWidth: z.number().nullable(),
+  verdict: z.enum(['promote', 'regress', 'equivalent']).nullable(),
+});
+
+const comparisonFiguresSchema = z.strictObject({
+  kind: z.literal('comparison'),
+  episodes: z.int().describe('folded, of all checkpoints together'),
+  pairs: z.int(),
+  candidates: z.array(candidateFiguresSchema),
+  ...shared,
+});
+
+export const runningFiguresSchema = z.discriminatedUnion('kind', [evaluationFiguresSchema, comparisonFiguresSchema]);
+export type RunningFigures = z.infer<typeof runningFiguresSchema>;
+
+export function evaluationFigures(progress: Progress): RunningFigures {
+  const { episodes, mean, halfWidth, target } = progress.statistics;
+  return {
+    kind: 'evaluation',
+    episodes,
+    mean: mean ?? null,
+    halfWidth: finite(halfWidth),
+    target: target ?? null,
+    ...sharedFigures(progress),
+  };
+}
+
+export function comparisonFigures(progress: Progress<RunningComparison>): RunningFigures {
+  const { episodes, pairs, candidates } = progress.statistics;
+  return {
+    kind: 'comparison',
+    episodes,
+    pairs,
+    candidates: candidates.map(({ name, pairs, difference, halfWidth, verdict }) => ({
+      digest: name,
+      pairs,
+      difference: difference ?? null,
+      halfWidth: finite(halfWidth),
+      verdict: verdict ?? null,
+    })),
+    ...sharedFigures(progress),
+  };
+}
+
+type Shared = Pick<RunningFigures, keyof typeof shared>;
+
+function sharedFigures({ outcomes, inFlight, episodesPerSecond, seconds, secondsLeft }: Omit<Progress<never>, 'statistics'>): Shared {
+  return { outcomes, inFlight, episodesPerSecond, seconds, secondsLeft: finite(secondsLeft) };
+}
+
+/** JSON has no infinite numbers. */
+function finite(value: number | undefined): number | null {
+  return value !== undefined && Number.isFinite(value) ? value : null;
+}

@@ -1,0 +1,60 @@
+import type { Claimable } from '../../evaluation-store/ownership.ts';
+import type { EvaluationId } from '../../kernel/ids.ts';
+
+export interface ClaimsState {
+  /** Evaluations that this process plays at a time. */
+  readonly slots: number;
+  /** Those that it plays now. */
+  readonly active: readonly Urgency[];
+  /** Those of each principal by falling priority, then by age. */
+  readonly claimable: readonly Claimable[];
+}
+
+type Urgency = Pick<Claimable, 'principal' | 'priority'>;
+
+/** So many times the slots are never exceeded, however urgent. */
+const MOST_OVER = 2;
+
+/**
+ * Which evaluations to begin with. Pure.
+ *
+ * Whoever plays least comes first. When all slots are taken, one that is more urgent than everything that its principal plays begins all the
+ * same (a principal that plays nothing has nothing as urgent): a batch of thousands keeps neither another caller waiting nor its own
+ * caller's urgent evaluation. Sandboxes are shared out between all that have begun, so this costs memory alone.
+ */
+export function claimsToMake({ slots, active, claimable }: ClaimsState): readonly EvaluationId[] {
+  const playing = [...active];
+  const chosen: EvaluationId[] = [];
+  const queues = Map.groupBy(claimable, ({ principal }) => principal);
+  for (const evaluation of inTurn(queues, playing)) {
+    if (playing.length >= MOST_OVER * slots) break;
+    if (playing.length >= slots && playing.some((other) => isAsUrgent(other, evaluation))) {
+      queues.delete(evaluation.principal);
+      continue;
+    }
+    queues.get(evaluation.principal)?.shift();
+    playing.push(evaluation);
+    chosen.push(evaluation.id);
+  }
+  return chosen;
+}
+
+/** The first of the principal that plays least, again and again. */
+function* inTurn(queues: Map<string, Claimable[]>, playing: readonly Urgency[]): Generator<Claimable> {
+  while (true) {
+    let next: Claimable | undefined;
+    let least = Infinity;
+    for (const [principal, [first]] of queues) {
+      const count = playing.filter((other) => other.principal === principal).length;
+      if (first === undefined || count > least || (count === least && next && first.priority <= next.priority)) continue;
+      next = first;
+      least = count;
+    }
+    if (next === undefined) return;
+    yield next;
+  }
+}
+
+function isAsUrgent(other: Urgency, than: Urgency): boolean {
+  return other.principal === than.principal && other.priority >= than.priority;
+}

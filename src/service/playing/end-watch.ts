@@ -1,0 +1,59 @@
+import type { EvaluationCatalogue } from '../../evaluation-store/evaluation-catalogue.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import type { EvaluationId } from '../../kernel/ids.ts';
+import type { News } from './news.ts';
+
+export interface EndWatchOptions {
+  readonly evaluations: Pick<EvaluationCatalogue, 'over'>;
+  readonly news: News;
+  readonly clock: Clock;
+  /** How often the store is asked. */
+  readonly everyMilliseconds: number;
+}
+
+/**
+ * Announces the end of evaluations that other processes play: asks for all of them at once, however many wait. When the store gives no answer, those
+ * who wait are woken: they look themselves, and are told what is wrong.
+ */
+export class EndWatch {
+  readonly #options: EndWatchOptions;
+  /** How many wait for each. */
+  readonly #awaited = new Map<EvaluationId, number>();
+  #timer: Disposable | undefined;
+  #isLooking = false;
+
+  constructor(options: EndWatchOptions) {
+    this.#options = options;
+  }
+
+  /** Until it is disposed of, the end of the evaluation is announced. */
+  watch(evaluation: EvaluationId): Disposable {
+    this.#awaited.set(evaluation, (this.#awaited.get(evaluation) ?? 0) + 1);
+    if (!this.#isLooking) this.#timer ??= this.#later();
+    return { [Symbol.dispose]: () => this.#leave(evaluation) };
+  }
+
+  #leave(evaluation: EvaluationId): void {
+    const left = (this.#awaited.get(evaluation) ?? 0) - 1;
+    if (left > 0) this.#awaited.set(evaluation, left);
+    else this.#awaited.delete(evaluation);
+    if (this.#awaited.size > 0) return;
+    this.#timer?.[Symbol.dispose]();
+    this.#timer = undefined;
+  }
+
+  #later(): Disposable {
+    return this.#options.clock.after(this.#options.everyMilliseconds, () => void this.#look());
+  }
+
+  async #look(): Promise<void> {
+    const { evaluations, news } = this.#options;
+    const awaited = [...this.#awaited.keys()];
+    this.#timer = undefined;
+    this.#isLooking = true;
+    const over = await evaluations.over(awaited).catch(() => awaited);
+    this.#isLooking = false;
+    for (const evaluation of over) news.announce(evaluation, 'end');
+    if (this.#awaited.size > 0) this.#timer = this.#later();
+  }
+}

@@ -1,0 +1,63 @@
+import type { Clock } from '../../kernel/clock.ts';
+import type { EvaluationId } from '../../kernel/ids.ts';
+
+/** `end`: it is over, or at least no longer this process's. */
+export type NewsKind = 'progress' | 'end';
+
+type Hear = (kind: NewsKind) => void;
+
+/** Wakes those who wait for something to happen to an evaluation. What happens in other processes nobody hears of here: they look again by themselves. */
+export class News {
+  readonly #waiting = new Map<EvaluationId, Set<Hear>>();
+
+  announce(evaluation: EvaluationId, kind: NewsKind): void {
+    for (const hear of this.#waiting.get(evaluation) ?? []) hear(kind);
+  }
+
+  /** Listens from now on, so that nothing is missed between looking and waiting. @param wanted all news, or of its end only. */
+  listen(evaluation: EvaluationId, wanted: NewsKind): Listener {
+    return new Listener((wake) => {
+      const listener: Hear = (kind) => {
+        if (wanted === 'progress' || kind === 'end') wake();
+      };
+      const listeners = this.#waiting.get(evaluation) ?? new Set();
+      this.#waiting.set(evaluation, listeners.add(listener));
+      return () => {
+        listeners.delete(listener);
+        if (listeners.size === 0) this.#waiting.delete(evaluation);
+      };
+    });
+  }
+}
+
+/** Somebody who looks, waits and looks again. */
+export class Listener implements Disposable {
+  readonly #leave: () => void;
+  #isNews = false;
+  #wake: (() => void) | undefined;
+
+  constructor(join: (wake: () => void) => () => void) {
+    this.#leave = join(() => {
+      this.#isNews = true;
+      this.#wake?.();
+    });
+  }
+
+  /** Resolves when there was news since the last call, after `milliseconds`, or when the signal is aborted, whichever comes first. */
+  async next(clock: Clock, milliseconds: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    const timer = clock.after(milliseconds, resolve);
+    const onAbort = (): void => resolve();
+    signal.addEventListener('abort', onAbort, { once: true });
+    if (!this.#isNews && !signal.aborted) await promise;
+    signal.removeEventListener('abort', onAbort);
+    timer[Symbol.dispose]();
+    this.#wake = undefined;
+    this.#isNews = false;
+  }
+
+  [Symbol.dispose](): void {
+    this.#leave();
+  }
+}

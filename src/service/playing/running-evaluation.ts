@@ -1,0 +1,225 @@
+import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
+import type { Conclusion } from '../../evaluation-store/evaluation-course.ts';
+import type { FinalState, StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
+import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
+import { OwnershipLostError, type Ownership } from '../../evaluation-store/ownership.ts';
+import { cacheKey } from '../../evaluation-store/cache-key.ts';
+import { StoredJournal } from '../../evaluation-store/stored-journal.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { messageOf, MusterError } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { Turns } from '../../kernel/turns.ts';
+import { partialComparisonOf } from '../../orchestrator/compare.ts';
+import { partialSummaryOf } from '../../orchestrator/evaluate.ts';
+import type { SlotShare } from '../../orchestrator/run/slot-share.ts';
+import { RunFailedError } from '../../orchestrator/run/run-failed-error.ts';
+import { concluded } from '../orders/concluded.ts';
+import { playableOrderOf, type EvaluationOrder } from '../orders/evaluation-order.ts';
+import { answeredQuestion } from '../acceptance/repetition.ts';
+import { keepOwned } from './keep-owned.ts';
+import type { NewsKind } from './news.ts';
+import type { Answer, PlayCourse, Player } from '../orders/player.ts';
+import { Reporter } from './reporter.ts';
+import { Stop, type StopReason } from './stop.ts';
+
+export interface RunningEvaluationOptions {
+  readonly store: EvaluationStore;
+  readonly player: Player;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Of all that this process plays. */
+  readonly turns: Turns;
+  readonly ownershipMilliseconds: number;
+  readonly reportMilliseconds: number;
+  /** It has come to its end, and that is durable. */
+  readonly onConcluded?: ((state: FinalState) => void) | undefined;
+  /** Something happened to the evaluation that others may be waiting for. */
+  readonly onNews: (kind: NewsKind) => void;
+  /** What it may have of the sandboxes of a template. */
+  readonly share: (template: string) => SlotShare;
+}
+
+/**
+ * One evaluation, from the moment that it is this process's to the moment that it no longer is.
+ *
+ * It ends *concluded* (with its answer; cancelled, or past its deadline, with what there was of one; or failed), *given back* (the
+ * process is to end: whoever claims it goes on), *left* (the store gave out: its ownership expires, and it is claimed again), or *lost*
+ * (another owns it: nothing more is written).
+ */
+export class RunningEvaluation {
+  readonly #options: RunningEvaluationOptions;
+  readonly #ownership: Ownership;
+  readonly #stop: Stop;
+
+  constructor(ownership: Ownership, options: RunningEvaluationOptions) {
+    this.#options = options;
+    this.#ownership = ownership;
+    this.#stop = new Stop(options.clock);
+  }
+
+  stop(reason: StopReason): void {
+    this.#stop.now(reason);
+  }
+
+  /** Never rejects: what goes wrong is part of what becomes of the evaluation. */
+  async run(): Promise<void> {
+    const { store, log, turns } = this.#options;
+    const { evaluation } = this.#ownership;
+    try {
+      const conclusion = await this.#perform();
+      if (conclusion) {
+        await store.course.conclude(this.#ownership, conclusion);
+        await turns.next();
+        this.#options.onConcluded?.(conclusion.state);
+      } else if (this.#stop.reason !== 'lost') {
+        await store.ownerships.release(this.#ownership);
+      }
+    } catch (error) {
+      const isLost = error instanceof OwnershipLostError;
+      log.warn({ evaluation, error: messageOf(error) }, isLost ? 'another Muster took the evaluation over' : 'the evaluation was left');
+    } finally {
+      this.#options.onNews('end');
+    }
+  }
+
+  /** Undefined when it is not this process that says how it ends. @throws InfrastructureError of the store. */
+  async #perform(): Promise<Conclusion | undefined> {
+    const { store, clock, log, turns, ownershipMilliseconds } = this.#options;
+    using stop = this.#stop;
+    using _owned = keepOwned(this.#ownership, {
+      ownerships: store.ownerships,
+      clock,
+      log,
+      milliseconds: ownershipMilliseconds,
+      onCancel: () => stop.now('cancelled'),
+      onLost: () => stop.now('lost'),
+    });
+    const stored = await store.evaluations.find(this.#ownership.evaluation);
+    if (!stored) return undefined;
+    if (stored.cancelRequestedAt) stop.now('cancelled');
+    await turns.next();
+    const order = this.#order(stored);
+    if ('state' in order) return order;
+    if (order.deadline !== undefined) stop.at(order.deadline);
+    if (stored.state === 'waiting' && stop.reason !== undefined) return this.#stopped(order, undefined);
+    await store.course.begin(this.#ownership);
+    await turns.next();
+    this.#options.onNews('progress');
+    return await this.#play(order, stored.principal);
+  }
+
+  /** What cannot be read will not be readable the next time either. */
+  #order(stored: StoredEvaluation): EvaluationOrder | Conclusion {
+    try {
+      return playableOrderOf(stored);
+    } catch (error) {
+      if (error instanceof MusterError) return { state: 'failed', failure: failureOf(error), webhooks: [] };
+      throw error;
+    }
+  }
+
+  async #play(order: EvaluationOrder, principal: string): Promise<Conclusion | undefined> {
+    const { store, clock, log, reportMilliseconds, onNews } = this.#options;
+    await using reporter = new Reporter({
+      course: store.course,
+      ownership: this.#ownership,
+      clock,
+      log,
+      everyMilliseconds: reportMilliseconds,
+      onReported: () => onNews('progress'),
+      onLost: () => this.#stop.now('lost'),
+    });
+    const conclusion = await this.#answered(order, principal, reporter);
+    if (conclusion) return { ...conclusion, report: await reporter.close() };
+    await reporter.flush();
+    return undefined;
+  }
+
+  /** Undefined and @throws as `#perform`. */
+  async #answered(order: EvaluationOrder, principal: string, reporter: Reporter): Promise<Conclusion | undefined> {
+    const { player, turns } = this.#options;
+    try {
+      const answer = await player.play(order, this.#course(order, principal, reporter));
+      await turns.next();
+      return answer.partial && this.#stop.reason !== undefined
+        ? this.#stopped(order, answer)
+        : this.#concluded(order, { state: 'finished', summary: answer, question: answeredQuestion(player, order, principal, answer) });
+    } catch (error) {
+      return this.#failed(order, error);
+    }
+  }
+
+  #course(order: EvaluationOrder, principal: string, reporter: Reporter): PlayCourse {
+    const { store, share, turns } = this.#options;
+    const isOver = this.#stop.reason !== undefined;
+    return {
+      principal,
+      journal: (arm, parts) => {
+        const leg = { arm, cacheKey: order.cache ? cacheKey(parts, principal) : undefined };
+        return inTurns(new StoredJournal(store, this.#ownership, leg), turns);
+      },
+      share,
+      turns,
+      // What was stored is still to be taken in when there is nothing left to play.
+      signal: isOver ? this.#stop.untilLost : this.#stop.signal,
+      recallOnly: isOver,
+      onProgress: (figures) => reporter.update(figures),
+    };
+  }
+
+  /** @param partial what there is of an answer. */
+  #stopped(order: EvaluationOrder, partial: Answer | undefined): Conclusion | undefined {
+    switch (this.#stop.reason) {
+      case 'lost':
+      case 'drained':
+      case undefined:
+        return undefined;
+      case 'cancelled':
+        return this.#concluded(order, { state: 'cancelled', summary: partial });
+      case 'deadline': {
+        const message = `it was not over by its deadline, ${order.deadline?.toISOString()}; allow more time, or ask for a wider interval`;
+        return this.#concluded(order, { state: 'cancelled', summary: partial, failure: { code: 'evaluation.deadline', message } });
+      }
+    }
+  }
+
+  /** @throws the error when it says nothing about the evaluation itself. */
+  #failed(order: EvaluationOrder, error: unknown): Conclusion | undefined {
+    if (this.#stop.reason === 'lost' || this.#stop.reason === 'drained') return undefined;
+    const cause = error instanceof RunFailedError ? error.cause : error;
+    if (cause instanceof OwnershipLostError || isOfTheStore(cause)) throw cause;
+    if (this.#stop.reason !== undefined) return this.#stopped(order, partialOf(error));
+    const { evaluation } = this.#ownership;
+    this.#options.log.warn({ evaluation, error: messageOf(error) }, 'the evaluation failed');
+    return this.#concluded(order, { state: 'failed', summary: partialOf(error), failure: failureOf(error) });
+  }
+
+  #concluded(order: EvaluationOrder, end: Omit<Conclusion, 'webhooks'>): Conclusion {
+    return concluded(this.#ownership.evaluation, order, end);
+  }
+}
+
+/** Many wait for one append, and have something to do after it. */
+function inTurns(journal: EpisodeJournal, turns: Turns): EpisodeJournal {
+  return {
+    known: (from, to) => journal.known(from, to),
+    append: async (episodes) => {
+      await journal.append(episodes);
+      await turns.next();
+    },
+  };
+}
+
+/** Trouble with the store passes, or is somebody's to mend: the evaluation has not failed. */
+function isOfTheStore(error: unknown): boolean {
+  return error instanceof MusterError && error.kind === 'infrastructure' && /^store\.(?!episode-differs|order|content)/.test(error.code);
+}
+
+function partialOf(error: unknown): Answer | undefined {
+  return partialSummaryOf(error) ?? partialComparisonOf(error);
+}
+
+function failureOf(error: unknown): { readonly code: string; readonly message: string } {
+  if (error instanceof MusterError) return { code: error.code, message: error.message };
+  return { code: 'muster.defect', message: `a defect of Muster: ${messageOf(error)}` };
+}

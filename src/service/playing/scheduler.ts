@@ -1,0 +1,151 @@
+import type { FinalState } from '../../evaluation-store/evaluation-record.ts';
+import type { Claimable } from '../../evaluation-store/ownership.ts';
+import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
+import { within } from '../../kernel/deadline.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import type { EvaluationId, OwnerId } from '../../kernel/ids.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { Turns } from '../../kernel/turns.ts';
+import { claimsToMake } from './claims.ts';
+import type { News } from './news.ts';
+import { RunningEvaluation } from './running-evaluation.ts';
+import type { Slots } from './slots.ts';
+import type { Player } from '../orders/player.ts';
+
+export interface SchedulerConfig {
+  /** Evaluations that are played at a time. */
+  readonly slots: number;
+  readonly ownershipMilliseconds: number;
+  readonly reportMilliseconds: number;
+  /** How often to look for evaluations that others have left; those that are accepted here are seen at once. */
+  readonly pollMilliseconds: number;
+}
+
+export interface SchedulerOptions {
+  readonly store: EvaluationStore;
+  readonly player: Player;
+  readonly owner: OwnerId;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly news: News;
+  /** What is played, and what is not answered at once, leaves room for what is. */
+  readonly turns: Turns;
+  readonly config: SchedulerConfig;
+  readonly onConcluded?: ((state: FinalState) => void) | undefined;
+  /** The sandboxes of a template, shared out between evaluations. */
+  readonly placesOf: (template: string) => Slots;
+}
+
+interface Playing extends Claimable {
+  readonly performance: RunningEvaluation;
+  readonly ended: Promise<void>;
+}
+
+/** So many claimable evaluations are looked at for each slot: enough to see a principal that would otherwise be behind others. */
+const SEEN_PER_SLOT = 4;
+
+/**
+ * Finds evaluations to play and plays them. It is *open* until it is told to drain; then it claims nothing more, and lets go of what it
+ * plays when it must.
+ */
+export class Scheduler {
+  readonly #options: SchedulerOptions;
+  readonly #playing = new Map<EvaluationId, Playing>();
+  #isOpen = false;
+  #timer: Disposable | undefined;
+  /** While it looks for evaluations; whether to look again at once. */
+  #looking: Promise<void> | undefined;
+  #isToLookAgain = false;
+
+  constructor(options: SchedulerOptions) {
+    this.#options = options;
+  }
+
+  get playing(): readonly Claimable[] {
+    return [...this.#playing.values()];
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    this.look();
+  }
+
+  /** There may be something to claim. */
+  look(): void {
+    if (!this.#isOpen) return;
+    if (this.#looking) {
+      this.#isToLookAgain = true;
+      return;
+    }
+    this.#timer?.[Symbol.dispose]();
+    this.#looking = this.#claim().finally(() => {
+      this.#looking = undefined;
+      if (!this.#isOpen) return;
+      if (this.#isToLookAgain) {
+        this.#isToLookAgain = false;
+        return this.look();
+      }
+      this.#timer = this.#options.clock.after(this.#options.config.pollMilliseconds, () => this.look());
+    });
+  }
+
+  /** Cancels it at once when it is played here; otherwise its owner hears of it from the store. */
+  cancel(evaluation: EvaluationId): void {
+    this.#playing.get(evaluation)?.performance.stop('cancelled');
+  }
+
+  /** Claims nothing more, waits for what is played, gives back what is not over in time. Resolves when nothing is played any more. */
+  async drain(milliseconds: number): Promise<void> {
+    this.#isOpen = false;
+    this.#timer?.[Symbol.dispose]();
+    await this.#looking;
+    const ended = Promise.all([...this.#playing.values()].map(({ ended }) => ended));
+    const late = (): Error => new InfrastructureError('service.drain', `evaluations were still played after ${milliseconds} ms`);
+    try {
+      await within(this.#options.clock, milliseconds, ended, late);
+    } catch (error) {
+      this.#options.log.info({ evaluations: this.#playing.size }, `${messageOf(error)}; they are given back for the next Muster`);
+      for (const { performance } of this.#playing.values()) performance.stop('drained');
+      await ended;
+    }
+  }
+
+  async #claim(): Promise<void> {
+    const { store, owner, config, log } = this.#options;
+    try {
+      const claimable = await store.ownerships.claimable(SEEN_PER_SLOT * config.slots);
+      const free = claimable.filter(({ id }) => !this.#playing.has(id));
+      const byId = new Map(free.map((each) => [each.id, each]));
+      for (const id of claimsToMake({ slots: config.slots, active: this.playing, claimable: free })) {
+        const ownership = await store.ownerships.claim(id, owner, config.ownershipMilliseconds);
+        const claimed = byId.get(id);
+        if (ownership && claimed) this.#play(claimed, (options) => new RunningEvaluation(ownership, options));
+      }
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'could not look for evaluations to play');
+    }
+  }
+
+  #play(claimed: Claimable, begin: (options: ConstructorParameters<typeof RunningEvaluation>[1]) => RunningEvaluation): void {
+    const { store, player, clock, log, config, news, turns, placesOf, onConcluded } = this.#options;
+    const shares = new DisposableStack();
+    const performance = begin({
+      store,
+      player,
+      clock,
+      log,
+      turns,
+      ...config,
+      onConcluded,
+      onNews: (kind) => news.announce(claimed.id, kind),
+      share: (template) => shares.use(placesOf(template).join(claimed)),
+    });
+    const ended = performance.run().finally(() => {
+      shares[Symbol.dispose]();
+      this.#playing.delete(claimed.id);
+      this.look();
+    });
+    this.#playing.set(claimed.id, { ...claimed, performance, ended });
+  }
+}

@@ -1,0 +1,222 @@
+import type { Place, SlotShare } from '../../orchestrator/run/slot-share.ts';
+import { untilAborted } from '../../kernel/abort.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { noBounds, type EpisodeBounds } from './episode-bounds.ts';
+import { plan, type Competitor } from './fair-shares.ts';
+
+export interface Competing {
+  readonly principal: string;
+  readonly priority: number;
+}
+
+/** A share that is given up when it is disposed of. */
+export interface HeldShare extends SlotShare, Disposable {}
+
+/**
+ * How often those come first who were served least. Shorter is fairer when there are more principals than sandboxes; each turn costs a
+ * loading of the policy.
+ */
+const TURN_MILLISECONDS = 10_000;
+
+/** More than any two priorities differ by. */
+const BACK = 2 ** 40;
+
+interface Holding {
+  readonly recall: AbortController;
+  isSpare: boolean;
+  /** Up to then its time has been counted. */
+  countedTo: number;
+}
+
+/** One evaluation among those that compete. */
+class Member implements Competing {
+  readonly principal: string;
+  readonly priority: number;
+  isBack = false;
+  readonly holdings = new Set<Holding>();
+  readonly waiting = new Set<(place: Place) => void>();
+
+  constructor({ principal, priority }: Competing) {
+    this.principal = principal;
+    this.priority = priority;
+  }
+
+  /** Slots where nothing is under way. */
+  get spare(): number {
+    return [...this.holdings].filter(({ isSpare }) => isSpare).length;
+  }
+
+  get busy(): number {
+    return this.holdings.size - this.spare;
+  }
+}
+
+/**
+ * The sandboxes of one pool, shared out between the evaluations that play on it. Each takes a place for every sandbox that it leases; whoever
+ * has more than its share is asked to give places back, and does once what is under way there has been played. A place where nothing is
+ * under way goes to whoever could use it, whatever the shares: so the next evaluation begins while the last episodes of the one before it are played.
+ */
+export class Slots implements Disposable {
+  readonly #clock: Clock;
+  readonly #members = new Set<Member>();
+  /** Milliseconds that principals have held places for, halved with every turn. */
+  readonly #had = new Map<string, number>();
+  /** The same when the turn began: within one, nobody overtakes another. */
+  readonly #served = new Map<string, number>();
+  readonly #bounds: EpisodeBounds;
+  readonly #onRoom = (): void => this.#share();
+  #bound: Disposable | undefined;
+  #total: number;
+  #turn: Disposable | undefined;
+
+  /** @param bounds what principals may have over all pools. */
+  constructor(total: number, clock: Clock, bounds: EpisodeBounds = noBounds()) {
+    this.#total = total;
+    this.#clock = clock;
+    this.#bounds = bounds;
+  }
+
+  /** From now on there are so many. With none, everyone waits. */
+  resize(total: number): void {
+    this.#total = total;
+    this.#share();
+  }
+
+  join(competing: Competing): HeldShare {
+    const member = new Member(competing);
+    this.#members.add(member);
+    this.#bound ??= this.#bounds.join(this.#onRoom);
+    return {
+      take: (signal) => this.#take(member, signal),
+      standBack: () => {
+        member.isBack = true;
+        return {
+          [Symbol.dispose]: () => {
+            member.isBack = false;
+            this.#share();
+          },
+        };
+      },
+      [Symbol.dispose]: () => {
+        this.#members.delete(member);
+        if (this.#members.size === 0) this.#leave();
+        this.#share();
+      },
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#turn?.[Symbol.dispose]();
+    this.#turn = undefined;
+  }
+
+  async #take(member: Member, signal: AbortSignal): Promise<Place> {
+    const { promise, resolve } = Promise.withResolvers<Place>();
+    member.waiting.add(resolve);
+    this.#share();
+    try {
+      return await untilAborted(promise, signal);
+    } catch (error) {
+      // It may have been granted in the moment of the abort: then nobody holds it.
+      if (!member.waiting.delete(resolve)) (await promise)[Symbol.dispose]();
+      this.#share();
+      throw error;
+    }
+  }
+
+  #share(): void {
+    const competitors = [...this.#members].map((member) => ({
+      id: member,
+      principal: member.principal,
+      priority: member.isBack ? member.priority - BACK : member.priority,
+      wanted: member.busy + member.waiting.size,
+    }));
+    const limits = plan({ places: this.#total, competitors, served: this.#served, most: this.#most(competitors) });
+    let unclaimed = this.#total - [...limits.values()].reduce((sum, limit) => sum + limit, 0);
+    for (const [member, limit] of limits) {
+      const spare = Math.min(member.spare, Math.max(0, unclaimed));
+      unclaimed -= spare;
+      recallBeyond(member, limit + spare);
+    }
+    let free = this.#total - [...this.#members].reduce((sum, { holdings }) => sum + holdings.size, 0);
+    for (const [member, limit] of limits) {
+      for (const grant of member.waiting) {
+        if (free <= 0 || member.busy >= limit) break;
+        free -= 1;
+        member.waiting.delete(grant);
+        grant(this.#hold(member));
+      }
+    }
+    this.#keepTurns();
+  }
+
+  #most(competitors: readonly Competitor<Member>[]): ReadonlyMap<string, number> {
+    const most = new Map<string, number>();
+    for (const [principal, own] of Map.groupBy(competitors, ({ principal }) => principal)) {
+      const here = own.reduce((sum, { id }) => sum + id.holdings.size, 0);
+      const wanted = own.reduce((sum, each) => sum + each.wanted, 0);
+      most.set(principal, this.#bounds.most(principal, here, wanted));
+    }
+    return most;
+  }
+
+  #leave(): void {
+    this.#bound?.[Symbol.dispose]();
+    this.#bound = undefined;
+  }
+
+  #hold(member: Member): Place {
+    const holding: Holding = { recall: new AbortController(), isSpare: false, countedTo: this.#clock.now() };
+    member.holdings.add(holding);
+    this.#bounds.taken(member.principal);
+    return {
+      recalled: holding.recall.signal,
+      spare: () => {
+        holding.isSpare = true;
+        this.#share();
+        return { [Symbol.dispose]: () => (holding.isSpare = false) };
+      },
+      [Symbol.dispose]: () => {
+        if (!member.holdings.delete(holding)) return;
+        this.#count(member.principal, holding);
+        this.#bounds.givenBack(member.principal, this.#onRoom);
+        this.#share();
+      },
+    };
+  }
+
+  /** Turns are taken only while somebody waits. */
+  #keepTurns(): void {
+    const isContested = [...this.#members].some(({ waiting }) => waiting.size > 0);
+    if (!isContested) return this[Symbol.dispose]();
+    this.#turn ??= this.#clock.after(TURN_MILLISECONDS, () => {
+      this.#turn = undefined;
+      this.#beginTurn();
+      this.#share();
+    });
+  }
+
+  /** What was had long ago counts less and less. */
+  #beginTurn(): void {
+    for (const { principal, holdings } of this.#members) for (const holding of holdings) this.#count(principal, holding);
+    this.#served.clear();
+    for (const [principal, milliseconds] of this.#had) {
+      this.#served.set(principal, milliseconds);
+      if (milliseconds < 1) this.#had.delete(principal);
+      else this.#had.set(principal, milliseconds / 2);
+    }
+  }
+
+  #count(principal: string, holding: Holding): void {
+    const now = this.#clock.now();
+    this.#had.set(principal, (this.#had.get(principal) ?? 0) + now - holding.countedTo);
+    holding.countedTo = now;
+  }
+}
+
+/** Where nothing is under way is asked back first, then the latest: they have done least with what they had to load. */
+function recallBeyond(member: Member, limit: number): void {
+  const present = [...member.holdings].filter(({ recall }) => !recall.signal.aborted);
+  const kept = [...present.filter(({ isSpare }) => !isSpare), ...present.filter(({ isSpare }) => isSpare)];
+  for (const { recall } of kept.slice(Math.max(0, limit))) recall.abort();
+}

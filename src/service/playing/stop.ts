@@ -1,0 +1,51 @@
+import type { Clock } from '../../kernel/clock.ts';
+
+/**
+ * Why an evaluation is not played to its end. `cancelled`: a caller wants no more of it. `deadline`: it should have been over. `drained`: this
+ * process is to end. `lost`: another process plays it.
+ */
+export type StopReason = 'cancelled' | 'deadline' | 'drained' | 'lost';
+
+/** What stops an evaluation: the first reason counts, but for `lost`, after which nothing else matters. */
+export class Stop implements Disposable {
+  readonly #clock: Clock;
+  readonly #any = new AbortController();
+  readonly #lost = new AbortController();
+  #reason: StopReason | undefined;
+  #alarm: Disposable | undefined;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  get reason(): StopReason | undefined {
+    return this.#reason;
+  }
+
+  get signal(): AbortSignal {
+    return this.#any.signal;
+  }
+
+  /** Aborted only when another process plays it, or this one is to end. */
+  get untilLost(): AbortSignal {
+    return this.#lost.signal;
+  }
+
+  now(reason: StopReason): void {
+    if (reason === 'lost') this.#reason = reason;
+    this.#reason ??= reason;
+    const why = new DOMException(`the evaluation was stopped: ${reason}`, 'AbortError');
+    if (reason === 'lost' || reason === 'drained') this.#lost.abort(why);
+    this.#any.abort(why);
+  }
+
+  at(deadline: Date): void {
+    const milliseconds = deadline.getTime() - this.#clock.date().getTime();
+    if (milliseconds <= 0) return this.now('deadline');
+    this.#alarm = this.#clock.after(milliseconds, () => this.now('deadline'));
+  }
+
+  [Symbol.dispose](): void {
+    this.#alarm?.[Symbol.dispose]();
+  }
+}

@@ -1,0 +1,118 @@
+import PQueue from 'p-queue';
+import type { AuditTrail } from '../../evaluation-store/audit-trail.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { InputError } from '../../kernel/errors.ts';
+import type { PoolSize } from '../../pool/planning/pool-config.ts';
+import type { PoolState } from '../../pool/members/pool-state.ts';
+import { noBounds, type EpisodeBounds } from '../playing/episode-bounds.ts';
+import { Slots } from '../playing/slots.ts';
+
+/** The pools of this process: one for each template. */
+export interface PoolFleet {
+  readonly templates: readonly string[];
+  sizeOf(template: string): PoolSize;
+  resize(template: string, size: PoolSize): void;
+  /** Undefined while nobody has needed the pool. */
+  stateOf(template: string): PoolState | undefined;
+}
+
+export interface PoolReport extends PoolSize {
+  readonly name: string;
+  /** Nothing is played on it, and it keeps no sandboxes. */
+  readonly draining: boolean;
+  readonly state: PoolState | undefined;
+}
+
+export interface PoolChange extends Partial<PoolSize> {
+  readonly draining?: boolean;
+}
+
+const NONE: PoolSize = { min: 0, max: 0, warm: 0 };
+
+/**
+ * Where pools are looked at, scaled and drained, and where their sandboxes are shared out between evaluations. A pool that drains gives no
+ * places: what is under way is finished, evaluations wait, and sandboxes end as they become idle.
+ */
+export class PoolService {
+  readonly #fleet: PoolFleet;
+  readonly #audit: Pick<AuditTrail, 'record'>;
+  readonly #clock: Clock;
+  readonly #bounds: EpisodeBounds;
+  readonly #places = new Map<string, Slots>();
+  /** One after the other: each is a change of what the last one left, and the audit takes its time. */
+  readonly #changes = new PQueue({ concurrency: 1 });
+  /** Of pools that drain: the size that they had. */
+  readonly #drained = new Map<string, PoolSize>();
+
+  /** @param bounds what principals may have over all pools. */
+  constructor(fleet: PoolFleet, audit: Pick<AuditTrail, 'record'>, clock: Clock, bounds: EpisodeBounds = noBounds()) {
+    this.#bounds = bounds;
+    this.#fleet = fleet;
+    this.#audit = audit;
+    this.#clock = clock;
+  }
+
+  placesOf(template: string): Slots {
+    const known = this.#places.get(template) ?? new Slots(this.#fleet.sizeOf(template).max, this.#clock, this.#bounds);
+    this.#places.set(template, known);
+    return known;
+  }
+
+  list(): readonly PoolReport[] {
+    return this.#fleet.templates.map((name) => this.#report(name));
+  }
+
+  /**
+   * Holds until the end of this process; the configuration is what the next one begins with.
+   *
+   * @param principal who wants it, for the audit.
+   * @throws InputError `pool.not-found`, `pool.size`.
+   */
+  change(name: string, change: PoolChange, principal: string): Promise<PoolReport> {
+    return this.#changes.add(() => this.#change(name, change, principal));
+  }
+
+  async #change(name: string, { draining, ...sizes }: PoolChange, principal: string): Promise<PoolReport> {
+    if (!this.#fleet.templates.includes(name))
+      throw new InputError('pool.not-found', `there is no pool ${name}; the templates are ${this.#fleet.templates.join(', ')}`);
+    const before = this.#report(name);
+    const after = { min: before.min, max: before.max, warm: before.warm, ...defined(sizes) };
+    assertSize(after);
+    const drains = draining ?? before.draining;
+    const action = drains === before.draining ? 'pool.scale' : drains ? 'pool.drain' : 'pool.resume';
+    await this.#audit.record({ principal, action, target: name, details: { before: sizeOf(before), after } });
+    this.#apply(name, after, drains);
+    return this.#report(name);
+  }
+
+  #apply(name: string, size: PoolSize, drains: boolean): void {
+    if (drains) this.#drained.set(name, size);
+    else this.#drained.delete(name);
+    const applied = drains ? NONE : size;
+    this.#fleet.resize(name, applied);
+    this.placesOf(name).resize(applied.max);
+  }
+
+  #report(name: string): PoolReport {
+    const drained = this.#drained.get(name);
+    const { min, max, warm } = drained ?? this.#fleet.sizeOf(name);
+    return { name, min, max, warm, draining: drained !== undefined, state: this.#fleet.stateOf(name) };
+  }
+}
+
+function sizeOf({ min, max, warm, draining }: PoolReport): object {
+  return { min, max, warm, draining };
+}
+
+function defined(sizes: Partial<PoolSize>): Partial<PoolSize> {
+  return Object.fromEntries(Object.entries(sizes).filter(([, value]) => value !== undefined));
+}
+
+function assertSize({ min, max, warm }: PoolSize): void {
+  const wrong = [
+    ['min', min],
+    ['warm', warm],
+  ] as const;
+  for (const [name, value] of wrong)
+    if (value > max) throw new InputError('pool.size', `${name}: expected no more than max, which is ${max}, got ${value}`);
+}

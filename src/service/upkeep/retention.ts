@@ -1,0 +1,53 @@
+import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { messageOf } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+import { Chore } from './chore.ts';
+
+export interface RetentionConfig {
+  /** For how long an evaluation is kept that is over. */
+  readonly retentionMilliseconds: number;
+}
+
+export interface RetentionOptions {
+  readonly store: EvaluationStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly config: RetentionConfig;
+}
+
+/** Often enough for nothing to be kept much longer than was asked for; nobody waits for it. */
+const EVERY_MILLISECONDS = 600_000;
+/** Few, so that other writes get in between. */
+const AT_A_TIME = 20;
+
+/** Forgets evaluations that have been over for long. */
+export class Retention {
+  readonly #options: RetentionOptions;
+  readonly #chore: Chore;
+
+  constructor(options: RetentionOptions) {
+    this.#options = options;
+    this.#chore = new Chore(options.clock, EVERY_MILLISECONDS, (closing) => this.#forget(closing));
+  }
+
+  open(): void {
+    this.#chore.open();
+  }
+
+  close(): Promise<void> {
+    return this.#chore.close();
+  }
+
+  async #forget(closing: AbortSignal): Promise<void> {
+    const { store, clock, log, config } = this.#options;
+    const before = clock.date();
+    before.setTime(before.getTime() - config.retentionMilliseconds);
+    try {
+      for (let forgotten = AT_A_TIME; !closing.aborted && forgotten === AT_A_TIME;)
+        forgotten = await store.evaluations.forgetEnded(before, AT_A_TIME);
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'old evaluations could not be forgotten');
+    }
+  }
+}

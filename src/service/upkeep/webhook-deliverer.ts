@@ -1,0 +1,178 @@
+import { createHmac } from 'node:crypto';
+import type { WebhookDelivery, WebhookOutbox } from '../../evaluation-store/webhook-outbox.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { Deadline } from '../../kernel/deadline.ts';
+import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import type { Log } from '../../kernel/log.ts';
+
+/** Sends one HTTP request. */
+export interface WebhookSender {
+  /** @returns the status of the answer; redirects are not followed. @throws InputError when it may not be sent there; another error when there is no answer. */
+  post(url: string, headers: Readonly<Record<string, string>>, body: string, signal: AbortSignal): Promise<number>;
+}
+
+export interface DelivererOptions {
+  readonly outbox: WebhookOutbox;
+  readonly sender: WebhookSender;
+  /** Asked for each delivery. Undefined: nothing is delivered. */
+  readonly secret: () => string | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+const TAKEN_AT_A_TIME = 16;
+/** Each is a connection. */
+const MOST_UNDER_WAY = 64;
+/** A receiver that has so many to answer gets no more: one that is slow does not hold up what is for others. */
+const MOST_TO_ONE_RECEIVER = 8;
+const ANSWER_MILLISECONDS = 15_000;
+/** Longer than it takes to send as many and write down what came of it: until then nobody else sends them. */
+const TAKEN_MILLISECONDS = 60_000;
+const FIRST_PAUSE_MILLISECONDS = 5000;
+const LONGEST_PAUSE_MILLISECONDS = 3_600_000;
+/** The last one comes some ten hours after the first: a night's outage is survived. */
+const MOST_ATTEMPTS = 20;
+/** Others may have put deliveries in, or have died while they sent one. */
+const LOOK_AGAIN_MILLISECONDS = 60_000;
+
+/**
+ * Sends what is in the outbox until it has arrived. A receiver may get the same delivery twice (when a process dies between sending and writing
+ * it down), and knows it by its id.
+ *
+ * Signed as Standard Webhooks has it: `webhook-id`, `webhook-timestamp` (seconds) and `webhook-signature`, which is `v1,` and the base64 of
+ * HMAC-SHA256 over `<id>.<timestamp>.<body>`.
+ */
+export class WebhookDeliverer {
+  readonly #options: DelivererOptions;
+  #isOpen = false;
+  #timer: Disposable | undefined;
+  #looking: Promise<void> | undefined;
+  #isToLookAgain = false;
+  readonly #underWay = new Map<WebhookDelivery, Promise<void>>();
+  readonly #closing = new AbortController();
+
+  constructor(options: DelivererOptions) {
+    this.#options = options;
+  }
+
+  open(): void {
+    this.#isOpen = true;
+    this.look();
+  }
+
+  /** There may be something to deliver. */
+  look(): void {
+    if (!this.#isOpen || this.#options.secret() === undefined) return;
+    if (this.#looking) {
+      this.#isToLookAgain = true;
+      return;
+    }
+    this.#timer?.[Symbol.dispose]();
+    this.#looking = this.#deliver()
+      .then((pause) => this.#later(pause))
+      .finally(() => {
+        this.#looking = undefined;
+        if (!this.#isToLookAgain) return;
+        this.#isToLookAgain = false;
+        this.look();
+      });
+  }
+
+  /** What is under way is given up, and sent again by whoever comes next. */
+  async close(): Promise<void> {
+    this.#isOpen = false;
+    this.#timer?.[Symbol.dispose]();
+    this.#closing.abort(new DOMException('Muster is ending', 'AbortError'));
+    await this.#looking;
+    await Promise.all(this.#underWay.values());
+  }
+
+  #later(milliseconds: number): void {
+    if (this.#isOpen) this.#timer = this.#options.clock.after(milliseconds, () => this.look());
+  }
+
+  /** Begins with what is due. @returns milliseconds until there may be more. */
+  async #deliver(): Promise<number> {
+    const { outbox, clock, log } = this.#options;
+    try {
+      while (this.#isOpen && this.#underWay.size < MOST_UNDER_WAY) {
+        const deliveries = await outbox.take(TAKEN_AT_A_TIME, TAKEN_MILLISECONDS, this.#slowReceivers());
+        for (const delivery of deliveries) this.#begin(delivery);
+        if (deliveries.length < TAKEN_AT_A_TIME) break;
+      }
+      // Whichever ends first makes room, and has this looked at again.
+      const due = this.#underWay.size < MOST_UNDER_WAY ? await outbox.nextDue(this.#slowReceivers()) : undefined;
+      const left = due === undefined ? Infinity : due.getTime() - clock.date().getTime();
+      return Math.max(0, Math.min(left, LOOK_AGAIN_MILLISECONDS));
+    } catch (error) {
+      log.warn({ error: messageOf(error) }, 'webhooks could not be looked up');
+      return LOOK_AGAIN_MILLISECONDS;
+    }
+  }
+
+  /** URLs that get nothing more until they have answered. */
+  #slowReceivers(): readonly string[] {
+    const counts = new Map<string, number>();
+    for (const { url } of this.#underWay.keys()) counts.set(url, (counts.get(url) ?? 0) + 1);
+    return [...counts].filter(([, count]) => count >= MOST_TO_ONE_RECEIVER).map(([url]) => url);
+  }
+
+  #begin(delivery: WebhookDelivery): void {
+    const { log } = this.#options;
+    const sent = this.#send(delivery)
+      .catch((error: unknown) => log.warn({ webhook: delivery.id, error: messageOf(error) }, 'what came of a webhook could not be kept'))
+      .finally(() => {
+        this.#underWay.delete(delivery);
+        this.look();
+      });
+    this.#underWay.set(delivery, sent);
+  }
+
+  async #send(delivery: WebhookDelivery): Promise<void> {
+    const { outbox, clock, log } = this.#options;
+    const failure = await this.#failureOf(delivery);
+    if (failure === undefined) return outbox.settle(delivery);
+    if (this.#closing.signal.aborted) return;
+    const fields = { evaluation: delivery.evaluation, webhook: delivery.id, attempt: delivery.attempt, failure: failure.text };
+    if (failure.isFinal || delivery.attempt >= MOST_ATTEMPTS) {
+      log.warn(fields, 'a webhook was given up');
+      return outbox.abandon(delivery, failure.text);
+    }
+    log.info(fields, 'a webhook did not arrive, and is tried again');
+    const until = clock.date();
+    until.setTime(until.getTime() + pauseAfter(delivery.attempt));
+    return outbox.postpone(delivery, until);
+  }
+
+  async #failureOf(delivery: WebhookDelivery): Promise<{ readonly text: string; readonly isFinal: boolean } | undefined> {
+    const { sender, clock, secret } = this.#options;
+    const body = JSON.stringify(delivery.body);
+    const late = (): Error => new InfrastructureError('webhook.late', `no answer within ${ANSWER_MILLISECONDS / 1000} s`);
+    using deadline = new Deadline(clock, ANSWER_MILLISECONDS, late, this.#closing.signal);
+    const headers = signedHeaders(String(delivery.id), Math.floor(clock.date().getTime() / 1000), body, secret() ?? '');
+    try {
+      const status = await sender.post(delivery.url, headers, body, deadline.signal);
+      if (status >= 200 && status < 300) return undefined;
+      // Gone: nobody will ever take it.
+      return { text: `it was answered with ${status}`, isFinal: status === 410 };
+    } catch (error) {
+      return { text: messageOf(error), isFinal: error instanceof InputError };
+    }
+  }
+}
+
+/** @param timestamp seconds. */
+export function signedHeaders(id: string, timestamp: number, body: string, secret: string): Readonly<Record<string, string>> {
+  const signature = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64');
+  return {
+    'content-type': 'application/json',
+    'webhook-id': id,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': `v1,${signature}`,
+  };
+}
+
+/** Doubled each time. */
+function pauseAfter(attempt: number): number {
+  return Math.min(FIRST_PAUSE_MILLISECONDS * 2 ** (attempt - 1), LONGEST_PAUSE_MILLISECONDS);
+}

@@ -1,0 +1,49 @@
+import { createHash } from 'node:crypto';
+import { dataBeside } from '../../policy-distribution/data-beside.ts';
+import type { ListedFile } from '../../policy-distribution/checkpoint-source.ts';
+
+/**
+ * What a run's directory holds of checkpoints: each file of weights right in it, and each directory right in it with a `muster.json`
+ * or with weights somewhere below.
+ */
+export interface FoundCheckpoint {
+  /** Of the file or directory, in the run's directory. */
+  readonly name: string;
+  readonly kind: 'file' | 'directory';
+  /** Differs when any of its files does: which version of the name this is. */
+  readonly fingerprint: string;
+  /** Whether the file is there by which the writer says that it is done. */
+  readonly isMarked: boolean;
+}
+
+const WEIGHTS = /\.(safetensors|onnx|pt|ts|pth|keras)$/;
+
+/** @param marker name of a file in a checkpoint's directory; beside a checkpoint of one file it follows the file's own name and a dot. */
+export function checkpointsIn(files: readonly ListedFile[], marker: string | undefined): readonly FoundCheckpoint[] {
+  const byName = Map.groupBy(files, ({ path }) => path.split('/', 1)[0] ?? path);
+  return [...byName].flatMap(([name, below]): readonly FoundCheckpoint[] => {
+    if (!below.some(({ path }) => WEIGHTS.test(path) || path === `${name}/muster.json`)) return [];
+    const isFile = below.some(({ path }) => path === name);
+    const isMarked =
+      marker !== undefined && (isFile ? byName.has(`${name}.${marker}`) : below.some(({ path }) => path === `${name}/${marker}`));
+    const beside = isFile ? (byName.get(dataBeside(name) ?? '') ?? []) : [];
+    return [{ name, kind: isFile ? 'file' : 'directory', fingerprint: fingerprintOf([...below, ...beside]), isMarked }];
+  });
+}
+
+/** The newest first: `step-1000` is after `step-900`, as people count. */
+export function newestFirst(checkpoints: readonly FoundCheckpoint[]): readonly FoundCheckpoint[] {
+  return checkpoints.toSorted((a, b) => compareNames(b.name, a.name));
+}
+
+/** Below 0 when `a` is the older. */
+export function compareNames(a: string, b: string): number {
+  return NAMES.compare(a, b) || (a < b ? -1 : 1);
+}
+
+const NAMES = new Intl.Collator('en', { numeric: true });
+
+function fingerprintOf(files: readonly ListedFile[]): string {
+  const lines = files.map(({ path, size, revision }) => JSON.stringify([path, size, revision]));
+  return createHash('sha256').update(lines.sort().join('\n')).digest('hex');
+}

@@ -1,0 +1,218 @@
+import { sleep, type Clock } from '../../kernel/clock.ts';
+import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+import { CheckpointChangedError, type CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
+import { BegunEvaluations } from './begun-evaluations.ts';
+import { checkpointsIn, type FoundCheckpoint } from './found-checkpoints.ts';
+import { QuietTime } from './quiet-time.ts';
+import type { WatchEvent } from './watch-event.ts';
+import { following, planWatch, type StalePolicy } from './watch-plan.ts';
+import { isSettled, standing, withSettled, type Score, type WatchMemory, type WatchRecord } from './watch-record.ts';
+
+export interface WatchTerms {
+  /** Of the run's directory: an absolute path, gs:// or s3://. */
+  readonly uri: string;
+  /** File by which writers say that they are done; undefined: when nothing has changed for `everyMs`. */
+  readonly marker: string | undefined;
+  readonly stale: StalePolicy;
+  readonly everyMs: number;
+  /** Ends when everything that is there is done with. */
+  readonly once: boolean;
+}
+
+export interface WatchPorts {
+  readonly source: CheckpointSource;
+  readonly maxFiles: number;
+  readonly memory: WatchMemory;
+  readonly clock: Clock;
+  /**
+   * @param after of an evaluation that is only to be made ready until this has settled.
+   * @throws as `Muster.evaluate` does.
+   */
+  evaluate(name: string, uri: string, signal: AbortSignal, after?: Promise<unknown>): Promise<Score>;
+  /** Never rejects: whoever is told may be away. */
+  tell(event: WatchEvent, signal: AbortSignal): Promise<void>;
+  /** Says where the best one is. Never rejects; @returns whether it is said. */
+  pointTo(best: Score, signal: AbortSignal): Promise<boolean>;
+}
+
+/** Why an evaluation is given up. */
+class Overtaken extends DOMException {
+  readonly by: string;
+
+  constructor(by: string) {
+    super(`${by} is complete`, 'AbortError');
+    this.by = by;
+  }
+}
+
+/** In a row: an outage of some hours, at the usual pace, is survived. */
+const MOST_FAILED_LOOKS = 240;
+const MOST_FAILED_EVALUATIONS = 3;
+
+/**
+ * Evaluates the checkpoints of a run as they become complete, the newest first. One at a time: while one is evaluated others may come, and when it
+ * is over, or given up for a newer one where that is the policy, the newest of them is next: it is made ready until then. What has become of a checkpoint is written down before anybody is told, so that a watch that is started again
+ * goes on where it ended; one that was being evaluated is evaluated anew.
+ */
+export class RunWatch {
+  readonly #terms: WatchTerms;
+  readonly #ports: WatchPorts;
+  readonly #quiet: QuietTime;
+  readonly #begun: BegunEvaluations;
+  #record: WatchRecord;
+  #failedLooks = 0;
+  /** In a row. */
+  #failedEvaluations = 0;
+  #pointedTo: string | undefined;
+
+  private constructor(terms: WatchTerms, ports: WatchPorts, record: WatchRecord) {
+    this.#terms = terms;
+    this.#ports = ports;
+    this.#record = record;
+    this.#quiet = new QuietTime(terms.everyMs, terms.marker !== undefined);
+    this.#begun = new BegunEvaluations((checkpoint, after, signal) =>
+      ports.evaluate(checkpoint.name, this.#uriOf(checkpoint), signal, after),
+    );
+  }
+
+  /**
+   * Until the signal is aborted, or with `once` until there is nothing left to do.
+   *
+   * @throws the signal's reason; InputError `watch.held` when another watches the same; InfrastructureError when the run cannot be listed any more, or evaluations fail one after the other.
+   */
+  static async run(terms: WatchTerms, ports: WatchPorts, signal: AbortSignal): Promise<WatchRecord> {
+    await using _held = await ports.memory.hold();
+    const record = await ports.memory.read();
+    // What could not be played may be mended by now: what it needs was installed, say.
+    const settled = record.settled.filter(({ outcome }) => outcome !== 'refused');
+    const watch = new RunWatch(terms, ports, { ...record, settled });
+    await using _begun = watch.#begun;
+    await watch.#point(signal);
+    while (!(await watch.#step(signal)));
+    return watch.#record;
+  }
+
+  /** @returns whether it is over. */
+  async #step(signal: AbortSignal): Promise<boolean> {
+    const found = await this.#look(signal);
+    const complete = this.#quiet.look(found, this.#ports.clock.now());
+    const { next, stale } = planWatch(this.#record, complete, this.#terms.stale);
+    for (const checkpoint of stale) await this.#settle({ event: 'skipped', name: checkpoint.name }, checkpoint, signal);
+    if (next && (await this.#evaluate(next, signal))) return false;
+    if (this.#terms.once && next === undefined && !this.#isWaiting(found)) return true;
+    await sleep(this.#ports.clock, this.#terms.everyMs, signal);
+    return false;
+  }
+
+  /** For a writer to be done: with a marker, one that is not there may never come. */
+  #isWaiting(found: readonly FoundCheckpoint[]): boolean {
+    return this.#terms.marker === undefined && found.some((checkpoint) => !isSettled(this.#record, checkpoint));
+  }
+
+  async #look(signal: AbortSignal): Promise<readonly FoundCheckpoint[]> {
+    const { source, maxFiles } = this.#ports;
+    try {
+      const { kind, files } = await source.list(this.#terms.uri, { signal, maxFiles });
+      this.#failedLooks = 0;
+      if (kind === 'directory') return checkpointsIn(files, this.#terms.marker);
+    } catch (error) {
+      signal.throwIfAborted();
+      // A run that has written nothing yet.
+      if (error instanceof InputError && error.code === 'checkpoint.missing') return [];
+      this.#failedLooks += 1;
+      if (!(error instanceof InfrastructureError) || this.#terms.once || this.#failedLooks >= MOST_FAILED_LOOKS) throw error;
+      await this.#ports.tell({ event: 'troubled', name: this.#terms.uri, message: error.message }, signal);
+      return [];
+    }
+    throw new InputError(
+      'watch.file',
+      `watch: ${this.#terms.uri} is a file; expected the directory that a run writes its checkpoints into`,
+    );
+  }
+
+  /** @returns whether there was an answer, so that it is worth looking at once whether there is more to do. */
+  async #evaluate(checkpoint: FoundCheckpoint, signal: AbortSignal): Promise<boolean> {
+    const { name } = checkpoint;
+    await using newer = this.#lookingForNewer(checkpoint, signal);
+    try {
+      const score = await this.#begun.evaluate(checkpoint, newer.signal);
+      newer.signal.throwIfAborted();
+      this.#failedEvaluations = 0;
+      const stands = standing(this.#record.best, score);
+      if (stands === 'first' || stands === 'better') this.#record = { ...this.#record, best: score };
+      await this.#settle({ event: 'evaluated', name, score, standing: stands, best: this.#record.best ?? score }, checkpoint, signal);
+      await this.#point(signal);
+      return true;
+    } catch (error) {
+      signal.throwIfAborted();
+      if (newer.signal.aborted) return await this.#giveUp(checkpoint, newer.signal.reason, signal);
+      return await this.#failed(checkpoint, error, signal);
+    }
+  }
+
+  /** Its signal is aborted when the checkpoint is to be given up for a newer one; what is next otherwise is made ready. It looks until it is disposed of. */
+  #lookingForNewer(checkpoint: FoundCheckpoint, outer: AbortSignal): AsyncDisposable & { readonly signal: AbortSignal } {
+    const [overtaken, over] = [new AbortController(), new AbortController()];
+    const look = async (): Promise<void> => {
+      const signal = AbortSignal.any([outer, over.signal]);
+      while (!overtaken.signal.aborted) {
+        await sleep(this.#ports.clock, this.#terms.everyMs, signal);
+        const complete = this.#quiet.look(await this.#look(signal), this.#ports.clock.now());
+        const next = following(this.#record, complete, checkpoint, this.#terms.stale);
+        if (next && this.#terms.stale === 'cancel') overtaken.abort(new Overtaken(next.name));
+        else if (next) await this.#begun.prepare(next);
+      }
+    };
+    // A run that cannot be listed any more is seen again, and told of, when the evaluation is over.
+    const looking = look().catch(() => undefined);
+    return {
+      signal: AbortSignal.any([outer, overtaken.signal]),
+      [Symbol.asyncDispose]: async () => {
+        over.abort();
+        await looking;
+      },
+    };
+  }
+
+  async #giveUp(checkpoint: FoundCheckpoint, why: unknown, signal: AbortSignal): Promise<boolean> {
+    const by = why instanceof Overtaken ? why.by : '';
+    await this.#settle({ event: 'cancelled', name: checkpoint.name, by }, checkpoint, signal);
+    return true;
+  }
+
+  async #failed(checkpoint: FoundCheckpoint, error: unknown, signal: AbortSignal): Promise<boolean> {
+    const { name } = checkpoint;
+    if (error instanceof CheckpointChangedError) {
+      await this.#ports.tell({ event: 'troubled', name, message: error.message }, signal);
+      return false;
+    }
+    if (error instanceof InputError) {
+      await this.#settle({ event: 'refused', name, message: error.message }, checkpoint, signal);
+      return true;
+    }
+    this.#failedEvaluations += 1;
+    if (!(error instanceof InfrastructureError) || this.#failedEvaluations >= MOST_FAILED_EVALUATIONS) throw error;
+    await this.#ports.tell({ event: 'troubled', name, message: error.message }, signal);
+    return false;
+  }
+
+  async #settle(
+    event: Exclude<WatchEvent, { readonly event: 'troubled' }>,
+    checkpoint: FoundCheckpoint,
+    signal: AbortSignal,
+  ): Promise<void> {
+    this.#record = withSettled(this.#record, checkpoint, event.event === 'cancelled' ? 'skipped' : event.event);
+    await this.#ports.memory.write(this.#record);
+    await this.#ports.tell(event, signal);
+  }
+
+  async #point(signal: AbortSignal): Promise<void> {
+    const { best } = this.#record;
+    if (best === null || best.digest === this.#pointedTo) return;
+    if (await this.#ports.pointTo(best, signal)) this.#pointedTo = best.digest;
+  }
+
+  #uriOf({ name, kind }: FoundCheckpoint): string {
+    return `${this.#terms.uri.replace(/\/$/, '')}/${name}${kind === 'directory' ? '/' : ''}`;
+  }
+}

@@ -1,0 +1,174 @@
+import { join } from 'node:path';
+import nock from 'nock';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { parseBatch, type BatchFile } from '../../../src/faces/client/batch/batch-file.ts';
+import { isLabelPattern, labelsIn } from '../../../src/faces/client/batch/batch-labels.ts';
+import { plannedCheckpoints, plannedSuites, type BatchGround } from '../../../src/faces/client/batch/batch-plan.ts';
+import { Batch, type BatchItem } from '../../../src/faces/client/batch/batch.ts';
+import { InfrastructureError } from '../../../src/kernel/errors.ts';
+import { ClientScene } from '../../support/client-scene.ts';
+import { ServiceScene } from '../../support/service-scene.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
+afterAll(() => nock.disableNetConnect());
+
+const EXAMPLES = join(import.meta.dirname, '../../../examples/game/checkpoints');
+const LATE = join(EXAMPLES, 'late.safetensors');
+const FILES = ['runs/a/step-2.bin', 'runs/a/step-10.bin', 'runs/b/step-3.bin'];
+
+/** Patterns fit as their beginnings say. */
+const GROUND: BatchGround = {
+  match: async (pattern) => FILES.filter((path) => path.startsWith(pattern.replace(/\*.*$/, ''))),
+  readSuite: async (path) => `suite-of-${path.replaceAll(/\W/g, '-')}`,
+  absolute: (path) => `/caller/${path}`,
+};
+
+function batchFile(value: object): BatchFile {
+  return parseBatch({ value, whereIs: (path) => `batch.yaml:${path.join('.')}` });
+}
+
+interface Ran {
+  readonly items: readonly BatchItem[];
+  readonly told: readonly (readonly BatchItem[])[];
+}
+
+async function ran(scene: ClientScene, file: BatchFile): Promise<Ran> {
+  const told: (readonly BatchItem[])[] = [];
+  const batch = new Batch({
+    client: scene.client(),
+    clock: scene.server.scene.clock,
+    signal: new AbortController().signal,
+    name: 'nightly',
+    file,
+    checkpoints: await plannedCheckpoints(file, { ...GROUND, match: async (path) => [path], absolute: (path) => path }),
+    suites: await plannedSuites(file, GROUND),
+    baseline: undefined,
+    onChange: (items) => void told.push([...items]),
+    onUpload: () => undefined,
+  });
+  await scene.during(batch.run());
+  return { items: batch.items, told };
+}
+
+function idsOf(items: readonly BatchItem[]): readonly (string | undefined)[] {
+  return items.map((item) => ('evaluation' in item ? item.evaluation.id : undefined));
+}
+
+const TWO_BY_TWO = batchFile({ suites: ['5-episodes', '7-episodes'], checkpoints: [{ uri: 'mem:/late', run: 'r', version: 1 }, LATE] });
+
+describe('a batch', () => {
+  it('evaluates every checkpoint on every suite, and tells how they go', async () => {
+    await using scene = await ClientScene.open();
+    const { items, told } = await ran(scene, TWO_BY_TWO);
+    expect(items.map(({ checkpoint, suite, kind }) => [checkpoint, suite, kind])).toEqual([
+      ['mem:/late', '5-episodes', 'over'],
+      ['mem:/late', '7-episodes', 'over'],
+      [LATE, '5-episodes', 'over'],
+      [LATE, '7-episodes', 'over'],
+    ]);
+    expect(items).toMatchObject(
+      [5, 7, 5, 7].map((episodes) => ({ evaluation: { state: 'finished', summary: { official: { episodes } } } })),
+    );
+    expect(items).toMatchObject([{ evaluation: { run: 'r', version: 1, labels: { batch: 'nightly' } } }, {}, {}, {}]);
+    expect(told.some((items) => items.some((item) => item.kind === 'submitted' && item.evaluation.state === 'running'))).toBe(true);
+  });
+
+  it('run again finds what it has asked for, and evaluates what is new', async () => {
+    await using scene = await ClientScene.open();
+    const first = await ran(scene, TWO_BY_TWO);
+    const again = await ran(scene, { ...TWO_BY_TWO, suites: ['5-episodes', '7-episodes', '3-episodes'] });
+    expect(idsOf(again.items).filter((id) => idsOf(first.items).includes(id))).toEqual(idsOf(first.items));
+    expect(new Set(idsOf(again.items)).size).toBe(6);
+  });
+
+  it('run again asks anew for what has failed', async () => {
+    await using scene = await ClientScene.open();
+    const { player } = scene.server.scene;
+    player.failAt = { index: 3, error: new InfrastructureError('sandbox.lost', 'gone') };
+    const file = batchFile({ suites: ['2-episodes', '5-episodes'], checkpoints: ['mem://late'] });
+    const first = await ran(scene, file);
+    expect(first.items).toMatchObject([{ evaluation: { state: 'finished' } }, { evaluation: { state: 'failed' } }]);
+    player.failAt = undefined;
+    const again = await ran(scene, file);
+    expect(again.items).toMatchObject([{ evaluation: { state: 'finished' } }, { evaluation: { state: 'finished' } }]);
+    expect(idsOf(again.items)[0]).toBe(idsOf(first.items)[0]);
+    expect(idsOf(again.items)[1]).not.toBe(idsOf(first.items)[1]);
+  });
+
+  it('asks anew when a suite that the server names says something else by now', async () => {
+    await using scene = await ClientScene.open();
+    const file = batchFile({ suites: ['5-episodes'], checkpoints: ['mem://late'] });
+    const first = await ran(scene, file);
+    scene.rewriteSuites();
+    expect(idsOf((await ran(scene, file)).items)).not.toEqual(idsOf(first.items));
+  });
+
+  it('goes on with the others when one checkpoint cannot be evaluated', async () => {
+    await using scene = await ClientScene.open();
+    const file = batchFile({ suites: ['5-episodes'], checkpoints: ['/nowhere/policy.bin', LATE] });
+    expect((await ran(scene, file)).items).toMatchObject([
+      { kind: 'refused', error: { code: 'checkpoint.missing' } },
+      { kind: 'over', evaluation: { state: 'finished' } },
+    ]);
+  });
+
+  it('ends at once when a suite is not there', async () => {
+    await using scene = await ClientScene.open();
+    const file = batchFile({ suites: ['unknown'], checkpoints: ['mem://late'] });
+    await expect(ran(scene, file)).rejects.toMatchObject({ code: 'suite.not-found', reason: 'not-found' });
+  });
+
+  it('waits where more evaluations wait than the quota allows', async () => {
+    const service = new ServiceScene();
+    service.quotas.set('local', { waitingEvaluations: 1 });
+    await using scene = await ClientScene.open(service, { slots: 1 });
+    const file = batchFile({ suites: ['20-episodes'], checkpoints: Array.from({ length: 5 }, (_, i) => `mem://${i}`) });
+    expect((await ran(scene, file)).items).toMatchObject(Array.from({ length: 5 }, () => ({ evaluation: { state: 'finished' } })));
+  });
+});
+
+describe('a batch file', () => {
+  it('names every field that is wrong, where it stands, and what was expected', () => {
+    expect(() => batchFile({ suites: [], checkpoints: [{ files: 'a', labelled: 'step' }, { fils: 'b' }], prority: 3 })).toThrow(
+      expect.objectContaining({
+        code: 'batch.invalid',
+        message: expect.stringMatching(
+          /batch\.yaml:suites: suites: expected array to have >=1 items[^]*checkpoints\[1\][^]*prority: unknown key; did you mean "priority"/,
+        ),
+      }),
+    );
+  });
+
+  it('finds checkpoints by patterns, and reads their labels where it is asked to', async () => {
+    const file = batchFile({
+      suites: ['cartpole', 'game/pendulum.yaml'],
+      checkpoints: [{ files: 'runs/a/*', labelled: '{run}/step-{version}.bin' }, { files: 'runs/b/*', run: 'mine' }, 'a'.repeat(64)],
+    });
+    expect(await plannedCheckpoints(file, GROUND)).toEqual([
+      { title: 'runs/a/step-2.bin', named: { path: '/caller/runs/a/step-2.bin', run: 'a', version: 2 } },
+      { title: 'runs/a/step-10.bin', named: { path: '/caller/runs/a/step-10.bin', run: 'a', version: 10 } },
+      { title: 'runs/b/step-3.bin', named: { path: '/caller/runs/b/step-3.bin', run: 'mine' } },
+      { title: 'a'.repeat(64), named: { sha256: 'a'.repeat(64) } },
+    ]);
+    expect(await plannedSuites(file, GROUND)).toEqual([
+      { title: 'cartpole', suite: 'cartpole' },
+      { title: 'game/pendulum.yaml', suite: 'suite-of-game-pendulum-yaml' },
+    ]);
+  });
+
+  it.each([
+    [['none/*'], 'batch.no-match'],
+    [['runs/a/*', 'runs/*'], 'batch.twice'],
+    [[{ files: 'runs/*', labelled: 'epoch-{version}.bin' }], 'batch.labels'],
+  ])('is refused with checkpoints %j', async (checkpoints, code) => {
+    await expect(plannedCheckpoints(batchFile({ suites: ['a'], checkpoints }), GROUND)).rejects.toMatchObject({ code });
+  });
+
+  it('takes {run}, {version} and * for labels, each of the first two once, and all else as it stands', () => {
+    expect(['{run}', '{run}/*-{version}.bin'].every(isLabelPattern)).toBe(true);
+    expect(['step', '*', '{step}', '{run}{run}', '{version'].some(isLabelPattern)).toBe(false);
+    expect(labelsIn('/x/ppo (1)/a-b-0012.bin', 'ppo (1)/*-{version}.bin')).toEqual({ version: 12 });
+    expect(labelsIn('/x/ppo.7/last', '{run}/last')).toEqual({ run: 'ppo.7' });
+    expect(() => labelsIn('/x/stepX1.bin', 'step.{version}.bin')).toThrow(expect.objectContaining({ code: 'batch.labels' }));
+  });
+});

@@ -1,0 +1,184 @@
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import nock from 'nock';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { EvaluationEndedError, RefusedError, UnavailableError, WaitTimeoutError } from '../../../src/faces/client/client-errors.ts';
+import type { FollowedEvent } from '../../../src/faces/client/streams.ts';
+import type { RunningFigures } from '../../../src/service/orders/running-figures.ts';
+import { callsOptions, clientOf, ClientScene } from '../../support/client-scene.ts';
+import { ManualClock, settle } from '../../support/manual-clock.ts';
+import { ServiceScene } from '../../support/service-scene.ts';
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
+afterAll(() => nock.disableNetConnect());
+
+const LATE = { uri: '/late', run: 'r', version: 1 };
+const CHECKPOINT = join(import.meta.dirname, '../../../examples/game/checkpoints/late.safetensors');
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<readonly Item[]> {
+  return Array.fromAsync(items);
+}
+
+describe('a client of a server', () => {
+  it('brings the weights, evaluates, tells how it goes, and returns the answer', async () => {
+    await using scene = await ClientScene.open();
+    const told: RunningFigures[] = [];
+    const options = { run: 'r', version: 3, onProgress: (figures: RunningFigures) => void told.push(figures) };
+    const summary = await scene.during(scene.client().evaluate(CHECKPOINT, '5-episodes', options));
+    expect(summary).toMatchObject({ schema: 'muster.summary/1', official: { episodes: 5 } });
+    expect(told.length).toBeGreaterThan(0);
+    const [listed] = await all(scene.client().list({ run: 'r' }));
+    expect(listed).toMatchObject({ state: 'finished', version: 3, checkpoints: [{ uri: expect.stringMatching(/^sha256:/) }] });
+  });
+
+  it('has the answer with the one request when it was asked for before', async () => {
+    const service = new ServiceScene();
+    service.player.repeats = true;
+    await using scene = await ClientScene.open(service);
+    const first = await scene.during(scene.client().evaluate(LATE, '5-episodes'));
+    const asked: string[] = [];
+    scene.server.app.server.on('request', ({ method, url }) => void asked.push(`${method} ${url}`));
+    const again = await scene.client().evaluate(LATE, '5-episodes');
+    expect(again.official).toEqual(first.official);
+    expect(asked).toEqual(['POST /v1/evaluations']);
+  });
+
+  it('lets others use a checkpoint that it brought, lists them, and takes it back', async () => {
+    await using scene = await ClientScene.open();
+    const client = scene.client();
+    const sha256 = (await client.upload(CHECKPOINT)).replace('sha256:', '');
+    const grant = { sha256, principal: 'eval-team', grantedBy: 'local' };
+    expect(await client.grant(sha256, 'eval-team')).toMatchObject(grant);
+    expect(await client.grants(sha256)).toMatchObject([grant]);
+    expect(await client.revokeGrant(sha256, 'eval-team')).toMatchObject([grant]);
+    expect(await client.revokeGrant(sha256, 'eval-team')).toEqual([]);
+    await expect(client.grant('0'.repeat(64), 'eval-team')).rejects.toMatchObject({ code: 'checkpoint.not-found', reason: 'not-found' });
+  });
+
+  it('submits in one step and waits in another, and follows without missing or repeating an event', async () => {
+    await using scene = await ClientScene.open();
+    const client = scene.client();
+    const { id } = await client.submit(LATE, '5-episodes', { idempotencyKey: 'a' });
+    const following: Promise<readonly FollowedEvent[]> = all(client.events(id));
+    const events = await scene.during(following);
+    expect(events.map(({ sequence }) => sequence)).toEqual(events.map((_, i) => i + 1));
+    expect(events.at(-1)).toMatchObject({ type: 'state', data: { state: 'finished' } });
+    expect((await all(client.events(id, { after: 2 }))).map(({ sequence }) => sequence)).toEqual(
+      events.slice(2).map(({ sequence }) => sequence),
+    );
+    expect(await client.wait(id)).toMatchObject({ official: { episodes: 5 } });
+    expect((await client.submit(LATE, '5-episodes', { idempotencyKey: 'a' })).id).toBe(id);
+  });
+
+  it('asks for comparisons', async () => {
+    await using scene = await ClientScene.open();
+    const client = scene.client();
+    const comparison = await client.submitComparison({ uri: '/early' }, [LATE, { uri: '/best' }], '5-episodes', { margin: 2 });
+    expect(comparison).toMatchObject({ kind: 'comparison', checkpoints: [{ part: 'baseline' }, { uri: '/late' }, { uri: '/best' }] });
+    const pair = await client.submit(LATE, '5-episodes', { baseline: { uri: '/early' } });
+    expect(pair).toMatchObject({ kind: 'comparison', checkpoints: [{ part: 'baseline', uri: '/early' }, { uri: '/late' }] });
+  });
+
+  it('lists across pages, and cancels; whoever waits is told what was known by then', async () => {
+    await using scene = await ClientScene.open();
+    const client = scene.client();
+    for (let i = 0; i < 5; i += 1) await client.submit({ ...LATE, version: i }, '1000-episodes', { labels: { batch: 'b' } });
+    const label = { name: 'batch', value: 'b' };
+    const listed = await all(client.list({ label, run: 'r', state: ['waiting', 'running'] }, { pageSize: 2 }));
+    expect(new Set(listed.map(({ id }) => id)).size).toBe(5);
+    const [{ id } = { id: '' }] = listed;
+    const waiting = client.wait(id).catch((error: unknown) => error);
+    await client.cancel(id);
+    const ended = await scene.during(waiting);
+    expect(ended).toBeInstanceOf(EvaluationEndedError);
+    expect(ended).toMatchObject({ code: 'evaluation.cancelled', evaluation: { id, state: 'cancelled' } });
+  });
+
+  it('gives up a wait in time, and the evaluation goes on', async () => {
+    await using scene = await ClientScene.open();
+    const client = scene.client();
+    const { id } = await client.submit(LATE, '1000-episodes');
+    await expect(scene.during(client.wait(id, { timeoutSeconds: 3 }))).rejects.toBeInstanceOf(WaitTimeoutError);
+    expect((await client.get(id)).state).toBe('running');
+  });
+
+  it('is told by an error what the server refuses: which field, what is wrong, what was expected', async () => {
+    await using scene = await ClientScene.open();
+    const client = scene.client();
+    await expect(client.submit(LATE, 'unknown')).rejects.toMatchObject({ kind: 'input', code: 'suite.unknown', reason: 'bad-request' });
+    await expect(client.get('nothing')).rejects.toMatchObject({ code: 'evaluation.not-found', reason: 'not-found', status: 404 });
+    await client.submit(LATE, '5-episodes', { idempotencyKey: 'a' });
+    const other = client.submit(LATE, '6-episodes', { idempotencyKey: 'a' });
+    await expect(other).rejects.toMatchObject({ code: 'idempotency.conflict', reason: 'conflict' });
+    const wrong = await client.submit(LATE, '5-episodes', { priority: 1000 }).catch((error: unknown) => error);
+    expect(wrong).toBeInstanceOf(RefusedError);
+    expect(wrong).toMatchObject({
+      code: 'request.invalid',
+      errors: [{ field: 'body.priority', detail: expect.stringContaining('got 1000'), expected: 'number to be <=100' }],
+    });
+  });
+
+  it('waits as long as the server asks for, and no longer than its patience', async () => {
+    const clock = new ManualClock();
+    const client = clientOf(callsOptions('http://muster.test', clock));
+    const full = { code: 'quota.waiting-evaluations', detail: 'full', type: 'about:blank', title: '', status: 429 };
+    const site = nock('http://muster.test')
+      .get('/v1/pools')
+      .reply(503, 'not now')
+      .get('/v1/pools')
+      .reply(429, full, { 'retry-after': '30' })
+      .get('/v1/pools')
+      .reply(200, { items: [] })
+      .get('/v1/pools')
+      .reply(429, full)
+      .get('/v1/pools')
+      .reply(503, 'not now', { 'retry-after': '500' })
+      .get('/v1/pools')
+      .reply(500, 'a defect');
+    const asking = client.pools();
+    expect(await clock.advanceFor(asking, 60_000, 100)).toEqual([]);
+    expect(clock.now()).toBeGreaterThanOrEqual(30_000);
+    // Time alone mends nothing.
+    await expect(client.pools()).rejects.toMatchObject({
+      code: 'quota.waiting-evaluations',
+      reason: 'quota',
+      retryAfterSeconds: undefined,
+    });
+    await expect(client.pools()).rejects.toBeInstanceOf(UnavailableError);
+    await expect(client.pools()).rejects.toMatchObject({ code: 'server.answer', kind: 'infrastructure' });
+    expect(site.isDone()).toBe(true);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('takes the stream of episodes up where it broke', async () => {
+    const clock = new ManualClock();
+    const client = clientOf(callsOptions('http://muster.test', clock));
+    const outcome = { kind: 'completed', return: 1, length: 2, metrics: {} };
+    const facts = { task: 't', environmentSeed: 1, policySeed: 2, checkpoint: 'sha256:a', outcome, seconds: 0.5 };
+    const lines = [3, 4, 5].map((index) => `${JSON.stringify({ index, ...facts })}\n`);
+    async function* broken(): AsyncGenerator<string> {
+      yield `${lines[0]}${lines[1]?.slice(0, 20)}`;
+      // The first line is to be on its way by then.
+      await settle();
+      throw new Error('broken');
+    }
+    nock('http://muster.test')
+      .get('/v1/evaluations/ev-1/episodes?from=3&arm=1')
+      .reply(200, () => Readable.from(broken()))
+      .get('/v1/evaluations/ev-1/episodes?from=4&arm=1')
+      .reply(200, lines.slice(1).join(''));
+    const episodes = await clock.advanceFor(all(client.episodes('ev-1', { first: 3, arm: 1 })), 60_000, 100);
+    expect(episodes.map(({ index }) => index)).toEqual([3, 4, 5]);
+  });
+
+  it('says where nobody listens', async () => {
+    const clock = new ManualClock();
+    const pools = clientOf(callsOptions('http://127.0.0.1:1', clock)).pools();
+    const error = await clock.advanceFor(
+      pools.catch((error: unknown) => error),
+      1_000_000,
+      100,
+    );
+    expect(error).toMatchObject({ code: 'server.unreachable', message: expect.stringContaining('http://127.0.0.1:1 cannot be reached') });
+  });
+});

@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import { namedCheckpoint } from '../../../src/faces/client/named-checkpoint.ts';
+import { sendableToken, serverUrl } from '../../../src/faces/client/server-address.ts';
+
+describe('the address of a server', () => {
+  it('is taken without its last slash', () => {
+    expect(serverUrl('https://muster.example.com/evaluations/')).toBe('https://muster.example.com/evaluations');
+  });
+
+  it.each(['', 'muster:7677', 'ftp://muster', 'http://user:secret@muster', 'http://muster?x=1'])('is no address: %s', (given) => {
+    expect(() => serverUrl(given)).toThrow(expect.objectContaining({ code: 'client.url', message: expect.not.stringContaining('secret') }));
+  });
+
+  it('lets a token go where nobody can read it on its way', () => {
+    for (const url of ['https://muster.example.com', 'http://127.0.0.1:7677', 'http://localhost:7677', 'http://[::1]:7677'])
+      expect(sendableToken('muster_x', url, false)).toBe('muster_x');
+    expect(() => sendableToken('muster_x', 'http://muster.example.com', false)).toThrow(
+      expect.objectContaining({ code: 'client.plain-http' }),
+    );
+    expect(sendableToken('muster_x', 'http://muster.example.com', true)).toBe('muster_x');
+    expect(() => sendableToken('muster_x\n', 'https://muster.example.com', false)).toThrow(
+      expect.objectContaining({ code: 'client.token' }),
+    );
+    expect(sendableToken('', 'http://muster.example.com', false)).toBeUndefined();
+  });
+});
+
+describe('a checkpoint as callers name it', () => {
+  const HEX = 'a'.repeat(64);
+
+  it('is a path, a URI or a digest by how it looks, and takes labels that it has not got', () => {
+    const labels = { run: 'r', version: 1 };
+    expect(namedCheckpoint('step-1.safetensors', labels)).toEqual({ path: 'step-1.safetensors', ...labels });
+    expect(namedCheckpoint('s3://bucket/step-1', labels)).toEqual({ uri: 's3://bucket/step-1', ...labels });
+    expect(namedCheckpoint('file:///runs/x')).toEqual({ uri: 'file:///runs/x' });
+    expect(namedCheckpoint(`sha256:${HEX}`)).toEqual({ sha256: `sha256:${HEX}` });
+    expect(namedCheckpoint({ path: HEX, version: 7 }, labels)).toEqual({ path: HEX, run: 'r', version: 7 });
+    expect(() => namedCheckpoint({ sha256: 'abc' })).toThrow(expect.objectContaining({ code: 'checkpoint.sha256' }));
+  });
+});

@@ -1,0 +1,263 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { promisify } from 'node:util';
+import nock from 'nock';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { z } from 'zod';
+import { mintBearerToken } from '../../../src/service/access/bearer-token.ts';
+import { LOCAL_CALLER } from '../../../src/service/access/caller.ts';
+import { TokenService } from '../../../src/service/access/token-service.ts';
+import type { Tokens } from '../../../src/evaluation-store/tokens.ts';
+import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
+import { eventually } from '../../support/eventually.ts';
+import { ServerScene, type Answer } from '../../support/server-scene.ts';
+import { EPISODE_MS, type ServiceScene } from '../../support/service-scene.ts';
+
+const MINUTE = 60_000;
+const ASKED = { suite: '50-episodes', checkpoint: { uri: '/late' } };
+const idSchema = z.looseObject({ id: z.string() });
+
+/** Counts what is looked up. */
+class CountedTokens implements Pick<Tokens, 'find'> {
+  lookUps = 0;
+  isDown = false;
+  readonly #tokens: Pick<Tokens, 'find'>;
+
+  constructor(tokens: Pick<Tokens, 'find'>) {
+    this.#tokens = tokens;
+  }
+
+  async find(...asked: Parameters<Tokens['find']>): ReturnType<Tokens['find']> {
+    this.lookUps += 1;
+    if (this.isDown) throw new Error('the store is down');
+    return this.#tokens.find(...asked);
+  }
+}
+
+class TokenScene implements AsyncDisposable {
+  readonly tokens: CountedTokens;
+  readonly server: ServerScene;
+
+  private constructor(tokens: CountedTokens, server: ServerScene) {
+    this.tokens = tokens;
+    this.server = server;
+  }
+
+  /** @param failuresPerMinute of one address. */
+  static async open(failuresPerMinute: number): Promise<TokenScene> {
+    let tokens: CountedTokens | undefined;
+    const server = await ServerScene.open({}, ({ store, clock }: ServiceScene) => {
+      tokens = new CountedTokens(store.tokens);
+      return { identify: identifyByToken(tokens, clock, failuresPerMinute) };
+    });
+    if (!tokens) throw new Error('the server asked for no options');
+    return new TokenScene(tokens, server);
+  }
+
+  async newToken(): Promise<{ readonly id: Parameters<Tokens['revoke']>[0]; readonly text: string }> {
+    const { store, clock } = this.server.scene;
+    const { token, text } = await new TokenService(store, clock, 'test').issue({
+      principal: 'pipeline',
+      role: 'viewer',
+      lifetimeMs: undefined,
+    });
+    return { id: token.id, text };
+  }
+
+  async ask(
+    token: string,
+    remoteAddress = '192.0.2.1',
+  ): Promise<{ readonly status: number; readonly code: unknown; readonly retryAfter: unknown }> {
+    const headers = { authorization: `Bearer ${token}` };
+    const answer = await this.server.app.inject({ method: 'GET', url: '/v1/evaluations', headers, remoteAddress });
+    const { code } = z.looseObject({ code: z.string().optional() }).parse(answer.json());
+    return { status: answer.statusCode, code, retryAfter: answer.headers['retry-after'] };
+  }
+
+  async guess(times: number, remoteAddress?: string): Promise<void> {
+    await Promise.all(Array.from({ length: times }, () => this.ask(mintBearerToken().text, remoteAddress)));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.server[Symbol.asyncDispose]();
+  }
+}
+
+describe('whoever guesses tokens', () => {
+  it('has no more of them looked up than may be within a minute, however many come at once', async () => {
+    await using scene = await TokenScene.open(5);
+    await scene.guess(40);
+    expect(scene.tokens.lookUps).toBe(5);
+    expect(await scene.ask(mintBearerToken().text)).toEqual({ status: 429, code: 'access.too-many', retryAfter: '60' });
+    await scene.server.scene.clock.advance(MINUTE);
+    expect(await scene.ask(mintBearerToken().text)).toMatchObject({ status: 401, code: 'access.unknown' });
+    expect(scene.tokens.lookUps).toBe(6);
+  });
+
+  it('keeps nobody out who comes from elsewhere', async () => {
+    await using scene = await TokenScene.open(5);
+    await scene.guess(40);
+    const { text } = await scene.newToken();
+    expect((await scene.ask(text, '192.0.2.2')).status).toBe(200);
+  });
+
+  it('keeps nobody out of the same address whose token was good before', async () => {
+    await using scene = await TokenScene.open(5);
+    const { id, text } = await scene.newToken();
+    expect((await scene.ask(text)).status).toBe(200);
+    await scene.guess(40);
+    expect((await scene.ask(text)).status).toBe(200);
+    expect((await scene.ask((await scene.newToken()).text)).status).toBe(429);
+    // It is looked up all the same.
+    await scene.server.scene.store.tokens.revoke(id);
+    expect(await scene.ask(text)).toMatchObject({ status: 401, code: 'access.revoked' });
+    expect(await scene.ask(text)).toMatchObject({ status: 429, code: 'access.too-many' });
+  });
+
+  it('is told apart from whose tokens are good, however many these are', async () => {
+    await using scene = await TokenScene.open(2);
+    for (let i = 0; i < 5; i += 1) expect((await scene.ask((await scene.newToken()).text)).status).toBe(200);
+  });
+
+  it('is not whoever asks while the store is down', async () => {
+    await using scene = await TokenScene.open(2);
+    const { text } = await scene.newToken();
+    scene.tokens.isDown = true;
+    for (let i = 0; i < 5; i += 1) expect((await scene.ask(text)).status).toBe(500);
+    scene.tokens.isDown = false;
+    expect((await scene.ask(text)).status).toBe(200);
+  });
+});
+
+describe('streams', () => {
+  async function accepted(server: ServerScene): Promise<string> {
+    return idSchema.parse((await server.send('POST', '/v1/evaluations', { body: ASKED })).json).id;
+  }
+
+  /** Resolves once it is over. */
+  function followed(server: ServerScene, id: string): Promise<Answer> {
+    return server.send('GET', `/v1/evaluations/${id}/events`);
+  }
+
+  it('of one principal are as many as may be, and make room when they end', async () => {
+    await using server = await ServerScene.open({}, { streams: { ofOne: 2, ofAll: 10 } });
+    const id = await accepted(server);
+    const open = [followed(server, id), followed(server, id)];
+    await server.scene.clock.advance(1);
+    const refused = await followed(server, id);
+    expect(refused).toMatchObject({ status: 429, json: { code: 'stream.too-many' }, headers: { 'retry-after': '5' } });
+    expect((await server.send('GET', `/v1/evaluations/${id}/episodes`)).status).toBe(429);
+    await server.scene.clock.advance(60 * EPISODE_MS);
+    for (const { status } of await Promise.all(open)) expect(status).toBe(200);
+    for (let i = 0; i < 5; i += 1) expect((await followed(server, id)).status).toBe(200);
+  });
+
+  it('of all together are as many as may be', async () => {
+    await using server = await ServerScene.open({}, { streams: { ofOne: 10, ofAll: 1 } });
+    const id = await accepted(server);
+    const open = followed(server, id);
+    await server.scene.clock.advance(1);
+    expect(await followed(server, id)).toMatchObject({
+      status: 503,
+      json: { code: 'stream.busy' },
+      headers: { 'retry-after': '5' },
+    });
+    await server.scene.clock.advance(60 * EPISODE_MS);
+    expect((await open).status).toBe(200);
+  });
+
+  it('that are refused for another reason take no room', async () => {
+    await using server = await ServerScene.open({}, { streams: { ofOne: 1, ofAll: 1 } });
+    const id = await accepted(server);
+    for (let i = 0; i < 3; i += 1) expect((await server.send('GET', `/v1/evaluations/${id}/episodes?arm=7`)).status).toBe(404);
+    await server.scene.clock.advance(60 * EPISODE_MS);
+    expect((await followed(server, id)).status).toBe(200);
+  });
+});
+
+describe('room for bodies', () => {
+  const MOST = 64;
+  const BODY_BYTES = 65_536;
+  const HEAD = `POST /v1/evaluations HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${BODY_BYTES}\r\n\r\n`;
+
+  beforeAll(() => nock.restore());
+  afterAll(() => nock.activate());
+
+  /** Nobody is known before the gate is opened. */
+  async function opened(): Promise<{ readonly server: ServerScene; readonly port: number; readonly gate: Gate }> {
+    const gate = new Gate();
+    const server = await ServerScene.open({}, { maxBodyBytes: BODY_BYTES, identify: () => gate.pass(LOCAL_CALLER) });
+    const { port } = new URL(await server.app.listen({ host: '127.0.0.1', port: 0 }));
+    return { server, port: Number(port), gate };
+  }
+
+  it('is given back by those who have gone before it is known who they are', async () => {
+    const { server, port, gate } = await opened();
+    await using _server = server;
+    for (let at = 0; at < MOST; at += 1) {
+      const socket = connect(port, '127.0.0.1');
+      socket.write(HEAD);
+      await gate.asked();
+      socket.destroy();
+      await once(socket, 'close');
+    }
+    await eventually('all of them have gone', () => connectionsOf(server).then((count) => count === 0));
+    gate.open();
+    expect((await server.send('POST', '/v1/evaluations', { body: '[]' })).status).toBe(400);
+  });
+});
+
+/** Holds whoever comes until it is opened. */
+class Gate {
+  passed = 0;
+  #asked = Promise.withResolvers<void>();
+  readonly #opened = Promise.withResolvers<void>();
+
+  async pass<Value>(value: Value): Promise<Value> {
+    this.passed += 1;
+    this.#asked.resolve();
+    this.#asked = Promise.withResolvers();
+    await this.#opened.promise;
+    return value;
+  }
+
+  /** Somebody came, from now on. */
+  async asked(): Promise<void> {
+    await this.#asked.promise;
+  }
+
+  open(): void {
+    this.#opened.resolve();
+  }
+}
+
+async function connectionsOf({ app }: ServerScene): Promise<number> {
+  return promisify(app.server.getConnections.bind(app.server))();
+}
+
+describe('the body of a request', () => {
+  const wrapped = (levels: number, open: string, close: string): string => `${open.repeat(levels)}1${close.repeat(levels)}`;
+
+  it.each([
+    ['lists', `{"suite":${wrapped(64, '[', ']')}}`, 'more than 64 lists and objects in one another'],
+    ['objects', `{"suite":${wrapped(5000, '{"a":', '}')}}`, 'more than 64 lists and objects in one another'],
+    ['values', `[${'1,'.repeat(200_000)}1]`, 'more than 200000 values'],
+    ['bytes that are no UTF-8', Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]), 'body: '],
+  ])('of too many %s is refused before it is parsed', async (_, body, expected) => {
+    await using server = await ServerScene.open({}, { maxBodyBytes: 2 ** 20 });
+    const parse = vi.spyOn(JSON, 'parse');
+    const sent = { body: Buffer.from(body), headers: { 'content-type': 'application/json' } };
+    const answer = await server.send('POST', '/v1/evaluations', sent);
+    expect([answer.status, answer.text]).toEqual([400, expect.stringContaining(expected)]);
+    expect(parse.mock.calls.filter(([text]) => text === String(body))).toEqual([]);
+    parse.mockRestore();
+  });
+
+  it('of as many levels as are taken is checked as any other, and one that would poison a prototype is refused', async () => {
+    await using server = await ServerScene.open();
+    const deepest = await server.send('POST', '/v1/evaluations', { body: `{"suite":${wrapped(63, '[', ']')}}` });
+    expect([deepest.status, deepest.text]).toEqual([400, expect.stringContaining('body.suite')]);
+    const poisoned = await server.send('POST', '/v1/evaluations', { body: '{"__proto__":{"suite":"x"}}' });
+    expect([poisoned.status, poisoned.text]).toEqual([400, expect.stringContaining('request.body')]);
+  });
+});

@@ -1,0 +1,238 @@
+import { describe, expect, it } from 'vitest';
+import { TokenService } from '../../../src/service/access/token-service.ts';
+import type { Role } from '../../../src/evaluation-store/tokens.ts';
+import { parseDigest } from '../../../src/kernel/ids.ts';
+import { grantRoutes } from '../../../src/faces/http/routes/grant-routes.ts';
+import { identifyByToken } from '../../../src/faces/http/requests/identify.ts';
+import { GrantService } from '../../../src/service/checkpoints/grant-service.ts';
+import { encoded } from '../../policy-distribution/encoded-delta.ts';
+import { ServerScene, type Answer, type Sent } from '../../support/server-scene.ts';
+import { ServiceScene } from '../../support/service-scene.ts';
+import { sha256, UploadScene } from '../../support/upload-scene.ts';
+
+const WEIGHTS = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * 31) % 256));
+const HERE = sha256(WEIGHTS);
+const ABSENT_WEIGHTS = Buffer.from(Array.from({ length: 5000 }, (_, i) => (i * 37) % 256));
+const ABSENT = sha256(ABSENT_WEIGHTS);
+
+/** A server with tokens and a checkpoint store on the disk. */
+class Scene implements AsyncDisposable {
+  readonly server: ServerScene;
+  readonly files: UploadScene;
+
+  private constructor(server: ServerScene, files: UploadScene) {
+    this.server = server;
+    this.files = files;
+  }
+
+  static async open(): Promise<Scene> {
+    const scene = new ServiceScene();
+    const files = await UploadScene.open(scene.clock);
+    const checkpoints = files.desk(scene, scene.gate());
+    const identify = identifyByToken(scene.store.tokens, scene.clock);
+    const grants = new GrantService({ rights: scene.store.rights, use: scene.use, audit: scene.store.audit });
+    const more = [(app: Parameters<typeof grantRoutes>[0]): void => grantRoutes(app, grants)];
+    return new Scene(await ServerScene.open({}, { checkpoints, identify, more }, scene), files);
+  }
+
+  /** Sends requests as a principal. */
+  async as(principal: string, role: Role = 'submitter'): Promise<(...asked: Parameters<ServerScene['send']>) => Promise<Answer>> {
+    const { store, clock } = this.server.scene;
+    const { text } = await new TokenService(store, clock, 'test').issue({ principal, role, lifetimeMs: undefined });
+    return (method, url, sent: Sent = {}) =>
+      this.server.send(method, url, { ...sent, headers: { ...sent.headers, authorization: `Bearer ${text}` } });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.files[Symbol.asyncDispose]();
+    await this.server[Symbol.asyncDispose]();
+  }
+}
+
+/** All of an answer but its time, with a digest written as a word. */
+function shape({ status, headers, text }: Answer, digest: string): object {
+  const { date: _time, ...rest } = headers;
+  const neutral = (value: string): string => value.replaceAll(digest, 'DIGEST');
+  return { status, headers: JSON.parse(neutral(JSON.stringify(rest))), text: neutral(text) };
+}
+
+const PUT_FILE = `?name=policy.bin`;
+
+describe('a checkpoint that another principal has brought', () => {
+  it.each(['viewer', 'submitter', 'operator'] as const)('is not there for one of the role %s who knows its digest', async (role) => {
+    await using scene = await Scene.open();
+    const [owner, other] = [await scene.as('owner'), await scene.as('other', role)];
+    expect((await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS })).status).toBe(201);
+    expect((await owner('HEAD', `/v1/checkpoints/${HERE}`)).status).toBe(200);
+    for (const query of ['', '?kind=delta', '?kind=manifest'])
+      expect(shape(await other('HEAD', `/v1/checkpoints/${HERE}${query}`), HERE)).toEqual(
+        shape(await other('HEAD', `/v1/checkpoints/${ABSENT}${query}`), ABSENT),
+      );
+    expect((await other('HEAD', `/v1/checkpoints/${HERE}`)).status).toBe(404);
+  });
+
+  it('is no base for a delta, and no file for a directory, of somebody else', async () => {
+    await using scene = await Scene.open();
+    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
+    await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
+    const next = Buffer.from(WEIGHTS);
+    next[7] = 0;
+    const body = await encoded('policy.bin', next, WEIGHTS);
+    const delta = `/v1/checkpoints/${sha256(next)}?kind=delta&name=policy.bin`;
+    const refused = await other('PUT', delta, { body });
+    expect(refused).toMatchObject({ status: 422, json: { code: 'checkpoint.base' } });
+    const nextOfAbsent = Buffer.from(ABSENT_WEIGHTS);
+    nextOfAbsent[7] = 0;
+    const toldByAbsent = { body: await encoded('policy.bin', nextOfAbsent, ABSENT_WEIGHTS) };
+    const same = await other('PUT', `/v1/checkpoints/${sha256(nextOfAbsent)}?kind=delta&name=policy.bin`, toldByAbsent);
+    expect(shape(refused, HERE)).toEqual(shape(same, ABSENT));
+    const directory = async (file: string): Promise<object> => {
+      const manifest = Buffer.from(`${file}  weights.bin\n`);
+      const answer = await other('PUT', `/v1/checkpoints/${sha256(manifest)}?kind=manifest`, { body: manifest });
+      expect(answer).toMatchObject({ status: 422, json: { code: 'checkpoint.incomplete', detail: expect.stringContaining(file) } });
+      return { status: answer.status, text: answer.text.replaceAll(file, 'FILE').replaceAll(sha256(manifest), 'DIGEST') };
+    };
+    expect(await directory(HERE)).toEqual(await directory(ABSENT));
+    expect((await owner('PUT', delta, { body })).status).toBe(201);
+  });
+
+  it('is there for the other one as well once it has sent all of its bytes, and not before', async () => {
+    await using scene = await Scene.open();
+    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
+    const target = (digest: string): string => `/v1/checkpoints/${digest}${PUT_FILE}`;
+    await owner('PUT', target(HERE), { body: WEIGHTS });
+    const rest = { body: WEIGHTS.subarray(4999), headers: { 'content-range': 'bytes 4999-4999/5000' } };
+    for (const sent of [{ headers: { 'content-range': 'bytes */5000' } }, rest]) {
+      const answer = await other('PUT', target(HERE), sent);
+      expect(answer.status).toBe(409);
+      expect(shape(answer, HERE)).toEqual(shape(await other('PUT', target(ABSENT), sent), ABSENT));
+    }
+    const first = { body: WEIGHTS.subarray(0, 2000), headers: { 'content-range': 'bytes 0-1999/5000' } };
+    expect((await other('PUT', target(HERE), first)).status).toBe(202);
+    expect((await other('HEAD', `/v1/checkpoints/${HERE}`)).headers['upload-offset']).toBe('2000');
+    const wrong = Buffer.from(WEIGHTS.subarray(2000));
+    wrong[0] = 255 - (wrong[0] ?? 0);
+    expect((await other('PUT', target(HERE), { body: wrong, headers: { 'content-range': 'bytes 2000-4999/5000' } })).json).toMatchObject({
+      code: 'checkpoint.digest',
+    });
+    expect((await other('HEAD', `/v1/checkpoints/${HERE}`)).status).toBe(404);
+    expect((await other('PUT', target(HERE), { body: WEIGHTS })).status).toBe(201);
+    expect((await other('HEAD', `/v1/checkpoints/${HERE}`)).status).toBe(200);
+  });
+
+  it('keeps for each the name that it was brought under: no one turns another’s file into one of another format', async () => {
+    await using scene = await Scene.open();
+    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
+    await owner('PUT', `/v1/checkpoints/${HERE}?name=policy.bin`, { body: WEIGHTS });
+    await other('PUT', `/v1/checkpoints/${HERE}?name=policy.pt`, { body: WEIGHTS });
+    const { use } = scene.server.scene;
+    const digest = parseDigest(`sha256:${HERE}`);
+    expect([await use.find('owner', digest), await use.find('other', digest)]).toEqual([
+      { kind: 'file', name: 'policy.bin' },
+      { kind: 'file', name: 'policy.pt' },
+    ]);
+  });
+});
+
+describe('the text of a directory’s manifest', () => {
+  const MANIFEST = Buffer.from(`${HERE}  weights.bin\n`);
+  const url = `/v1/checkpoints/${sha256(MANIFEST)}`;
+
+  it('that somebody sends as a file gives no right to the directory, and does not take its place', async () => {
+    await using scene = await Scene.open();
+    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
+    const { checkpoints } = scene.files;
+    const digest = parseDigest(`sha256:${sha256(MANIFEST)}`);
+    // Before the directory is there, and after.
+    expect((await other('PUT', `${url}?name=manifest.txt`, { body: MANIFEST })).status).toBe(201);
+    expect((await other('HEAD', url)).status).toBe(200);
+    await owner('PUT', `/v1/checkpoints/${HERE}`, { body: WEIGHTS });
+    expect((await owner('PUT', `${url}?kind=manifest`, { body: MANIFEST })).status).toBe(201);
+    expect((await other('HEAD', url)).status).toBe(404);
+    expect((await other('PUT', `${url}?name=manifest.txt`, { body: MANIFEST })).status).toBe(201);
+    expect((await other('HEAD', url)).status).toBe(404);
+    expect((await owner('HEAD', url)).status).toBe(200);
+    expect(await checkpoints.find(digest)).toMatchObject({ kind: 'directory', files: [{ path: 'weights.bin' }] });
+    const isUsable = await scene.server.scene.use.usable('other', [digest]);
+    expect([isUsable({ digest, kind: 'file' }), isUsable({ digest, kind: 'directory' })]).toEqual([true, false]);
+  });
+});
+
+describe('a grant', () => {
+  const grants = `/v1/checkpoints/${HERE}/grants`;
+
+  it('has the checkpoint be there for another principal, until it is taken back, and stands in the audit', async () => {
+    await using scene = await Scene.open();
+    const [owner, other, admin] = [await scene.as('owner'), await scene.as('eval-team', 'viewer'), await scene.as('admin', 'operator')];
+    await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
+    const made = await owner('POST', grants, { body: { principal: 'eval-team' } });
+    expect(made).toMatchObject({ status: 201, json: { sha256: HERE, principal: 'eval-team', grantedBy: 'owner' } });
+    expect((await owner('POST', grants, { body: { principal: 'eval-team' } })).json).toEqual(made.json);
+    expect((await other('HEAD', `/v1/checkpoints/${HERE}`)).status).toBe(200);
+    expect((await owner('GET', grants)).json).toEqual({ items: [made.json] });
+    expect(await owner('DELETE', `${grants}/eval-team`)).toMatchObject({ status: 200, json: { items: [made.json] } });
+    expect((await other('HEAD', `/v1/checkpoints/${HERE}`)).status).toBe(404);
+    expect((await owner('DELETE', `${grants}/eval-team`)).json).toEqual({ items: [] });
+    const { items } = await scene.server.scene.store.audit.list({ limit: 10 });
+    const target = `sha256:${HERE}`;
+    expect(items.filter(({ action }) => action.startsWith('checkpoint.'))).toMatchObject([
+      { principal: 'owner', action: 'checkpoint.revoke-grant', target, details: { principal: 'eval-team', grantedBy: ['owner'] } },
+      { principal: 'owner', action: 'checkpoint.grant', target, details: { principal: 'eval-team' } },
+    ]);
+    expect((await admin('GET', grants)).json).toEqual({ items: [] });
+  });
+
+  it('lets a directory be made, and a delta be told, of what was granted', async () => {
+    await using scene = await Scene.open();
+    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
+    await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
+    await owner('POST', grants, { body: { principal: 'other' } });
+    const manifest = Buffer.from(`${HERE}  weights.bin\n`);
+    expect((await other('PUT', `/v1/checkpoints/${sha256(manifest)}?kind=manifest`, { body: manifest })).status).toBe(201);
+    const next = Buffer.from(WEIGHTS);
+    next[7] = 0;
+    const body = await encoded('policy.bin', next, WEIGHTS);
+    expect((await other('PUT', `/v1/checkpoints/${sha256(next)}?kind=delta&name=policy.bin`, { body })).status).toBe(201);
+  });
+
+  it('is made by who brought the checkpoint and by operators, and by nobody else', async () => {
+    await using scene = await Scene.open();
+    const [owner, granted, stranger] = [await scene.as('owner'), await scene.as('granted'), await scene.as('stranger')];
+    const [viewer, admin] = [await scene.as('viewer', 'viewer'), await scene.as('admin', 'operator')];
+    const body = { principal: 'friend' };
+    await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
+    await owner('POST', grants, { body: { principal: 'granted' } });
+    for (const [method, url] of [
+      ['POST', grants],
+      ['GET', grants],
+      ['DELETE', `${grants}/granted`],
+    ] as const) {
+      const sent = method === 'POST' ? { body } : {};
+      const absent = url.replace(HERE, ABSENT);
+      expect(shape(await stranger(method, url, sent), HERE)).toEqual(shape(await stranger(method, absent, sent), ABSENT));
+      expect(await stranger(method, url, sent)).toMatchObject({ status: 404, json: { code: 'checkpoint.not-found' } });
+      expect(await granted(method, url, sent)).toMatchObject({ status: 403, json: { code: 'grant.not-yours' } });
+      expect((await viewer(method, url, sent)).status).toBe(403);
+      expect((await admin(method, absent, sent)).status).toBe(404);
+    }
+    expect(await admin('POST', grants, { body })).toMatchObject({ status: 201, json: { grantedBy: 'admin' } });
+    expect((await owner('GET', grants)).json).toMatchObject({ items: [{ principal: 'granted' }] });
+    expect((await admin('GET', grants)).json).toMatchObject({ items: [{ principal: 'friend' }, { principal: 'granted' }] });
+    expect((await admin('DELETE', `${grants}/granted`)).json).toMatchObject({ items: [{ grantedBy: 'owner' }] });
+    expect((await granted('HEAD', `/v1/checkpoints/${HERE}`)).status).toBe(404);
+    const bad = await owner('POST', grants, { body: { principal: 'No Such Name' } });
+    expect(bad).toMatchObject({ status: 400, json: { errors: [{ field: 'body.principal' }] } });
+  });
+
+  it('by the configuration is one of a checkpoint, under the name of who brought it first', async () => {
+    await using scene = await Scene.open();
+    const [owner, other] = [await scene.as('owner'), await scene.as('other')];
+    await owner('PUT', `/v1/checkpoints/${HERE}${PUT_FILE}`, { body: WEIGHTS });
+    await owner('PUT', `/v1/checkpoints/${ABSENT}${PUT_FILE}`, { body: ABSENT_WEIGHTS });
+    const { granted, use } = scene.server.scene;
+    granted.add(`other sha256:${HERE}`);
+    const found = [HERE, ABSENT].map(async (hex) => (await other('HEAD', `/v1/checkpoints/${hex}`)).status);
+    expect(await Promise.all(found)).toEqual([200, 404]);
+    expect(await use.find('other', parseDigest(`sha256:${HERE}`))).toEqual({ kind: undefined, name: 'policy.bin' });
+  });
+});

@@ -1,0 +1,125 @@
+import { Registry } from 'prom-client';
+import { describe, expect, it } from 'vitest';
+import type { PoolSize } from '../../../src/pool/planning/pool-config.ts';
+import { figureRoutes, measure } from '../../../src/faces/http/figures.ts';
+import { poolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
+import { PoolService, type PoolFleet } from '../../../src/service/upkeep/pool-service.ts';
+import { settle } from '../../support/manual-clock.ts';
+import { ServerScene } from '../../support/server-scene.ts';
+import { ServiceScene } from '../../support/service-scene.ts';
+
+/** Pools that nobody plays on, but for their sizes. */
+class PaperFleet implements PoolFleet {
+  readonly templates = ['local', 'large'];
+  readonly #sizes = new Map<string, PoolSize>();
+
+  sizeOf(template: string): PoolSize {
+    return this.#sizes.get(template) ?? { min: 0, max: 4, warm: 1 };
+  }
+
+  resize(template: string, size: PoolSize): void {
+    this.#sizes.set(template, size);
+  }
+
+  stateOf(): undefined {
+    return undefined;
+  }
+}
+
+async function opened(): Promise<{ server: ServerScene; desk: PoolService; fleet: PaperFleet; store: ServiceScene['store'] }> {
+  const { store, clock } = new ServiceScene();
+  const fleet = new PaperFleet();
+  const desk = new PoolService(fleet, store.audit, clock);
+  const registry = new Registry();
+  const server = await ServerScene.open({}, { more: [(app) => poolRoutes(app, desk), (app) => figureRoutes(app, registry)] });
+  measure(registry, { service: server.service, desk, delivered: { bytes: 1040, deltaBytes: 40 } });
+  return { server, desk, fleet, store };
+}
+
+describe('the pools of a server', () => {
+  it('are there before anybody has needed them', async () => {
+    const { server } = await opened();
+    await using _server = server;
+    const { json } = await server.send('GET', '/v1/pools');
+    expect(json).toMatchObject({
+      items: [{ name: 'local', min: 0, max: 4, warm: 1, draining: false, phase: 'unused' }, { name: 'large' }],
+    });
+  });
+
+  it('are scaled at once, and the audit says by whom', async () => {
+    const { server, fleet, store } = await opened();
+    await using _server = server;
+    const answer = await server.send('PATCH', '/v1/pools/local', { body: { max: 16, warm: 2 } });
+    expect(answer).toMatchObject({ status: 200, json: { name: 'local', min: 0, max: 16, warm: 2 } });
+    expect(fleet.sizeOf('local')).toEqual({ min: 0, max: 16, warm: 2 });
+    const { items } = await store.audit.list({ limit: 10 });
+    expect(items).toMatchObject([
+      { principal: 'local', action: 'pool.scale', target: 'local', details: { before: { max: 4 }, after: { max: 16, warm: 2 } } },
+    ]);
+  });
+
+  it('have all changes that come at the same moment, each of which the audit knows by what it changed', async () => {
+    const { server, desk, fleet, store } = await opened();
+    await using _server = server;
+    await Promise.all([{ max: 16 }, { warm: 2 }, { min: 1 }].map((change) => desk.change('local', change, 'operator')));
+    expect(fleet.sizeOf('local')).toEqual({ min: 1, max: 16, warm: 2 });
+    const { items } = await store.audit.list({ limit: 10 });
+    const details = items.map((item) => item.details);
+    expect(details).toMatchObject([
+      { before: { min: 0, max: 16, warm: 2 }, after: { min: 1, max: 16, warm: 2 } },
+      { before: { max: 16, warm: 1 }, after: { max: 16, warm: 2 } },
+      { before: { max: 4, warm: 1 }, after: { max: 16, warm: 1 } },
+    ]);
+  });
+
+  it('that drain give no places, and what waits goes on when they are opened again, as large as they were', async () => {
+    const { server, desk, fleet } = await opened();
+    await using _server = server;
+    using share = desk.placesOf('local').join({ principal: 'alice', priority: 0 });
+    const { signal } = new AbortController();
+    const held = await share.take(signal);
+    expect(await server.send('PATCH', '/v1/pools/local', { body: { draining: true } })).toMatchObject({
+      json: { draining: true, max: 4, warm: 1 },
+    });
+    expect(held.recalled.aborted).toBe(true);
+    expect(fleet.sizeOf('local')).toEqual({ min: 0, max: 0, warm: 0 });
+    held[Symbol.dispose]();
+    const waiting = share.take(signal);
+    const first = await Promise.race([waiting, settle().then(() => 'still waiting')]);
+    expect(first).toBe('still waiting');
+    await server.send('PATCH', '/v1/pools/local', { body: { max: 8 } });
+    expect(fleet.sizeOf('local').max).toBe(0);
+    await server.send('PATCH', '/v1/pools/local', { body: { draining: false } });
+    expect(fleet.sizeOf('local')).toEqual({ min: 0, max: 8, warm: 1 });
+    (await waiting)[Symbol.dispose]();
+  });
+
+  it.each([
+    ['unknown', { max: 2 }, 404, 'pool.not-found'],
+    ['local', { min: 5 }, 422, 'pool.size'],
+    ['local', {}, 400, 'request.invalid'],
+    ['local', { max: 0 }, 400, 'request.invalid'],
+  ])('%s cannot be changed by %o', async (name, body, status, code) => {
+    const { server, store } = await opened();
+    await using _server = server;
+    expect(await server.send('PATCH', `/v1/pools/${name}`, { body })).toMatchObject({ status, json: { code } });
+    expect((await store.audit.list({ limit: 10 })).items).toEqual([]);
+  });
+});
+
+describe('the figures of a server', () => {
+  it('count requests by call and status, never by what callers wrote', async () => {
+    const { server } = await opened();
+    await using _server = server;
+    await server.send('GET', '/v1/evaluations/nothing');
+    await server.send('GET', '/v1/evaluations/nothing-else');
+    const { text, headers } = await server.send('GET', '/metrics');
+    expect(headers['content-type']).toContain('text/plain');
+    expect(text).toContain('muster_http_request_seconds_count{call="GET /v1/evaluations/:id",status="404"} 2');
+    expect(text).toContain('muster_sandboxes_max{pool="local"} 4');
+    expect(text).toContain('muster_evaluations_playing 0');
+    expect(text).toContain('muster_delivery_bytes_total{as="file"} 1000');
+    expect(text).toContain('muster_delivery_bytes_total{as="delta"} 40');
+    expect(text).not.toContain('nothing');
+  });
+});

@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import type { Caller } from '../../../src/service/access/caller.ts';
+import { callOf, NEEDS, permission, type Call } from '../../../src/service/access/permissions.ts';
+import { ROLES, type Role } from '../../../src/evaluation-store/tokens.ts';
+
+type Answer = '-' | 'no' | 'yes' | 'own';
+
+/** Who may make each call: nobody known, viewer, submitter, operator. */
+const EXPECTED: Readonly<Record<Call, readonly [Answer, Answer, Answer, Answer]>> = {
+  'GET /healthz': ['yes', 'yes', 'yes', 'yes'],
+  'GET /readyz': ['yes', 'yes', 'yes', 'yes'],
+  'GET /openapi.json': ['yes', 'yes', 'yes', 'yes'],
+  'GET /docs': ['yes', 'yes', 'yes', 'yes'],
+  'GET /metrics': ['-', 'yes', 'yes', 'yes'],
+  'HEAD /v1/checkpoints/{sha256}': ['-', 'yes', 'yes', 'yes'],
+  'PUT /v1/checkpoints/{sha256}': ['-', 'no', 'yes', 'yes'],
+  'GET /v1/checkpoints/{sha256}/grants': ['-', 'no', 'yes', 'yes'],
+  'POST /v1/checkpoints/{sha256}/grants': ['-', 'no', 'yes', 'yes'],
+  'DELETE /v1/checkpoints/{sha256}/grants/{principal}': ['-', 'no', 'yes', 'yes'],
+  'POST /v1/evaluations': ['-', 'no', 'yes', 'yes'],
+  'GET /v1/evaluations': ['-', 'yes', 'yes', 'yes'],
+  'GET /v1/evaluations/{id}': ['-', 'yes', 'yes', 'yes'],
+  'GET /v1/evaluations/{id}/events': ['-', 'yes', 'yes', 'yes'],
+  'GET /v1/evaluations/{id}/episodes': ['-', 'yes', 'yes', 'yes'],
+  'DELETE /v1/evaluations/{id}': ['-', 'no', 'own', 'yes'],
+  'POST /v1/comparisons': ['-', 'no', 'yes', 'yes'],
+  'GET /v1/suites/{name}': ['-', 'yes', 'yes', 'yes'],
+  'GET /v1/pools': ['-', 'yes', 'yes', 'yes'],
+  'PATCH /v1/pools/{name}': ['-', 'no', 'no', 'yes'],
+  'GET /v1/tokens': ['-', 'no', 'no', 'yes'],
+  'POST /v1/tokens': ['-', 'no', 'no', 'yes'],
+  'DELETE /v1/tokens/{id}': ['-', 'no', 'no', 'yes'],
+  'GET /v1/audit': ['-', 'no', 'no', 'yes'],
+};
+
+const calls = Object.keys(EXPECTED).filter((call): call is Call => call in NEEDS);
+
+describe('permissions', () => {
+  it('are laid down for every call', () => {
+    expect(Object.keys(EXPECTED)).toEqual(Object.keys(NEEDS));
+  });
+
+  it.each(calls)('%s', (call) => {
+    const callers = [undefined, ...ROLES.map((role) => callerOf(role))];
+    expect(callers.map((caller) => answer(call, caller))).toEqual(EXPECTED[call]);
+  });
+
+  it('say what role is missing', () => {
+    expect(permission('PATCH /v1/pools/{name}', callerOf('submitter'))).toEqual({ kind: 'forbidden', needed: 'operator' });
+    expect(permission('DELETE /v1/evaluations/{id}', callerOf('viewer'), 'me')).toEqual({ kind: 'forbidden', needed: 'submitter' });
+  });
+
+  it('take a thing for somebody else’s unless it is said whose it is', () => {
+    expect(permission('DELETE /v1/evaluations/{id}', callerOf('submitter'))).toEqual({ kind: 'forbidden', needed: 'operator' });
+  });
+});
+
+describe('a route', () => {
+  it.each([
+    ['GET', '/v1/evaluations/:id', 'GET /v1/evaluations/{id}'],
+    ['HEAD', '/v1/evaluations/:id', 'GET /v1/evaluations/{id}'],
+    ['HEAD', '/v1/checkpoints/:sha256', 'HEAD /v1/checkpoints/{sha256}'],
+    ['GET', '/docs/static/*', 'GET /docs'],
+    ['GET', '/docs', 'GET /docs'],
+  ])('%s %s is the call %s', (method, route, call) => {
+    expect(callOf(method, route)).toBe(call);
+  });
+
+  it.each([
+    ['GET', '/v1/checkpoints/:sha256'],
+    ['POST', '/v1/evaluations/:id'],
+    ['GET', '/docsx'],
+    ['PUT', '/docs'],
+    ['GET', '/constructor'],
+    ['', ''],
+  ])('%s %s is none', (method, route) => {
+    expect(callOf(method, route)).toBeUndefined();
+  });
+});
+
+function answer(call: Call, caller: Caller | undefined): Answer {
+  const own = permission(call, caller, 'me');
+  const others = permission(call, caller, 'somebody else');
+  if (own.kind === 'unauthenticated') return '-';
+  if (own.kind === 'forbidden') return 'no';
+  return others.kind === 'allowed' ? 'yes' : 'own';
+}
+
+function callerOf(role: Role): Caller {
+  return { principal: 'me', role, token: undefined };
+}

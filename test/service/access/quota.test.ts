@@ -1,0 +1,100 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { dayOf, decide, episodesAllowed, quotaOf, type Quota } from '../../../src/service/access/quota.ts';
+import { loadConfig } from '../../../src/config/load-config.ts';
+
+const NOON = new Date('2026-03-01T12:00:00.500Z');
+const NONE: Quota = { concurrentEpisodes: undefined, waitingEvaluations: undefined, checkpointBytes: undefined, episodesPerDay: undefined };
+
+describe('a submission', () => {
+  const quota = { ...NONE, waitingEvaluations: 10, episodesPerDay: 1000 };
+  const asks = (changes: object) => decide(quota, { kind: 'submit', evaluations: 1, waiting: 0, episodesToday: 0, ...changes }, NOON);
+
+  it('is allowed up to the quota, and refused beyond it until some have begun', () => {
+    expect(asks({ waiting: 9 })).toEqual({ kind: 'allow' });
+    expect(asks({ waiting: 10 })).toMatchObject({ kind: 'refuse', code: 'quota.waiting-evaluations', retryAfterSeconds: 30 });
+    expect(asks({ waiting: 5, evaluations: 6 })).toMatchObject({ kind: 'refuse', code: 'quota.waiting-evaluations' });
+  });
+
+  it('that never fits is refused without a time to come back', () => {
+    const decision = asks({ evaluations: 11 });
+    expect(decision).toMatchObject({ kind: 'refuse', retryAfterSeconds: undefined });
+    expect(decision).toMatchObject({ reason: expect.stringContaining('ask for fewer at a time') });
+  });
+
+  it('is refused until midnight UTC when the day’s episodes are used up', () => {
+    expect(asks({ episodesToday: 999 })).toEqual({ kind: 'allow' });
+    expect(asks({ episodesToday: 1000 })).toMatchObject({
+      kind: 'refuse',
+      code: 'quota.episodes-per-day',
+      retryAfterSeconds: 12 * 3600,
+      reason: expect.stringContaining('quotas.episodesPerDay is 1000'),
+    });
+  });
+
+  it('after the time it was told is allowed, and a millisecond before it is another day', () => {
+    const time = fc.date({ min: new Date(0), max: new Date('2100-01-01T00:00:00Z'), noInvalidDate: true });
+    fc.assert(
+      fc.property(time, (now) => {
+        const decision = decide(quota, { kind: 'submit', evaluations: 1, waiting: 0, episodesToday: 1000 }, now);
+        if (decision.kind === 'allow' || decision.retryAfterSeconds === undefined) throw new Error('it was to be refused for a time');
+        const then = new Date(now.getTime() + decision.retryAfterSeconds * 1000);
+        expect(dayOf(then).getTime()).toBe(dayOf(now).getTime() + 86_400_000);
+        expect(decision.retryAfterSeconds).toBeLessThanOrEqual(86_400);
+      }),
+    );
+  });
+});
+
+describe('an upload', () => {
+  it('is allowed as long as all that is kept fits', () => {
+    const quota = { ...NONE, checkpointBytes: 100 };
+    expect(decide(quota, { kind: 'upload', bytes: 40, kept: 60 }, NOON)).toEqual({ kind: 'allow' });
+    expect(decide(quota, { kind: 'upload', bytes: 41, kept: 60 }, NOON)).toMatchObject({
+      kind: 'refuse',
+      code: 'quota.checkpoint-bytes',
+      reason: expect.stringContaining('quotas.checkpointBytes is 100'),
+    });
+  });
+
+  it('of nothing is always allowed', () => {
+    expect(decide({ ...NONE, checkpointBytes: 1 }, { kind: 'upload', bytes: 0, kept: 5 }, NOON)).toEqual({ kind: 'allow' });
+  });
+});
+
+it('without a quota everything is allowed', () => {
+  fc.assert(
+    fc.property(fc.nat(), fc.nat(), fc.nat(), (a, b, c) => {
+      expect(decide(NONE, { kind: 'submit', evaluations: a, waiting: b, episodesToday: c }, NOON)).toEqual({ kind: 'allow' });
+      expect(decide(NONE, { kind: 'upload', bytes: a, kept: b }, NOON)).toEqual({ kind: 'allow' });
+      expect(episodesAllowed(NONE, a, b)).toBe(b);
+    }),
+  );
+});
+
+it('what is played at the same time never passes the quota, and what is free is given', () => {
+  fc.assert(
+    fc.property(fc.nat(1000), fc.nat(1000), fc.nat(1000), (most, playing, wanted) => {
+      const allowed = episodesAllowed({ ...NONE, concurrentEpisodes: most }, playing, wanted);
+      expect(allowed).toBe(Math.min(wanted, Math.max(0, most - playing)));
+    }),
+  );
+});
+
+describe('the quota of a principal', () => {
+  const environment = {
+    HOME: '/home/someone',
+    MUSTER_QUOTAS__PIPELINE__EPISODES_PER_DAY: '5',
+    MUSTER_QUOTAS__DEFAULT__CHECKPOINT_BYTES: '2GiB',
+  };
+  const { quotas } = loadConfig({ processors: 8, environment });
+
+  it('has its own bounds, and the others’ where it has none', () => {
+    expect(quotaOf(quotas, 'pipeline')).toEqual({ ...NONE, waitingEvaluations: 10_000, checkpointBytes: 2 * 2 ** 30, episodesPerDay: 5 });
+    expect(quotaOf(quotas, 'somebody')).toEqual({ ...NONE, waitingEvaluations: 10_000, checkpointBytes: 2 * 2 ** 30 });
+  });
+
+  it('is not found among what objects have by nature', () => {
+    expect(quotaOf(quotas, 'constructor')).toEqual(quotaOf(quotas, 'somebody'));
+  });
+});

@@ -1,0 +1,56 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { ListedFile } from '../../../src/policy-distribution/checkpoint-source.ts';
+import { checkpointsIn, compareNames, newestFirst } from '../../../src/service/watching/found-checkpoints.ts';
+
+const file = (path: string, revision = 'one'): ListedFile => ({ path, size: 1, address: `/run/${path}`, revision });
+const names = (paths: readonly string[]): readonly string[] =>
+  checkpointsIn(
+    paths.map((path) => file(path)),
+    undefined,
+  ).map(({ name }) => name);
+
+describe('what a run has written', () => {
+  it('holds as checkpoints the weights in it, and the directories with weights in them', () => {
+    expect(names(['a.safetensors', 'b.onnx', 'c/model.safetensors', 'c/deep/x', 'd/e/model-00001-of-00002.safetensors'])).toEqual([
+      'a.safetensors',
+      'b.onnx',
+      'c',
+      'd',
+    ]);
+  });
+
+  it('holds much that is none', () => {
+    expect(names(['best.json', 'log.txt', 'tensorboard/events.1', 'a.safetensors.tmp', '.safetensors-not'])).toEqual([]);
+  });
+
+  it('tells a version of a directory by all of its files', () => {
+    const before = checkpointsIn([file('c/m.onnx'), file('c/x')], undefined)[0]?.fingerprint;
+    expect(checkpointsIn([file('c/x'), file('c/m.onnx')], undefined)[0]?.fingerprint).toBe(before);
+    expect(checkpointsIn([file('c/x', 'two'), file('c/m.onnx')], undefined)[0]?.fingerprint).not.toBe(before);
+    expect(checkpointsIn([file('c/m.onnx')], undefined)[0]?.fingerprint).not.toBe(before);
+  });
+
+  it('tells a version of an ONNX model by the weights beside it, too', () => {
+    const both = (revision: string) => checkpointsIn([file('p.onnx'), file('p.onnx.data', revision)], undefined);
+    expect(both('one').map(({ name, kind }) => [name, kind])).toEqual([['p.onnx', 'file']]);
+    expect(both('two')[0]?.fingerprint).not.toBe(both('one')[0]?.fingerprint);
+  });
+
+  it('is ordered as people count, and any two names are', () => {
+    expect(
+      newestFirst(
+        checkpointsIn(
+          ['step-9.pt', 'step-10.pt', 'step-0100.pt'].map((path) => file(path)),
+          undefined,
+        ),
+      ).map(({ name }) => name),
+    ).toEqual(['step-0100.pt', 'step-10.pt', 'step-9.pt']);
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (a, b) => {
+        fc.pre(a !== b);
+        expect(Math.sign(compareNames(a, b))).toBe(-Math.sign(compareNames(b, a)));
+      }),
+    );
+  });
+});

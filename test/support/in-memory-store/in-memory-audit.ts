@@ -1,0 +1,24 @@
+import type { AuditEntry, AuditTrail, StoredAuditEntry } from '../../../src/evaluation-store/audit-trail.ts';
+import { pageOf, positionOf, type Page, type PageRequest } from '../../../src/evaluation-store/paging.ts';
+import { copyOf, type Memory } from './memory.ts';
+
+export class InMemoryAudit implements AuditTrail {
+  readonly #memory: Memory;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+  }
+
+  async record(entry: AuditEntry): Promise<void> {
+    const { audit, now } = this.#memory;
+    audit.push({ ...entry, details: copyOf(entry.details), id: audit.length + 1, at: new Date(now) });
+  }
+
+  async list({ limit, after }: PageRequest): Promise<Page<StoredAuditEntry>> {
+    const position = after === undefined ? undefined : positionOf(after);
+    const isBeyond = ({ at, id }: StoredAuditEntry): boolean =>
+      !position || at.getTime() < position.milliseconds || (at.getTime() === position.milliseconds && id < Number(position.id));
+    const entries = this.#memory.audit.filter(isBeyond).sort((a, b) => b.at.getTime() - a.at.getTime() || b.id - a.id);
+    return pageOf(entries, limit, ({ at, id }) => ({ milliseconds: at.getTime(), id: String(id) }));
+  }
+}

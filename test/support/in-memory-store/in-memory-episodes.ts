@@ -1,0 +1,66 @@
+import type { EpisodeLog, Leg, StoredEpisode } from '../../../src/evaluation-store/episode-log.ts';
+import type { Ownership } from '../../../src/evaluation-store/ownership.ts';
+import type { ResultCache } from '../../../src/evaluation-store/result-cache.ts';
+import type { EvaluationId } from '../../../src/kernel/ids.ts';
+import type { Held, Memory } from './memory.ts';
+
+export class InMemoryEpisodes implements EpisodeLog, ResultCache {
+  readonly #memory: Memory;
+
+  constructor(memory: Memory) {
+    this.#memory = memory;
+  }
+
+  async append(ownership: Ownership, { arm, cacheKey }: Leg, episodes: readonly StoredEpisode[]): Promise<void> {
+    const held = this.#memory.owned(ownership);
+    addMissing(legOf(held, arm), episodes);
+    held.played.push({ at: this.#memory.now, episodes: episodes.length });
+    if (cacheKey !== undefined) held.donates.set(arm, (held.donates.get(arm) ?? new Set()).add(cacheKey));
+  }
+
+  async page(evaluation: EvaluationId, arm: number, from: number, limit: number): Promise<readonly StoredEpisode[]> {
+    const leg = this.#memory.evaluations.get(evaluation)?.legs.get(arm);
+    return sorted(leg)
+      .filter(({ index }) => index >= from)
+      .slice(0, limit);
+  }
+
+  async adopt(ownership: Ownership, leg: Leg, from: number, to: number): Promise<void> {
+    const held = this.#memory.owned(ownership);
+    const known = this.#donated(held, leg).filter(({ index }) => index >= from && index < to);
+    addMissing(legOf(held, leg.arm), known);
+  }
+
+  async nextKnown({ evaluation }: Ownership, leg: Leg, from: number): Promise<number | undefined> {
+    const held = this.#memory.evaluations.get(evaluation);
+    const indices = held ? this.#donated(held, leg).map(({ index }) => index) : [];
+    const beyond = indices.filter((index) => index >= from);
+    return beyond.length === 0 ? undefined : beyond.reduce((least, index) => (index < least ? index : least));
+  }
+
+  /** Resolved, of other legs under the leg's key. */
+  #donated(asking: Held, { arm, cacheKey }: Leg): readonly StoredEpisode[] {
+    if (cacheKey === undefined) return [];
+    return [...this.#memory.evaluations.values()].flatMap((held) =>
+      [...held.donates].flatMap(([other, keys]) =>
+        keys.has(cacheKey) && (held !== asking || other !== arm)
+          ? sorted(held.legs.get(other)).filter(({ outcome }) => outcome.kind !== 'lost')
+          : [],
+      ),
+    );
+  }
+}
+
+function legOf(held: Held, arm: number): Map<number, StoredEpisode> {
+  const leg = held.legs.get(arm) ?? new Map<number, StoredEpisode>();
+  held.legs.set(arm, leg);
+  return leg;
+}
+
+function addMissing(leg: Map<number, StoredEpisode>, episodes: readonly StoredEpisode[]): void {
+  for (const episode of episodes) if (!leg.has(episode.index)) leg.set(episode.index, episode);
+}
+
+function sorted(leg: ReadonlyMap<number, StoredEpisode> | undefined): readonly StoredEpisode[] {
+  return [...(leg?.values() ?? [])].sort((a, b) => a.index - b.index);
+}
