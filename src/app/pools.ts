@@ -20,6 +20,8 @@ import { RunnerSession } from '../runner/session.ts';
 /** Removing hundreds of sandboxes takes a while; nobody waits for it but the end of the process. */
 const SWEEP_MILLISECONDS = 60_000;
 
+const NONE: PoolSize = { min: 0, max: 0, warm: 0 };
+
 /** Sandboxes of a template that play policies in one way. */
 export interface PoolName {
   readonly template: string;
@@ -45,6 +47,7 @@ export class Pools implements AsyncDisposable {
   /** Pools that are open. */
   readonly #open = { together: new Map<string, Pool<RunnerSession>>(), apart: new Map<string, Pool<RunnerSession>>() };
   readonly #sizes = new Map<string, PoolSize>();
+  readonly #draining = new Set<string>();
   readonly #closing = new AbortController();
   #sweeping: Promise<unknown> = Promise.resolve();
   #sandboxes = 0;
@@ -68,17 +71,19 @@ export class Pools implements AsyncDisposable {
     return Object.keys(this.#config.templates);
   }
 
-  /** How large the template's pool is to be. */
+  /** How large the template's pool is to be when it does not drain: an evaluation that begins meanwhile plays on so many afterwards. */
   sizeOf(template: string): PoolSize {
     const { min, max, warm } = this.#sizes.get(template) ?? this.#config.pool;
     const most = Math.min(max, this.#allowance(template)?.max ?? max);
     return { min: Math.min(min, most), max: most, warm: Math.min(warm, most) };
   }
 
-  /** Until the end of this process. */
-  resize(template: string, size: PoolSize): void {
+  /** Until the end of this process. @param drains it keeps no sandboxes for as long as it does, whatever its size. */
+  resize(template: string, size: PoolSize, drains: boolean): void {
     this.#sizes.set(template, size);
-    for (const pool of this.#openOf(template)) pool.resize(this.sizeOf(template));
+    if (drains) this.#draining.add(template);
+    else this.#draining.delete(template);
+    for (const pool of this.#openOf(template)) pool.resize(this.#sizeNow(template));
   }
 
   /** Undefined while nobody has needed the pool. */
@@ -161,13 +166,17 @@ export class Pools implements AsyncDisposable {
     try {
       await pool.started();
       // It may have been told otherwise meanwhile.
-      pool.resize(this.sizeOf(name));
+      pool.resize(this.#sizeNow(name));
       this.#open[policy].set(name, pool);
       return { pool, made };
     } catch (error) {
       await pool[Symbol.asyncDispose]();
       throw error;
     }
+  }
+
+  #sizeNow(template: string): PoolSize {
+    return this.#draining.has(template) ? NONE : this.sizeOf(template);
   }
 
   #allowance(template: string): Allowance | undefined {
@@ -179,7 +188,7 @@ export class Pools implements AsyncDisposable {
     const { pool } = this.#config;
     const allowance = this.#allowance(template);
     const creationsPerSecond = Math.min(pool.creationsPerSecond, allowance?.creationsPerSecond ?? Infinity);
-    return { ...pool, ...this.sizeOf(template), creationsPerSecond, restSeconds: allowance?.restSeconds };
+    return { ...pool, ...this.#sizeNow(template), creationsPerSecond, restSeconds: allowance?.restSeconds };
   }
 
   /** One of each kind; one that could not be opened is tried again by the next that needs it. */

@@ -173,6 +173,22 @@ describe('the commands that speak to a server', () => {
     expect(await server.command.ended).toMatchObject({ exitCode: 0 });
   });
 
+  it('submit to a pool that drains, which plays on all of its sandboxes once it is resumed', async () => {
+    await using stage = await Stage.open();
+    const server = await MusterServer.start(stage, await stage.write('plain.json', { server: { port: 0 }, pool: { max: 2 } }));
+    const at = ['--server', server.url];
+    expect((await stage.run(['pool', 'drain', 'local', ...at])).stdout).toContain('draining');
+    const id = (await stage.run(['submit', CARTPOLE, '-c', LATE, '--episodes', '50', ...at])).stdout.trim();
+    await server.command.until('it has begun', async () => (await server.find(id)).state !== 'waiting');
+    expect(await server.find(id)).toMatchObject({ state: 'running', failure: null });
+    expect((await stage.run(['pool', 'resume', 'local', ...at])).stdout).toContain('max 2');
+    const watched = await stage.run(['watch', id, ...at]);
+    expect(watched.exitCode).toBe(0);
+    expect(watched.stdout).toContain('(at most 2)');
+    server.command.signal('SIGTERM');
+    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
+  });
+
   it('evaluate a batch, which is interrupted, goes on, and is found again', async () => {
     await using stage = await Stage.open();
     const server = await MusterServer.start(stage, await stage.write('plain.json', { server: { port: 0 }, pool: { max: 2 } }));

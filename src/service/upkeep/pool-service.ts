@@ -10,8 +10,10 @@ import { Slots } from '../playing/slots.ts';
 /** The pools of this process: one for each template. */
 export interface PoolFleet {
   readonly templates: readonly string[];
+  /** How large it is when it does not drain. */
   sizeOf(template: string): PoolSize;
-  resize(template: string, size: PoolSize): void;
+  /** @param drains it keeps no sandboxes for as long as it does, whatever its size. */
+  resize(template: string, size: PoolSize, drains: boolean): void;
   /** Undefined while nobody has needed the pool. */
   stateOf(template: string): PoolState | undefined;
 }
@@ -27,8 +29,6 @@ export interface PoolChange extends Partial<PoolSize> {
   readonly draining?: boolean;
 }
 
-const NONE: PoolSize = { min: 0, max: 0, warm: 0 };
-
 /**
  * Where pools are looked at, scaled and drained, and where their sandboxes are shared out between evaluations. A pool that drains gives no
  * places: what is under way is finished, evaluations wait, and sandboxes end as they become idle.
@@ -41,8 +41,7 @@ export class PoolService {
   readonly #places = new Map<string, Slots>();
   /** One after the other: each is a change of what the last one left, and the audit takes its time. */
   readonly #changes = new PQueue({ concurrency: 1 });
-  /** Of pools that drain: the size that they had. */
-  readonly #drained = new Map<string, PoolSize>();
+  readonly #draining = new Set<string>();
 
   /** @param bounds what principals may have over all pools. */
   constructor(fleet: PoolFleet, audit: Pick<AuditTrail, 'record'>, clock: Clock, bounds: EpisodeBounds = noBounds()) {
@@ -80,23 +79,25 @@ export class PoolService {
     assertSize(after);
     const drains = draining ?? before.draining;
     const action = drains === before.draining ? 'pool.scale' : drains ? 'pool.drain' : 'pool.resume';
-    await this.#audit.record({ principal, action, target: name, details: { before: sizeOf(before), after } });
+    await this.#audit.record({
+      principal,
+      action,
+      target: name,
+      details: { before: sizeOf(before), after: { ...after, draining: drains } },
+    });
     this.#apply(name, after, drains);
     return this.#report(name);
   }
 
   #apply(name: string, size: PoolSize, drains: boolean): void {
-    if (drains) this.#drained.set(name, size);
-    else this.#drained.delete(name);
-    const applied = drains ? NONE : size;
-    this.#fleet.resize(name, applied);
-    this.placesOf(name).resize(applied.max);
+    if (drains) this.#draining.add(name);
+    else this.#draining.delete(name);
+    this.#fleet.resize(name, size, drains);
+    this.placesOf(name).resize(drains ? 0 : size.max);
   }
 
   #report(name: string): PoolReport {
-    const drained = this.#drained.get(name);
-    const { min, max, warm } = drained ?? this.#fleet.sizeOf(name);
-    return { name, min, max, warm, draining: drained !== undefined, state: this.#fleet.stateOf(name) };
+    return { name, ...this.#fleet.sizeOf(name), draining: this.#draining.has(name), state: this.#fleet.stateOf(name) };
   }
 }
 

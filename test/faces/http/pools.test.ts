@@ -12,13 +12,16 @@ import { ServiceScene } from '../../support/service-scene.ts';
 class PaperFleet implements PoolFleet {
   readonly templates = ['local', 'large'];
   readonly #sizes = new Map<string, PoolSize>();
+  readonly draining = new Set<string>();
 
   sizeOf(template: string): PoolSize {
     return this.#sizes.get(template) ?? { min: 0, max: 4, warm: 1 };
   }
 
-  resize(template: string, size: PoolSize): void {
+  resize(template: string, size: PoolSize, drains: boolean): void {
     this.#sizes.set(template, size);
+    if (drains) this.draining.add(template);
+    else this.draining.delete(template);
   }
 
   stateOf(): undefined {
@@ -82,15 +85,17 @@ describe('the pools of a server', () => {
       json: { draining: true, max: 4, warm: 1 },
     });
     expect(held.recalled.aborted).toBe(true);
-    expect(fleet.sizeOf('local')).toEqual({ min: 0, max: 0, warm: 0 });
+    expect(fleet.sizeOf('local')).toEqual({ min: 0, max: 4, warm: 1 });
+    expect([...fleet.draining]).toEqual(['local']);
     held[Symbol.dispose]();
     const waiting = share.take(signal);
     const first = await Promise.race([waiting, settle().then(() => 'still waiting')]);
     expect(first).toBe('still waiting');
     await server.send('PATCH', '/v1/pools/local', { body: { max: 8 } });
-    expect(fleet.sizeOf('local').max).toBe(0);
+    expect([...fleet.draining]).toEqual(['local']);
     await server.send('PATCH', '/v1/pools/local', { body: { draining: false } });
     expect(fleet.sizeOf('local')).toEqual({ min: 0, max: 8, warm: 1 });
+    expect([...fleet.draining]).toEqual([]);
     (await waiting)[Symbol.dispose]();
   });
 
