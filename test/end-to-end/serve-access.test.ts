@@ -115,6 +115,13 @@ describe('muster serve with tokens', () => {
     expect((await muster(['token', 'list'], token)).stderr).toContain('takes the role operator');
     expect((await muster(['token', 'revoke', id], operator)).exitCode).toBe(0);
     expect((await muster(['list'], token)).stderr).toContain('the token was revoked');
+    const inEnvironment = (args: readonly string[], environment: Record<string, string>): ReturnType<Stage['run']> =>
+      stage.run(['token', 'list', ...args], { environment: { MUSTER_URL: server.url, ...environment } });
+    expect((await inEnvironment([], { MUSTER_TOKEN: operator })).stdout).toMatch(new RegExp(`${id} +researcher +viewer +.*revoked`));
+    expect((await inEnvironment([], {})).stderr).toContain('muster token create NAME --role operator --config FILE');
+    // A flag counts more than the environment.
+    const ofStore = await inEnvironment(['--config', await configOf(stage)], { MUSTER_TOKEN: operator });
+    expect(ofStore.stderr).toContain('is in use by another Muster');
     server.command.signal('SIGTERM');
     expect(await server.command.ended).toMatchObject({ exitCode: 0 });
   });

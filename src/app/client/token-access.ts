@@ -1,5 +1,6 @@
 import { userInfo } from 'node:os';
 import { TokenService, type ListedToken, type TokenServicePort } from '../../service/access/token-service.ts';
+import { RefusedError } from '../../faces/client/client-errors.ts';
 import type { MusterClient } from '../../faces/client/muster-client.ts';
 import type { Config } from '../../config/config.ts';
 import { systemClock } from '../../kernel/clock.ts';
@@ -18,11 +19,13 @@ export interface OpenTokenService extends AsyncDisposable {
 }
 
 /**
- * Over the store of a configuration; or at a running server, as an operator whose token is in MUSTER_TOKEN.
+ * At a running server, as an operator whose token is in MUSTER_TOKEN; or over the store of a configuration.
  *
- * @param server its address. @throws as `openStoredTokens` does.
+ * @param server its address; MUSTER_URL when left out, unless a configuration is named: a flag counts more than the environment.
+ * @throws as `openStoredTokens` does.
  */
-export async function openTokenService({ server, config, plainHttp = false }: ServerAddress): Promise<OpenTokenService> {
+export async function openTokenService({ server: named, config, plainHttp = false }: ServerAddress): Promise<OpenTokenService> {
+  const server = named ?? (config === undefined ? process.env['MUSTER_URL'] : undefined);
   if (server === undefined) return openStoredTokens(configuration(config));
   return {
     office: officeAt(clientFor({ server, plainHttp })),
@@ -53,15 +56,27 @@ function officeAt(client: MusterClient): TokenServicePort {
   return {
     async issue({ principal, role, lifetimeMs }) {
       const lifetime = lifetimeMs === undefined ? {} : { lifetimeSeconds: Math.ceil(lifetimeMs / 1000) };
-      const { token: text, ...made } = await client.createToken({ principal, role, ...lifetime });
+      const { token: text, ...made } = await asOperator(client.createToken({ principal, role, ...lifetime }));
       return { token: listedToken(made), text };
     },
     async list({ after }) {
-      const { items, next } = await client.tokens(after);
+      const { items, next } = await asOperator(client.tokens(after));
       return { items: items.map(listedToken), next: next ?? undefined };
     },
-    revoke: async (id) => listedToken(await client.revokeToken(id)),
+    revoke: async (id) => listedToken(await asOperator(client.revokeToken(id))),
   };
+}
+
+/** The first token comes from no server. */
+async function asOperator<T>(call: Promise<T>): Promise<T> {
+  return call.catch((error: unknown) => {
+    if (!(error instanceof RefusedError) || error.reason !== 'unauthorized') throw error;
+    const first = 'muster token create NAME --role operator --config FILE';
+    throw new InputError(
+      error.code,
+      `${error.message}\nThe first token of an operator is made where the store is, with the server stopped: ${first}`,
+    );
+  });
 }
 
 function listedToken({ id, principal, role, createdAt, expiresAt, revokedAt }: Token): ListedToken {

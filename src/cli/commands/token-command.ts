@@ -28,7 +28,7 @@ export function tokenCommand(openOffice: OpenOffice): Command {
   return new Command('token')
     .summary('give out, list and take back the tokens that a server knows its callers by')
     .description(
-      'Works on the store of the configuration (store.url), or asks a running server with the token of an operator (--server, MUSTER_TOKEN): a SQLite store is open to one process at a time.',
+      'Asks a running server (--server, or MUSTER_URL unless --config is given) with the token of an operator in MUSTER_TOKEN; or works on the store of the configuration (store.url), which as a SQLite file is open to one process at a time.',
     )
     .addCommand(createCommand(openOffice))
     .addCommand(listCommand(openOffice))
@@ -42,7 +42,8 @@ Roles:
   submitter  uploads checkpoints, submits evaluations, and cancels its own
   operator   does all that, cancels any, scales pools, and makes tokens
 
-Example:
+Examples:
+  muster token create admin --role operator --config muster.yaml   # the first one, before "muster serve --config muster.yaml"
   MUSTER_TOKEN=$(muster token create training-pipeline --role submitter --expires 90d)`;
 
 function createCommand(openOffice: OpenOffice): Command {
@@ -82,10 +83,10 @@ function revokeCommand(openOffice: OpenOffice): Command {
 
 function shared(command: Command): Command {
   return command
-    .option('--server <url>', 'ask this server, with the token in MUSTER_TOKEN')
+    .option('--server <url>', 'ask this server, with the token in MUSTER_TOKEN (default: MUSTER_URL, unless --config is given)')
     .option('--plain-http', 'send that token to another machine without TLS')
     .option('--json', 'print exactly one JSON document on stdout')
-    .option('--config <file>', 'configuration file (default: config/default.yaml alone)');
+    .option('--config <file>', 'work on the store of this configuration (default: of config/default.yaml alone)');
 }
 
 async function allTokens(office: TokenServicePort): Promise<readonly ListedToken[]> {

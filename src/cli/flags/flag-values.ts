@@ -42,5 +42,5 @@ export function lifetime(text: string): number {
   const { amount, unit } = /^(?<amount>\d{1,9})(?<unit>[mhd])$/.exec(text)?.groups ?? {};
   const milliseconds = Number(amount) * (UNIT_MS.get(unit ?? '') ?? Number.NaN);
   if (milliseconds > 0 && milliseconds <= LONGEST_MS) return milliseconds;
-  throw new InvalidArgumentError('expected a number with its unit, such as 90d, 12h or 30m, of a hundred years at most.');
+  throw new InvalidArgumentError('expected a number with its unit, such as 90d, 12h or 30m, above 0 and of a hundred years at most.');
 }

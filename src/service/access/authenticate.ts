@@ -41,7 +41,7 @@ export function remedyOf(why: RefusedToken): string {
     case 'missing':
       return 'a token is needed: set MUSTER_TOKEN for muster commands and clients, or send the header "Authorization: Bearer muster_…"; an operator makes tokens with "muster token create"';
     case 'malformed':
-      return 'the Authorization header holds no token of Muster; expected "Bearer muster_…", as "muster token create" printed it';
+      return 'MUSTER_TOKEN (the header "Authorization: Bearer …") holds no token of Muster; expected muster_… as "muster token create" printed it';
     case 'unknown':
       return 'no such token is known here; is it one of another server?';
     case 'expired':
