@@ -47,11 +47,12 @@ export interface EvaluationOptions {
   readonly onProgress?: (progress: Progress) => void;
   /**
    * Directory to keep summary, episodes and configuration in: a new one, or that of the same evaluation (checkpoint, suite with its rule and
-   * budget, template) that was interrupted, which then goes on. Of one that is complete the summary is given again.
+   * budget, template) that was interrupted, which then goes on, or of which all episodes failed, which then
+   * begins anew. Of one that is complete the summary is given again.
    */
   readonly out?: string;
   /** Called when `out` holds an earlier run of the same evaluation. */
-  readonly onEarlier?: (earlier: 'resumed' | 'complete') => void;
+  readonly onEarlier?: (earlier: 'resumed' | 'begun-anew' | 'complete') => void;
   /**
    * The evaluation before this one. Meanwhile the checkpoint is read, loaded where sandboxes are forked from, and into those that the one before
    * needs no more; the first episode, the clock and the budget begin when it is over, however it ends. When this one is given up before that,

@@ -48,6 +48,8 @@ async function concluded<Document extends { readonly partial: boolean }>(
 export type EvaluationResults =
   | { readonly kind: 'new'; readonly directory: ResultsDirectory }
   | { readonly kind: 'resumed'; readonly directory: ResultsDirectory; readonly journal: EpisodeJournal }
+  /** Every episode of the earlier run failed: they are played again, in its place. */
+  | { readonly kind: 'begun-anew'; readonly directory: ResultsDirectory }
   /** Nothing is left to play. */
   | { readonly kind: 'complete'; readonly summary: Summary };
 
@@ -68,6 +70,8 @@ export async function openResults(path: string, suite: SuiteDefinition, facts: E
         'out.not-empty',
         `--out ${path} is not empty: it holds ${earlier.difference}; name a new directory, so that no result is overwritten`,
       );
+    case 'all-failed':
+      return { kind: 'begun-anew', directory: await ResultsDirectory.beginAnew(path, facts, clock) };
     case 'interrupted': {
       const { results: directory, earlier: episodesFile } = await ResultsDirectory.resume(path, facts, clock);
       try {

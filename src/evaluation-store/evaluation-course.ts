@@ -20,6 +20,8 @@ export interface Conclusion {
   readonly failure?: EvaluationFailure | undefined;
   /** What the summary is the answer to, for whoever asks the same; left out when it is nobody else's. */
   readonly question?: Question | undefined;
+  /** True when its episodes stand in for no other evaluation's: they are played again by the next that asks for them. */
+  readonly withheld?: boolean | undefined;
   /** To be made known, from now on. */
   readonly webhooks: readonly NewWebhook[];
 }

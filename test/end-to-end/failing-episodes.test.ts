@@ -12,7 +12,7 @@ describe('an evaluation in which every episode fails', () => {
     ['has the old interface', 'environment-crash', /expected 5, got 4[^]*terminated, truncated/],
     ['is not a number', 'invalid-return', /nan/],
     ['is out of bounds', 'out-of-bounds', /1\.5 lies outside of the declared bounds \[0, 1\]/],
-  ])('as its environment %s ends soon with exit code 2 and the error, again when it is asked to go on', async (how, cause, error) => {
+  ])('as its environment %s ends soon with exit code 2 and the error, again when it is asked for again', async (how, cause, error) => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ how, episodes: ALL, changes: MANY });
     const args = ['eval', suite, '-c', ANYTHING, '-n', '2', '--json', '--out', stage.path('out'), '--report', stage.path('report.html')];
@@ -33,7 +33,38 @@ describe('an evaluation in which every episode fails', () => {
     const again = await stage.run(args);
     expect(again.exitCode).toBe(2);
     expect(again.summary().official).toEqual(summary.official);
-    expect(again.summary().run.errors).toEqual(summary.run.errors);
+    expect(again.summary().run.errors).toMatchObject([{ cause, episodes: 16, firstIndex: 0, detail: expect.stringMatching(error) }]);
+  });
+
+  it('is played again in the same directory, once what made it fail is mended outside of suite and checkpoint', async () => {
+    await using stage = await Stage.open();
+    const suite = await stage.faultSuite({ how: 'is broken outside', episodes: ALL, changes: MANY });
+    const args = ['eval', suite, '-c', ANYTHING, '-n', '1', '--json', '--config', await stage.config(), '--out', stage.path('out')];
+    await stage.closeGates('broken');
+    const failed = await stage.run(args);
+    expect(failed.exitCode).toBe(2);
+    expect(failed.stderr).toContain("No module named 'pygame'");
+
+    await stage.openGates('broken');
+    const mended = await stage.run(args);
+    expect(mended.stderr).toContain('every episode of an earlier run failed there; they are played again');
+    expect(mended.exitCode).toBe(0);
+    expect(mended.summary()).toMatchObject({ official: { episodes: 40, failedShare: 0 }, run: { outcomes: 40 } });
+  });
+
+  it('is played again by a server, too', async () => {
+    await using stage = await Stage.open();
+    const suite = await stage.faultSuite({ how: 'is broken outside', episodes: ALL, changes: MANY });
+    const server = await MusterServer.start(stage, await stage.gatedServer(suite));
+    const submit = ['submit', 'gated', '-c', ANYTHING, '--watch', '--json', '--server', server.url];
+    await stage.closeGates('broken');
+    expect((await stage.run(submit)).exitCode).toBe(2);
+    await stage.openGates('broken');
+    const mended = await stage.run(submit);
+    expect(mended.exitCode).toBe(0);
+    expect(JSON.parse(mended.stdout)).toMatchObject({ state: 'finished', summary: { official: { episodes: 40, failedShare: 0 } } });
+    server.command.signal('SIGTERM');
+    expect((await server.command.ended).exitCode).toBe(0);
   });
 
   it('fails on a server, with that error and the exit code', async () => {

@@ -82,6 +82,22 @@ export class ResultsDirectory implements AsyncDisposable {
     return { results, earlier };
   }
 
+  /**
+   * Opens the directory of an earlier evaluation, without the episodes and the summary that it has.
+   *
+   * @throws as `resume` does.
+   */
+  static async beginAnew(path: string, configuration: unknown, clock: Clock): Promise<ResultsDirectory> {
+    await using stack = new AsyncDisposableStack();
+    const hold = stack.use(await held(path, clock));
+    for (const name of ['summary.json', EARLIER]) await rm(join(path, name), { force: true });
+    await writeWhole(path, 'config.json', configuration);
+    const results = stack.use(new ResultsDirectory(path, { isResumed: true }, hold));
+    await results.#opened();
+    stack.move();
+    return results;
+  }
+
   /** Whether something could not be written: nothing that is written now would be whole. */
   get failed(): boolean {
     return this.#failure !== undefined;

@@ -109,6 +109,7 @@ function verdictsInTurn(evaluator: SuiteEvaluator, { checkpoint, out }: EvalFlag
 
 const EARLIER = {
   resumed: 'goes on with the episodes that an earlier run kept there',
+  'begun-anew': 'every episode of an earlier run failed there; they are played again',
   complete: 'this evaluation is complete; its summary is shown again, and nothing is played',
 } as const;
 

@@ -24,5 +24,5 @@ export interface CheckpointOptions {
   readonly onProgress: (progress: Progress) => void;
   /** See `EvaluationOptions`. */
   readonly out?: string;
-  readonly onEarlier?: (earlier: 'resumed' | 'complete') => void;
+  readonly onEarlier?: (earlier: 'resumed' | 'begun-anew' | 'complete') => void;
 }

@@ -17,6 +17,8 @@ export type EarlierEvaluation =
   | { readonly kind: 'complete'; readonly summary: Summary }
   /** The same one, cut short: it can go on. */
   | { readonly kind: 'interrupted' }
+  /** The same one, in which every episode failed. What made them fail may be mended outside of suite and checkpoint: it begins anew. */
+  | { readonly kind: 'all-failed' }
   /** Another one. @param difference completes the sentence "it holds …". */
   | { readonly kind: 'other'; readonly difference: string };
 
@@ -39,6 +41,7 @@ export function classifyEarlier(
   if (earlier.summary === undefined) return { kind: 'interrupted' };
   const summary = summarySchema.safeParse(earlier.summary);
   if (!summary.success) return { kind: 'other', difference: 'a summary of another version of Muster' };
+  if (summary.data.ended === 'failures') return { kind: 'all-failed' };
   return summary.data.partial ? { kind: 'interrupted' } : { kind: 'complete', summary: summary.data };
 }
 

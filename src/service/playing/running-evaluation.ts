@@ -12,7 +12,7 @@ import type { Turns } from '../../kernel/turns.ts';
 import { partialComparisonOf } from '../../orchestrator/compare.ts';
 import { partialSummaryOf } from '../../orchestrator/evaluate.ts';
 import type { SlotShare } from '../../orchestrator/run/slot-share.ts';
-import { RunFailedError } from '../../orchestrator/run/run-failed-error.ts';
+import { AllFailedError, RunFailedError } from '../../orchestrator/run/run-failed-error.ts';
 import { concluded } from '../orders/concluded.ts';
 import { playableOrderOf, type EvaluationOrder } from '../orders/evaluation-order.ts';
 import { answeredQuestion } from '../acceptance/repetition.ts';
@@ -191,7 +191,9 @@ export class RunningEvaluation {
     if (this.#stop.reason !== undefined) return this.#stopped(order, partialOf(error));
     const { evaluation } = this.#ownership;
     this.#options.log.warn({ evaluation, error: messageOf(error) }, 'the evaluation failed');
-    return this.#concluded(order, { state: 'failed', summary: partialOf(error), failure: failureOf(error) });
+    // What made every episode fail may be mended outside of suite and checkpoint: who asks again is not answered with these.
+    const withheld = error instanceof AllFailedError;
+    return this.#concluded(order, { state: 'failed', summary: partialOf(error), failure: failureOf(error), withheld });
   }
 
   #concluded(order: EvaluationOrder, end: Omit<Conclusion, 'webhooks'>): Conclusion {

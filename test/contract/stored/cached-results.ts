@@ -25,6 +25,17 @@ export const cachedResults: Readonly<Record<string, Case>> = {
     expect(await all(store, asking)).toEqual([...completedRange(0, 3), ...completedRange(4, 6)]);
   },
 
+  async 'what an evaluation that is over withholds is nobody’s result, and is played again'({ open }) {
+    await using store = await open();
+    const failing = await running(store);
+    await store.episodes.append(failing, SHARED_LEG, completedRange(0, 16));
+    await store.course.conclude(failing, { state: 'failed', withheld: true, webhooks: [] });
+    const asking = await running(store);
+    await store.cache.adopt(asking, SHARED_LEG, 0, 100);
+    expect(await all(store, asking)).toEqual([]);
+    expect(await store.cache.nextKnown(asking, SHARED_LEG, 0)).toBeUndefined();
+  },
+
   async 'one’s own episodes stay as they are'({ open }) {
     await using store = await open();
     await store.episodes.append(await running(store), SHARED_LEG, completedRange(0, 10));

@@ -60,13 +60,14 @@ export class InMemoryRuns implements Ownerships, EvaluationCourse, EventLog {
     for (const event of events) this.#memory.tell(held, event);
   }
 
-  async conclude(ownership: Ownership, { state, report, summary, failure, question, webhooks }: Conclusion): Promise<void> {
+  async conclude(ownership: Ownership, { state, report, summary, failure, question, withheld, webhooks }: Conclusion): Promise<void> {
     const held = this.#memory.owned(ownership);
     const { now } = this.#memory;
     if (report) this.#report(held, report);
     this.#memory.enter(held, state, { endedAt: new Date(now), summary: summary && copyOf(summary), failure });
     held.ownership = { owner: ownership.owner, fence: ownership.fence + 1, expiresAt: 0 };
     if (question !== undefined) this.#memory.answers.set(question, held.evaluation.id);
+    if (withheld === true) held.donates.clear();
     this.#memory.announce(held, webhooks);
   }
 

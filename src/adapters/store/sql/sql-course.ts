@@ -35,7 +35,7 @@ export class SqlCourse implements EvaluationCourse {
     await transactOwned(this.#database, ownership, reported(ownership.key, report, this.#now()));
   }
 
-  async conclude(ownership: Ownership, { state, report, summary, failure, question, webhooks }: Conclusion): Promise<void> {
+  async conclude(ownership: Ownership, { state, report, summary, failure, question, withheld, webhooks }: Conclusion): Promise<void> {
     const { key } = ownership;
     const now = this.#now();
     await transactOwned(this.#database, ownership, [
@@ -47,6 +47,7 @@ export class SqlCourse implements EvaluationCourse {
       ...appendEvents(key, [stateEvent(state)], now),
       ...announced(key, webhooks, now),
       ...answered(key, question),
+      ...(withheld === true ? [statement(sql`DELETE FROM cache_donors WHERE evaluation = ${key}`)] : []),
       statement(sql`UPDATE ownerships SET expires_at = 0, fence = fence + 1 WHERE evaluation = ${key}`),
     ]);
   }

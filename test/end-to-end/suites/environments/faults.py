@@ -107,6 +107,12 @@ def raises(_: float) -> float:
     raise KeyError(f"order {int.from_bytes(os.urandom(4))}")
 
 
+def is_broken_outside(reward: float) -> float:
+    if Path("/gates/broken").exists():
+        raise ModuleNotFoundError("No module named 'pygame'")
+    return reward
+
+
 def has_old_interface(reward: float) -> float:
     return reward
 
@@ -117,6 +123,7 @@ def differs(_: float) -> float:
 
 FAULTS: dict[str, Callable[[float], float]] = {
     "raises": raises,
+    "is broken outside": is_broken_outside,
     "has the old interface": has_old_interface,
     "not at all": lambda reward: reward,
     "prints garbage": prints_garbage,
