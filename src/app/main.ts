@@ -124,7 +124,14 @@ export class Muster implements AsyncDisposable {
     using share = this.#join(asked, suite.definition);
     const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal, input.labels);
     await using _held = await this.#ground.hold([checkpoint, suite.files]);
-    const facts = { ...this.#facts(), suite: suite.definition, checkpoint: identity(checkpoint), statistics: STATISTICS_VERSION };
+    const modules = suite.files && identity(suite.files).files;
+    const facts = {
+      ...this.#facts(),
+      suite: { ...suite.definition },
+      modules,
+      checkpoint: identity(checkpoint),
+      statistics: STATISTICS_VERSION,
+    };
     const opened = options.out === undefined ? undefined : await openResults(options.out, suite.definition, facts, systemClock);
     if (opened && opened.kind !== 'new') options.onEarlier?.(opened.kind);
     if (opened?.kind === 'complete') return opened.summary;
@@ -245,7 +252,7 @@ export interface OneEvaluationOptions extends EvaluationOptions {
 }
 
 /** Of a checkpoint, for the record. */
-function identity({ digest, kind, labels, files }: StoredCheckpoint): Omit<Checkpoint, 'files'> & { readonly files: readonly object[] } {
+function identity({ digest, kind, labels, files }: StoredCheckpoint): Omit<Checkpoint, 'files'> & { readonly files: Checkpoint['files'] } {
   return { digest, kind, labels, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })) };
 }
 

@@ -14,7 +14,7 @@ import { planEvaluation } from '../orchestrator/planning/plan-evaluation.ts';
 import { defineSuite, type SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
 import { CheckpointStore } from '../policy-distribution/store/checkpoint-store.ts';
 import { Pools } from './pools.ts';
-import { readSuite, type SuiteInput } from './suites/suite-input.ts';
+import { readOwnSuite, type SuiteInput } from './suites/suite-input.ts';
 
 export interface PlanInput extends SuiteInput {
   /** Path of a directory that an evaluation on the same suite was kept in, or of its summary alone. */
@@ -36,7 +36,7 @@ export async function plan(input: PlanInput, config: Config, signal: AbortSignal
 
 /** With its modules read and checked as an evaluation would, in a store that is gone afterwards. */
 async function definitionOf(input: SuiteInput, { checkpoints: limits }: Config, signal: AbortSignal): Promise<SuiteDefinition> {
-  const { parsed, directory } = await readSuite(input);
+  const { parsed, directory } = await readOwnSuite(input);
   if (directory === undefined) return defineSuite(parsed, undefined);
   await using scratch = await scratchDirectory();
   const store = await CheckpointStore.open({ directory: scratch.path, limits, clock: systemClock });

@@ -1,5 +1,6 @@
 import { pino, type Logger } from 'pino';
 import { filesystemSource, filesystemSourceBy } from '../adapters/checkpoints/filesystem.ts';
+import { suggestingNearest } from '../adapters/files/nearest-path.ts';
 import { openCheckpoints } from './checkpoints/checkpoint-access.ts';
 import type { Config } from '../config/config.ts';
 import { NOTHING_SERVED, type Served } from '../adapters/delivery/origin-server.ts';
@@ -12,7 +13,7 @@ import { InfrastructureError } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import type { EvaluateContext } from '../orchestrator/run/evaluate-context.ts';
 import { defineSuite, type SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
-import { checkpointUri, sourceForOwner } from './checkpoints/own-checkpoints.ts';
+import { checkpointUri, isUri, sourceForOwner } from './checkpoints/own-checkpoints.ts';
 import type { CheckpointSource } from '../policy-distribution/checkpoint-source.ts';
 import { type Checkpoint, type CheckpointLabels, mayBringCode } from '../policy-distribution/checkpoint.ts';
 import { addPinned, pinnedUri } from '../policy-distribution/store/pinned-uri.ts';
@@ -21,7 +22,7 @@ import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.
 import { Distributor } from '../policy-distribution/delivery/distributor.ts';
 import { assertPlaysApart, policyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
 import { Pools } from './pools.ts';
-import { readSuite, type ReadSuite, type SuiteInput } from './suites/suite-input.ts';
+import { readOwnSuite, type ReadSuite, type SuiteInput } from './suites/suite-input.ts';
 import { templateDelivery } from './checkpoints/template-delivery.ts';
 
 /** A suite with its files as they were when it was read: what happens to them afterwards changes nothing. */
@@ -101,7 +102,9 @@ export class Runtime implements AsyncDisposable {
   async addCheckpoint(written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
     this.#ownSource ??= sourceForOwner(this.config, systemClock);
     const { uri, expected } = pinnedUri(written);
-    return addPinned(this.checkpoints, this.#ownSource, { uri: checkpointUri(uri), expected }, signal, labels);
+    const source = this.#ownSource;
+    const add = (): Promise<StoredCheckpoint> => addPinned(this.checkpoints, source, { uri: checkpointUri(uri), expected }, signal, labels);
+    return isUri(uri) ? add() : suggestingNearest(uri, add);
   }
 
   /** Until it is disposed, nobody removes them to make room. @throws InfrastructureError `store.removed` when one is gone already. */
@@ -119,7 +122,7 @@ export class Runtime implements AsyncDisposable {
 
   /** Reads and checks a suite, with its files. @throws InputError when it is wrong. */
   async loadSuite(input: SuiteInput, outer?: AbortSignal): Promise<LoadedSuite> {
-    return this.keepSuite(await readSuite(input), outer);
+    return this.keepSuite(await readOwnSuite(input), outer);
   }
 
   /** Brings a directory of Python modules into the store. */

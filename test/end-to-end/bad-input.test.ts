@@ -23,6 +23,25 @@ describe('a suite', () => {
     expect(await stage.run(['eval', suite, '--checkpoint', LATE])).toEqual(refusal(suite, 'expected a YAML or JSON file'));
   });
 
+  it.each([
+    ['with a slip in its name', 'suit.yaml', 'suite.yaml'],
+    ['without its ending', 'suite', 'suite.yaml'],
+    ['in a directory that is written wrongly', 'exmples/game.yaml', 'examples'],
+  ])('%s is refused with the path that was meant', async (_, given, meant) => {
+    await using stage = await Stage.open();
+    await stage.faultSuite();
+    await mkdir(stage.path('examples'));
+    const result = await stage.run(['eval', stage.path(given), '--checkpoint', LATE]);
+    expect(result).toEqual(refusal(stage.path(given), `did you mean ${stage.path(meant)}?`));
+  });
+
+  it('whose directory of modules has the suite file in it is refused: all that is saved there would make another suite', async () => {
+    await using stage = await Stage.open();
+    const suite = await stage.faultSuite({ changes: { files: '.' } });
+    const result = await stage.run(['eval', suite, '--checkpoint', ANYTHING]);
+    expect(result).toEqual(refusal(`${suite}:1: files: "." has the suite file itself in it`, 'move its modules into one'));
+  });
+
   it('that names a template which the configuration does not have is told which there are', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { template: 'cloud' } });
@@ -50,6 +69,13 @@ describe('a checkpoint', () => {
     expect(await stage.run(['eval', CARTPOLE, '--checkpoint', checkpoint])).toEqual(
       refusal(`${checkpoint} does not exist`, 'check the path'),
     );
+  });
+
+  it('with a slip in its name is refused with the path that was meant', async () => {
+    await using stage = await Stage.open();
+    await stage.write('policy.safetensors', await readFile(LATE));
+    const result = await stage.run(['eval', CARTPOLE, '--checkpoint', stage.path('polcy.safetensors')]);
+    expect(result).toEqual(refusal('does not exist', `did you mean ${stage.path('policy.safetensors')}?`));
   });
 
   it('in safetensors that was cut off is refused as truncated', async () => {

@@ -87,7 +87,7 @@ describe('an evaluation with --out that was cut short', () => {
       [await evaluate('-c', LATE), 'it holds an evaluation of another checkpoint, sha256:'],
       [
         await evaluate('-c', ANYTHING, '--episodes', '30'),
-        'it holds an evaluation on another suite, or with another stopping rule or budget',
+        'it holds an evaluation on another suite, or with another stopping rule or budget (what differs: stop)',
       ],
       [await evaluate('-c', ANYTHING, '--config', template), 'it holds an evaluation with another definition of the template "local"'],
     ] as const;

@@ -1,5 +1,7 @@
-import { dirname, resolve } from 'node:path';
+import { dirname, relative, resolve, sep } from 'node:path';
+import { suggestingNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
+import { InputError } from '../../kernel/errors.ts';
 import {
   inlineSuite,
   parseSuite,
@@ -9,6 +11,7 @@ import {
   type SuiteChanges,
 } from '../../orchestrator/suite/suite-definition.ts';
 import type { ParsedSuite } from '../../orchestrator/suite/suite.ts';
+import type { Layer } from '../../kernel/documents/layer.ts';
 
 export interface SuiteInput {
   /** Path of a suite file, or a suite as its file would have it. */
@@ -24,10 +27,30 @@ export interface ReadSuite {
   readonly directory: string | undefined;
 }
 
+/** The same for a person on this machine, who is told what was probably meant when there is no such file. @throws InputError */
+export function readOwnSuite(input: SuiteInput): Promise<ReadSuite> {
+  const { suite } = input;
+  return typeof suite === 'string' ? suggestingNearest(suite, () => readSuite(input)) : readSuite(input);
+}
+
 /** Reads and checks a suite, but for its modules. Part of the composition root. @throws InputError when it is wrong. */
 export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Promise<ReadSuite> {
   const written = typeof suite === 'string' ? await readSuiteFile(suite) : inlineSuite(suite);
   const parsed = parseSuite(withChanges(stop ? withStop(written, stop) : written, changes));
   const base = typeof suite === 'string' ? dirname(resolve(suite)) : process.cwd();
-  return { parsed, directory: parsed.files === undefined ? undefined : resolve(base, parsed.files) };
+  const directory = parsed.files === undefined ? undefined : resolve(base, parsed.files);
+  if (typeof suite === 'string' && directory !== undefined && isWithin(resolve(suite), directory)) throw holdsItself(written, parsed.files);
+  return { parsed, directory };
+}
+
+function isWithin(path: string, directory: string): boolean {
+  const [first] = relative(directory, path).split(sep);
+  return first !== '..';
+}
+
+function holdsItself(written: Layer, files: string | undefined): InputError {
+  return new InputError(
+    'suite.files',
+    `${written.whereIs(['files'])}: files: "${files}" has the suite file itself in it: whatever is changed or saved there (a checkpoint, results) would make another suite; expected a directory with nothing but what the environment needs: move its modules into one, such as "environment", and name that`,
+  );
 }

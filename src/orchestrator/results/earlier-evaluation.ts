@@ -1,11 +1,14 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../kernel/canonical-json.ts';
+import { listed, suiteDifferences, type KeptModule } from './suite-difference.ts';
 import { summarySchema, type Summary } from './summary.ts';
 
 /** What decides which episodes an evaluation plays and what becomes of them, as `config.json` keeps it. */
 export interface EvaluationFacts {
   readonly config: { readonly templates: Readonly<Record<string, object>> };
-  readonly suite: { readonly template: string };
+  readonly suite: { readonly template: string } & Readonly<Record<string, unknown>>;
+  /** That the suite ships. */
+  readonly modules?: readonly KeptModule[] | undefined;
   readonly checkpoint: { readonly digest: string };
   /** See `STATISTICS_VERSION`. */
   readonly statistics: number;
@@ -25,6 +28,7 @@ export type EarlierEvaluation =
 const factsSchema = z.object({
   config: z.object({ templates: z.record(z.string(), z.looseObject({})) }),
   suite: z.looseObject({ template: z.string() }),
+  modules: z.array(z.object({ path: z.string(), digest: z.string() })).optional(),
   checkpoint: z.looseObject({ digest: z.string() }),
   statistics: z.int().default(1),
 });
@@ -47,7 +51,9 @@ export function classifyEarlier(
 
 function differenceOf(earlier: EvaluationFacts, asked: EvaluationFacts): string | undefined {
   if (earlier.checkpoint.digest !== asked.checkpoint.digest) return `an evaluation of another checkpoint, ${earlier.checkpoint.digest}`;
-  if (!isSame(earlier.suite, asked.suite)) return 'an evaluation on another suite, or with another stopping rule or budget';
+  const differences = suiteDifferences(earlier, asked);
+  if (differences.length > 0)
+    return `an evaluation on another suite, or with another stopping rule or budget (what differs: ${listed(differences)})`;
   if (!isSame(templateOf(earlier), templateOf(asked)))
     return `an evaluation with another definition of the template "${asked.suite.template}"`;
   if (earlier.statistics !== asked.statistics)

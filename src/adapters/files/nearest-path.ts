@@ -1,0 +1,32 @@
+import { readdir } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { InputError } from '../../kernel/errors.ts';
+import { nearest } from '../../kernel/documents/did-you-mean.ts';
+
+const MISSING: ReadonlySet<string> = new Set(['checkpoint.missing', 'suite.missing', 'batch.missing']);
+
+/**
+ * What `work` makes of a path that a person has typed. When there is nothing at the path, the error names what was probably meant. Only for a
+ * person on this machine: it tells what there is beside the path.
+ */
+export async function suggestingNearest<Value>(path: string, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof InputError) || !MISSING.has(error.code)) throw error;
+    const meant = await nearestPath(path);
+    throw meant === undefined ? error : new InputError(error.code, `${error.message}; did you mean ${meant}?`, { cause: error });
+  }
+}
+
+/** The path up to its first name that is not there, with the nearest one that is. */
+async function nearestPath(path: string): Promise<string | undefined> {
+  const directory = dirname(path);
+  if (directory === path) return undefined;
+  const names = await readdir(directory).catch(() => undefined);
+  if (names === undefined) return nearestPath(directory);
+  const name = basename(path);
+  const longer = names.filter((each) => each.startsWith(`${name}.`));
+  const meant = nearest(name, names) ?? (longer.length === 1 ? longer[0] : undefined);
+  return meant === undefined ? undefined : join(directory, meant);
+}

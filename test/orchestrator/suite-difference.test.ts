@@ -1,0 +1,45 @@
+import { describe, expect, it } from 'vitest';
+import { listed, suiteDifferences, type KeptSuite } from '../../src/orchestrator/results/suite-difference.ts';
+
+const SHOP: KeptSuite = {
+  suite: { name: 'shop', digest: 'a', seed: 1, episodeSeconds: 60, filesDigest: 'f', stop: { rule: 'fixed', episodes: 9 } },
+  modules: [
+    { path: 'data/prices.csv', digest: '1' },
+    { path: 'shop.py', digest: '2' },
+  ],
+};
+
+describe('what differs between two suites', () => {
+  it('is nothing between a suite and itself', () => {
+    expect(suiteDifferences(SHOP, SHOP)).toEqual([]);
+  });
+
+  it('is named by the keys that a reader finds in the file', () => {
+    const asked = { ...SHOP, suite: { ...SHOP.suite, digest: 'b', episodeSeconds: 5, stop: { rule: 'fixed', episodes: 10 } } };
+    expect(suiteDifferences(SHOP, asked)).toEqual(['episode.seconds', 'stop']);
+  });
+
+  it('is named by the paths of modules that changed, came and went', () => {
+    const asked = {
+      suite: { ...SHOP.suite, digest: 'b', filesDigest: 'g' },
+      modules: [
+        { path: 'out/summary.json', digest: '4' },
+        { path: 'shop.py', digest: '3' },
+      ],
+    };
+    expect(suiteDifferences(SHOP, asked)).toEqual([
+      'files: data/prices.csv is gone',
+      'files: out/summary.json is new',
+      'files: shop.py has changed',
+    ]);
+  });
+
+  it('is the modules as a whole where those of the earlier one are not known', () => {
+    expect(suiteDifferences({ suite: SHOP.suite }, { ...SHOP, suite: { ...SHOP.suite, filesDigest: 'g' } })).toEqual(['files']);
+  });
+
+  it('is shortened for a message', () => {
+    expect(listed(['a', 'b', 'c', 'd', 'e', 'f'])).toBe('a, b, c, d and 2 more');
+    expect(listed(['a'])).toBe('a');
+  });
+});
