@@ -1,4 +1,4 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -95,6 +95,22 @@ describe('muster watch', () => {
       stdout: '',
       stderr: expect.stringContaining('the same command goes on later'),
     });
+  });
+
+  it('--once with a checkpoint of which every episode fails, and one that cannot be played, says so by its exit code', async () => {
+    await using stage = await Stage.open();
+    const suite = await stage.faultSuite({ how: 'raises', episodes: [0, 1, 2, 3], ...FEW });
+    await cp(ANYTHING, stage.path('run/step-1'), { recursive: true });
+    await writeFile(stage.path('run/step-2.onnx'), 'no model');
+    const args = ['watch', stage.path('run'), '--suite', suite, '--stale', 'evaluate', '--every', '0.1', '--once', '-n', '1'];
+    const { exitCode, stdout } = await stage.run([...args, '--json']);
+    expect(exitCode).toBe(2);
+    expect(happened(stdout).toSorted()).toEqual(['refused step-1', 'refused step-2.onnx']);
+    expect(stdout).toContain('"code":"evaluation.all-failed"');
+    const forPeople = await stage.run(args);
+    expect(forPeople.exitCode).toBe(2);
+    expect(forPeople.stdout).toMatch(/^step-1: no answer: all 4 episodes/m);
+    expect(forPeople.stdout).toMatch(/^step-2\.onnx: cannot be played: /m);
   });
 
   it.each([

@@ -73,9 +73,9 @@ const EVERY_SECONDS = 30;
 
 const HELP = `
 Exit codes:
-  0    the evaluation has finished; with --once: all checkpoints are done with
+  0    the evaluation has finished; with --once: no checkpoint was left without an answer
   1    a defect of Muster
-  2    bad input: an id, suite, configuration or flag; or all episodes failed
+  2    bad input: an id, suite, configuration or flag; or all episodes failed; with --once: so it was with one of the checkpoints
   3    the evaluation, or the infrastructure, failed
   130  no longer watched; with --suite the same command goes on later where this one ended
 

@@ -40,9 +40,9 @@ export async function watchedRun(
   };
   await print(process.stderr, notice(`watching ${request.run}${request.once ? '' : ' (Ctrl-C ends it)'}`));
   try {
-    await watchARun(request, hooks);
+    const { settled } = await watchARun(request, hooks);
     await Promise.all(printed);
-    return EXIT_CODES.done;
+    return settled.some(({ outcome }) => outcome === 'refused') ? EXIT_CODES.badInput : EXIT_CODES.done;
   } catch (error) {
     await Promise.all(printed);
     const told = failedAttempt(error, signal, 'the end of the run');

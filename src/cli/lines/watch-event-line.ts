@@ -1,4 +1,5 @@
 import { printableLine } from '../../kernel/text/printable.ts';
+import { ALL_FAILED } from '../../orchestrator/run/run-failed-error.ts';
 import type { WatchEvent } from '../../service/watching/watch-event.ts';
 import type { Score, Standing } from '../../service/watching/watch-record.ts';
 
@@ -13,7 +14,7 @@ export function watchEventLine(event: WatchEvent): string {
     case 'cancelled':
       return `${name}: given up, ${printableLine(event.by)} is complete`;
     case 'refused':
-      return `${name}: cannot be played: ${printableLine(event.message)}`;
+      return `${name}: ${event.code === ALL_FAILED.evaluation ? 'no answer' : 'cannot be played'}: ${printableLine(event.message)}`;
     case 'troubled':
       return `${name}: will be tried again: ${printableLine(event.message)}`;
   }

@@ -187,7 +187,7 @@ export class RunWatch {
       return false;
     }
     if (error instanceof InputError) {
-      await this.#settle({ event: 'refused', name, message: error.message }, checkpoint, signal);
+      await this.#settle({ event: 'refused', name, code: error.code, message: error.message }, checkpoint, signal);
       return true;
     }
     this.#failedEvaluations += 1;

@@ -8,7 +8,7 @@ export type WatchEvent =
   | { readonly event: 'skipped'; readonly name: string }
   /** A newer one was complete while it was evaluated, and it was given up. @param by the newer one's name. */
   | { readonly event: 'cancelled'; readonly name: string; readonly by: string }
-  /** It cannot be played, and will not be tried again unless it changes. */
-  | { readonly event: 'refused'; readonly name: string; readonly message: string }
+  /** It cannot be played, or every episode failed, which the code says; it will not be tried again unless it changes. */
+  | { readonly event: 'refused'; readonly name: string; readonly code: string; readonly message: string }
   /** Something did not work, and is tried again. */
   | { readonly event: 'troubled'; readonly name: string; readonly message: string };

@@ -237,7 +237,7 @@ describe('a watch that is started again', () => {
     scene.put('step-1.pt');
     scene.answers.set('step-1.pt', () => Promise.reject(new InputError('checkpoint.refused', 'no torch')));
     await scene.start({ once: true, everyMs: 0 });
-    expect(scene.events).toEqual([{ event: 'refused', name: 'step-1.pt', message: 'no torch' }]);
+    expect(scene.events).toEqual([{ event: 'refused', name: 'step-1.pt', code: 'checkpoint.refused', message: 'no torch' }]);
     scene.answers.clear();
     await scene.start({ once: true, everyMs: 0 });
     expect(scene.remembered.best?.name).toBe('step-1.pt');
