@@ -5,10 +5,10 @@ import { DifferenceSequence } from '../../src/aggregation/comparison/difference-
 import { Moments } from '../../src/aggregation/intervals/moments.ts';
 import { stoppingRule } from '../../src/aggregation/stopping/stopping.ts';
 import type { Random } from '../../src/kernel/seeded-random.ts';
-import { successes } from './decision-scenarios.ts';
 import type { Distribution } from './distributions.ts';
 import { stopOf } from './evaluation-scenarios.ts';
 import type { SequentialRule } from './evaluation-scenarios.ts';
+import { successes } from './pairs.ts';
 import type { Scenario, Trial } from './scenario.ts';
 import type { Target } from './targets.ts';
 

@@ -17,7 +17,7 @@ const TITLES: Readonly<Record<Group, string>> = {
   fixed: 'fixed: a number of episodes given in advance',
   watched: 'looked at after every episode, past the stop: how often no look ever left the mean out',
   tasks: 'means over tasks: about 25 episodes for each, correlation within a task 0.2',
-  decisions: 'comparisons: at most 2,000 pairs',
+  decisions: 'comparisons: at most 2,000 pairs unless it says 200',
   bias: 'estimates at a stop: bias in standard deviations of the mean, and root mean squared error beside it; of comparisons those that promoted',
   dependence: 'the warning that episodes depend on one another: where they do not, and where they do',
 };

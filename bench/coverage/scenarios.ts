@@ -19,6 +19,7 @@ import {
 } from './distributions.ts';
 import type { Distribution } from './distributions.ts';
 import { affordable, atWorst, eitherEnd, fixed, knownCost, NEVER_WRONG, stopped, unpromised, watched } from './evaluation-scenarios.ts';
+import { PUBLISHED_SCENARIOS } from './published-scenarios.ts';
 import type { Scenario } from './scenario.ts';
 import { titleOf } from './scenario.ts';
 import { TASK_SCENARIOS } from './task-scenarios.ts';
@@ -165,6 +166,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...WATCHED,
   ...TASK_SCENARIOS,
   ...DECISION_SCENARIOS,
+  ...PUBLISHED_SCENARIOS,
   ...BIASES,
   ...DEPENDENCE_SCENARIOS,
 ];

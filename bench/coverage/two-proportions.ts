@@ -3,14 +3,20 @@ const PRIOR = 0.18;
 
 /**
  * The anytime-valid test of two probabilities of success by Turner, Ly and Grünwald (2024), which takes one episode of each checkpoint at a time and does
- * not know of pairs: the likelihood of both outcomes under the probabilities estimated so far, over that under their mean. N-SCORE with two
- * atoms comes to the same for successes and failures, as its authors find (Snyder et al. 2026). Equal probabilities are ruled out where it reaches 1/α.
+ * not know of pairs: the likelihood of both outcomes under the probabilities estimated so far, over that under their mean. Equal probabilities are ruled out
+ * where it reaches 1/α.
  */
 export class TwoProportionsTest {
+  readonly #limit: number;
   #pairs = 0;
   #baselineSuccesses = 0;
   #candidateSuccesses = 0;
   #log = 0;
+
+  /** @param risk α, in both directions together. */
+  constructor(risk: number) {
+    this.#limit = -Math.log(risk);
+  }
 
   /** @param baseline 1 for a success, 0 for a failure; so the candidate. */
   fold(baseline: number, candidate: number): void {
@@ -25,13 +31,9 @@ export class TwoProportionsTest {
     this.#candidateSuccesses += candidate;
   }
 
-  /** Logarithm of the evidence against equal probabilities. */
-  get log(): number {
-    return this.#log;
-  }
-
-  get favoursCandidate(): boolean {
-    return this.#candidateSuccesses > this.#baselineSuccesses;
+  get verdict(): 'promote' | 'regress' | undefined {
+    if (this.#log < this.#limit) return undefined;
+    return this.#candidateSuccesses > this.#baselineSuccesses ? 'promote' : 'regress';
   }
 
   #estimate(successes: number): number {
