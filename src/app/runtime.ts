@@ -1,5 +1,5 @@
 import { pino, type Logger } from 'pino';
-import { filesystemSource, filesystemSourceBy } from '../adapters/checkpoints/filesystem.ts';
+import { filesystemSource } from '../adapters/checkpoints/filesystem.ts';
 import { suggestingNearest } from '../adapters/files/nearest-path.ts';
 import { openCheckpoints } from './checkpoints/checkpoint-access.ts';
 import type { Config } from '../config/config.ts';
@@ -8,7 +8,6 @@ import { openOrigin, type OpenOrigin } from './checkpoints/content-origin.ts';
 import { contentToShare, type Played } from './checkpoints/content-to-share.ts';
 import { FiguresThread } from './threads/figures-thread.ts';
 import { systemClock } from '../kernel/clock.ts';
-import { LookThread } from './threads/look-thread.ts';
 import { InfrastructureError } from '../kernel/errors.ts';
 import type { Log } from '../kernel/log.ts';
 import type { EvaluateContext } from '../orchestrator/run/evaluate-context.ts';
@@ -24,6 +23,9 @@ import { assertPlaysApart, policyPlace, type PolicyPlace } from '../pool/ports/p
 import { Pools } from './pools.ts';
 import { readOwnSuite, type ReadSuite, type SuiteInput } from './suites/suite-input.ts';
 import { templateDelivery } from './checkpoints/template-delivery.ts';
+
+/** `server` is for many callers, who are promised that what was brought outlives a power cut. */
+type Use = 'server' | 'own';
 
 /** A suite with its files as they were when it was read: what happens to them afterwards changes nothing. */
 export interface LoadedSuite {
@@ -41,10 +43,6 @@ export class Runtime implements AsyncDisposable {
   readonly pools: Pools;
   readonly #distributor = new Distributor();
   readonly #origin: OpenOrigin | undefined;
-  /** Of this machine: whatever Muster itself may read. */
-  readonly files: CheckpointSource;
-  /** A server's, which looks at files for many callers at a time. */
-  readonly looks: LookThread | undefined;
   readonly #figures = new FiguresThread(systemClock);
   /** Whether callers who need not trust one another play on it. */
   readonly #hasTokens: boolean;
@@ -53,10 +51,8 @@ export class Runtime implements AsyncDisposable {
   #config: Config;
   #ownSource: CheckpointSource | undefined;
 
-  private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore, looks: LookThread | undefined) {
-    this.looks = looks;
-    this.#hasTokens = looks !== undefined && config.server.access === 'tokens';
-    this.files = looks ? filesystemSourceBy(looks) : filesystemSource;
+  private constructor(config: Config, logger: Logger, checkpoints: CheckpointStore, use: Use) {
+    this.#hasTokens = use === 'server' && config.server.access === 'tokens';
     this.#config = config;
     this.#logger = logger;
     this.log = logger;
@@ -66,14 +62,11 @@ export class Runtime implements AsyncDisposable {
   }
 
   /**
-   * @param use `server` for whoever answers many callers, and promises them that what was brought outlives a power cut.
    * @throws InfrastructureError when the state directory cannot be used.
    */
-  static async open(config: Config, use: 'server' | 'own'): Promise<Runtime> {
+  static async open(config: Config, use: Use): Promise<Runtime> {
     const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
-    // Whoever looks at some files in its whole life needs no thread for it.
-    const looks = use === 'server' ? new LookThread(systemClock) : undefined;
-    return new Runtime(config, log, await openCheckpoints(config, use === 'server' ? 'before' : 'behind', looks), looks);
+    return new Runtime(config, log, await openCheckpoints(config, use === 'server' ? 'before' : 'behind'), use);
   }
 
   /** The one that is in force. */
@@ -127,7 +120,7 @@ export class Runtime implements AsyncDisposable {
 
   /** Brings a directory of Python modules into the store. */
   addModules(directory: string, outer?: AbortSignal): Promise<StoredCheckpoint> {
-    return this.checkpoints.addDirectory(this.files, directory, this.either(outer));
+    return this.checkpoints.addDirectory(filesystemSource, directory, this.either(outer));
   }
 
   /** Brings the files of a suite that was read into the store. */
@@ -184,6 +177,5 @@ export class Runtime implements AsyncDisposable {
     await this.#origin?.[Symbol.asyncDispose]();
     await this.#figures[Symbol.asyncDispose]();
     await this.checkpoints.settled();
-    await this.looks?.[Symbol.asyncDispose]();
   }
 }

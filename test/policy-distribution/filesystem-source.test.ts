@@ -5,10 +5,8 @@ import { once } from 'node:events';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { filesystemSource, filesystemSourceBy } from '../../src/adapters/checkpoints/filesystem.ts';
-import { systemClock } from '../../src/kernel/clock.ts';
+import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { InputError } from '../../src/kernel/errors.ts';
-import { LookThread } from '../../src/app/threads/look-thread.ts';
 import type { CheckpointListing, CheckpointSource, ListedFile } from '../../src/policy-distribution/checkpoint-source.ts';
 import { checkpointSourceContract, type CheckpointSourceSubject } from '../contract/checkpoint-source.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
@@ -16,24 +14,6 @@ import { ScratchDirectory } from './scratch-directory.ts';
 checkpointSourceContract('the file system', async () => {
   const scratch = await ScratchDirectory.make();
   return sceneOf(scratch, filesystemSource);
-});
-
-checkpointSourceContract('the file system, looked at again by a thread', async () => {
-  const scratch = await ScratchDirectory.make();
-  const looks = new LookThread(systemClock);
-  const source = filesystemSourceBy(looks);
-  const listedTwice: CheckpointSource['list'] = async (...asked) => {
-    await source.list(...asked).catch(() => undefined);
-    return source.list(...asked);
-  };
-  const scene = sceneOf(scratch, { ...source, list: listedTwice });
-  return {
-    ...scene,
-    [Symbol.asyncDispose]: async () => {
-      await scene[Symbol.asyncDispose]();
-      await looks[Symbol.asyncDispose]();
-    },
-  };
 });
 
 function sceneOf(scratch: ScratchDirectory, source: CheckpointSource): CheckpointSourceSubject {

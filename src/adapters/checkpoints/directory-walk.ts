@@ -1,12 +1,12 @@
+import type { Dirent } from 'node:fs';
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import PQueue from 'p-queue';
 import { InputError } from '../../kernel/errors.ts';
 import { assertCheckpointPath } from '../../policy-distribution/checkpoint.ts';
-import type { DirectoryEntry } from '../../policy-distribution/files/file-looks.ts';
 import { CheckpointChangedError, type ListedFile, type ListOptions } from '../../policy-distribution/checkpoint-source.ts';
 import { guarded, linkError, specialFileError } from './file-failures.ts';
 import { listed } from './file-revision.ts';
-import type { Looks } from './looks.ts';
 import { isInside } from './roots.ts';
 
 /**
@@ -19,7 +19,7 @@ const MOST_DIRECTORIES = 10_000;
 const VISITED_AT_A_TIME = 16;
 
 interface Child {
-  readonly entry: DirectoryEntry;
+  readonly entry: Dirent;
   /** Relative to the root. */
   readonly path: string;
 }
@@ -28,14 +28,12 @@ interface Child {
 export class DirectoryWalk {
   readonly #root: string;
   readonly #options: ListOptions;
-  readonly #looks: Looks;
   readonly #files: ListedFile[] = [];
   #directories = 0;
 
-  constructor(root: string, options: ListOptions, looks: Looks) {
+  constructor(root: string, options: ListOptions) {
     this.#root = root;
     this.#options = options;
-    this.#looks = looks;
   }
 
   async run(): Promise<readonly ListedFile[]> {
@@ -46,7 +44,7 @@ export class DirectoryWalk {
   /** @param chain real paths of the directories that lead here: a link back to one of them would never end. */
   async #enter(directory: string, path: string, chain: readonly string[]): Promise<void> {
     this.#countDirectory();
-    const entries = await guarded(directory, () => this.#looks.entries.at(directory));
+    const entries = await guarded(directory, () => readdir(directory, { withFileTypes: true }));
     const children = entries.map((entry) => ({ entry, path: path === '' ? entry.name : `${path}/${entry.name}` }));
     const wanted = children.filter((child) => this.#options.ignores?.(child.path) !== true);
     for (const child of wanted) assertCheckpointPath(child.path);
@@ -66,7 +64,7 @@ export class DirectoryWalk {
     const visit = async ({ entry, path }: Child): Promise<void> => {
       this.#options.signal.throwIfAborted();
       const address = join(directory, entry.name);
-      const stats = await guarded(address, () => this.#looks.ownStats.at(address));
+      const stats = await guarded(address, () => lstat(address, { bigint: true }));
       if (!stats.isFile()) throw new CheckpointChangedError(address, 'something else took its place');
       this.#add(listed(path, address, stats));
     };
@@ -78,9 +76,9 @@ export class DirectoryWalk {
   }
 
   async #visit(address: string, path: string, chain: readonly string[]): Promise<void> {
-    const real = await guarded(address, () => this.#looks.real.at(address));
+    const real = await guarded(address, () => realpath(address));
     if (!isInside(this.#root, real)) throw linkError(address, `leads to ${real}, outside of the checkpoint`);
-    const stats = await guarded(address, () => this.#looks.stats.at(real));
+    const stats = await guarded(address, () => stat(real, { bigint: true }));
     if (stats.isDirectory()) {
       if (chain.includes(real)) throw linkError(address, `leads back to ${real}, which it is in`);
       await this.#enter(real, path, [...chain, real]);

@@ -1,5 +1,5 @@
+import type { BigIntStats } from 'node:fs';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
-import type { FileStats } from '../../policy-distribution/files/file-looks.ts';
 
 /** What failures of reading this machine's files are called. */
 
@@ -42,7 +42,7 @@ export function linkError(address: string, found: string): InputError {
   return new InputError('checkpoint.link', `checkpoint: ${address} ${found}; put the file itself in its place (cp -L)`);
 }
 
-export function specialFileError(address: string, stats: FileStats): InputError {
+export function specialFileError(address: string, stats: BigIntStats): InputError {
   const found = stats.isFIFO() ? 'a named pipe' : stats.isSocket() ? 'a socket' : 'a device';
   return new InputError('checkpoint.special', `checkpoint: ${address} is ${found}; expected regular files and directories`);
 }

@@ -1,16 +1,16 @@
+import type { BigIntStats } from 'node:fs';
 import { systemClock } from '../../kernel/clock.ts';
 import type { ListedFile } from '../../policy-distribution/checkpoint-source.ts';
-import type { FileStats } from '../../policy-distribution/files/file-looks.ts';
 
 /** Kernels and network file systems tell times in steps of up to seconds: two changes within one may look like one. */
 const SETTLED_MILLISECONDS = 3000;
 
-export function listed(path: string, address: string, stats: FileStats): ListedFile {
+export function listed(path: string, address: string, stats: BigIntStats): ListedFile {
   const sinceChange = systemClock.date().getTime() - Number(stats.ctimeNs / 1_000_000n);
   return { path, size: Number(stats.size), address, revision: revisionOf(stats), isSettled: sinceChange > SETTLED_MILLISECONDS };
 }
 
 /** The change time is the kernel's own and cannot be set back, as a copy that keeps modification times would do. */
-export function revisionOf({ dev, ino, size, mtimeNs, ctimeNs }: FileStats): string {
+export function revisionOf({ dev, ino, size, mtimeNs, ctimeNs }: BigIntStats): string {
   return `device ${dev} inode ${ino} size ${size} modified ${mtimeNs} changed ${ctimeNs}`;
 }

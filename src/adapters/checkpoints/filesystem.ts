@@ -1,5 +1,5 @@
-import { constants } from 'node:fs';
-import { open, readlink, stat, type FileHandle } from 'node:fs/promises';
+import { constants, type BigIntStats } from 'node:fs';
+import { open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { InputError, messageOf } from '../../kernel/errors.ts';
@@ -11,25 +11,18 @@ import {
   type ListedFile,
   type ListOptions,
 } from '../../policy-distribution/checkpoint-source.ts';
-import { directLooks, type FileLooks, type FileStats } from '../../policy-distribution/files/file-looks.ts';
 import { dataBeside } from '../../policy-distribution/data-beside.ts';
 import { DirectoryWalk } from './directory-walk.ts';
 import { errorCode, guarded, guardedEach, readError, specialFileError } from './file-failures.ts';
 import { listed, revisionOf } from './file-revision.ts';
 import { LARGE_BYTES, readLarge } from './large-file.ts';
-import { RememberedLooks, type Looks } from './looks.ts';
 import { Roots } from './roots.ts';
 
 /** Large enough that the disk is the limit, small enough that hashing one chunk keeps no other work waiting. */
 const CHUNK_BYTES = 256 * 1024;
 
 /** Reads checkpoints from this machine's files: a path (relative ones from the working directory) or a `file:` URL. */
-export const filesystemSource: CheckpointSource = sourceOf(undefined, directLooks);
-
-/** The same, with a way of one's own to look again at what was listed before. */
-export function filesystemSourceBy(looks: FileLooks): CheckpointSource {
-  return sourceOf(undefined, looks);
-}
+export const filesystemSource: CheckpointSource = sourceOf();
 
 /**
  * The same for strangers: nothing outside of the roots is read, whatever links lead there. Of what lies outside they do not learn whether it
@@ -38,20 +31,16 @@ export function filesystemSourceBy(looks: FileLooks): CheckpointSource {
  * @param roots absolute paths of directories.
  * @throws InputError `checkpoint.outside` also, from both methods of the source.
  */
-export function filesystemSourceWithin(roots: readonly string[], looks: FileLooks = directLooks): CheckpointSource {
-  return sourceOf(new Roots(roots), looks);
+export function filesystemSourceWithin(roots: readonly string[]): CheckpointSource {
+  return sourceOf(new Roots(roots));
 }
 
-function sourceOf(roots: Roots | undefined, early: FileLooks): CheckpointSource {
-  const remembered = new RememberedLooks(early);
+function sourceOf(roots?: Roots): CheckpointSource {
   return {
     async list(uri, options) {
       const given = pathOf(uri);
       await roots?.assertNamedInside(given);
-      const looks = remembered.begin(given);
-      const listing = await listingOf(given, roots, options, looks);
-      remembered.remember(given, looks);
-      return listing;
+      return listingOf(given, roots, options);
     },
 
     async *read(file, signal, given) {
@@ -78,27 +67,27 @@ async function* readSmall(handle: FileHandle, given: Uint8Array | undefined): As
   }
 }
 
-async function listingOf(given: string, roots: Roots | undefined, options: ListOptions, looks: Looks): Promise<CheckpointListing> {
-  const root = await guarded(given, () => looks.real.at(given));
-  await roots?.assertInside(root, given, looks.real);
-  const stats = await guarded(given, () => looks.stats.at(root));
-  if (stats.isDirectory()) return { kind: 'directory', files: await new DirectoryWalk(root, options, looks).run() };
+async function listingOf(given: string, roots: Roots | undefined, options: ListOptions): Promise<CheckpointListing> {
+  const root = await guarded(given, () => realpath(given));
+  await roots?.assertInside(root, given);
+  const stats = await guarded(given, () => stat(root, { bigint: true }));
+  if (stats.isDirectory()) return { kind: 'directory', files: await new DirectoryWalk(root, options).run() };
   const file = listedAlone(given, root, stats);
-  const beside = await listedBeside(given, roots, looks);
+  const beside = await listedBeside(given, roots);
   return beside === undefined ? { kind: 'file', files: [file] } : { kind: 'directory', files: [file, beside] };
 }
 
 /** Of a model that has its weights in a file beside it. */
-async function listedBeside(given: string, roots: Roots | undefined, looks: Looks): Promise<ListedFile | undefined> {
+async function listedBeside(given: string, roots: Roots | undefined): Promise<ListedFile | undefined> {
   const path = dataBeside(given);
   if (path === undefined) return undefined;
-  const root = await looks.real.at(path).catch((error: unknown) => {
+  const root = await realpath(path).catch((error: unknown) => {
     if (errorCode(error) === 'ENOENT') return undefined;
     throw readError(path, error);
   });
   if (root === undefined) return undefined;
-  await roots?.assertInside(root, path, looks.real);
-  return listedAlone(path, root, await guarded(path, () => looks.stats.at(root)));
+  await roots?.assertInside(root, path);
+  return listedAlone(path, root, await guarded(path, () => stat(root, { bigint: true })));
 }
 
 function pathOf(uri: string): string {
@@ -113,7 +102,7 @@ function pathOf(uri: string): string {
   }
 }
 
-function listedAlone(given: string, root: string, stats: FileStats): ListedFile {
+function listedAlone(given: string, root: string, stats: BigIntStats): ListedFile {
   const path = basename(given);
   assertCheckpointPath(path);
   if (!stats.isFile()) throw specialFileError(given, stats);

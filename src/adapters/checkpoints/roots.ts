@@ -2,13 +2,6 @@ import { realpath } from 'node:fs/promises';
 import { sep } from 'node:path';
 import { InputError } from '../../kernel/errors.ts';
 
-/** Where paths lead to. */
-interface RealPaths {
-  at(path: string): Promise<string>;
-}
-
-const NOW: RealPaths = { at: (path) => realpath(path) };
-
 /** Directories outside of which nothing may be read. */
 export class Roots {
   readonly #roots: readonly string[];
@@ -21,17 +14,17 @@ export class Roots {
   /** Before anything is looked up. @param path absolute, links and all. @throws InputError `checkpoint.outside` */
   async assertNamedInside(path: string): Promise<void> {
     if (this.#roots.some((root) => isInside(root, path))) return;
-    if (!(await this.#real(NOW)).some((root) => isInside(root, path))) throw outside(path);
+    if (!(await this.#real()).some((root) => isInside(root, path))) throw outside(path);
   }
 
   /** @param real path without links. @param given as people know it. @throws InputError `checkpoint.outside` */
-  async assertInside(real: string, given: string, looks: RealPaths = NOW): Promise<void> {
-    if (!(await this.#real(looks)).some((root) => isInside(root, real))) throw outside(given);
+  async assertInside(real: string, given: string): Promise<void> {
+    if (!(await this.#real()).some((root) => isInside(root, real))) throw outside(given);
   }
 
   /** Of those that are there, where they are now: a root may be a link, and be mounted late. */
-  async #real(looks: RealPaths): Promise<readonly string[]> {
-    const roots = await Promise.all(this.#roots.map((root) => looks.at(root).catch(() => undefined)));
+  async #real(): Promise<readonly string[]> {
+    const roots = await Promise.all(this.#roots.map((root) => realpath(root).catch(() => undefined)));
     return roots.filter((root) => root !== undefined);
   }
 }

@@ -10,7 +10,6 @@ import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import type { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
-import type { FileLooks } from '../../policy-distribution/files/file-looks.ts';
 import { Uploads } from '../../policy-distribution/uploads/uploads.ts';
 
 /** What callers of a server may bring checkpoints by, as the configuration has it. */
@@ -18,11 +17,11 @@ import { Uploads } from '../../policy-distribution/uploads/uploads.ts';
 const HOUR_MS = 3_600_000;
 
 /** By their URI. */
-export function sourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock, looks?: FileLooks): CheckpointSource {
+export function sourceForCallers({ sources }: Pick<Config, 'sources'>, clock: Clock): CheckpointSource {
   const requests = new CheckedRequests({ egress: new Egress(sources, 'sources'), clock });
   const stores = bucketStores(sources);
   return sourceByUri({
-    files: filesystemSourceWithin(sources.roots, looks),
+    files: filesystemSourceWithin(sources.roots),
     web: httpsSource(requests, clock),
     gcs: new ObjectSource(stores.gcs, clock, sources.buckets),
     s3: new ObjectSource(stores.s3, clock, sources.buckets),

@@ -5,7 +5,6 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import { digestHex } from '../../policy-distribution/checkpoint.ts';
-import type { FileLooks } from '../../policy-distribution/files/file-looks.ts';
 import type { ServiceConfig } from '../../service/evaluation-service.ts';
 import { webhooksOf, type Webhooks } from './webhook-sender.ts';
 
@@ -61,10 +60,10 @@ export function webhookSecret({ config }: InForce): string | undefined {
 }
 
 /** What callers may name is decided anew for each listing and each read. */
-export function liveSource(ground: InForce, clock: Clock, looks?: FileLooks): CheckpointSource {
+export function liveSource(ground: InForce, clock: Clock): CheckpointSource {
   const current = made(
     () => ground.config.sources,
-    (sources) => sourceForCallers({ sources }, clock, looks),
+    (sources) => sourceForCallers({ sources }, clock),
   );
   return {
     list: (uri, options) => current().list(uri, options),

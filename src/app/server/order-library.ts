@@ -1,4 +1,4 @@
-import type { Runtime, LoadedSuite } from '../runtime.ts';
+import type { Runtime } from '../runtime.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
@@ -23,17 +23,16 @@ export interface CheckpointDoor {
 export class OrderLibrary implements Library {
   readonly #ground: Runtime;
   readonly #door: CheckpointDoor;
-  readonly #suites: KnownSuites;
+  readonly #suites = new KnownSuites();
 
   constructor(ground: Runtime, door: CheckpointDoor) {
     this.#ground = ground;
     this.#door = door;
-    this.#suites = new KnownSuites(ground.files);
   }
 
   async suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite> {
-    const { read, kept } = await this.#kept(reference, stop, signal);
-    const { definition, files } = kept;
+    const read = await this.#read(reference, stop, signal);
+    const { definition, files } = await this.#ground.keepSuite(read, signal);
     // The template is looked up now: later nobody could mend it.
     this.#ground.pools.settings(definition.template);
     return { written: read.parsed, digest: definition.digest, files: files && ordered(files, read.directory ?? '') };
@@ -52,34 +51,12 @@ export class OrderLibrary implements Library {
     this.#ground.policyPlace(template, checkpoints);
   }
 
-  /** Most suites are as they were the last time: their modules are looked at while they are. */
-  async #kept(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<Kept> {
-    const last = this.#lastRead(reference, stop);
-    const early = last && this.#ground.keepSuite(last, signal);
-    try {
-      const read = await this.#read(reference, stop, signal);
-      return { read, kept: read === last && early ? await early : await this.#ground.keepSuite(read, signal) };
-    } finally {
-      await Promise.allSettled([early]);
-    }
-  }
-
-  #lastRead(reference: SuiteReference, stop: StopOverride | undefined): ReadSuite | undefined {
-    const path = typeof reference === 'string' ? this.#path(reference) : undefined;
-    return path === undefined ? undefined : this.#suites.lastRead(path, stop);
-  }
-
-  /** Of a suite that the configuration has a name for. */
-  #path(name: string): string | undefined {
-    const { suites } = this.#ground.config.server;
-    return Object.hasOwn(suites, name) ? suites[name] : undefined;
-  }
-
   async #read(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<ReadSuite> {
     if (typeof reference === 'string') {
-      const path = this.#path(reference);
+      const { suites } = this.#ground.config.server;
+      const path = Object.hasOwn(suites, reference) ? suites[reference] : undefined;
       if (path !== undefined) return this.#suites.read(path, stop, signal);
-      const known = Object.keys(this.#ground.config.server.suites).join(', ') || 'none yet';
+      const known = Object.keys(suites).join(', ') || 'none yet';
       throw new InputError(
         'suite.unknown',
         `suite: the server has no suite "${reference}"; it has ${known}. Add it to server.suites, or send the suite itself`,
@@ -99,11 +76,6 @@ export class OrderLibrary implements Library {
     if (found) return found;
     throw new InputError('checkpoint.unknown', `checkpoint.sha256: the server has no checkpoint ${digest}; upload it, or give its uri`);
   }
-}
-
-interface Kept {
-  readonly read: ReadSuite;
-  readonly kept: LoadedSuite;
 }
 
 function ordered({ digest, kind, files, labels }: Checkpoint, uri: string): OrderedContent {

@@ -77,7 +77,7 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   const webhookSite = liveWebhooks(ground, systemClock);
   const webhooks = createDeliverer(store, ground, webhookSite);
   const countEnded = endedCounter(registry);
-  const source = liveSource(ground, systemClock, ground.looks);
+  const source = liveSource(ground, systemClock);
   const use = new CheckpointUse({ rights: store.rights, isGranted: liveGrants(ground), isEveryones: server.access === 'off' });
   const checkpointDesk = new CheckpointService({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate, use });
   const library = new OrderLibrary(ground, { source, uploaded: (digest, principal) => checkpointDesk.find(digest, principal) });

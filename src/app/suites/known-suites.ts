@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
 import { filesystemSource } from '../../adapters/checkpoints/filesystem.ts';
-import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
 import { readSuite, type ReadSuite } from './suite-input.ts';
 
@@ -17,28 +16,17 @@ interface KnownSuite {
  * never known, as the next change of it may look the same. Part of the composition root.
  */
 export class KnownSuites {
-  readonly #files: CheckpointSource;
   readonly #known = new LRUCache<string, KnownSuite>({ max: MOST_KNOWN });
-
-  /** @param files of this machine. */
-  constructor(files: CheckpointSource = filesystemSource) {
-    this.#files = files;
-  }
 
   /** @throws InputError as `readSuite` does. */
   async read(path: string, stop: StopOverride | undefined, signal: AbortSignal): Promise<ReadSuite> {
     const key = keyOf(path, stop);
-    const revision = await settledRevision(this.#files, path, signal);
+    const revision = await settledRevision(path, signal);
     const known = this.#known.get(key);
     if (known && known.revision === revision) return known.read;
     const read = await readSuite({ suite: path, ...(stop ? { stop } : {}) });
     if (revision !== undefined) this.#known.set(key, { revision, read });
     return read;
-  }
-
-  /** As it was read the last time, which may have changed since. */
-  lastRead(path: string, stop: StopOverride | undefined): ReadSuite | undefined {
-    return this.#known.get(keyOf(path, stop))?.read;
   }
 }
 
@@ -47,9 +35,9 @@ function keyOf(path: string, stop: StopOverride | undefined): string {
 }
 
 /** Undefined when it cannot be told, or the file is none: reading it says why. */
-async function settledRevision(source: CheckpointSource, path: string, signal: AbortSignal): Promise<string | undefined> {
+async function settledRevision(path: string, signal: AbortSignal): Promise<string | undefined> {
   try {
-    const { kind, files } = await source.list(path, { signal, maxFiles: 1 });
+    const { kind, files } = await filesystemSource.list(path, { signal, maxFiles: 1 });
     const [file] = files;
     return kind === 'file' && file?.isSettled === true ? `${file.address} ${file.revision}` : undefined;
   } catch {

@@ -1,7 +1,6 @@
-import { open, type FileHandle } from 'node:fs/promises';
+import { open, stat, type FileHandle } from 'node:fs/promises';
 import { isDiskFull } from '../../kernel/disk-full.ts';
 import { InfrastructureError, messageOf, MusterError } from '../../kernel/errors.ts';
-import { directLooks, type FileLooks } from './file-looks.ts';
 
 /** Files of the store on disk, and what their failures are called. */
 
@@ -55,9 +54,9 @@ export interface FileFacts {
   readonly isLinked: boolean;
 }
 
-export async function factsOf(path: string, looks: Pick<FileLooks, 'stats'> = directLooks): Promise<FileFacts | undefined> {
-  const stats = await looks.stats(path).catch(undefinedWhenMissing);
-  return stats && { size: Number(stats.size), touchedMs: Number(stats.mtimeNs / 1000n) / 1000, isLinked: stats.nlink > 1 };
+export async function factsOf(path: string): Promise<FileFacts | undefined> {
+  const stats = await stat(path).catch(undefinedWhenMissing);
+  return stats && { size: stats.size, touchedMs: stats.mtimeMs, isLinked: stats.nlink > 1 };
 }
 
 /** Without it, a power cut could take back the new name although the file itself is on disk. */

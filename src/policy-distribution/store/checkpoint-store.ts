@@ -3,7 +3,6 @@ import { InfrastructureError, InputError } from '../../kernel/errors.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { assertAcceptable, assertFileName, type CheckpointLimits } from '../inspection/checkpoint-checks.ts';
 import { BroughtFiles } from './brought-files.ts';
-import { EarlyLooks, type Look } from './early-looks.ts';
 import { CheckpointRecords, type Hold, type RecordedCheckpoint } from './checkpoint-records.ts';
 import type { CheckpointListing, CheckpointSource, ListOptions } from '../checkpoint-source.ts';
 import { checkpointDigest, type BucketObject, type Checkpoint, type CheckpointLabels } from '../checkpoint.ts';
@@ -12,7 +11,6 @@ import type { StoredCheckpoint } from '../stored-checkpoint.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import { inspectObject, type StoredObject } from '../files/stored-object.ts';
 import { filesOfManifest, filesOfRestored, filesThatAreHere } from './files-here.ts';
-import type { FileLooks } from '../files/file-looks.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
 import { assertSameListing } from '../files/listed-files.ts';
 import { PackedFiles } from './packed-files.ts';
@@ -30,8 +28,6 @@ export interface CheckpointStoreOptions {
   readonly clock: Clock;
   /** Of what `add` brings; `before` when left out. */
   readonly syncing?: Syncing;
-  /** How it is found out what is here; directly when left out. */
-  readonly looks?: FileLooks | undefined;
 }
 
 /**
@@ -47,7 +43,6 @@ export class CheckpointStore {
   readonly #limits: CheckpointLimits;
   readonly #brought: BroughtFiles;
   readonly #marks: RecentMarks;
-  readonly #early = new EarlyLooks((checkpoint) => this.#withObjects(checkpoint));
   readonly #holds = new SharedHolds((digest) => this.#hold(digest));
 
   private constructor(parts: RetentionParts, limits: CheckpointLimits) {
@@ -62,9 +57,9 @@ export class CheckpointStore {
   }
 
   /** @throws InfrastructureError `store.unusable` */
-  static async open({ directory, limits, clock, syncing, looks }: CheckpointStoreOptions): Promise<CheckpointStore> {
+  static async open({ directory, limits, clock, syncing }: CheckpointStoreOptions): Promise<CheckpointStore> {
     const names = await IncomingNames.forThisProcess(clock);
-    const plain = await ContentStore.open(directory, names, clock, syncing, looks);
+    const plain = await ContentStore.open(directory, names, clock, syncing);
     const packed = await PackedFiles.open(directory, names);
     const records = await CheckpointRecords.open(directory, names, clock);
     return new CheckpointStore({ plain, packed, contents: new StoredContents(plain, packed), records, clock }, limits);
@@ -76,8 +71,7 @@ export class CheckpointStore {
    */
   async add(source: CheckpointSource, uri: string, signal: AbortSignal, labels: CheckpointLabels = {}): Promise<StoredCheckpoint> {
     const options = { signal, maxFiles: this.#limits.maxFiles };
-    const look = this.#early.begin(uri);
-    return this.#keep(source, uri, options, { listing: await source.list(uri, options), look }, labels);
+    return this.#keep(source, uri, options, await source.list(uri, options), labels);
   }
 
   /**
@@ -88,9 +82,8 @@ export class CheckpointStore {
    */
   async addDirectory(source: CheckpointSource, uri: string, signal: AbortSignal): Promise<StoredCheckpoint> {
     const options = { signal, maxFiles: this.#limits.maxFiles, ignores: isPythonCache };
-    const look = this.#early.begin(uri);
     const listing = await source.list(uri, options);
-    if (listing.kind === 'directory') return this.#keep(source, uri, options, { listing, look }, {});
+    if (listing.kind === 'directory') return this.#keep(source, uri, options, listing, {});
     throw new InputError('checkpoint.not-a-directory', `${uri} is a file; expected a directory of Python modules`);
   }
 
@@ -113,11 +106,11 @@ export class CheckpointStore {
     source: CheckpointSource,
     uri: string,
     options: ListOptions,
-    { listing, look }: Listed,
+    listing: CheckpointListing,
     labels: CheckpointLabels,
   ): Promise<StoredCheckpoint> {
     assertAcceptable(uri, listing.files, this.#limits);
-    const marked = await this.#marked(listing, look);
+    const marked = await this.#marked(listing);
     if (marked) return { ...marked, labels };
     const files = await this.#brought.bring(source, listing, options.signal);
     if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
@@ -249,22 +242,17 @@ export class CheckpointStore {
   }
 
   /** One of which every file is as it was when this process kept it a moment ago, and is still here; undefined when it has to be looked at anew. */
-  async #marked({ kind, files: listed }: CheckpointListing, look: Look): Promise<StoredCheckpoint | undefined> {
+  async #marked({ kind, files: listed }: CheckpointListing): Promise<StoredCheckpoint | undefined> {
     const files = this.#brought.recall(listed);
     if (files === undefined) return undefined;
     const checkpoint = { digest: checkpointDigest(kind, files), kind, files };
-    return this.#marks.has(markOf(checkpoint)) ? look(checkpoint) : undefined;
+    return this.#marks.has(markOf(checkpoint)) ? this.#withObjects(checkpoint) : undefined;
   }
 
   async #withObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
     const found = await filesThatAreHere(files, this.#contents);
     return found && { digest, kind, files: found, labels: {} };
   }
-}
-
-interface Listed {
-  readonly listing: CheckpointListing;
-  readonly look: Look;
 }
 
 /** With the names of its files, which its digest may not tell. */

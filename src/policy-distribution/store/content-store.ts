@@ -5,7 +5,6 @@ import { InputError } from '../../kernel/errors.ts';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
 import { digestHex } from '../checkpoint.ts';
 import { copyInto, digestOfFile, type Digested } from '../files/digested-copy.ts';
-import { directLooks, type FileLooks } from '../files/file-looks.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
 import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from '../files/store-files.ts';
 import { digestOfObject, type Inspect, type StoredObject } from '../files/stored-object.ts';
@@ -41,7 +40,6 @@ export class ContentStore {
   readonly #withdrawn: WithdrawnFiles;
   readonly #unsynced: UnsyncedObjects;
   readonly #syncing: Syncing;
-  readonly #looks: FileLooks;
 
   private constructor(
     directory: string,
@@ -50,9 +48,7 @@ export class ContentStore {
     withdrawn: WithdrawnFiles,
     unsynced: UnsyncedObjects,
     syncing: Syncing,
-    looks: FileLooks,
   ) {
-    this.#looks = looks;
     this.#withdrawn = withdrawn;
     this.#unsynced = unsynced;
     this.#syncing = syncing;
@@ -67,18 +63,12 @@ export class ContentStore {
    *
    * @throws InfrastructureError `store.unusable`
    */
-  static async open(
-    directory: string,
-    names: IncomingNames,
-    clock: Clock,
-    syncing: Syncing = 'before',
-    looks: FileLooks = directLooks,
-  ): Promise<ContentStore> {
+  static async open(directory: string, names: IncomingNames, clock: Clock, syncing: Syncing = 'before'): Promise<ContentStore> {
     const objects = join(directory, 'objects');
     await guarded(directory, () => mkdir(objects, { recursive: true }));
     const withdrawn = await WithdrawnFiles.open(objects, join(directory, 'withdrawn/objects'), names);
     const unsynced = await UnsyncedObjects.open(directory, names);
-    const store = new ContentStore(directory, names, clock, withdrawn, unsynced, syncing, looks);
+    const store = new ContentStore(directory, names, clock, withdrawn, unsynced, syncing);
     await guarded(directory, async () => {
       await mkdir(store.#incoming, { recursive: true });
       await store.#sweep();
@@ -140,7 +130,7 @@ export class ContentStore {
   /** Undefined when it is not there. @throws InfrastructureError `store.full`, `store.unusable` */
   async find(digest: Digest): Promise<StoredObject | undefined> {
     const hostPath = this.#pathOf(digest);
-    const facts = await guarded(hostPath, () => factsOf(hostPath, this.#looks));
+    const facts = await guarded(hostPath, () => factsOf(hostPath));
     return facts && (await this.#there({ digest, size: facts.size, hostPath }));
   }
 
