@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -6,10 +7,33 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { OUTSIDE_UID } from '../../src/adapters/sandbox/bubblewrap/command/own-user.ts';
 import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
-import { NEVER } from '../contract/sandbox-scene.ts';
+import { firstLine, NEVER } from '../contract/sandbox-scene.ts';
 import { AttackScene, ECHO, FORKED_MOUNTS, Neighbour, PYTHON, WAYS } from './attack-scene.ts';
 
 const isRoot = process.getuid?.() === 0;
+
+/** Becomes the user of one program, in its user namespace but not behind its other walls, and tries to look into it and into another. */
+const INTRUDER = `
+import ctypes, errno, json, os, sys
+libc = ctypes.CDLL(None, use_errno=True)
+own, other = sys.argv[1:]
+NEW_USER, PTRACE_SEIZE = 0x10000000, 0x4206
+os.setgroups([])
+assert libc.setns(os.open(f'/proc/{own}/ns/user', os.O_RDONLY), NEW_USER) == 0
+os.setresgid(1000, 1000, 1000)
+os.setresuid(1000, 1000, 1000)
+assert libc.capset((ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()) == 0
+def refused(act, path):
+    try:
+        act(path)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+def looked(pid):
+    acts = ((os.readlink, 'root'), (os.readlink, 'fd/0'), (lambda path: open(path).read(), 'environ'))
+    return [refused(act, f'/proc/{pid}/{name}') for act, name in acts]
+traced = libc.ptrace(PTRACE_SEIZE, int(other), None, None)
+print(json.dumps({'own': looked(own), 'other': looked(other), 'traced': 'done' if traced == 0 else errno.errorcode[ctypes.get_errno()]}))
+`;
 
 describe.runIf(isRoot).each(WAYS)('a program in a %s sandbox that root has made', (start) => {
   let scene: AttackScene;
@@ -42,6 +66,19 @@ describe.runIf(isRoot).each(WAYS)('a program in a %s sandbox that root has made'
     expect(identities.map((identity) => identity.trim())).toEqual(Array<string>(2).fill(`Uid:${four}\nGid:${four}\nGroups:`));
     const known = (await Promise.all(['/etc/passwd', '/etc/group'].map((file) => readFile(file, 'utf8')))).join('');
     expect(known).not.toContain(`:${OUTSIDE_UID}:`);
+  });
+
+  it('has a user namespace of its own: its user reads and traces no program of another sandbox, not even one whose process id it knows', async () => {
+    const marker = `${path.basename(directory)}-apart`;
+    const command = ['sh', '-c', 'echo ready; read -r line', marker];
+    const sandboxes = [await scene.create(command), await scene.create(command)];
+    for (const sandbox of sandboxes) expect(await firstLine(sandbox)).toBe('ready\n');
+    const processes = (await listProcesses()).filter(({ argv }) => argv[0] === 'sh' && argv.includes(marker));
+    const [own, other] = processes.map(({ pid }) => String(pid));
+    const seen: unknown = JSON.parse(execFileSync(PYTHON, ['-I', '-c', INTRUDER, own ?? '', other ?? ''], { encoding: 'utf8' }));
+    await Promise.all(sandboxes.map((sandbox) => sandbox.destroy()));
+    expect(processes).toHaveLength(2);
+    expect(seen).toEqual({ own: [null, null, null], other: ['EACCES', 'EACCES', 'EACCES'], traced: 'EPERM' });
   });
 
   it('reads and writes nothing in /proc that is there for root alone', async () => {

@@ -1,3 +1,4 @@
+import type { FileHandle } from 'node:fs/promises';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
@@ -99,7 +100,8 @@ class OpenBubblewrap implements OpenRuntime {
 
   async start(site: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram> {
     if (isForked(template, this.#ground.capabilities)) return this.#wardens.fork(site, template, signal);
-    const launched = await launch(this.#plan(site, template));
+    await using namespace = await this.#ground.ownUser?.plain();
+    const launched = await launch(this.#plan(site, template, namespace));
     const program = new LaunchedProgram('bubblewrap', launched, new BubblewrapProcesses(site.directory, this.#clock));
     await program.begin(site.cgroup !== undefined, signal);
     return { program };
@@ -107,8 +109,10 @@ class OpenBubblewrap implements OpenRuntime {
 
   async startPair({ environment, policy }: PairedSites, template: ApartTemplate, signal: AbortSignal): Promise<StartedPair> {
     if (isForked(template, this.#ground.capabilities)) return this.#wardens.forkPair({ environment, policy }, template, signal);
-    const plans = [this.#plan(environment, template), this.#plan(policy, { ...template, command: template.policy.command })] as const;
-    const launched = await launchJoined(...plans);
+    await using one = await this.#ground.ownUser?.plain();
+    await using other = await this.#ground.ownUser?.plain();
+    const policyTemplate = { ...template, command: template.policy.command };
+    const launched = await launchJoined(this.#plan(environment, template, one), this.#plan(policy, policyTemplate, other));
     const program = (process: LaunchedProcess, { directory }: SandboxSite): LaunchedProgram =>
       new LaunchedProgram('bubblewrap', process, new BubblewrapProcesses(directory, this.#clock));
     const programs = [program(launched[0], environment), program(launched[1], policy)] as const;
@@ -137,13 +141,14 @@ class OpenBubblewrap implements OpenRuntime {
     await this.#ground.ownUser?.[Symbol.asyncDispose]();
   }
 
-  #plan({ inbox, cgroup }: SandboxSite, template: SandboxTemplate): Launch {
+  /** @param namespace the sandbox's user namespace, where it does not make one itself. */
+  #plan({ inbox, cgroup }: SandboxSite, template: SandboxTemplate, namespace: FileHandle | undefined): Launch {
     const { bwrap, system, etc, filter, covered, rlimits, ownUser } = this.#ground;
     return {
       bubblewrap: [bwrap, ...bubblewrapArguments(template, { system, etc, inbox }, ownUser?.setpriv)],
       unlisted: environmentArguments(template.environment),
       filter,
-      userNamespace: ownUser && pathOf(ownUser.plain),
+      userNamespace: namespace && pathOf(namespace),
       program: template.command,
       limits: template.limits,
       covered,

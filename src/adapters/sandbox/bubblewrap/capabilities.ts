@@ -80,20 +80,31 @@ async function probeUser(): Promise<TrialUser> {
 
 async function probeNamespaces(bwrapPath: string, { own, problem }: TrialUser): Promise<Finding> {
   if (problem !== undefined) return { state: 'missing', detail: problem, remedy: await namespaceRemedy() };
-  const isolation = sandboxTrialArguments(systemArguments(await systemView()), own?.setpriv);
-  const { code, output } = await tryBubblewrap(bwrapPath, own?.plain, [...isolation, '/bin/sh', '-c', ':']);
+  const { code, output } = await trySandbox(bwrapPath, own);
   const user = own ? `, whose user and group on the host are ${OUTSIDE_UID}` : '';
   if (code === 0) return { state: 'available', detail: `a sandbox could be made${user}` };
   const detail = `a trial sandbox failed (exit code ${code}): ${output.trim().slice(0, 500)}`;
   return { state: 'missing', detail, remedy: await namespaceRemedy() };
 }
 
+interface TrialEnd {
+  readonly code: number;
+  readonly output: string;
+}
+
+/** The exit code is -1 where the sandbox's user namespace could not be made. */
+async function trySandbox(bwrapPath: string, own: OwnUser | undefined): Promise<TrialEnd> {
+  const isolation = sandboxTrialArguments(systemArguments(await systemView()), own?.setpriv);
+  try {
+    await using namespace = await own?.plain();
+    return await tryBubblewrap(bwrapPath, namespace, [...isolation, '/bin/sh', '-c', ':']);
+  } catch (error) {
+    return { code: -1, output: messageOf(error) };
+  }
+}
+
 /** Gives bubblewrap the namespace where a launcher does. */
-async function tryBubblewrap(
-  bwrapPath: string,
-  namespace: FileHandle | undefined,
-  argv: readonly string[],
-): Promise<{ readonly code: number; readonly output: string }> {
+async function tryBubblewrap(bwrapPath: string, namespace: FileHandle | undefined, argv: readonly string[]): Promise<TrialEnd> {
   const found = (await findProgram(bwrapPath)) ?? bwrapPath;
   if (!namespace) return runTrial(found, argv);
   return runTrial('/bin/sh', [

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { type FileHandle, open, readFile, writeFile } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
@@ -6,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
 import { findProgram } from '../../local/host/find-program.ts';
 import { INSIDE_UID } from '../../local/host/inside-identity.ts';
-import { OUTSIDE_ENVIRONMENT } from '../../local/program/launcher.ts';
+import { startLauncher } from '../../local/program/launcher.ts';
 
 /**
  * The user and group that sandboxes have on the host where root makes them; it is to own nothing there. Those of distributions, useradd,
@@ -22,12 +21,16 @@ const holding = (prepare: string): string => `echo made; read -r _; exec /bin/sh
 
 /** What makes sandboxes of root belong to a user of their own. */
 export interface OwnUser extends AsyncDisposable {
-  /** User namespace of plain sandboxes, in which there are no further ones. */
-  readonly plain: FileHandle;
-  /** That of wardens, which make one in it for each sandbox. */
+  /** User namespace of wardens, which make one in it for each sandbox. */
   readonly wardens: FileHandle;
   /** Becomes that user: path of setpriv(1). */
   readonly setpriv: string;
+  /**
+   * Makes the user namespace of one plain sandbox, in which there are no further ones. Close it when the sandbox has started.
+   *
+   * @throws InfrastructureError
+   */
+  plain(): Promise<FileHandle>;
 }
 
 /** Whether there is a root to be told from the sandboxes: one that has the host's users, or so many of them that ours is among them. */
@@ -47,22 +50,13 @@ export async function openOwnUser(): Promise<OwnUser> {
   const setpriv = await findProgram('setpriv');
   const unshare = await findProgram('unshare');
   if (!setpriv || !unshare) throw unavailable('setpriv and unshare are not both installed; install util-linux');
-  const plain = await userNamespace(unshare, FORBID_NESTED);
-  try {
-    const wardens = await userNamespace(unshare, '');
-    return {
-      plain,
-      wardens,
-      setpriv,
-      [Symbol.asyncDispose]: async () => {
-        await plain.close();
-        await wardens.close();
-      },
-    };
-  } catch (error) {
-    await plain.close();
-    throw error;
-  }
+  const wardens = await userNamespace(unshare, '');
+  return {
+    wardens,
+    setpriv,
+    plain: () => userNamespace(unshare, FORBID_NESTED),
+    [Symbol.asyncDispose]: () => wardens.close(),
+  };
 }
 
 /** Where a process that root starts finds a file that this one has open. */
@@ -72,9 +66,8 @@ export function pathOf({ fd }: FileHandle): string {
 
 /** A namespace lasts as long as somebody holds it: the file, once the process that was made with it has ended. */
 async function userNamespace(unshare: string, prepare: string): Promise<FileHandle> {
-  const argv = ['--user', '--', '/bin/sh', '-c', holding(prepare)];
-  const holder = spawn(unshare, argv, { stdio: ['pipe', 'pipe', 'pipe'], env: OUTSIDE_ENVIRONMENT });
-  const ended = Promise.all([once(holder, 'close'), text(holder.stderr)]);
+  const holder = await startLauncher('exec "$@"', [unshare, '--user', '--', '/bin/sh', '-c', holding(prepare)], []);
+  const ended = Promise.all([once(holder.process, 'close'), text(holder.stderr)]);
   // Its end is awaited below, whatever comes before.
   ended.catch(() => undefined);
   holder.stdin.on('error', () => {});
@@ -87,11 +80,11 @@ async function userNamespace(unshare: string, prepare: string): Promise<FileHand
     await lineFrom(lines);
     return await open(`${place}/ns/user`, 'r');
   } catch (error) {
-    holder.kill('SIGKILL');
+    holder.process.kill('SIGKILL');
     const [, said] = await ended;
     throw unavailable(said.trim() || messageOf(error), error);
   } finally {
-    holder.kill('SIGKILL');
+    holder.process.kill('SIGKILL');
     await ended;
   }
 }
