@@ -129,6 +129,19 @@ describe('a distributor', () => {
     expect(warnings).toHaveLength(1);
   });
 
+  it.each([
+    [false, 'kubernetes.nodeCache or kubernetes.network: origin'],
+    [true, 'delivery.url, and kubernetes.network: origin'],
+  ])(
+    'names as the remedy only ways that it would take itself: what is for some alone (%s) is in no cache',
+    async (isConfidential, remedy) => {
+      const warnings: string[] = [];
+      const log = { ...silentLog, warn: (_fields: object, message: string): void => void warnings.push(message) };
+      await new Distributor({ log, isConfidential, origin: ORIGIN }).deliver(checkpoint(LARGE), new NotingInbox([]), NEVER);
+      expect(warnings).toEqual([expect.stringContaining(remedy)]);
+    },
+  );
+
   it('brings nothing anew for another run, which counts for itself', async () => {
     const inbox = new NotingInbox([]);
     const shared = new Distributor();

@@ -96,7 +96,9 @@ export class Distributor {
   #warn({ digest }: StoredCheckpoint, bytes: number): void {
     if (this.#hasWarned) return;
     this.#hasWarned = true;
-    const remedy = 'set delivery.url, and kubernetes.nodeCache or kubernetes.network: origin (docs/delivery.md)';
+    const network = 'kubernetes.network: origin';
+    const ways = this.#options.isConfidential === true ? network : `kubernetes.nodeCache or ${network}`;
+    const remedy = `set delivery.url, and ${ways} (docs/delivery.md)`;
     const problem = 'a large checkpoint is sent to every sandbox by itself, through the API server unless pods dial back';
     this.#options.log?.warn({ checkpoint: digest, bytes }, `${problem}; ${remedy}`);
   }
