@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,6 +15,10 @@ from muster_runner.json_fields import FieldError, as_count, as_list, as_object, 
 _MAGIC = b"MUSTERD1"
 _TAIL_BYTES = 8 + len(_MAGIC)
 _MOST_INDEX_BYTES = 16 * 2**20
+# As Muster itself reads them (docs/checkpoints.md): a block has three, a segment a dozen.
+_MOST_INDEX_VALUES = 2_500_000
+# Up to its end, or that of all there is where it has none: so each byte is looked at once.
+_JSON_TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 _BLOCK_BYTES = 2**20
 _SAME, _CHANGES, _DIFFERENCES, _BYTES, _COMPRESSED = range(5)
 
@@ -107,6 +112,8 @@ class DeltaReader:
         return self._parse(unpacked(packed, _MOST_INDEX_BYTES), room - length)
 
     def _parse(self, text: bytes, payload_bytes: int) -> tuple[_Segment, ...]:
+        if _values_of(text) > _MOST_INDEX_VALUES:
+            raise ValueError(f"it has more than {_MOST_INDEX_VALUES} values")
         index = parse_object(text, "index")
         if index.get("format") != "muster-delta/1":
             raise ValueError(f"its format is {json.dumps(index.get('format'))[:80]}, expected muster-delta/1")
@@ -119,6 +126,12 @@ class DeltaReader:
         if sum(length for segment in segments for _, length in segment.blocks) != payload_bytes:
             raise ValueError("its blocks do not have as many bytes as it")
         return segments
+
+
+def _values_of(text: bytes) -> int:
+    """How many a JSON text has, its lists and objects among them. To be asked first: a value takes more memory than its text."""
+    structure = _JSON_TEXT.sub(b"", text)
+    return 1 + sum(structure.count(each) for each in (b",", b"[", b"{"))
 
 
 def _segment(value: Any, where: str) -> _Segment:

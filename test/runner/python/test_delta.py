@@ -1,0 +1,48 @@
+"""What a pod reads of a delta before it believes any of it."""
+
+import io
+import json
+import zlib
+from typing import Any
+
+import pytest
+from backports import zstd
+
+from muster_puller.delta import DeltaError, DeltaReader, _values_of
+
+MAGIC = b"MUSTERD1"
+BASE = b"the base"
+INDEX = {"format": "muster-delta/1", "base": {"size": len(BASE)}}
+MOST_VALUES = 2_500_000
+
+
+def delta(index: dict[str, Any]) -> io.BytesIO:
+    packed = zstd.compress(json.dumps(index, separators=(",", ":")).encode())
+    tail = len(packed).to_bytes(4, "little") + zlib.crc32(packed).to_bytes(4, "little")
+    return io.BytesIO(MAGIC + packed + tail + MAGIC)
+
+
+def test_an_index_with_more_values_than_any_has_is_refused_before_they_are_made() -> None:
+    many = delta({**INDEX, "segments": [], "others": [0] * MOST_VALUES})
+    with pytest.raises(DeltaError, match="it has more than 2500000 values"):
+        DeltaReader(many, io.BytesIO(BASE))
+
+
+def test_names_are_one_value_each_whatever_they_hold() -> None:
+    segment = {"name": '"' + "[," * MOST_VALUES + "\\", "size": 0, "wordBytes": 1, "from": None, "crc32": 0, "blocks": []}
+    reader = DeltaReader(delta({**INDEX, "segments": [segment]}), io.BytesIO(BASE))
+    assert list(reader.blocks()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        (b"{}", 2),
+        (b'{"a":[1,2,{"b":"],["}]}', 6),
+        (b'["\\",', 2),
+        (b'["\\', 2),
+        (b'"' + b'\\"' * 10**6, 1),
+    ],
+)
+def test_values_are_counted_in_one_pass_over_what_need_not_be_json(text: bytes, values: int) -> None:
+    assert _values_of(text) == values
