@@ -14,10 +14,23 @@ from typing import NoReturn
 
 from muster_runner.imports import import_all, is_lasting
 from muster_runner.shared_memory import share_memory
+from muster_zygote.entrance import namespaces_of
 from muster_zygote.envelope import Message, receive, send
 from muster_zygote.holes import fill_holes
 from muster_zygote.huge_pages import huge_pages
-from muster_zygote.linux import Namespace, close_from, enter, flush_c_streams, make
+from muster_zygote.linux import (
+    Namespace,
+    become_user,
+    close_from,
+    enter,
+    flush_c_streams,
+    forbid_new_privileges,
+    keep_capabilities,
+    keep_capabilities_to_enter,
+    leave_groups,
+    make,
+    unshare,
+)
 from muster_zygote.program import Confinement, forget_the_past, prepare, run
 from muster_zygote.settings import Settings
 
@@ -36,6 +49,8 @@ class Image:
         """
         keep_only(self.channel.fileno())
         try:
+            # What is mounted here is seen neither by the warden nor by the sandboxes to come.
+            make(unshare(Namespace.MOUNT))
             policies = work()
             flush_prints()
         except BaseException as error:
@@ -78,22 +93,22 @@ class Image:
         return True
 
     def _fork(self, sandbox: str, command: list[str], has_line: bool, descriptors: list[int]) -> None:
-        walls, *rest = descriptors
+        processes, *rest = descriptors
         prepare(tuple(command))
         try:
-            pid = self._fork_behind(walls)
+            pid = self._fork_behind(processes)
         except OSError as error:
             # The walls may have fallen: the sandbox was killed meanwhile.
             send(self.channel, {"type": "unforked", "sandbox": sandbox, "message": str(error)})
             return
         if pid == 0:
-            self._become(sandbox, command, walls, has_line, rest)
+            self._become(sandbox, command, has_line, rest)
         self._programs[pid] = sandbox
         make(self._home)
 
-    def _fork_behind(self, walls: int) -> int:
-        """As fork, but the child is in the pid namespace of the walls; so would be the next one."""
-        make(enter(walls, Namespace.PID))
+    def _fork_behind(self, processes: int) -> int:
+        """As fork, but the child is in this pid namespace; so would be the next one."""
+        make(enter(processes, Namespace.PID))
         try:
             return os.fork()
         except OSError:
@@ -107,12 +122,13 @@ class Image:
         heir = Image(socket.socket(fileno=channel), self.settings)
         heir.prepare(lambda: preload(message["policies"], message["code"]))
 
-    def _become(self, sandbox: str, command: list[str], walls: int, has_line: bool, rest: list[int]) -> NoReturn:
+    def _become(self, sandbox: str, command: list[str], has_line: bool, rest: list[int]) -> NoReturn:
         """In the forked process. It never comes back: whatever happens, the process ends here."""
         try:
-            stdin, stdout, stderr, *cgroups = rest
+            ways = len(namespaces_of(self.settings)) - 1
+            entrance, (stdin, stdout, stderr, *cgroups) = rest[:ways], rest[ways:]
             line = cgroups.pop(0) if has_line else None
-            self._confinement.enter(walls, (stdin, stdout, stderr), cgroups)
+            self._confinement.enter(entrance, (stdin, stdout, stderr), cgroups)
             send(self.channel, {"type": "started", "sandbox": sandbox})
         except BaseException as error:
             with contextlib.suppress(OSError):
@@ -138,6 +154,15 @@ class Image:
                 send(self.channel, {**ended, "signal": os.WTERMSIG(status)})
             else:
                 send(self.channel, {**ended, "code": os.WEXITSTATUS(status)})
+
+
+def give_up_privileges(settings: Settings) -> None:
+    """Of the warden's an image keeps what it takes to enter the namespaces of sandboxes. Whatever gets hold of it has no more.
+
+    @raises OSError
+    """
+    other_user = (leave_groups(), keep_capabilities(), *become_user(settings.uid)) if settings.own_user else ()
+    make(*other_user, keep_capabilities_to_enter(), forbid_new_privileges())
 
 
 def import_and_rehearse(modules: tuple[str, ...]) -> list[Message]:

@@ -56,6 +56,7 @@ class MountFlag(IntFlag):
 
 _MNT_DETACH = 2
 _PR_SET_DUMPABLE = 4
+_PR_SET_KEEPCAPS = 8
 _PR_SET_NAME = 15
 _PR_CAPBSET_DROP = 24
 _PR_SET_SECCOMP = 22
@@ -66,7 +67,7 @@ _PR_CAP_AMBIENT_RAISE = 2
 _PR_CAP_AMBIENT_CLEAR_ALL = 4
 # The header of capset(2): the version, and this process; then effective, permitted and inheritable ones, twice 32 bits each.
 _OWN_CAPABILITIES, _NONE = struct.pack("Ii", 0x2008_0522, 0), bytes(24)
-_CAP_WAKE_ALARM = 35
+_CAP_SYS_CHROOT, _CAP_SYS_ADMIN, _CAP_WAKE_ALARM = 18, 21, 35
 _AF_INET, _SOCK_DGRAM = 2, 2
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP_AND_RUNNING = 0x41
@@ -113,9 +114,8 @@ def unshare(namespaces: Namespace) -> Call:
     return Call(_libc.unshare, (int(namespaces),), f"unshare {namespaces.name}")
 
 
-def enter(descriptor: int, namespaces: Namespace) -> Call:
-    """@param descriptor: of a process (pidfd) or of a namespace."""
-    return Call(_libc.setns, (descriptor, int(namespaces)), f"setns {namespaces.name}")
+def enter(descriptor: int, namespace: Namespace) -> Call:
+    return Call(_libc.setns, (descriptor, int(namespace)), f"setns {namespace.name}")
 
 
 def mount(source: str | Argument | None, target: str, kind: str | None, flags: MountFlag, options: str = "") -> Call:
@@ -206,6 +206,17 @@ def become_user(number: int) -> tuple[Call, ...]:
         Call(_libc.setresuid, (number, number, number), "setresuid"),
         Call(_libc.prctl, (_PR_SET_DUMPABLE, 1, 0, 0, 0), "PR_SET_DUMPABLE"),
     )
+
+
+def keep_capabilities() -> Call:
+    """Who is root and becomes another user does not lose them with that."""
+    return Call(_libc.prctl, (_PR_SET_KEEPCAPS, 1, 0, 0, 0), "PR_SET_KEEPCAPS")
+
+
+def keep_capabilities_to_enter() -> Call:
+    """All others than the two that entering a namespace takes are gone."""
+    kept = 1 << _CAP_SYS_ADMIN | 1 << _CAP_SYS_CHROOT
+    return Call(_libc.capset, (_OWN_CAPABILITIES, struct.pack("3I", kept, kept, 0) + bytes(12)), "capset")
 
 
 def last_capability() -> int:

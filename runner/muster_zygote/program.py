@@ -12,22 +12,20 @@ import types
 from functools import cache
 from typing import NoReturn
 
+from muster_zygote.entrance import namespaces_of
 from muster_zygote.linux import (
     Namespace,
-    become_user,
     change_directory,
     close_from,
     drop_capabilities,
     enter,
     forbid_new_privileges,
     install_filter,
-    leave_groups,
     make,
     new_session,
     unshare,
 )
 from muster_zygote.settings import Settings
-from muster_zygote.walls import PRIVATE_NAMESPACES
 
 # What a shell says of a program that it does not find, and of one that it may not run.
 EXIT_NOT_FOUND = 127
@@ -41,28 +39,25 @@ class Confinement:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        network = Namespace(0) if settings.host_network else Namespace.NETWORK
-        self._shared_with_first = PRIVATE_NAMESPACES | network
+        # It has been forked in the first one.
+        _processes, *self._namespaces, self._users = namespaces_of(settings)
         # From the groups that it is in by then; so it does not see what they are called.
         self._own_cgroups = unshare(Namespace.CGROUP)
         self._home, self._session = change_directory("/tmp"), new_session()
-        # Nobody may leave groups in the user namespace of the walls, and nobody else is there to become in that of the warden.
-        self._leave_groups = (leave_groups(),) if settings.own_user else ()
-        self._own_user = become_user(settings.uid) if settings.own_user else ()
         self._confinement = (*drop_capabilities(), forbid_new_privileges(), install_filter(settings.filter))
 
-    def enter(self, walls: int, streams: tuple[int, int, int], cgroups: list[int]) -> None:
+    def enter(self, entrance: list[int], streams: tuple[int, int, int], cgroups: list[int]) -> None:
         """What has been opened before is not to be had any more afterwards, but for descriptors 0, 1 and 2.
 
-        @param walls: a pidfd of the sandbox's first process.
+        @param entrance: descriptors of the sandbox's namespaces, but for the first, which is that of its processes.
         @param cgroups: open cgroup.procs files, one in each hierarchy. Only the program is in them: what holds the walls does nothing.
         @raises OSError
         """
         for descriptor in cgroups:
             os.write(descriptor, b"0")
-        # The user namespace comes last: in it, this process may no longer enter what the warden's owns.
-        shared, last = enter(walls, self._shared_with_first), enter(walls, Namespace.USER)
-        make(self._own_cgroups, shared, self._home, *self._leave_groups, last, *self._own_user, self._session)
+        *shared, last = entrance
+        entered = [enter(descriptor, namespace) for descriptor, namespace in zip(shared, self._namespaces, strict=True)]
+        make(self._own_cgroups, *entered, self._home, enter(last, self._users), self._session)
         for target, stream in enumerate(streams):
             os.dup2(stream, target)
         self._limit()

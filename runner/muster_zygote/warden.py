@@ -15,9 +15,10 @@ from collections.abc import Iterable
 
 from muster_runner.json_fields import Object, as_choice, as_list, as_object, as_text
 from muster_runner.shared_memory import share_memory
+from muster_zygote.entrance import open_entrance
 from muster_zygote.envelope import MAX_BYTES, Message, Outbox, fits, receive
 from muster_zygote.first_process import SERIALS
-from muster_zygote.image import Image, import_and_rehearse, wake_on_child
+from muster_zygote.image import Image, give_up_privileges, import_and_rehearse, wake_on_child
 from muster_zygote.linux import Namespace, enter, make, unshare
 from muster_zygote.orders import Orders
 from muster_zygote.records import ImageLink, Sandbox, fork_message, is_exiting
@@ -63,9 +64,14 @@ class Warden:
     def _fork_base_image(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         if os.fork() == 0:
-            Image(theirs, self._settings).prepare(lambda: import_and_rehearse(self._settings.imports))
+            Image(theirs, self._settings).prepare(self._first_work)
         theirs.close()
         self._link(BASE_IMAGE, ours)
+
+    def _first_work(self) -> list[Message]:
+        """Images that are forked from this one are what it has become."""
+        give_up_privileges(self._settings)
+        return import_and_rehearse(self._settings.imports)
 
     def _link(self, key: str, channel: socket.socket) -> None:
         self._images[key] = ImageLink(Outbox(channel))
@@ -139,10 +145,15 @@ class Warden:
                 image.waiting.append(sandbox.name)
 
     def _fork_program(self, sandbox: Sandbox, image: ImageLink) -> None:
+        try:
+            entrance = open_entrance(sandbox.pid, self._settings)
+        except OSError as error:
+            self._end(sandbox, as_seen(sandbox, {"type": "failed", "message": str(error)}))
+            return
         sandbox.state = "forked"
         sandbox.occupied = True
         descriptors, sandbox.descriptors = sandbox.descriptors, []
-        image.outbox.put(fork_message(sandbox.name, sandbox.command, sandbox.has_line), [os.dup(sandbox.pidfd), *descriptors])
+        image.outbox.put(fork_message(sandbox.name, sandbox.command, sandbox.has_line), [*entrance, *descriptors])
         self._flush(sandbox.image, image)
 
     def _flush(self, key: str, image: ImageLink) -> None:
@@ -178,7 +189,7 @@ class Warden:
             case "ended" | "unforked":
                 sandbox = self._sandboxes[message["sandbox"]]
                 sandbox.occupied = False
-                self._end(sandbox, message if sandbox.killed or not is_exiting(sandbox.pid) else {**message, **TAKEN_AWAY})
+                self._end(sandbox, as_seen(sandbox, message))
                 self._forget_if_gone(sandbox)
 
     def _image_ready(self, key: str, image: ImageLink, policies: list[Message]) -> None:
@@ -267,6 +278,11 @@ class Warden:
         if image is not None:
             image.sandboxes -= 1
             self._drop_if_idle(sandbox.image, image)
+
+
+def as_seen(sandbox: Sandbox, end: Message) -> Message:
+    """A program that ends, or cannot begin, because its walls were taken away says nothing of that itself."""
+    return end if sandbox.killed or not is_exiting(sandbox.pid) else {**end, **TAKEN_AWAY}
 
 
 def close_all(descriptors: Iterable[int]) -> None:

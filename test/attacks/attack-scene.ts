@@ -17,7 +17,7 @@ const LIMITS: SandboxLimits = {
   diskBytes: 16 * MEBIBYTE,
   lifetimeSeconds: 3600,
 };
-const RUNNER = path.join(import.meta.dirname, '../../runner');
+export const RUNNER = path.join(import.meta.dirname, '../../runner');
 const { executable, mounts } = pythonInterpreter();
 
 /** The interpreter of the forked sandboxes, and what they see of the host. */

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { chmod, cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -8,9 +8,12 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { OUTSIDE_UID } from '../../src/adapters/sandbox/bubblewrap/command/own-user.ts';
 import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { firstLine, NEVER } from '../contract/sandbox-scene.ts';
-import { AttackScene, ECHO, FORKED_MOUNTS, Neighbour, PYTHON, WAYS } from './attack-scene.ts';
+import { AttackScene, ECHO, FORKED_MOUNTS, Neighbour, PYTHON, RUNNER, WAYS, ZYGOTE } from './attack-scene.ts';
 
 const isRoot = process.getuid?.() === 0;
+/** What it takes to enter a namespace, in the user namespace that it belongs to. */
+const CAP_SYS_CHROOT = 1 << 18;
+const CAP_SYS_ADMIN = 1 << 21;
 
 /** Becomes the user of one program, in its user namespace but not behind its other walls, and tries to look into it and into another. */
 const INTRUDER = `
@@ -131,5 +134,63 @@ print(json.dumps([read(path) for path in ['/data/open', '/data/secret', *words, 
     } finally {
       process.umask(umask);
     }
+  });
+});
+
+/** Tries, in the zygote, to get from there to the host's root and to sandboxes that are forked afterwards. */
+const IMPORTED = `
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+def mounted(kind, place):
+    return None if libc.mount(kind, place, kind, 0, None) == 0 else errno.errorcode[ctypes.get_errno()]
+def refused(act, *arguments):
+    try:
+        act(*arguments)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+status = {line.split(':')[0]: line.split(':', 1)[1].strip() for line in open('/proc/self/status')}
+warden = os.getppid()
+os.mkdir('/tmp/proc')
+SEEN = {
+    'user': [os.getresuid(), os.getresgid(), os.getgroups()],
+    'privileges': [int(status['CapPrm'], 16), status['NoNewPrivs']],
+    'root': [refused(act, 0) for act in (os.setuid, os.setgid)],
+    'warden': [refused(os.readlink, f'/proc/{warden}/{name}') for name in ('root', 'ns/mnt', 'fd/0')] + [refused(os.kill, warden, 0)],
+    'mounted': [mounted(b'tmpfs', b'/usr/share'), mounted(b'proc', b'/tmp/proc')],
+    'settings': refused(os.open, '/tmp/proc/sys/kernel/core_pattern', os.O_WRONLY),
+}
+`;
+
+describe.runIf(isRoot)('what a template imports, in the zygote of sandboxes that root has made', () => {
+  let directory: string;
+  beforeAll(async () => {
+    directory = await mkdtemp(path.join(tmpdir(), 'muster-imports-'));
+    await cp(RUNNER, directory, { recursive: true });
+    await chmod(directory, 0o755);
+    await writeFile(path.join(directory, 'imported.py'), IMPORTED);
+  });
+  afterAll(() => rm(directory, { recursive: true }));
+
+  it('belongs to their user, cannot become root, reaches neither the warden nor the machine’s settings, and mounts nothing for a sandbox', async () => {
+    await using scene = await AttackScene.open();
+    const mounts = [...FORKED_MOUNTS.filter(({ source }) => source !== RUNNER), { source: directory, target: '/runner' }];
+    const source = 'import imported, json, os; print(json.dumps([imported.SEEN, len(os.listdir("/usr/share")) > 0]))';
+    const zygote = { ...ZYGOTE, imports: ['imported'] };
+    const sandbox = await scene.create([PYTHON, '-I', '-c', source], { mounts, zygote });
+    sandbox.stdin.end();
+    const said = await text(sandbox.stdout);
+    await sandbox.destroy();
+    const ids = [1000, 1000, 1000];
+    expect(JSON.parse(said)).toEqual([
+      {
+        user: [ids, ids, []],
+        privileges: [CAP_SYS_ADMIN | CAP_SYS_CHROOT, '1'],
+        root: ['EPERM', 'EPERM'],
+        warden: ['EACCES', 'EACCES', 'EACCES', 'EPERM'],
+        mounted: [null, null],
+        settings: 'EACCES',
+      },
+      true,
+    ]);
   });
 });

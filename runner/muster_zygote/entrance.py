@@ -1,0 +1,39 @@
+"""The way into the namespaces of a sandbox: files that the warden opens and an image is sent.
+
+An image cannot open them itself, as the sandbox's first process has more privileges than it.
+"""
+
+import os
+
+from muster_zygote.linux import Namespace
+from muster_zygote.settings import Settings
+from muster_zygote.walls import PRIVATE_NAMESPACES
+
+_NAMES = {
+    Namespace.PID: "pid",
+    Namespace.MOUNT: "mnt",
+    Namespace.IPC: "ipc",
+    Namespace.HOSTNAME: "uts",
+    Namespace.NETWORK: "net",
+    Namespace.USER: "user",
+}
+
+
+def namespaces_of(settings: Settings) -> tuple[Namespace, ...]:
+    """Those that a sandbox has to itself, in the order in which they are entered: from its user namespace the others cannot be."""
+    shared = Namespace.NETWORK if settings.host_network else Namespace(0)
+    private = Namespace.PID | PRIVATE_NAMESPACES | Namespace.NETWORK | Namespace.USER
+    return tuple(each for each in _NAMES if each in private & ~shared)
+
+
+def open_entrance(pid: int, settings: Settings) -> list[int]:
+    """@param pid: of a sandbox's first process. @returns a descriptor for each. @raises OSError with none of them left open."""
+    descriptors: list[int] = []
+    try:
+        for namespace in namespaces_of(settings):
+            descriptors.append(os.open(f"/proc/{pid}/ns/{_NAMES[namespace]}", os.O_RDONLY | os.O_CLOEXEC))
+    except OSError:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise
+    return descriptors
