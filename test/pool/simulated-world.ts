@@ -2,14 +2,8 @@ import assert from 'node:assert/strict';
 import { parseLeaseId, parseSandboxId, type LeaseId, type SandboxId } from '../../src/kernel/ids.ts';
 import { CreationHistory } from '../../src/pool/planning/creation-history.ts';
 import { exposedTo, FRESH, mayServe, type Exposure, type PastExposure } from '../../src/pool/ports/exposure.ts';
-import {
-  creationRate,
-  plan,
-  type PoolAction,
-  type PoolObservation,
-  type PoolPhase,
-  type WaiterObservation,
-} from '../../src/pool/planning/plan.ts';
+import type { PoolAction, PoolObservation, PoolPhase, WaiterObservation } from '../../src/pool/planning/plan-terms.ts';
+import { creationRate, plan } from '../../src/pool/planning/plan.ts';
 import type { PoolConfig } from '../../src/pool/planning/pool-config.ts';
 import { canFollow, type SandboxObservation, type SandboxState } from '../../src/pool/planning/sandbox-state.ts';
 

@@ -1,5 +1,5 @@
 import type { Exposure } from '../ports/exposure.ts';
-import type { WaiterObservation } from '../planning/plan.ts';
+import type { WaiterObservation } from '../planning/plan-terms.ts';
 
 interface Waiter<T> extends WaiterObservation {
   readonly serve: (value: T) => void;

@@ -1,4 +1,4 @@
-import type { PoolPhase } from '../planning/plan.ts';
+import type { PoolPhase } from '../planning/plan-terms.ts';
 import type { SandboxCounts } from './members.ts';
 import type { Obstacle } from '../ports/sandbox.ts';
 import type { Isolation } from '../ports/template.ts';

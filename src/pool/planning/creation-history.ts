@@ -1,6 +1,6 @@
 import { InputError } from '../../kernel/errors.ts';
 import { FREE_PACE, slowedDown, spedUp, type CreationPace } from './creation-pace.ts';
-import type { CreationObservation } from './plan.ts';
+import type { CreationObservation } from './plan-terms.ts';
 import { fullBucket, settledBucket, takeTokens, type TokenBucket, type TokenRate } from './token-bucket.ts';
 
 /** How creating sandboxes went so far: what the planner needs to know for the rate and the pause after failures. */

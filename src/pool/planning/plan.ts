@@ -1,68 +1,11 @@
-import type { LeaseId, SandboxId } from '../../kernel/ids.ts';
+import type { SandboxId } from '../../kernel/ids.ts';
 import { backoffMs } from './backoff.ts';
-import type { Exposure, PastExposure } from '../ports/exposure.ts';
+import type { PastExposure } from '../ports/exposure.ts';
 import { SandboxShelves } from './sandbox-shelves.ts';
 import type { PoolConfig } from './pool-config.ts';
 import type { IdleState, LeasedState, SandboxObservation } from './sandbox-state.ts';
-import { nextTokenAt, tokensAt, type TokenBucket, type TokenRate } from './token-bucket.ts';
-
-/**
- * - `starting`: waits for the provider's description and sweep; nothing is created yet.
- * - `open`: the normal state.
- * - `draining`: nothing is granted or created any more, the leased finish.
- * - `closing`: everything ends now.
- */
-export type PoolPhase = 'starting' | 'open' | 'draining' | 'closing';
-
-export interface WaiterObservation {
-  readonly id: number;
-  readonly since: number;
-  /** What would come into the sandbox. */
-  readonly wanted: Exposure;
-}
-
-export interface CreationObservation {
-  readonly bucket: TokenBucket;
-  /** How fast the bucket fills: the configuration's rate, or less while the provider's service is busy. */
-  readonly rate: TokenRate;
-  /** The service wants no creations before this. */
-  readonly pausedUntil: number;
-  /** Rounds of creation that failed since the last sandbox got ready. */
-  readonly failures: number;
-  /** When the last of these rounds failed; −∞ before the first. */
-  readonly failedAt: number;
-  /** The last failure will not pass by itself. */
-  readonly isHopeless: boolean;
-}
-
-export interface PoolObservation {
-  readonly config: PoolConfig;
-  readonly phase: PoolPhase;
-  readonly sandboxes: Iterable<SandboxObservation>;
-  /** Longest waiting first. */
-  readonly waiting: Iterable<WaiterObservation>;
-  readonly creation: CreationObservation;
-}
-
-export type PoolAction =
-  /** The lease ends against its holder's will, and its sandbox with it. */
-  | { readonly kind: 'revoke'; readonly sandbox: SandboxId; readonly lease: LeaseId; readonly loss: 'expired' | 'pool-disposed' }
-  /** Of a sandbox that is being created: abandon the creation. */
-  | { readonly kind: 'destroy'; readonly sandbox: SandboxId; readonly why: DestroyReason }
-  | { readonly kind: 'grant'; readonly waiter: number; readonly sandbox: SandboxId }
-  | { readonly kind: 'refuse'; readonly waiter: number; readonly why: 'closed' | 'creation-failed' }
-  /** One for each; for a principal, or for whoever comes. */
-  | { readonly kind: 'create'; readonly audiences: readonly (string | undefined)[] }
-  | { readonly kind: 'ping'; readonly sandbox: SandboxId }
-  | { readonly kind: 'rest'; readonly sandbox: SandboxId }
-  /** Plan again at this time, should nothing happen before. At most one a plan. */
-  | { readonly kind: 'wake'; readonly at: number };
-
-/**
- * `silent`: it did not answer its heartbeat in time. `worn-out`: it has played its episodes. `surplus`: not needed for long. `unfit`: its past keeps it
- * from serving those who wait, and one that can serve them needs its room.
- */
-export type DestroyReason = 'closed' | 'silent' | 'worn-out' | 'surplus' | 'unfit';
+import type { CreationObservation, DestroyReason, PoolAction, PoolObservation, PoolPhase, WaiterObservation } from './plan-terms.ts';
+import { nextTokenAt, tokensAt, type TokenRate } from './token-bucket.ts';
 
 /** The sandboxes by what they are once the actions so far are done. */
 interface Census {
