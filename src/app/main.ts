@@ -1,6 +1,5 @@
 import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
-import type { RunningComparison } from '../aggregation/comparison/paired-fold.ts';
 import { STATISTICS_VERSION } from '../aggregation/statistics-version.ts';
 import { openRecordedEvaluation } from '../adapters/files/recorded-evaluation.ts';
 import { ResultsDirectory } from '../adapters/files/results-directory.ts';
@@ -10,82 +9,46 @@ import { keptConfig } from '../config/kept-config.ts';
 import { loadConfig } from '../config/load-config.ts';
 import { Runtime, type LoadedSuite } from './runtime.ts';
 import { kept, openResults } from './recorded-results.ts';
-import { compare as compareOn, ComparisonFailedError, type ComparisonTermsInput, type NamedCheckpoint } from '../orchestrator/compare.ts';
+import { compare as compareOn, ComparisonFailedError, type NamedCheckpoint } from '../orchestrator/compare.ts';
 import type { ComparisonSummary } from '../orchestrator/results/comparison-summary.ts';
 import type { Baseline } from '../orchestrator/comparison.ts';
 import { evaluate as evaluateOn, EvaluationFailedError } from '../orchestrator/evaluate.ts';
 import type { Progress } from '../orchestrator/facts/progress.ts';
 import { systemClock } from '../kernel/clock.ts';
+import { InfrastructureError, InputError, MusterError } from '../kernel/errors.ts';
 import { isUri } from './checkpoints/own-checkpoints.ts';
 import { recordedBaseline } from '../orchestrator/results/recorded-baseline.ts';
 import type { SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../orchestrator/results/summary.ts';
-import { tune, type TuningProgress } from '../orchestrator/tuning/tune.ts';
+import { tune } from '../orchestrator/tuning/tune.ts';
 import type { Tuning } from '../orchestrator/tuning/tuning.ts';
 import type { Checkpoint } from '../policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Slots, type HeldShare } from '../service/playing/slots.ts';
 import type { SuiteInput } from './suites/suite-input.ts';
+import {
+  assertComparison,
+  assertEvaluation,
+  assertTuning,
+  type CheckpointInput,
+  type ComparisonInput,
+  type ComparisonOptions,
+  type EvaluationInput,
+  type EvaluationOptions,
+  type OneEvaluationOptions,
+  type TuningInput,
+  type TuningOptions,
+} from './requests.ts';
 
 export type { LoadedSuite } from './runtime.ts';
+export type * from './requests.ts';
+export { InfrastructureError, InputError, MusterError, ComparisonFailedError, EvaluationFailedError };
+export type { ComparisonSummary, Config, Progress, Summary };
 
 /**
  * The composition root, with ground.ts, pools.ts and serve.ts: where the domain meets its adapters. Everything that is opened here is closed with the Muster
  * that it belongs to.
  */
-
-export interface CheckpointInput {
-  /** Path or URI of a checkpoint file or directory. */
-  readonly checkpoint: string;
-  readonly labels?: { readonly run?: string; readonly version?: number };
-}
-
-export interface EvaluationInput extends SuiteInput, CheckpointInput {}
-
-export interface EvaluationOptions {
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: Progress) => void;
-  /**
-   * Directory to keep summary, episodes and configuration in: a new one, or that of the same evaluation (checkpoint, suite with its rule and
-   * budget, template) that was interrupted, which then goes on, or of which all episodes failed, which then
-   * begins anew. Of one that is complete the summary is given again.
-   */
-  readonly out?: string;
-  /** Called when `out` holds an earlier run of the same evaluation. */
-  readonly onEarlier?: (earlier: 'resumed' | 'begun-anew' | 'complete') => void;
-  /**
-   * The evaluation before this one. Meanwhile the checkpoint is read, loaded where sandboxes are forked from, and into those that the one before
-   * needs no more; the first episode, the clock and the budget begin when it is over, however it ends. When this one is given up before that,
-   * it rejects with the signal's reason.
-   */
-  readonly after?: Promise<unknown>;
-}
-
-export interface ComparisonInput extends SuiteInput {
-  /** Path or URI of a checkpoint, or path of a directory that an evaluation on the same suite was kept in. */
-  readonly baseline: string;
-  /** Paths or URIs of checkpoints; one at least. */
-  readonly candidates: readonly string[];
-  readonly terms?: ComparisonTermsInput;
-}
-
-export interface ComparisonOptions {
-  readonly signal?: AbortSignal;
-  readonly onProgress?: (progress: Progress<RunningComparison>) => void;
-  /** New directory to keep summary, episodes and configuration in. */
-  readonly out?: string;
-}
-
-export interface TuningInput extends SuiteInput, Pick<CheckpointInput, 'checkpoint'> {
-  /** For all trials together, about. */
-  readonly seconds: number;
-}
-
-export interface TuningOptions {
-  readonly signal?: AbortSignal;
-  /** Called when a trial begins. */
-  readonly onProgress?: (progress: TuningProgress) => void;
-}
 
 /**
  * Evaluations and comparisons that are asked for at the same time play side by side: each has what those that were asked for before it do not
@@ -110,6 +73,7 @@ export class Muster implements AsyncDisposable {
    * as `EvaluationFailedError` with the partial summary once episodes have been played.
    */
   async evaluate(input: EvaluationInput, options: EvaluationOptions = {}): Promise<Summary> {
+    assertEvaluation(input, options);
     const asked = this.#askedNext();
     return this.#evaluateLoaded(asked, await this.loadSuite(input, options.signal), input, options);
   }
@@ -158,6 +122,7 @@ export class Muster implements AsyncDisposable {
    * as `ComparisonFailedError` with the partial summary once episodes have been played.
    */
   async compare(input: ComparisonInput, options: ComparisonOptions = {}): Promise<ComparisonSummary> {
+    assertComparison(input, options);
     const asked = this.#askedNext();
     const signal = this.#ground.either(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
@@ -199,6 +164,7 @@ export class Muster implements AsyncDisposable {
    * reason when it is aborted.
    */
   async tune(input: TuningInput, options: TuningOptions = {}): Promise<Tuning> {
+    assertTuning(input, options);
     const signal = this.#ground.either(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
     const checkpoint = await this.#ground.addCheckpoint(input.checkpoint, signal);
@@ -244,13 +210,6 @@ export class Muster implements AsyncDisposable {
   }
 }
 
-export interface OneEvaluationOptions extends EvaluationOptions {
-  /** Path of a configuration file; the defaults alone when left out. */
-  readonly configFile?: string;
-  /** Most sandboxes at a time, in place of the configuration's. */
-  readonly sandboxes?: number;
-}
-
 /** Of a checkpoint, for the record. */
 function identity({ digest, kind, labels, files }: StoredCheckpoint): Omit<Checkpoint, 'files'> & { readonly files: Checkpoint['files'] } {
   return { digest, kind, labels, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })) };
@@ -263,8 +222,10 @@ function identity({ digest, kind, labels, files }: StoredCheckpoint): Omit<Check
  * @throws as `Muster.evaluate` does, and InputError when the configuration is wrong.
  */
 export async function evaluate(input: EvaluationInput, options: OneEvaluationOptions = {}): Promise<Summary> {
-  await using muster = await Muster.open(configuration(options.configFile, options.sandboxes));
-  return await muster.evaluate(input, options);
+  const { configFile, sandboxes, ...rest } = options;
+  assertEvaluation(input, rest);
+  await using muster = await Muster.open(configuration(configFile, sandboxes));
+  return await muster.evaluate(input, rest);
 }
 
 /** The configuration of a command or a script: the file, the environment's variables, and `--sandboxes` over both. */

@@ -11,6 +11,8 @@ import { InputError } from '../../kernel/errors.ts';
 import { configuration } from '../main.ts';
 import { parseSuite } from '../../orchestrator/suite/suite-definition.ts';
 
+export type { MusterClient };
+
 /** The composition root of whoever speaks to a server: programs in TypeScript, and the commands. */
 
 export interface ConnectionOptions {

@@ -4,6 +4,8 @@ import type { Summary } from '../../orchestrator/results/summary.ts';
 import type { EvaluationResource } from '../http/schemas/evaluation-schemas.ts';
 import type { FieldProblem } from '../http/problems/problem.ts';
 
+export { InfrastructureError, InputError, MusterError };
+
 /** What a refusal comes down to, for those who act on it; `code` says more. */
 export type RefusalReason = 'bad-request' | 'unauthorized' | 'forbidden' | 'not-found' | 'conflict' | 'quota';
 

@@ -1,0 +1,130 @@
+import type { RunningComparison } from '../aggregation/comparison/paired-fold.ts';
+import { didYouMean } from '../kernel/documents/did-you-mean.ts';
+import { InputError } from '../kernel/errors.ts';
+import type { ComparisonTermsInput } from '../orchestrator/compare.ts';
+import type { Progress } from '../orchestrator/facts/progress.ts';
+import type { TuningProgress } from '../orchestrator/tuning/tune.ts';
+import type { SuiteInput } from './suites/suite-input.ts';
+
+export interface CheckpointInput {
+  /** Path or URI of a checkpoint file or directory. */
+  readonly checkpoint: string;
+  readonly labels?: { readonly run?: string; readonly version?: number };
+}
+
+export interface EvaluationInput extends SuiteInput, CheckpointInput {}
+
+export interface EvaluationOptions {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress) => void;
+  /**
+   * Directory to keep summary, episodes and configuration in: a new one, or that of the same evaluation (checkpoint, suite with its rule and
+   * budget, template) that was interrupted, which then goes on, or of which all episodes failed, which then
+   * begins anew. Of one that is complete the summary is given again.
+   */
+  readonly out?: string;
+  /** Called when `out` holds an earlier run of the same evaluation. */
+  readonly onEarlier?: (earlier: 'resumed' | 'begun-anew' | 'complete') => void;
+  /**
+   * The evaluation before this one. Meanwhile the checkpoint is read, loaded where sandboxes are forked from, and into those that the one before
+   * needs no more; the first episode, the clock and the budget begin when it is over, however it ends. When this one is given up before that,
+   * it rejects with the signal's reason.
+   */
+  readonly after?: Promise<unknown>;
+}
+
+export interface ComparisonInput extends SuiteInput {
+  /** Path or URI of a checkpoint, or path of a directory that an evaluation on the same suite was kept in. */
+  readonly baseline: string;
+  /** Paths or URIs of checkpoints; one at least. */
+  readonly candidates: readonly string[];
+  readonly terms?: ComparisonTermsInput;
+}
+
+export interface ComparisonOptions {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (progress: Progress<RunningComparison>) => void;
+  /** New directory to keep summary, episodes and configuration in. */
+  readonly out?: string;
+}
+
+export interface TuningInput extends SuiteInput, Pick<CheckpointInput, 'checkpoint'> {
+  /** For all trials together, about. */
+  readonly seconds: number;
+}
+
+export interface TuningOptions {
+  readonly signal?: AbortSignal;
+  /** Called when a trial begins. */
+  readonly onProgress?: (progress: TuningProgress) => void;
+}
+
+export interface OneEvaluationOptions extends EvaluationOptions {
+  /** Path of a configuration file; the defaults alone when left out. */
+  readonly configFile?: string;
+  /** Most sandboxes at a time, in place of the configuration's. */
+  readonly sandboxes?: number;
+}
+
+type Keys<T> = Readonly<Record<keyof T, true>>;
+
+const SUITE: Keys<SuiteInput> = { suite: true, stop: true, changes: true };
+const EVALUATION: Keys<EvaluationInput> = { ...SUITE, checkpoint: true, labels: true };
+const COMPARISON: Keys<ComparisonInput> = { ...SUITE, baseline: true, candidates: true, terms: true };
+const TUNING: Keys<TuningInput> = { ...SUITE, checkpoint: true, seconds: true };
+const COMPARISON_OPTIONS: Keys<ComparisonOptions> = { signal: true, onProgress: true, out: true };
+const EVALUATION_OPTIONS: Keys<EvaluationOptions> = { ...COMPARISON_OPTIONS, onEarlier: true, after: true };
+const TUNING_OPTIONS: Keys<TuningOptions> = { signal: true, onProgress: true };
+const SCRIPT_OPTIONS: Keys<Pick<OneEvaluationOptions, 'configFile' | 'sandboxes'>> = { configFile: true, sandboxes: true };
+
+/** Node runs TypeScript without a look at its types, and a key that is ignored would change an answer silently. @throws InputError `library.input` */
+export function assertEvaluation(input: EvaluationInput, options: EvaluationOptions): void {
+  assertKeys('evaluate()', input, EVALUATION, { ...EVALUATION_OPTIONS, ...SCRIPT_OPTIONS });
+  assertKeys('options of evaluate()', options, EVALUATION_OPTIONS, EVALUATION);
+  assertSuite('evaluate()', input.suite);
+  assertCheckpoint('evaluate(): checkpoint', input.checkpoint);
+}
+
+/** @throws as `assertEvaluation` does. */
+export function assertComparison(input: ComparisonInput, options: ComparisonOptions): void {
+  assertKeys('compare()', input, COMPARISON, COMPARISON_OPTIONS);
+  assertKeys('options of compare()', options, COMPARISON_OPTIONS, COMPARISON);
+  assertSuite('compare()', input.suite);
+  assertCheckpoint('compare(): baseline', input.baseline);
+  if (!Array.isArray(input.candidates)) throw wrong('compare(): candidates', 'a list of paths or URIs of checkpoints', input.candidates);
+  for (const candidate of input.candidates) assertCheckpoint('compare(): candidates', candidate);
+}
+
+/** @throws as `assertEvaluation` does. */
+export function assertTuning(input: TuningInput, options: TuningOptions): void {
+  assertKeys('tune()', input, TUNING, TUNING_OPTIONS);
+  assertKeys('options of tune()', options, TUNING_OPTIONS, TUNING);
+  assertSuite('tune()', input.suite);
+  assertCheckpoint('tune(): checkpoint', input.checkpoint);
+}
+
+/** @param elsewhere keys of the call's other argument. */
+function assertKeys(what: string, given: unknown, known: object, elsewhere: object): void {
+  if (typeof given !== 'object' || given === null) throw wrong(what, `an object with ${Object.keys(known).join(', ')}`, given);
+  for (const key of Object.keys(given)) {
+    if (Object.hasOwn(known, key)) continue;
+    const names = Object.keys(known);
+    const remedy = Object.hasOwn(elsewhere, key)
+      ? '; it belongs into the other argument of the call'
+      : didYouMean(key, names) || `; expected one of ${names.join(', ')}`;
+    throw new InputError('library.input', `${what}: ${key}: unknown key${remedy}`);
+  }
+}
+
+function assertSuite(call: string, suite: unknown): void {
+  if (typeof suite === 'string' || (typeof suite === 'object' && suite !== null && !(suite instanceof URL))) return;
+  throw wrong(`${call}: suite`, 'the path of a suite file, or a suite as an object', suite);
+}
+
+function assertCheckpoint(what: string, checkpoint: unknown): void {
+  if (typeof checkpoint !== 'string' || checkpoint === '') throw wrong(what, 'the path or URI of a checkpoint, as a string', checkpoint);
+}
+
+function wrong(what: string, expected: string, given: unknown): InputError {
+  return new InputError('library.input', `${what}: expected ${expected}, got ${given instanceof URL ? 'a URL' : JSON.stringify(given)}`);
+}

@@ -1,0 +1,47 @@
+import { describe, expect, it } from 'vitest';
+import * as errors from '../../src/faces/client/client-errors.ts';
+import { evaluate, EvaluationFailedError, InfrastructureError, InputError, MusterError } from '../../src/app/main.ts';
+
+/** As a program calls it whose types were never looked at. */
+const untyped: (...given: readonly unknown[]) => Promise<unknown> = Object(evaluate);
+
+const asked = { suite: 'suite.yaml', checkpoint: 'late.safetensors' };
+
+describe('the library', () => {
+  it('exports the errors that it throws, for programs that tell them apart', () => {
+    expect(new InputError('a.b', '')).toBeInstanceOf(MusterError);
+    expect(EvaluationFailedError.prototype).toBeInstanceOf(InfrastructureError);
+    expect(errors).toMatchObject({ InputError, InfrastructureError, MusterError });
+  });
+
+  it.each([
+    ['nothing at all', [], 'evaluate(): expected an object with suite, stop, changes, checkpoint, labels, got undefined'],
+    ['a mistyped key', [{ suite: 'a.yaml', checkpont: 'b' }], 'evaluate(): checkpont: unknown key; did you mean "checkpoint"?'],
+    [
+      'an unknown key',
+      [{ ...asked, episodes: 5 }],
+      'evaluate(): episodes: unknown key; expected one of suite, stop, changes, checkpoint, labels',
+    ],
+    [
+      'an option beside the checkpoint',
+      [{ ...asked, signal: AbortSignal.abort() }],
+      'evaluate(): signal: unknown key; it belongs into the other argument of the call',
+    ],
+    [
+      'a mistyped option',
+      [asked, { onprogress: () => undefined }],
+      'options of evaluate(): onprogress: unknown key; did you mean "onProgress"?',
+    ],
+    ['no suite', [{ checkpoint: 'b' }], 'evaluate(): suite: expected the path of a suite file, or a suite as an object, got undefined'],
+    [
+      'no checkpoint',
+      [{ suite: 'a.yaml' }],
+      'evaluate(): checkpoint: expected the path or URI of a checkpoint, as a string, got undefined',
+    ],
+    ['a URL object', [{ ...asked, checkpoint: new URL('file:///b') }], 'the path or URI of a checkpoint, as a string, got a URL'],
+  ])('refuses %s, and says what it expected', async (_, given, message) => {
+    const refused: unknown = await untyped(...given).catch((error: unknown) => error);
+    expect(refused).toBeInstanceOf(InputError);
+    expect(String(refused)).toContain(message);
+  });
+});
