@@ -70,7 +70,7 @@ export function userCheck(uid: number | undefined): DoctorCheck {
     name: 'user',
     async run() {
       if (uid !== 0) return ok(`ordinary user${uid === undefined ? '' : ` (uid ${uid})`}`);
-      const found = 'root: what escapes a sandbox owns the machine';
+      const found = 'root: Muster, and what makes its sandboxes, could do anything to the machine';
       return { status: 'warning', found, remedy: 'run Muster as an ordinary user, for one more wall' };
     },
   };
