@@ -4,12 +4,13 @@ import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ANYTHING, CARTPOLE, LATE, REPOSITORY } from '../end-to-end/stage.ts';
 import { Town } from '../end-to-end/town.ts';
+import { extent } from '../support/full-form.ts';
 import { WAYS } from './attack-scene.ts';
 import { CHANGES, EARLY, OPEN_DOOR, running, sent, type Environment } from './callers-suites.ts';
 
 beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
-const RUNS = Number(process.env['MUSTER_SIEGE_RUNS'] ?? 3);
+const RUNS = extent({ short: 2, full: 50, variable: 'MUSTER_SIEGE_RUNS' });
 const LONGEST_MS = 180_000 + 60_000 * RUNS;
 const STOP = { rule: 'fixed', episodes: 4 } as const;
 const TRAP = path.join(REPOSITORY, 'test/end-to-end/suites/trap.yaml');

@@ -1,6 +1,8 @@
 import nock from 'nock';
 import { vi } from 'vitest';
-import { POD_SKIPS } from '../contract/pod-skips.ts';
+import type { ExpectedFailures } from '../contract/expected-failure.ts';
+import { limitFailures, MEMORY_BOMB } from '../contract/limit-failures.ts';
+import { POD_FAILURES } from '../contract/pod-failures.ts';
 import { shellCommands } from '../contract/sandbox-commands.ts';
 import { sandboxProviderContract } from '../contract/sandbox-provider.ts';
 import { ClusterGround } from './cluster-ground.ts';
@@ -11,38 +13,45 @@ nock.restore();
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 120_000 });
 
 const SUBJECT = { commands: shellCommands(clusterUnderTest.MUSTER_CLUSTER_PYTHON), mounts: [] };
-const SKIPS = {
-  ...POD_SKIPS,
-  'the network is out of reach, the host’s loopback included':
-    'a pod has an interface, which a NetworkPolicy closes where the plugin enforces them',
-  'nothing can be written but in /tmp and /dev/shm': 'containers have /dev/mqueue, too: the pod’s own, of some 800 KB',
-  'only what the template mounts is to be seen': 'an image has its distribution’s directories',
+const FAILURES: ExpectedFailures = {
+  ...POD_FAILURES,
+  'the network is out of reach, the host’s loopback included': {
+    reason: 'a pod has an interface, which a NetworkPolicy closes where the plugin enforces them',
+    error: /to be 'refused\\nrefused\\n\[\\'lo\\'\]'/,
+  },
+  'nothing can be written but in /tmp and /dev/shm': {
+    reason: 'containers have /dev/mqueue, too: the pod’s own, of some 800 KB',
+    error: /expected '.*\/dev\/mqueue.*' to be/,
+  },
+  'only what the template mounts is to be seen': {
+    reason: 'an image has its distribution’s directories',
+    error: /to be '\[\] \[\\'inbox\\'\] \[\]'/,
+  },
 };
 
-const EXEC_SKIPS = {
-  ...SKIPS,
-  ...(clusterUnderTest.MUSTER_CLUSTER_CGROUPS === 'v1' && {
-    'a memory bomb is ended as out of memory, and the host unaffected': 'with control groups v1 a process is killed, and no container ends',
-  }),
+const EXEC_FAILURES: ExpectedFailures = {
+  ...FAILURES,
+  ...(clusterUnderTest.MUSTER_CLUSTER_CGROUPS === 'v1' &&
+    limitFailures('with control groups v1 a process is killed, and no container ends', MEMORY_BOMB)),
 };
 
 sandboxProviderContract(
   'the Kubernetes provider, on a real cluster,',
   { ...SUBJECT, open: async () => new ClusterGround() },
-  EXEC_SKIPS,
+  EXEC_FAILURES,
   unavailable,
 );
 
 sandboxProviderContract(
   'the Kubernetes provider, on pods claimed from agent-sandbox in a real cluster,',
   { ...SUBJECT, open: async () => new ClusterGround({ claims: { replicas: 1 } }) },
-  EXEC_SKIPS,
+  EXEC_FAILURES,
   claimsUnavailable,
 );
 
 sandboxProviderContract(
   'the Kubernetes provider whose pods dial back, on a real cluster,',
   { ...SUBJECT, open: async () => new ClusterGround({ transport: dialBackHere() }) },
-  SKIPS,
+  FAILURES,
   dialBackUnavailable,
 );

@@ -1,5 +1,6 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import { CheckpointChangedError, type CheckpointSource, type ListedFile } from '../../src/policy-distribution/checkpoint-source.ts';
+import { contractCase, type ExpectedFailures } from './expected-failure.ts';
 
 /** What a source's adapter brings to be judged: a fresh, empty place that the source can read and the cases can write. */
 export interface CheckpointSourceSubject extends AsyncDisposable {
@@ -164,21 +165,20 @@ const cases: Readonly<Record<string, Case>> = {
 /**
  * Runs every case on a fresh subject.
  *
- * @param unfit cases that the source cannot meet, each with the reason. One that passes nevertheless fails the suite.
+ * @param unfit cases that the source cannot meet.
  */
 export function checkpointSourceContract(
   name: string,
   makeSubject: () => Promise<CheckpointSourceSubject>,
-  unfit: Readonly<Record<string, string>> = {},
+  unfit: ExpectedFailures = {},
 ): void {
   describe(`${name} keeps the contract of a checkpoint source`, () => {
     for (const [title, run] of Object.entries(cases)) {
-      const reason = unfit[title];
-      const test = reason === undefined ? it : it.fails;
-      test(reason === undefined ? title : `${title} (cannot: ${reason})`, async () => {
+      const test = async (): Promise<void> => {
         await using subject = await makeSubject();
         await run(subject);
-      });
+      };
+      contractCase(title, test, unfit[title]);
     }
   });
 }

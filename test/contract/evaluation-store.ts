@@ -1,6 +1,7 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect } from 'vitest';
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import type { ManualClock } from '../support/manual-clock.ts';
+import { contractCase, type ExpectedFailures } from './expected-failure.ts';
 import { cachedResults } from './stored/cached-results.ts';
 import { catalogue } from './stored/catalogue.ts';
 import { checkpointRights } from './stored/checkpoint-rights.ts';
@@ -39,24 +40,23 @@ const groups: Readonly<Record<string, Readonly<Record<string, Case>>>> = {
 /**
  * Runs every case on a fresh subject.
  *
- * @param unfit cases that the store cannot meet, each with the reason. One that passes nevertheless fails the suite.
+ * @param unfit cases that the store cannot meet.
  */
 export function evaluationStoreContract(
   name: string,
   makeSubject: () => Promise<EvaluationStoreSubject>,
-  unfit: Readonly<Record<string, string>> = {},
+  unfit: ExpectedFailures = {},
 ): void {
   describe(`${name} keeps the contract of an evaluation store`, () => {
     for (const [group, cases] of Object.entries(groups)) {
       describe(`of ${group}`, () => {
         for (const [title, run] of Object.entries(cases)) {
-          const reason = unfit[title];
-          const test = reason === undefined ? it : it.fails;
-          test(reason === undefined ? title : `${title} (cannot: ${reason})`, async () => {
+          const test = async (): Promise<void> => {
             await using subject = await makeSubject();
             await run(subject);
             expect(subject.clock.pending, 'timers that were left').toBe(0);
-          });
+          };
+          contractCase(title, test, unfit[title]);
         }
       });
     }

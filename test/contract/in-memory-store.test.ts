@@ -15,5 +15,10 @@ evaluationStoreContract(
       [Symbol.asyncDispose]: async () => undefined,
     };
   },
-  { 'a writer that is killed leaves all that it was told is stored, and nothing half': 'it is gone with its process' },
+  {
+    'a writer that is killed leaves all that it was told is stored, and nothing half': {
+      reason: 'it is gone with its process',
+      error: /^no other process can open it$/,
+    },
+  },
 );

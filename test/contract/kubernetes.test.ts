@@ -1,7 +1,7 @@
 import nock from 'nock';
 import { KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
-import { POD_SKIPS } from './pod-skips.ts';
+import { POD_FAILURES } from './pod-failures.ts';
 import { shellCommands } from './sandbox-commands.ts';
 import { sandboxProviderContract } from './sandbox-provider.ts';
 
@@ -13,5 +13,5 @@ const { executable, mounts } = pythonInterpreter();
 sandboxProviderContract(
   'the Kubernetes provider, on a simulated cluster,',
   { commands: shellCommands(executable), mounts: [], open: () => KubernetesGround.open({ mounts }) },
-  POD_SKIPS,
+  POD_FAILURES,
 );

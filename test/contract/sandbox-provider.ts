@@ -1,9 +1,11 @@
-import { afterEach, beforeEach, describe, it } from 'vitest';
+import { afterEach, beforeEach, describe } from 'vitest';
 import type { SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { Mount, SandboxTemplate, Zygote } from '../../src/pool/ports/template.ts';
+import { sampled } from '../support/full-form.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import type { SkippableClock } from '../support/skippable-clock.ts';
+import { contractCase, type ExpectedFailures } from './expected-failure.ts';
 import type { SandboxCommands } from './sandbox-commands.ts';
 import { SandboxScene } from './sandbox-scene.ts';
 import { isolationScenarios } from './scenarios/isolation.ts';
@@ -21,6 +23,8 @@ export interface SandboxProviderSubject {
   readonly zygote?: Zygote;
   /** A place of its own for one test. */
   open(): Promise<SandboxGround>;
+  /** What the short form of the tests runs, where another subject, which differs in nothing else, runs all. */
+  readonly sample?: readonly Group[];
 }
 
 /** The place that the providers of one test share: a machine, a cluster, an account. */
@@ -46,29 +50,30 @@ export interface SandboxGround extends AsyncDisposable {
 
 export type Scenario = (scene: SandboxScene) => Promise<void>;
 
-const SCENARIOS: Readonly<Record<string, Scenario>> = {
-  ...streamScenarios,
-  ...uploadScenarios,
-  ...leavingScenarios,
-  ...isolationScenarios,
-  ...limitScenarios,
-};
+const GROUPS = {
+  streams: streamScenarios,
+  uploads: uploadScenarios,
+  leaving: leavingScenarios,
+  isolation: isolationScenarios,
+  limits: limitScenarios,
+} as const;
+type Group = keyof typeof GROUPS;
+const NAMES: readonly Group[] = ['streams', 'uploads', 'leaving', 'isolation', 'limits'];
 
 /**
  * Every adapter of the SandboxProvider port passes this.
  *
- * @param skips scenarios that the adapter cannot fulfil, with the reason. Each is run all the same and must fail, so that a
- * skip that is no longer needed is noticed.
+ * @param unfit scenarios that the adapter cannot fulfil.
  * @param unavailable why this machine can run none of them.
  */
 export function sandboxProviderContract(
   name: string,
   subject: SandboxProviderSubject,
-  skips: Readonly<Record<string, string>> = {},
+  unfit: ExpectedFailures = {},
   unavailable?: string,
 ): void {
-  const unknown = Object.keys(skips).filter((skip) => !(skip in SCENARIOS));
-  if (unknown.length > 0) throw new Error(`${name} skips scenarios that do not exist: ${unknown.join('; ')}`);
+  const unknown = Object.keys(unfit).filter((title) => !NAMES.some((group) => title in GROUPS[group]));
+  if (unknown.length > 0) throw new Error(`${name} excepts scenarios that do not exist: ${unknown.join('; ')}`);
 
   const where = unavailable === undefined ? '' : ` (not here: ${unavailable})`;
   describe.runIf(unavailable === undefined)(`${name} is a sandbox provider${where}`, () => {
@@ -79,10 +84,7 @@ export function sandboxProviderContract(
     });
     afterEach(() => scene[Symbol.asyncDispose]());
 
-    for (const [title, scenario] of Object.entries(SCENARIOS)) {
-      const reason = skips[title];
-      const test = reason === undefined ? it : it.fails;
-      test(reason === undefined ? title : `(not here: ${reason}) ${title}`, () => scenario(scene));
-    }
+    for (const group of sampled(NAMES, (each) => subject.sample?.includes(each) ?? true))
+      for (const [title, scenario] of Object.entries(GROUPS[group])) contractCase(title, () => scenario(scene), unfit[title]);
   });
 }

@@ -62,7 +62,10 @@ export class SandboxScene implements AsyncDisposable {
   /** What a Python program printed; it must end with code 0. */
   async python(source: string, limits: Partial<SandboxLimits> = {}): Promise<string> {
     const { exit, stdout, stderr } = await this.run(this.commands.python(source), limits);
-    expect({ exit, stderr }).toEqual({ exit: { kind: 'exited', code: 0 }, stderr: '' });
+    expect({ exit, stderr }, `the program, which ended with ${JSON.stringify(exit)}:\n${stderr}`).toEqual({
+      exit: { kind: 'exited', code: 0 },
+      stderr: '',
+    });
     return stdout.trim();
   }
 

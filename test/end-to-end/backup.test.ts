@@ -18,10 +18,12 @@ async function commandsOf(name: string): Promise<string> {
 }
 
 async function follow(stage: Stage, name: string, storeUrl = ''): Promise<void> {
+  // Settings of the shell that the tests were started from are not this server's.
+  const { PATH = '', HOME = '/' } = process.env;
   const { status, stderr, stdout } = spawnSync('sh', ['-e', '-u', '-c', await commandsOf(name)], {
     cwd: REPOSITORY,
     encoding: 'utf8',
-    env: { ...process.env, STATE: stage.stateDir, BACKUP: stage.path('backup'), STORE_URL: storeUrl },
+    env: { PATH, HOME, STATE: stage.stateDir, BACKUP: stage.path('backup'), STORE_URL: storeUrl },
   });
   if (status !== 0) throw new Error(`${name} ended with ${status}: ${stderr}${stdout}`);
 }

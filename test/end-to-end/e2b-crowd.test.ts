@@ -2,6 +2,7 @@ import { expect, it } from 'vitest';
 import { PRO, type Plan } from '../support/e2b/account.ts';
 import { useRealSockets } from '../support/e2b/real-sockets.ts';
 import { E2bSimulator } from '../support/e2b/simulator.ts';
+import { extent } from '../support/full-form.ts';
 import { TINY_RUNNERS } from '../support/kubernetes/faulty-evaluation.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { killedCrowd } from './killed-crowd.ts';
@@ -10,8 +11,7 @@ import { Stage } from './stage.ts';
 useRealSockets();
 failOnLeftoverProcesses();
 
-/** `MUSTER_CROWD=300` is the full form: npm run test:faults. */
-const SANDBOXES = Number(process.env['MUSTER_CROWD'] ?? 12);
+const SANDBOXES = extent({ short: 12, full: 300, variable: 'MUSTER_CROWD' });
 const PLAN: Plan = { ...PRO, concurrentSandboxes: SANDBOXES };
 
 it(

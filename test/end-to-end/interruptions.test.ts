@@ -3,11 +3,12 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { listProcesses } from '../../src/adapters/sandbox/local/host/process-table.ts';
 import { eventually } from '../support/eventually.ts';
+import { extent } from '../support/full-form.ts';
 import { mazePolicy, mazeSuite } from './maze.ts';
 import type { MusterCommand } from './muster-command.ts';
 import { ANYTHING, Stage } from './stage.ts';
 
-const SANDBOXES = 200;
+const SANDBOXES = extent({ short: 60, full: 200 });
 /** Episodes from here on never end. */
 const FIRST_BLOCKED = 300;
 

@@ -2,6 +2,7 @@ import nock from 'nock';
 import { expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { eventually } from '../support/eventually.ts';
+import { extent } from '../support/full-form.ts';
 import { evaluateOnPods, TINY_RUNNERS } from '../support/kubernetes/faulty-evaluation.ts';
 import { IMAGE, KubernetesGround } from '../support/kubernetes/kubernetes-ground.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
@@ -11,8 +12,7 @@ import { Stage } from './stage.ts';
 nock.restore();
 failOnLeftoverProcesses();
 
-/** `MUSTER_CROWD=300` is the full form: npm run test:faults. */
-const PODS = Number(process.env['MUSTER_CROWD'] ?? 24);
+const PODS = extent({ short: 24, full: 300, variable: 'MUSTER_CROWD' });
 const PER_SECOND = Math.max(12, PODS / 10);
 const PATIENCE = { timeout: 120_000 + PODS * 2000 };
 

@@ -3,11 +3,11 @@ import { once } from 'node:events';
 import { request } from 'node:http';
 import nock from 'nock';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { extent } from '../support/full-form.ts';
 import { FreshServer } from './fresh-server.ts';
 
 const MEBIBYTE = 2 ** 20;
-/** MUSTER_UPLOAD_MIB=1024 is the long form. */
-const MEBIBYTES = Number(process.env['MUSTER_UPLOAD_MIB'] ?? 192);
+const MEBIBYTES = extent({ short: 192, full: 1024, variable: 'MUSTER_UPLOAD_MIB' });
 /** What is under way between the socket and the disk, and has been and is not collected yet: 40 MiB were seen, 66 with a gibibyte. Kept, it would be all. */
 const MOST_BYTES = 96 * MEBIBYTE;
 

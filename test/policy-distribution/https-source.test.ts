@@ -22,7 +22,7 @@ afterAll(() => nock.activate());
 const certificate = localCertificate();
 const signal = new AbortController().signal;
 const WEIGHTS = Buffer.from(Array.from({ length: 100_000 }, (_, i) => (i * 31) % 256));
-const NO_DIRECTORIES = 'a web server lists no directories';
+const NO_DIRECTORIES = { reason: 'a web server lists no directories', error: /does not exist: the server answered 404/ };
 
 function sourceOn(clock: SkippableClock): CheckpointSource {
   const egress = new Egress({ hosts: ['localhost'], networks: ['127.0.0.0/8'], plainHttp: true }, 'sources');
@@ -43,8 +43,10 @@ checkpointSourceContract(
     };
   },
   {
-    'an ONNX model comes with the weights that lie beside it, as a directory of the two':
-      'a URL is one file: a presigned one says nothing of what lies beside it',
+    'an ONNX model comes with the weights that lie beside it, as a directory of the two': {
+      reason: 'a URL is one file: a presigned one says nothing of what lies beside it',
+      error: /expected \{ kind: 'file', .* to match object \{ kind: 'directory'/,
+    },
     'a directory is listed with all that is below it, hidden files included': NO_DIRECTORIES,
     'more files than allowed stop the listing': NO_DIRECTORIES,
     'ignored files and directories are left out and not counted': NO_DIRECTORIES,

@@ -5,6 +5,7 @@ import { buffer, text } from 'node:stream/consumers';
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { eventually } from '../../support/eventually.ts';
+import { extent } from '../../support/full-form.ts';
 import { heldMemory } from '../../support/held-memory.ts';
 import type { Scenario } from '../sandbox-provider.ts';
 import { exchange } from '../sandbox-scene.ts';
@@ -59,8 +60,8 @@ export const streamScenarios: Readonly<Record<string, Scenario>> = {
     });
   },
 
-  '100 MB of output pass a slow reader in bounded memory': async (scene) => {
-    const size = 100_000_000;
+  'much output passes a slow reader in bounded memory': async (scene) => {
+    const size = extent({ short: 50_000_000, full: 100_000_000 });
     const sandbox = await scene.create(scene.commands.emit(size));
     const before = heldMemory();
     let received = 0;

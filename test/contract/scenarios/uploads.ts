@@ -6,11 +6,14 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { expect } from 'vitest';
 import { InfrastructureError, InputError } from '../../../src/kernel/errors.ts';
+import { extent } from '../../support/full-form.ts';
 import { heldMemory } from '../../support/held-memory.ts';
 import type { Scenario } from '../sandbox-provider.ts';
 import { firstLine, NEVER } from '../sandbox-scene.ts';
 
 const MEBIBYTE = 2 ** 20;
+/** Of 64 KiB. */
+const PIECES = extent({ short: 640, full: 1024 });
 
 function* pieces(piece: Buffer, count: number): Generator<Buffer> {
   for (let i = 0; i < count; i += 1) {
@@ -26,23 +29,23 @@ async function* failing(): AsyncGenerator<Buffer> {
 
 /** Files that are brought in. */
 export const uploadScenarios: Readonly<Record<string, Scenario>> = {
-  'an upload of 64 MB as a stream is the same inside': async (scene) => {
+  'a large upload as a stream is the same inside': async (scene) => {
     const piece = randomBytes(65_536);
     const expected = createHash('sha256');
-    for (const bytes of pieces(piece, 1024)) expected.update(bytes);
+    for (const bytes of pieces(piece, PIECES)) expected.update(bytes);
     const sandbox = await scene.create(scene.commands.hashFiles());
-    const inside = await sandbox.upload('big/file.bin', { kind: 'stream', stream: Readable.from(pieces(piece, 1024)) }, NEVER);
+    const inside = await sandbox.upload('big/file.bin', { kind: 'stream', stream: Readable.from(pieces(piece, PIECES)) }, NEVER);
     sandbox.stdin.write(`${inside}\n`);
     expect(await firstLine(sandbox)).toBe(`${expected.digest('hex')}\n`);
   },
 
-  'an upload of 64 MB passes in bounded memory': async (scene) => {
+  'a large upload passes in bounded memory': async (scene) => {
     const sandbox = await scene.create(scene.commands.hashFiles());
     const before = heldMemory();
     let growth = 0;
     let count = 0;
     const watched = function* (): Generator<Buffer> {
-      for (const bytes of pieces(randomBytes(65_536), 1024)) {
+      for (const bytes of pieces(randomBytes(65_536), PIECES)) {
         if ((count += 1) % 256 === 0) growth = Math.max(growth, heldMemory() - before);
         yield bytes;
       }

@@ -1,12 +1,12 @@
 /* oxlint-disable vitest/no-standalone-expect -- the tests are made of these scenarios by faultScenarios */
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { extent } from '../full-form.ts';
 import { failOnLeftoverProcesses } from '../no-leftovers.ts';
 import { evaluateOnPods, type Ending } from './faulty-evaluation.ts';
 import type { Asked, Fault, FaultPlan } from './faults.ts';
 import type { KubernetesGround } from './kubernetes-ground.ts';
 
-/** `MUSTER_FAULT_RUNS=200` is the full form: npm run test:faults. */
-const RUNS = Number(process.env['MUSTER_FAULT_RUNS'] ?? 4);
+const RUNS = extent({ short: 4, full: 200, variable: 'MUSTER_FAULT_RUNS' });
 
 /** A fault by itself: what goes wrong, which request meets it, and how. */
 export type Alone = readonly [title: string, matches: (asked: Asked) => boolean, fault: Fault];

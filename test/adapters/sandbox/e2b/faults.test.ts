@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, expect, test } from 'vitest';
+import { extent } from '../../../support/full-form.ts';
 import { SkippableClock } from '../../../support/skippable-clock.ts';
 import { FAULTS, type Fault, type FaultKind, type Route } from '../../../support/e2b/faults.ts';
 import { useRealSockets } from '../../../support/e2b/real-sockets.ts';
@@ -7,8 +8,7 @@ import { type E2bRun, evaluateAtE2b } from './e2b-evaluation.ts';
 
 useRealSockets();
 
-/** `MUSTER_FAULT_RUNS=200` is the full form: npm run test:faults. */
-const RUNS = Number(process.env['MUSTER_FAULT_RUNS'] ?? 8);
+const RUNS = extent({ short: 8, full: 200, variable: 'MUSTER_FAULT_RUNS' });
 
 const STRUCK: readonly Route[] = ['create', 'list', 'kill', 'template', 'start', 'input', 'upload', 'move', 'extend'];
 /** Deadlines begin here: what they bound takes as long as the machine does. */
