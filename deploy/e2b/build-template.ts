@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { defaultBuildLogger, Template } from '@e2b/code-interpreter';
+import { defaultBuildLogger, Template } from 'e2b';
 import { musterTemplate } from './template.ts';
 
 const USAGE = `node_modules/.bin/node deploy/e2b/build-template.ts [--name muster-runner] [--cpus 2] [--memory-mib 1024]

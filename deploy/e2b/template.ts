@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { Template, type TemplateBuilder } from '@e2b/code-interpreter';
+import { Template, type TemplateBuilder } from 'e2b';
 
 const PROJECT = fileURLToPath(new URL('../..', import.meta.url));
 /** As on this machine: 3.11 or newer. */

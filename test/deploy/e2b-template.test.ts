@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Template } from '@e2b/code-interpreter';
+import { Template } from 'e2b';
 import { expect, test } from 'vitest';
 import { musterTemplate } from '../../deploy/e2b/template.ts';
 import { RUNNER_INSIDE } from '../../src/adapters/sandbox/local/template/python-template.ts';

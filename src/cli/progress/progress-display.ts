@@ -1,5 +1,3 @@
-import { createLogUpdate } from 'log-update';
-
 /** What is shown of something that is under way. */
 export interface ProgressView<Shown> {
   /** For a terminal, in place of those before. */
@@ -20,19 +18,40 @@ interface Timed {
 /** Between two lines where there is no terminal: a log wants signs of life, not a film. */
 const LINE_SECONDS = 5;
 
-export function openProgressDisplay<Shown extends Timed>(view: ProgressView<Shown>, stream: NodeJS.WriteStream): ProgressDisplay<Shown> {
+/** Moves to the first of so many lines above the cursor, and erases everything from there on. */
+const eraseLines = (count: number): string => (count === 0 ? '' : `\x1b[${count}A\x1b[J`);
+/** Without wrapping the terminal cuts long lines itself: each line drawn is one line to erase. */
+const [WRAP_OFF, WRAP_ON] = ['\x1b[?7l', '\x1b[?7h'];
+
+/** Of a stream: what is needed here. */
+export interface DisplayStream {
+  readonly isTTY: boolean;
+  /** Of a terminal. */
+  readonly rows: number;
+  write(text: string): unknown;
+}
+
+export function openProgressDisplay<Shown extends Timed>(view: ProgressView<Shown>, stream: DisplayStream): ProgressDisplay<Shown> {
   return stream.isTTY ? liveDisplay(view, stream) : plainDisplay(view, stream);
 }
 
-function liveDisplay<Shown>(view: ProgressView<Shown>, stream: NodeJS.WriteStream): ProgressDisplay<Shown> {
-  const update = createLogUpdate(stream);
+function liveDisplay<Shown>(view: ProgressView<Shown>, stream: DisplayStream): ProgressDisplay<Shown> {
+  let drawn = 0;
   return {
-    show: (progress) => update(view.lines(progress).join('\n')),
-    [Symbol.dispose]: () => update.clear(),
+    show(progress) {
+      // What has left the screen at its top cannot be erased.
+      const lines = view.lines(progress).slice(0, Math.max(1, stream.rows - 1));
+      stream.write(`${eraseLines(drawn)}${WRAP_OFF}${lines.map((line) => `${line}\n`).join('')}${WRAP_ON}`);
+      drawn = lines.length;
+    },
+    [Symbol.dispose]() {
+      stream.write(eraseLines(drawn));
+      drawn = 0;
+    },
   };
 }
 
-function plainDisplay<Shown extends Timed>(view: ProgressView<Shown>, stream: NodeJS.WriteStream): ProgressDisplay<Shown> {
+function plainDisplay<Shown extends Timed>(view: ProgressView<Shown>, stream: DisplayStream): ProgressDisplay<Shown> {
   let nextAt = LINE_SECONDS;
   return {
     show(progress) {

@@ -1,4 +1,4 @@
-import type { Sandbox as RemoteSandbox } from '@e2b/code-interpreter';
+import type { Sandbox as RemoteSandbox } from 'e2b';
 import PQueue from 'p-queue';
 import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';

@@ -1,4 +1,4 @@
-import type { Sandbox as RemoteSandbox } from '@e2b/code-interpreter';
+import type { Sandbox as RemoteSandbox } from 'e2b';
 import { untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';

@@ -1,4 +1,4 @@
-import { AuthenticationError, NotEnoughSpaceError, NotFoundError, RateLimitError, SandboxError } from '@e2b/code-interpreter';
+import { AuthenticationError, NotEnoughSpaceError, NotFoundError, RateLimitError, SandboxError } from 'e2b';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../../kernel/errors.ts';
 import { ProviderBusyError } from '../../../pool/ports/provider-busy.ts';
 import { credentialsError } from './account.ts';

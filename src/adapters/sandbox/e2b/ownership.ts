@@ -1,4 +1,4 @@
-import type { SandboxInfo } from '@e2b/code-interpreter';
+import type { SandboxInfo } from 'e2b';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import { mayBeRunning, type OwnerProcess, processSchema, thisProcess } from '../local/owner-record.ts';

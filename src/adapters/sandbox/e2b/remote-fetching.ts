@@ -1,4 +1,4 @@
-import { CommandExitError, type CommandHandle, type Sandbox } from '@e2b/code-interpreter';
+import { CommandExitError, type CommandHandle, type Sandbox } from 'e2b';
 import { untilAborted } from '../../../kernel/abort.ts';
 import { InfrastructureError, messageOf, MusterError } from '../../../kernel/errors.ts';
 import type { Fetching, FetchOrder, FetchWay } from '../../../kernel/fetching.ts';

@@ -1,4 +1,4 @@
-import { CommandExitError, NotFoundError, RateLimitError, type CommandHandle, type Sandbox } from '@e2b/code-interpreter';
+import { CommandExitError, NotFoundError, RateLimitError, type CommandHandle, type Sandbox } from 'e2b';
 import { untilAborted } from '../../../kernel/abort.ts';
 import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';

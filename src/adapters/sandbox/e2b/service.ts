@@ -1,4 +1,4 @@
-import { ALL_TRAFFIC, Sandbox, SandboxNotFoundError, Template, type SandboxInfo } from '@e2b/code-interpreter';
+import { ALL_TRAFFIC, Sandbox, SandboxNotFoundError, Template, type SandboxInfo } from 'e2b';
 import type { Clock } from '../../../kernel/clock.ts';
 import { type E2bAccount } from './account.ts';
 import { cameToNothing, failureOf, statusOf, unknownTemplate } from './failure.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { CommandExitError, type Sandbox as RemoteSandbox } from '@e2b/code-interpreter';
+import { CommandExitError, type Sandbox as RemoteSandbox } from 'e2b';
 import { create } from 'tar';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';

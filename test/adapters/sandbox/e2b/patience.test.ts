@@ -1,4 +1,4 @@
-import { AuthenticationError, RateLimitError } from '@e2b/code-interpreter';
+import { AuthenticationError, RateLimitError } from 'e2b';
 import { describe, expect, it } from 'vitest';
 import { patiently } from '../../../../src/adapters/sandbox/e2b/patience.ts';
 import { HurriedClock } from '../../../support/hurried-clock.ts';

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
-import { Sandbox } from '@e2b/code-interpreter';
+import { Sandbox } from 'e2b';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { uploadRunner } from '../../../../src/adapters/sandbox/e2b/upload-runner.ts';
 import { messageOf } from '../../../../src/kernel/errors.ts';
