@@ -128,7 +128,7 @@ class Connection:
 
 
 def dial(settings: Settings) -> Connection:
-    """@raises OSError when nobody answers; RefusedError when the answer is no."""
+    """@raises OSError when there is no answer; RefusedError when the answer is no."""
     url = parse_uri(settings.url)
     sock = socket.create_connection((url.host, url.port), timeout=_HANDSHAKE_SECONDS)
     try:
@@ -136,7 +136,7 @@ def dial(settings: Settings) -> Connection:
         if url.secure:
             context = ssl.create_default_context(cadata=settings.authority)
             if settings.authority is not None:
-                # Muster's own certificate is trusted by itself, whoever issued it.
+                # Muster's own certificate is trusted by itself, independent of its issuer.
                 context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
             sock = context.wrap_socket(sock, server_hostname=url.host)
         return Connection(sock, _shake_hands(sock, settings))

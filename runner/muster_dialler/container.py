@@ -25,10 +25,10 @@ EXIT_REFUSED = 69
 EXIT_LOST = 75
 _EXIT_KILLED = 128 + signal.SIGKILL
 
-# So long somebody who does not answer is tried again: the network of a pod that has just started may take a moment, and a Muster that many
+# Seconds for which an address that does not answer is tried again: the network of a pod that has just started may take a moment, and a Muster that many
 # dial at once, too.
 _DIAL_SECONDS = 60.0
-# And so long an address at which nobody listens: a service takes a moment to know of a Muster that has just started.
+# Seconds for which an address that refuses connections is tried again: a service takes a moment to know of a Muster that has just started.
 # The pods of a Muster that was killed outlive it by this.
 _NOBODY_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS = 0.1

@@ -15,7 +15,7 @@ _WINDOW_BYTES = 1 << 19
 _PIECE_BYTES = 1 << 15
 # What waits to be sent before more output is read.
 _UNSENT_MAX_BYTES = 1 << 17
-# Muster asks every five seconds whether this side lives. Who says nothing for so long is gone, or nobody can reach it.
+# Muster pings every five seconds. After this silence it is gone, or unreachable.
 _SILENCE_SECONDS = 60.0
 # From the status to the end of the connection.
 _FAREWELL_SECONDS = 10.0
@@ -99,7 +99,7 @@ class Session:
             except BrokenPipeError:
                 self._close_input()
         if not self._is_input_open:
-            # Nobody reads it any more, and that is in nobody's way.
+            # Its reader has gone, which holds up nothing else.
             self._taken_in(len(self._input))
         elif self._is_input_ending and not self._input:
             self._close_input()
@@ -144,7 +144,7 @@ class Session:
             self._open[channel] = wanted - length
 
     def _on_end(self) -> None:
-        """What was written before the end is in the pipes now. What comes later is somebody else's, who may never be done."""
+        """What was written before the end is in the pipes now. Later output is another process's, which may never end."""
         self._has_ended = True
         for channel in self._open:
             self._open[channel] = unread(self._command.outputs[channel])

@@ -16,7 +16,7 @@ class SettingsError(Exception):
 
 @dataclass(frozen=True)
 class Settings:
-    """Whom to dial: the URL of this container's place at Muster, the token that is good there once, and whose certificates count."""
+    """The dialler's settings: the URL of this container at Muster, its token, which is good once, and the trusted certificates."""
 
     url: str
     token: str

@@ -9,7 +9,7 @@ Ended = Callable[[int], None]
 
 
 class Undertaker:
-    """One thread for all, so that nobody's end is taken by somebody else."""
+    """One thread reaps all children, so that no wait takes another child's exit."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

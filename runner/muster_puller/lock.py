@@ -1,4 +1,4 @@
-"""Locks between processes that end with whoever has them."""
+"""Locks between processes that end with their holder."""
 
 import fcntl
 import os
@@ -15,7 +15,7 @@ _LOOK_SECONDS = 0.05
 
 @contextmanager
 def locked(path: Path, patience: Patience) -> Iterator[None]:
-    """@raises PullError `late` when somebody else has it for too long; `disk`"""
+    """@raises PullError `late` when another process holds it for too long; `disk`"""
     descriptor = _opened(path)
     try:
         while not _taken(descriptor):
@@ -28,7 +28,7 @@ def locked(path: Path, patience: Patience) -> Iterator[None]:
 
 
 def lock_is_free(path: Path) -> bool:
-    """Whether nobody has it at the moment."""
+    """Whether it is free at the moment."""
     descriptor = _opened(path)
     try:
         return _taken(descriptor)

@@ -4,7 +4,7 @@
     records/<hex>.json      what a checkpoint consists of; its time is that of its last use
     holds/<hex>.<holder>    in use by a Muster until the time that stands in it
     incoming/<hex>/…        what is being fetched
-    locks/<hex>, lock       whoever fetches a checkpoint, and whoever changes anything else
+    locks/<hex>, lock       held while a checkpoint is fetched, and while anything else changes
 
 What is in `checkpoints` is whole and verified, also after a crash. Sandboxes see `checkpoints` alone, and cannot list it: only who
 knows a digest finds the files.
@@ -70,7 +70,7 @@ class NodeCache:
                 raise
 
     def _keep(self, order: HoldOrder) -> bool:
-        """Notes the holder. @returns whether the checkpoint is here. Between the two nobody makes room."""
+        """Notes the holder. @returns whether the checkpoint is here. No room is made between the two."""
         with self._changing():
             self._hold_file(order).write_text(str(order.until))
             if not (self._checkpoint(order.checkpoint).is_dir() and self._is_recorded_as(order)):
@@ -137,7 +137,7 @@ class NodeCache:
         return expected
 
     def _held(self) -> set[str]:
-        """What somebody uses. Holds that have run out are removed."""
+        """Checkpoints in use. Expired holds are removed."""
         held = set()
         for path in (self._root / "holds").iterdir():
             if float(path.read_text() or 0) < time.time():

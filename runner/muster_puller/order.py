@@ -22,7 +22,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True)
 class WantedFile:
-    """A file of a checkpoint, and where it is had. The URLs are secrets: whoever has one may read the file."""
+    """A file of a checkpoint, and where it is had. The URLs are secrets: each grants reading the file."""
 
     path: PurePosixPath
     size: int

@@ -53,7 +53,7 @@ def forget(visited: Visit) -> None:
 
 
 def keep(visited: Visit) -> None:
-    """The same, but whoever visits the directory next has its modules at once."""
+    """The same, but the next import from the directory sees its modules at once."""
     _kept[visited.directory] = _leave(visited)
 
 

@@ -32,7 +32,7 @@ class Channel:
     def send(self, frame: Outgoing) -> None:
         """Hands the whole frame to the kernel before it returns: what was sent survives a crash of this process.
 
-        @raises OSError when nobody reads any more.
+        @raises OSError when the reader has gone.
         """
         self._write(encode(frame))
 

@@ -46,7 +46,7 @@ def verified(path: Path, expected: str, ahead: bool = False) -> str:
 def verifying(path: Path, expected: str) -> Iterator[None]:
     """As `verified`, and ahead, in a thread beside what is done within, which is over when both are.
 
-    What was done counts only when this ends without an error: it is for reading data, which does nothing by being read. Whoever reads what
+    What was done counts only when this ends without an error: it is for reading data, which does nothing by being read. A reader of what
     is not what it is called may fail for that; then the digest is what is told.
 
     @raises PolicyRefusal as `verified` does, and whatever is raised within.

@@ -1,4 +1,4 @@
-"""Bounds on what may be taken by loading data that nobody vouches for, outside of a sandbox.
+"""Bounds on the resources for loading untrusted data outside of a sandbox.
 
 Programs are forked from the process that loads it. So its limits are lowered only meanwhile, and what cannot be loaded within them is
 left to each sandbox, whose own limits hold.

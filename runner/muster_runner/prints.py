@@ -75,7 +75,7 @@ class PassedOn(io.BufferedIOBase):
             while rest:
                 rest = rest[os.write(2, rest) :]
         except OSError:
-            # Nobody reads the error output: the print is still kept with the episode, and must not decide its outcome.
+            # The error output has no reader: the print is still kept with the episode, and must not decide its outcome.
             return len(view)
         return len(view)
 

@@ -1,4 +1,4 @@
-"""The generators that belong to nobody in particular, and so have to be set for every episode."""
+"""The global random generators, which have to be seeded for every episode."""
 
 import random
 import sys

@@ -9,7 +9,7 @@ from queue import SimpleQueue
 def read_ahead(pieces: Generator[memoryview]) -> Generator[memoryview]:
     """The same pieces, each read in a thread of its own while the one before it is looked at.
 
-    The thread is one piece ahead and no more, so whoever makes the pieces needs two places for them, used in turn. It has ended when this
+    The thread is one piece ahead and no more, so the maker of the pieces needs two buffers for them, used in turn. It has ended when this
     iterator has, or was closed. Where no thread can be had, the pieces come as they would without it.
 
     What is left of it is address space, which the C library keeps for the memory of a further thread: 64 MiB, and twice that for a moment.

@@ -1,4 +1,4 @@
-"""Plays a little for nobody, in a process that sandboxes are about to be forked from.
+"""Plays a little without a result, in a process that sandboxes are about to be forked from.
 
 What the interpreter and the libraries work out the first time, and keep, is then worked out once and shared; otherwise every sandbox
 would do it for itself, in memory of its own.

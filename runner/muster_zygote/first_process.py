@@ -13,7 +13,7 @@ from muster_zygote.linux import Argument, Call, close_file, close_others, fork, 
 from muster_zygote.native_program import NAME_BYTES, NONE_FAILED, REPORT, REPORTED, is_known_machine, native_program
 
 READ_REPORTS = 1024
-# Since Linux 6.3, where a machine may want to be told what is to be executed.
+# Since Linux 6.3, where a machine may require that executable memory is declared.
 MFD_EXEC = 0x10
 # What they are told apart by is below.
 SERIALS = 10**NAME_BYTES
@@ -159,7 +159,7 @@ def name_of(serial: int) -> str:
 
 
 def sealed(program: bytes) -> int:
-    """A file in memory that nobody can change any more."""
+    """A file in memory that is sealed against changes."""
     flags = os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING
     try:
         descriptor = os.memfd_create("walls", flags | MFD_EXEC)

@@ -45,7 +45,7 @@ class Image:
     def prepare(self, work: Callable[[], list[Message]]) -> NoReturn:
         """Does what its programs shall find done, then serves; what cannot be done is told to the warden.
 
-        @param work: answers with what is to be told of the policies that it has loaded.
+        @param work: returns the report on the policies that it has loaded.
         """
         keep_only(self.channel.fileno())
         try:

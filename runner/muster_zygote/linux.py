@@ -1,7 +1,7 @@
 """System calls that Python has no functions for.
 
 Those that a forked process makes are prepared by the one that it is forked from. A process has a copy of its own of every page that it
-writes on, and running Python writes on many: names, counts of references. So what is to be called, with what, is worked out before the
+writes on, and running Python writes on many: names, counts of references. So the calls and their arguments are prepared before the
 fork, once where it is the same for all; a child only goes through the list.
 """
 
@@ -85,7 +85,7 @@ class Call(NamedTuple):
     """A system call that is yet to be made. It answers with a negative number when it fails."""
 
     function: Callable[..., Any]
-    """Numbers, bytes for what is to be pointed at, and the like; an Argument where it is not for `make`."""
+    """Numbers, bytes for pointers, and the like; an Argument where it is not for `make`."""
     arguments: tuple[Any, ...]
     what: str
 
@@ -124,7 +124,7 @@ def mount(source: str | Argument | None, target: str, kind: str | None, flags: M
 
 
 def unmount(target: str) -> Call:
-    """Takes it out of sight at once, whoever still uses it."""
+    """Detaches it at once, even while it is in use."""
     return Call(_libc.umount2, (_text(target), _MNT_DETACH), f"umount {target}")
 
 

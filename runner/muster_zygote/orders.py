@@ -23,7 +23,7 @@ class Orders:
         os.dup2(2, 1)
 
     def first(self) -> Object:
-        """Waits for one order, and takes nothing of what comes behind it: that is not to be in the memory of whoever is forked before it is
+        """Waits for one order, and takes nothing of what follows: that must not be in the memory of a process that is forked before it is
         obeyed.
 
         @raises EOFError when none comes, FieldError when it is none.

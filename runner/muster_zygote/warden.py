@@ -202,7 +202,7 @@ class Warden:
                 self._fork_program(sandbox, image)
 
     def _lose_image(self, key: str, problem: str, lasting: bool = False) -> None:
-        """Its programs run on, but nobody will learn how they end: they end with it."""
+        """Its programs run on, but their ends could not be reported: they end with it."""
         image = self._images.pop(key)
         self._selector.unregister(image.outbox.channel)
         image.outbox.close()

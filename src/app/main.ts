@@ -176,7 +176,7 @@ export class Muster implements AsyncDisposable {
     return await tune(context, request, { signal, ...(options.onProgress ? { onProgress: options.onProgress } : {}) });
   }
 
-  /** Whoever asks first comes first, however long the reading of a suite takes. */
+  /** Requests are served in order of arrival, however long the reading of a suite takes. */
   #askedNext(): number {
     return (this.#asked += 1);
   }

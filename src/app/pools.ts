@@ -17,7 +17,7 @@ import type { SandboxTemplate } from '../pool/ports/template.ts';
 import { PROJECT_DIRECTORY, PROVIDERS, type Allowance, type ProviderGround } from './providers.ts';
 import { RunnerSession } from '../runner/session.ts';
 
-/** Removing hundreds of sandboxes takes a while; nobody waits for it but the end of the process. */
+/** Removing hundreds of sandboxes takes a while; only the end of the process waits for it. */
 const SWEEP_MILLISECONDS = 60_000;
 
 const NONE: PoolSize = { min: 0, max: 0, warm: 0 };
@@ -86,7 +86,7 @@ export class Pools implements AsyncDisposable {
     for (const pool of this.#openOf(template)) pool.resize(this.#sizeNow(template));
   }
 
-  /** Undefined while nobody has needed the pool. */
+  /** Undefined until the pool is first needed. */
   stateOf(template: string): PoolState | undefined {
     const [first, ...others] = this.#openOf(template).map((pool) => pool.state());
     return first && others.reduce(bothStates, first);

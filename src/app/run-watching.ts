@@ -43,7 +43,7 @@ export interface RunWatchHooks {
   onEvent(event: WatchEvent): void;
   /** Runs the evaluation of one checkpoint, so that its progress can be shown. */
   during<Value>(name: string, evaluation: (onProgress: (progress: Progress) => void) => Promise<Value>): Promise<Value>;
-  /** Somebody could not be told. */
+  /** A webhook could not be delivered. */
   onUntold(error: unknown): void;
 }
 

@@ -34,7 +34,7 @@ export interface LoadedSuite {
 }
 
 /**
- * What evaluations are played on, whoever asks for them: the checkpoint store, the pools and their closing. Part of the composition
+ * What evaluations are played on, in the library and the server alike: the checkpoint store, the pools and their closing. Part of the composition
  * root.
  */
 export class Runtime implements AsyncDisposable {
@@ -100,7 +100,7 @@ export class Runtime implements AsyncDisposable {
     return isUri(uri) ? add() : suggestingNearest(uri, add);
   }
 
-  /** Until it is disposed, nobody removes them to make room. @throws InfrastructureError `store.removed` when one is gone already. */
+  /** Until it is disposed, they are not removed to make room. @throws InfrastructureError `store.removed` when one is gone already. */
   async hold(checkpoints: readonly (StoredCheckpoint | undefined)[]): Promise<AsyncDisposable> {
     await using stack = new AsyncDisposableStack();
     for (const checkpoint of checkpoints) {
@@ -145,7 +145,7 @@ export class Runtime implements AsyncDisposable {
   /**
    * All that playing needs; `sharing` is the caller's to dispose of.
    *
-   * @param principal for whom it is played.
+   * @param principal that it is played for.
    * @throws InputError as `policyPlace` does.
    */
   async context(played: Played, principal: string, signal: AbortSignal): Promise<EvaluateContext> {

@@ -20,9 +20,9 @@ export const e2bSchema = z
       .number()
       .min(30)
       .max(86_400)
-      .describe('E2B ends a sandbox that nobody has extended for this long; Muster extends its own three times as often'),
+      .describe('E2B ends a sandbox that was not extended for this long; Muster extends its own three times as often'),
     pauseSeconds: z
       .union([z.literal('never'), z.number().min(1).max(86_400)], { error: 'expected "never" or a number of seconds from 1 on' })
-      .describe('an idle sandbox is paused after this long, where the plan allows; whoever needs it resumes it'),
+      .describe('an idle sandbox is paused after this long, where the plan allows, and resumed when it is needed'),
   })
   .describe('for templates with provider: e2b');

@@ -25,7 +25,7 @@ const MAX_SANDBOXES = 100_000;
 
 const poolSchema = z
   .strictObject({
-    min: z.int().min(0).max(MAX_SANDBOXES).describe('sandboxes kept even when nobody needs them'),
+    min: z.int().min(0).max(MAX_SANDBOXES).describe('sandboxes kept even when no evaluation needs them'),
     max: autoOr(MAX_SANDBOXES, 'one for each processor').describe('sandboxes that exist at most; "auto": one for each processor'),
     warm: z.int().min(0).max(MAX_SANDBOXES).describe('idle sandboxes kept ready beyond those in use'),
     creationConcurrency: autoOr(10_000, 'thirty-two for each processor').describe(
@@ -149,7 +149,7 @@ export const configSchema = z
         keptBytes: z
           .union([z.literal('unlimited'), byteSizeSchema], { error: 'expected "unlimited", or a number of bytes such as "500GiB"' })
           .describe('for all checkpoints together: a server removes those that were least recently used, never one in use'),
-        unfinishedHours: z.number().min(1).max(8760).describe('an upload that nobody goes on with is kept this long'),
+        unfinishedHours: z.number().min(1).max(8760).describe('an upload that is not continued is kept this long'),
       })
       .describe('bounds of checkpoints'),
     delivery: deliverySchema,

@@ -15,7 +15,7 @@ export const serverSchema = z
     host: z.string().min(1).max(255).describe('address that `muster serve` listens on'),
     access: z
       .enum(['tokens', 'off'])
-      .describe('tokens: every caller needs one; off: whoever is on this machine is the operator, with a loopback host alone'),
+      .describe('tokens: every caller needs one; off: every caller on this machine is the operator; allowed with a loopback host alone'),
     requestsPerMinute: numberOrUnlimited.describe('of one principal, or of one address that has not said who it is'),
     failedTokensPerMinute: numberOrUnlimited.describe(
       'tokens that are not good, of one address: beyond it only those are looked up that were good before',

@@ -6,7 +6,7 @@ import type { NewEvaluation } from './evaluation-record.ts';
 /** Names all that decides an answer: who asks the same is answered the same. */
 export type Question = Digest;
 
-/** An answer that somebody has. */
+/** An answer that is stored. */
 export interface GivenAnswer {
   /** Of the evaluation that it is the answer of: what the store knows that one by. */
   readonly key: number;
@@ -14,7 +14,7 @@ export interface GivenAnswer {
   readonly summary: unknown;
 }
 
-/** The same answer for somebody else. */
+/** The same answer for another evaluation. */
 export interface RepeatedAnswer {
   readonly given: GivenAnswer;
   /** JSON. */

@@ -35,7 +35,7 @@ export interface Usable {
 
 /**
  * Which principal may use which checkpoint: knowing a digest is not enough. Rights stay when a checkpoint's bytes are removed, and hold again when
- * somebody brings the same bytes.
+ * a caller brings the same bytes.
  */
 export interface CheckpointRights {
   /** Durable once it resolves. Of a checkpoint that is brought again the latest kind and name count. */
@@ -44,7 +44,7 @@ export interface CheckpointRights {
   /** Those of the digests that the principal has brought or was granted. */
   usable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>>;
 
-  /** As what, and under which name, the checkpoint was first brought by anybody; undefined when nobody has brought it. */
+  /** As what, and under which name, the checkpoint was first brought; undefined when it never was. */
   firstBrought(digest: Digest): Promise<Usable | undefined>;
 
   hasBrought(principal: string, digest: Digest): Promise<boolean>;

@@ -7,7 +7,7 @@ export interface KnownEpisodes {
   readonly next: number | undefined;
 }
 
-/** Where the episodes of one arm are kept, for the arm: what is in it need not be played, whoever played it. */
+/** Where the episodes of one arm are kept, for the arm: an episode in it need not be played again, by whichever process it was played. */
 export interface EpisodeJournal {
   /**
    * Resolves when they would survive the end of this process; only then do they count.

@@ -15,7 +15,7 @@ export interface StoredEpisode {
   readonly seconds: number;
   /** What the environment and the policy printed, shortened. */
   readonly log?: string;
-  /** What its sandbox had used since it was made, as of the end of this episode or a little before; left out where nobody counts. */
+  /** What its sandbox had used since it was made, as of the end of this episode or a little before; left out where usage is not measured. */
   readonly usage?: SandboxUsage;
 }
 

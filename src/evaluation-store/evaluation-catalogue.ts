@@ -34,7 +34,7 @@ export interface EvaluationFilter {
   readonly before?: Date | undefined;
 }
 
-/** What was asked for, by whom, and what became of it. */
+/** Evaluations: what was asked for, by which principal, and the outcome. */
 export interface EvaluationCatalogue {
   /** Durable once it resolves; of two requests with one key, one is accepted. */
   accept(evaluation: NewEvaluation, idempotency?: Idempotency): Promise<Acceptance>;

@@ -18,7 +18,7 @@ export interface Conclusion {
   /** JSON: the answer, or what there was of it. */
   readonly summary?: object | undefined;
   readonly failure?: EvaluationFailure | undefined;
-  /** What the summary is the answer to, for whoever asks the same; left out when it is nobody else's. */
+  /** The question that the summary answers, for callers that ask it again; left out when the answer may not be shared. */
   readonly question?: Question | undefined;
   /** True when its episodes stand in for no other evaluation's: they are played again by the next that asks for them. */
   readonly withheld?: boolean | undefined;

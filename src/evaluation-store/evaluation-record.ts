@@ -9,7 +9,7 @@ export const EVALUATION_STATES = ['waiting', 'running', 'finished', 'cancelled',
 export type EvaluationState = (typeof EVALUATION_STATES)[number];
 export type FinalState = Extract<EvaluationState, 'finished' | 'cancelled' | 'failed'>;
 
-/** What somebody asks for. Documents are JSON, and mean nothing to the store. No text may contain U+0000. */
+/** An evaluation that a caller asks for. Documents are JSON, which the store does not interpret. No text may contain U+0000. */
 export interface NewEvaluation {
   readonly id: EvaluationId;
   /** Who asked. */

@@ -17,6 +17,6 @@ export interface StoredEvent {
 
 /** What has happened to an evaluation, for those who follow it or come back to it. */
 export interface EventLog {
-  /** Whoever has seen an event will find none before it that it had not seen. @param sequence 0 for all. */
+  /** A reader that has seen an event never finds a new one before it. @param sequence 0 for all. */
   after(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]>;
 }

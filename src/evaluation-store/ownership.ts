@@ -3,11 +3,11 @@ import type { EvaluationId, OwnerId } from '../kernel/ids.ts';
 
 /**
  * The exclusive, expiring right to play an evaluation. Every write of an owner carries it and is refused once another has claimed the
- * evaluation, however late it arrives. An owner that is only late, with nobody in its place, may go on.
+ * evaluation, however late it arrives. An owner that is only late, and not replaced, may go on.
  */
 export interface Ownership {
   readonly evaluation: EvaluationId;
-  /** What the store knows the evaluation by; nobody else's business. */
+  /** The store's own key of the evaluation. */
   readonly key: number;
   readonly owner: OwnerId;
   /** Grows with every claim. */
@@ -21,11 +21,11 @@ export interface Claimable {
 }
 
 export interface Renewal {
-  /** Somebody wants it cancelled: its owner is to do so. */
+  /** A caller wants it cancelled; its owner has to do so. */
   readonly cancelRequested: boolean;
 }
 
-/** Another has claimed the evaluation. Whoever gets this stops playing it, and writes nothing more of it. */
+/** Another process has claimed the evaluation. The receiver stops playing it, and writes nothing more of it. */
 export class OwnershipLostError extends InfrastructureError {
   constructor({ evaluation, owner }: Ownership) {
     super(
@@ -37,12 +37,12 @@ export class OwnershipLostError extends InfrastructureError {
 
 /**
  * Who plays which evaluation. Times are those of the Muster's clock: fencing is safe whatever they are, only the take-over may be late or early. Where no
- * two processes can have a store open, nobody owns anything when it is opened.
+ * two processes can have a store open, nothing is owned when it is opened.
  */
 export interface Ownerships {
   /**
    * Evaluations that are not over and have no owner, or one whose time has passed. Principals take turns: the first of each, then the second
-   * of each, …; those of one principal come by falling priority, then by age. So whoever has something to claim is seen, however much
+   * of each, …; those of one principal come by falling priority, then by age. So every principal with something to claim is seen, however much
    * others have.
    */
   claimable(limit: number): Promise<readonly Claimable[]>;

@@ -5,7 +5,7 @@ import type { Page, PageRequest } from './paging.ts';
 export const ROLES = ['viewer', 'submitter', 'operator'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** A bearer token as it is kept: whoever reads the store cannot use it. */
+/** A bearer token as it is stored: reading the store does not allow using it. */
 export interface NewToken {
   readonly id: TokenId;
   /** Who it speaks for. One principal may have several. */

@@ -1,7 +1,7 @@
 /** The promise's result, or the signal's reason as soon as it is aborted. Leaves no listener behind. */
 export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   if (signal.aborted) {
-    // Nobody will look at it any more, so what becomes of it is no unhandled rejection.
+    // No caller awaits it any more; this avoids an unhandled rejection.
     promise.catch(() => undefined);
     return Promise.reject(abortError(signal));
   }

@@ -14,7 +14,7 @@ export interface LinkedFile {
   /** Bytes. */
   readonly size: number;
   readonly digest: Digest;
-  /** At Muster. A secret: whoever has it may read the file for a while. */
+  /** At Muster. A secret: it grants reading the file for a limited time. */
   readonly url: string;
   /** Where the file came from, and may be had without Muster sending it. As secret. What is there by now may be another file, or nothing. */
   readonly bucketUrl?: string | undefined;

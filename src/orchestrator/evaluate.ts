@@ -62,7 +62,7 @@ export async function evaluate(context: EvaluateContext, request: EvaluationRequ
   return summary;
 }
 
-/** @throws InputError when the suite has a budget in money, but nobody says what a sandbox costs. */
+/** @throws InputError when the suite has a budget in money, but no template says what a sandbox costs. */
 export function assertPriced({ costPerSandboxHour }: EvaluateContext, { budget, template }: SuiteDefinition): void {
   if (budget.cost === undefined || costPerSandboxHour !== undefined) return;
   throw new InputError(

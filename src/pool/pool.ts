@@ -76,7 +76,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       changed: () => this.#pacer.soon(),
     });
     this.#started = this.#start();
-    // A pool that cannot start says so to everyone who acquires, so nobody has to ask `started`.
+    // A pool that cannot start says so to everyone who acquires, so no caller has to await `started`.
     this.#started.catch((error: unknown) => this.#close(error));
   }
 

@@ -61,7 +61,7 @@ export function describeExit(exit: SandboxExit): string {
   }
 }
 
-/** Whose end it was: the policy's, where that has a program of its own; else nobody knows, and the runner is the environment's. */
+/** Which program ended: the policy's, where it has its own. Otherwise it cannot be known, and counts as the environment's. */
 function causeOf({ part }: Exited): 'policy-crash' | 'environment-crash' {
   return part === 'policy' ? 'policy-crash' : 'environment-crash';
 }

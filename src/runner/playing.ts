@@ -102,7 +102,7 @@ export class Playing {
   /**
    * There will be no further frames.
    *
-   * @param outcome what was being played has come to, if that is known; else it goes unplayed. Nobody knows which episode of a block it was, so
+   * @param outcome what was being played has come to, if that is known; else it goes unplayed. Which episode of a block it was is unknown, so
    * a failure is that of all without an outcome. A block that was lost is played again whole, and is told of by its due episode.
    * @returns all that went unplayed.
    */

@@ -46,7 +46,7 @@ export class RunnerSession implements Occupant {
   #isLate = false;
   #sequence = 0;
   #past: PastExposure;
-  /** A load is under way, or was refused, failed or took too long: nobody knows what it has left behind. */
+  /** A load is under way, or was refused, failed or took too long: what it has left behind is unknown. */
   #isSpoiled = false;
   #runner: Pick<RunnerFrameOf<'ready'>, 'protocol' | 'runner'> | undefined;
 

@@ -1,7 +1,7 @@
 import { abortError } from '../kernel/abort.ts';
 import type { PlayedEpisode } from './played-episode.ts';
 
-/** Episodes that have been played and nobody has taken yet, and the wait for them. */
+/** Episodes that have been played and not been taken yet, and the wait for them. */
 export class UnclaimedEpisodes {
   #played: PlayedEpisode[] = [];
   #hasEnded = false;
@@ -18,7 +18,7 @@ export class UnclaimedEpisodes {
     this.#news.resolve();
   }
 
-  /** No more will come: nobody waits any longer. */
+  /** No more will come: ends every wait. */
   end(): void {
     this.#hasEnded = true;
     this.#heeded?.removeEventListener('abort', this.#onAbort);

@@ -4,7 +4,7 @@ import type { Clock } from '../kernel/clock.ts';
  * A deadline that is moved far more often than it passes: moving it costs a reading of the clock, not a timer. The
  * pending timer looks, when it fires, whether the deadline has moved, and if so waits for the rest.
  *
- * Nobody is blamed for a process that stood still. What came in meanwhile waits in a pipe, and timers run before pipes
+ * An episode is not blamed for a process that stood still. What came in meanwhile waits in a pipe, and timers run before pipes
  * are read; so a deadline that has passed is put off once, by as much as the timer was late, and by one turn at least.
  */
 export class Watchdog {

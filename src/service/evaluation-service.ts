@@ -23,7 +23,7 @@ import { namedByUri, ordered, type Submission } from './acceptance/submission.ts
 export interface ServiceConfig extends SchedulerConfig, RetentionConfig {
   /** `cancel-waiting`: a newer version of a run cancels those of older ones that have not begun. */
   readonly staleness: 'keep' | 'cancel-waiting';
-  /** Without it, whoever asks for a webhook is told so in place of waiting for it in vain. */
+  /** Without it, a request with a webhook is refused. */
   readonly deliversWebhooks: boolean;
 }
 
@@ -38,7 +38,7 @@ export interface ServiceOptions extends Omit<SchedulerOptions, 'news' | 'config'
   readonly newId: () => EvaluationId;
 }
 
-/** Whoever waits for an evaluation that another process plays looks this often. */
+/** How often a wait looks at an evaluation that another process plays. */
 const LOOK_AGAIN_MILLISECONDS = 2000;
 const EVENTS_AT_A_TIME = 256;
 const STALE_AT_A_TIME = 100;
@@ -123,7 +123,7 @@ export class EvaluationService {
     return this.#options.store.evaluations.list(...request);
   }
 
-  /** One that nobody has begun is over at once; of one that is played, what was folded is kept. Undefined when there is none. */
+  /** An evaluation that has not begun is over at once; of one that is played, the folded part is kept. Undefined when there is none. */
   async cancel(id: EvaluationId): Promise<StoredEvaluation | undefined> {
     const { store } = this.#options;
     const asked = await store.evaluations.requestCancel(id);
@@ -233,7 +233,7 @@ export class EvaluationService {
     } while (after !== undefined);
   }
 
-  /** Nothing happens when somebody plays it by now: they have been told. */
+  /** Does nothing when a process plays it by now: that process has been told. */
   async #endWaiting({ id, request }: StoredEvaluation): Promise<void> {
     const { store, owner, config, onConcluded } = this.#options;
     const ownership = await store.ownerships.claim(id, owner, config.ownershipMilliseconds);

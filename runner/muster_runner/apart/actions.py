@@ -1,4 +1,4 @@
-"""Actions as bytes: of each the same number, which follows from the action space. Whoever reads them trusts nothing but their number."""
+"""Actions as bytes: of each the same number, which follows from the action space. Their reader trusts nothing but their number."""
 
 from collections.abc import Sequence
 from typing import Any

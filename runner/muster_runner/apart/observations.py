@@ -123,7 +123,7 @@ def _joined(leaf: Leaf, observations: Sequence[Any]) -> bytes | None:
     """None unless all are arrays as the space has them, whose numbers lie in a row."""
     dtype, shape = leaf.dtype, leaf.shape
     for one in observations:
-        # The types of NumPy's numbers are there once each, unless somebody made another.
+        # The types of NumPy's numbers are there once each, unless code has made another.
         if type(one) is not np.ndarray or one.dtype is not dtype or one.shape != shape:
             return None
     try:

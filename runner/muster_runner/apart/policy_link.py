@@ -30,7 +30,7 @@ class RowsFailed(Exception):
 class PolicyLink:
     """Asks, and takes nothing for an answer but what was asked for.
 
-    Code that came with the checkpoint may be at the other end. An answer bears the nonce of its request, which nobody can know before, and
+    Code that came with the checkpoint may be at the other end. An answer bears the nonce of its request, which cannot be known before, and
     has the length that the spaces give it. When the line ends, or has anything else on it, this process ends: which episode that counts
     against, and whether it was the policy's doing, Muster knows.
     """
@@ -119,7 +119,7 @@ class PolicyLink:
     def _fill(self, received: int, wanted: int) -> int:
         """Receives until there are at least so many bytes in the buffer. @returns how many there are."""
         if wanted >= len(self._buffer):
-            # A new one: somebody may still hold a view of the old one, which then cannot grow.
+            # A new one: a view of the old one may still be held, which then cannot grow.
             grown = bytearray(wanted + 1)
             grown[:received] = self._buffer[:received]
             self._buffer = grown

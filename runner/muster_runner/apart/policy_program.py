@@ -1,6 +1,6 @@
 """The policy's program: loads the checkpoint and answers what the environment's program asks.
 
-From the moment that code of a checkpoint runs here, nothing that this program says can be relied on. Whoever asks does not.
+From the moment that code of a checkpoint runs here, nothing that this program says can be relied on, and its caller does not.
 """
 
 import contextlib
@@ -80,7 +80,7 @@ class PolicyProgram:
 
     def _more(self, received: int, wanted: int = 0) -> int:
         if wanted > len(self._buffer):
-            # A new one: somebody may still hold a view of the old one, which then cannot grow.
+            # A new one: a view of the old one may still be held, which then cannot grow.
             grown = bytearray(wanted)
             grown[:received] = self._buffer[:received]
             self._buffer = grown

@@ -36,7 +36,7 @@ class Answer(IntEnum):
     REFUSED = 3
     """Of ACT_ROWS: how many rows failed, then for each a ROW_FAULT and its text, then an action for each row."""
     ROWS_FAILED = 4
-    """Of FIT: a JSON list of texts for whoever made the checkpoint."""
+    """Of FIT: a JSON list of texts for the checkpoint's author."""
     REMARKS = 5
 
 

@@ -20,7 +20,7 @@ from muster_runner.random_state import seed_global_generators
 
 
 class LockstepRun:
-    """Rows begin with the block's first episodes. A row whose episode ends takes the next one that nobody has begun, the lowest row first.
+    """Rows begin with the block's first episodes. A row whose episode ends takes the next one that has not begun, the lowest row first.
 
     What happens in which order follows from the block alone, and so does every draw from a generator that rows share.
     """

@@ -13,7 +13,7 @@ class OverdueStep(BaseException):
 class StepWatch:
     """Looks up twice in the time that a step may take at most, by the process's alarm; steps themselves cost nothing by it.
 
-    Code that does not come back to the interpreter is out of reach, and so is all where somebody else has the alarm: then what hangs
+    Code that does not come back to the interpreter is out of reach, and so is code while another alarm is set: then what hangs
     is Muster's to end, and the whole block with it.
     """
 

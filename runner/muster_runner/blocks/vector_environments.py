@@ -77,7 +77,7 @@ class VectorMaker:
         except ValueError as error:
             raise self._refusal(
                 f'{made}.metadata["autoreset_mode"] is {environment.metadata.get("autoreset_mode")!r}, expected a member of '
-                "gymnasium.vector.AutoresetMode: without it nobody knows which steps belong to an episode"
+                "gymnasium.vector.AutoresetMode: without it the steps of an episode cannot be told apart"
             ) from error
 
     def _without_vector_form(self, reason: str) -> EnvironmentRefusal:
@@ -91,6 +91,6 @@ def _takes_width(factory: Callable[..., Any]) -> bool:
     try:
         parameters = inspect.signature(factory).parameters.values()
     except (TypeError, ValueError):
-        # Of what is written in another language nobody knows; it will say so itself.
+        # Code in another language cannot be inspected; it reports by itself.
         return True
     return any(parameter.name == "num_envs" or parameter.kind is parameter.VAR_KEYWORD for parameter in parameters)

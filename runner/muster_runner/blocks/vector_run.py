@@ -22,7 +22,7 @@ Flags = NDArray[np.bool_]
 class VectorRun:
     """To count whichever rows end first would favour short episodes. So what a row does after its first end is ignored.
 
-    What is raised on the way is every row's: nobody knows whose it was.
+    An exception on the way counts for every row, since its row is unknown.
     """
 
     def __init__(

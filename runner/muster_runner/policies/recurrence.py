@@ -9,7 +9,7 @@ from muster_runner.policies.policy import Array
 from muster_runner.policies.rows_policy import Rows
 from muster_runner.refusal import PolicyRefusal
 
-# Inputs [n, …], what is remembered of each of n rows → the model's outputs, what is to be remembered.
+# Inputs [n, …], the state of each of n rows → the model's outputs, the next state.
 Step = Callable[[Array, tuple[Array, ...]], tuple[list[Array], tuple[Array, ...]]]
 # Which rows, their inputs [n, …] → the model's outputs in their order.
 RunRows = Callable[[Rows, Array], list[Array]]

@@ -25,7 +25,7 @@ class RowsPolicy(Protocol):
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What whoever made the checkpoint should know about how it is played."""
+        """Warnings for the checkpoint's author about how it is played."""
 
     def begin_block(self, seed: int, /) -> None:
         """Before a block: what is random and shared by all of its rows follows from `seed`."""

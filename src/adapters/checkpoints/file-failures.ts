@@ -11,7 +11,7 @@ export async function guarded<Value>(address: string, operation: () => Promise<V
   }
 }
 
-/** The same for each step of an iteration. What whoever iterates throws meanwhile is none of its errors. */
+/** The same for each step of an iteration. Errors that the consumer throws meanwhile are not its own. */
 export async function* guardedEach<Value>(address: string, values: AsyncIterable<Value>): AsyncGenerator<Value> {
   try {
     yield* values;

@@ -18,7 +18,7 @@ export interface OriginOptions {
   /** 0: any that is free. */
   readonly port: number;
   readonly linkSeconds: number;
-  /** Files that are sent at the same time; whoever asks meanwhile is told to come again. */
+  /** Files that are sent at the same time; further requests are asked to come again. */
   readonly transfers: number;
   readonly clock: Clock;
   readonly log: Log;
@@ -41,14 +41,14 @@ export interface Served {
 
 export const NOTHING_SERVED: Readonly<Served> = { requests: 0, bytes: 0, deltaBytes: 0, deltas: 0 };
 
-/** Whoever takes nothing for so long is given up. */
+/** A receiver that takes nothing for this long is given up. */
 const STALL_MS = 60_000;
 /** Who is turned away asks again so soon. */
 const RETRY_SECONDS = 1;
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /**
- * Serves stored files to whoever has a link to one, by ranges, and nothing to anybody else. It listens from the first link on.
+ * Serves stored files to holders of a signed link, by ranges, and refuses all else. It listens from the first link on.
  */
 export class OriginServer implements AsyncDisposable {
   readonly served: Served = { ...NOTHING_SERVED };

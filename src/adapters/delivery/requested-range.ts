@@ -5,7 +5,7 @@ export type RequestedRange =
 const ONE_RANGE = /^bytes=(?<first>\d{0,16})-(?<last>\d{0,16})$/;
 
 /**
- * What the header `Range` asks for (RFC 9110, section 14.2). Whoever asks for several parts, or for something that is none, has all of it, as a server
+ * What the header `Range` asks for (RFC 9110, section 14.2). A request for several parts, or for an invalid range, gets all of it, as a server
  * may answer.
  *
  * @param size of the whole, in bytes.

@@ -25,7 +25,7 @@ export function recordFile(path: string, clock: Clock): WatchMemory {
   };
 }
 
-/** Whoever reads the file sees all of the old text, or all of the new. */
+/** A reader of the file sees all of the old text, or all of the new. */
 export async function replaceFile(path: string, text: string): Promise<void> {
   const incoming = `${path}.${process.pid}.new`;
   try {

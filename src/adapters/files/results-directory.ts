@@ -140,7 +140,7 @@ export class ResultsDirectory implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     if (!this.#episodes.closed) {
-      // Not `once`, which would throw for an error on the way: that one has been told by then, or nobody needs the file any more.
+      // Not `once`, which would throw for an error on the way: that error was reported, or the file is not needed any more.
       const { promise: closed, resolve: onClosed } = Promise.withResolvers<void>();
       this.#episodes.on('close', onClosed).destroy();
       await closed;

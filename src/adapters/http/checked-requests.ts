@@ -94,7 +94,7 @@ export class CheckedRequests {
     const onAbort = (): void => void request.destroy(deadline.signal.reason);
     request.on('error', (error) => reject(failure(target, error, deadline.signal)));
     request.on('response', (answer) => {
-      // Heard even when nobody reads any more: an answer that breaks off is told to who reads it.
+      // Listened to even after the last read: the reader reports an answer that breaks off.
       answer.on('error', () => undefined);
       const end = (): void => void request.destroy(signal.reason);
       signal.addEventListener('abort', end, { once: true });

@@ -43,7 +43,7 @@ type Ending = 'rule' | 'budget' | 'given-up';
 /**
  * How many episodes a stopping rule will take: the rule itself, run on simulated returns time and again. The same for the same returns.
  *
- * Work comes in runs of some milliseconds, so that whoever asks can do something else, or stop, between two of them.
+ * Work comes in runs of some milliseconds, so that the caller can do something else, or stop, between two of them.
  */
 export class EpisodeSimulation {
   readonly #evaluation: SimulatedEvaluation;

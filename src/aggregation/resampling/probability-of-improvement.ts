@@ -10,7 +10,7 @@ export interface TaskReturns {
   readonly baseline: ArrayLike<number>;
 }
 
-/** Returns, and what is to be known of them. Plain data, so that another thread may be asked. */
+/** Returns, and the question about them. Plain data, so that it can go to another thread. */
 export interface ImprovementQuestion {
   readonly tasks: readonly KeptReturns[];
   readonly confidence: number;

@@ -6,7 +6,7 @@ import { KeptValues, type TaskedValues } from './kept-values.ts';
 import type { OfficialStatistics, Quantiles } from './statistics.ts';
 import { StratifiedReturns } from '../resampling/stratified-returns.ts';
 
-/** Resolved returns, and what is to be known of them. Plain data, so that another thread may be asked. */
+/** Resolved returns, and the question about them. Plain data, so that it can go to another thread. */
 export interface DistributionQuestion extends TaskedValues {
   readonly confidence: number;
   /** Whether there may be an interval that presumes a fixed number of episodes, all of them resolved. */

@@ -10,7 +10,7 @@ import type { Config } from '../../config/config.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 
-/** Whoever runs Muster may name whatever they can reach. */
+/** The owner of this process may name every source that it can reach. */
 export const EVERYWHERE = { hosts: ['*'], networks: ['0.0.0.0/0', '::/0'], plainHttp: true };
 
 /** Checkpoints of the person who runs Muster: nothing is kept from them that they may read. Part of the composition root. */

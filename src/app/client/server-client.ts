@@ -13,7 +13,7 @@ import { parseSuite } from '../../orchestrator/suite/suite-definition.ts';
 
 export type { MusterClient };
 
-/** The composition root of whoever speaks to a server: programs in TypeScript, and the commands. */
+/** The composition root of clients: programs in TypeScript, and the commands. */
 
 export interface ConnectionOptions {
   /** What the server knows the caller by; MUSTER_TOKEN when left out. */

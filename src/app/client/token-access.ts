@@ -35,7 +35,7 @@ export async function openTokenService({ server: named, config, plainHttp = fals
 }
 
 /**
- * Whoever may read and write the store is let in: there is no other way to the first token.
+ * Access to the store is enough: there is no other way to the first token.
  *
  * @throws InputError `store.in-use` when the store is a file that a server has open.
  */

@@ -11,7 +11,7 @@ import { systemClock } from '../../kernel/clock.ts';
 import { Pools } from '../pools.ts';
 import { PROJECT_DIRECTORY } from '../providers.ts';
 
-/** Elsewhere a sandbox costs money, or is somebody else's. */
+/** Elsewhere a sandbox costs money, or belongs to a shared cluster. */
 const LOCAL_PROVIDERS: ReadonlySet<string | undefined> = new Set(['bubblewrap', 'gvisor']);
 
 /** What `muster doctor` looks at on this machine. */

@@ -33,7 +33,7 @@ export class OrderLibrary implements Library {
   async suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite> {
     const read = await this.#read(reference, stop, signal);
     const { definition, files } = await this.#ground.keepSuite(read, signal);
-    // The template is looked up now: later nobody could mend it.
+    // The template is looked up now, while the caller can still correct it.
     this.#ground.pools.settings(definition.template);
     return { written: read.parsed, digest: definition.digest, files: files && ordered(files, read.directory ?? '') };
   }

@@ -58,7 +58,7 @@ function isResized(before: PoolSize, after: PoolSize): boolean {
   return before.min !== after.min || before.max !== after.max || before.warm !== after.warm;
 }
 
-/** A pool that somebody has scaled has the size of the configuration again: it was written later. One that drains goes on draining. */
+/** A pool that an operator has scaled gets the configuration's size again, which was written later. One that drains goes on draining. */
 async function resizeAll(desk: PoolService, { min, max, warm }: PoolSize): Promise<void> {
   for (const { name } of desk.list()) await desk.change(name, { min, max, warm }, PRINCIPAL);
 }

@@ -82,7 +82,7 @@ async function runCompare(open: OpenMuster, suite: string, flags: CompareFlags):
   if (verdict.report !== undefined) await print(process.stderr, verdict.report);
   if (verdict.summary) await print(process.stdout, flags.json ? jsonText(verdict.summary) : text(verdict.summary));
   if (page && verdict.summary) await page.write({ kind: 'comparison', comparison: verdict.summary });
-  // Printing may have shown that nobody reads any more.
+  // Printing may have shown that stdout was closed.
   return interrupt.signal.aborted ? EXIT_CODES.interrupted : verdict.exitCode;
 }
 

@@ -70,7 +70,7 @@ async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalF
   let exitCode: number = EXIT_CODES.done;
   let isEnding = false;
   for await (const verdict of verdictsInTurn(evaluator, flags, interrupt.signal)) {
-    // What else is wrong with one whose turn did not come any more concerns nobody.
+    // Errors of checkpoints whose turn did not come do not matter any more.
     if (isEnding && verdict.exitCode !== EXIT_CODES.interrupted) break;
     if (verdict.report !== undefined) await print(process.stderr, verdict.report);
     if (verdict.summary) summaries.push(verdict.summary);
@@ -82,7 +82,7 @@ async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalF
     if (exitCode !== EXIT_CODES.done) break;
     isEnding = interrupt.signal.aborted;
   }
-  // Printing may have shown that nobody reads any more.
+  // Printing may have shown that stdout was closed.
   if (exitCode === EXIT_CODES.done && interrupt.signal.aborted) exitCode = EXIT_CODES.interrupted;
   await printAll(flags, summaries);
   const [first] = summaries;

@@ -13,7 +13,7 @@ export function grantCommand(connect: Connect): Command {
   return new Command('grant')
     .summary('let other principals use a checkpoint on a server')
     .description(
-      'A checkpoint on a server may be used by those who brought it, and by those whom one of them, an operator or the configuration (server.grants) lets use it. Asks the server with the token in MUSTER_TOKEN.',
+      'A checkpoint on a server may be used by the principals that brought it, and by those that one of them, an operator or the configuration (server.grants) has granted it. Asks the server with the token in MUSTER_TOKEN.',
     )
     .addCommand(addCommand(connect))
     .addCommand(listCommand(connect))
@@ -34,9 +34,7 @@ function addCommand(connect: Connect): Command {
 }
 
 function listCommand(connect: Connect): Command {
-  const command = new Command('list')
-    .summary('list whom you let use a checkpoint; as an operator, whom anybody does')
-    .argument('<sha256>', CHECKPOINT);
+  const command = new Command('list').summary('list the grants that you made; as an operator, all grants').argument('<sha256>', CHECKPOINT);
   return addServerFlags(command).action(async (sha256: string, flags: ServerFlags) => {
     const digest = hexOf(sha256);
     using interrupt = interruption(process);

@@ -56,7 +56,7 @@ async function runPlan(planSuite: PlanSuite, suite: string, flags: PlanFlags): P
   try {
     const plan = await planSuite({ ...flags, suite, ...(stop ? { stop } : {}) }, interrupt.signal);
     await print(process.stdout, flags.json ? `${JSON.stringify(plan, undefined, 2)}\n` : `${planLines(plan).join('\n')}\n`);
-    // Printing may have shown that nobody reads.
+    // Printing may have shown that stdout was closed.
     return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {
     if (!(interrupt.signal.aborted && error instanceof Error && error.name === 'AbortError')) throw error;

@@ -83,7 +83,7 @@ export function poolCommand(connect: Connect): Command {
     .command('scale')
     .description('Scales a pool until the server ends.')
     .argument('<name>')
-    .option('--min <count>', 'sandboxes kept even when nobody needs them', count)
+    .option('--min <count>', 'sandboxes kept even when no evaluation needs them', count)
     .option('--max <count>', 'sandboxes at most', wholeNumber)
     .option('--warm <count>', 'idle sandboxes kept ready beyond those in use', count);
   addServerFlags(scale).action(async (name: string, { min, max, warm, ...flags }: ScaleFlags) => {

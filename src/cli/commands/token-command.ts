@@ -49,7 +49,7 @@ Examples:
 function createCommand(openOffice: OpenOffice): Command {
   const command = new Command('create')
     .summary('make a token and print it, this once')
-    .argument('<name>', 'whom it is for: evaluations, quotas and the audit go by this name');
+    .argument('<name>', 'the principal: evaluations, quotas and the audit go by this name');
   addNeededOption(command, new Option('-r, --role <role>', 'what it may do').choices(ROLES)).option(
     '-e, --expires <time>',
     'when it ends: 90d, 12h, 30m from now (default: never)',

@@ -61,7 +61,7 @@ async function runTune(open: OpenTuner, suite: string, { checkpoint, seconds, js
       return await muster.tune({ suite, checkpoint, seconds }, { signal, onProgress: (progress) => display.show(progress) });
     })();
     await print(process.stdout, json ? `${JSON.stringify(tuning, undefined, 2)}\n` : `${tuningLines(tuning).join('\n')}\n`);
-    // Printing may have shown that nobody reads.
+    // Printing may have shown that stdout was closed.
     return signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {
     const { exitCode, report } = failedAttempt(error, signal, 'the last trial was over');

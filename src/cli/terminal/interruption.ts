@@ -36,7 +36,7 @@ export function interruption(
     stderr.write(`\nmuster: ${name}: ${meaning}\n`);
     controller.abort(new Interrupted(`interrupted by ${name}`));
   };
-  const onUnread = (): void => controller.abort(new Interrupted('nobody reads stdout any more'));
+  const onUnread = (): void => controller.abort(new Interrupted('stdout was closed'));
   for (const name of signals) process.on(name, onSignal);
   stdout.on('error', onUnread);
   return {

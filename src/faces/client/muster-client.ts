@@ -221,7 +221,7 @@ export class MusterClient {
     return (await this.#calls.ask(grantListSchema, { method: 'DELETE', path, signal })).items;
   }
 
-  /** Whom the caller's principal lets use a checkpoint; for an operator, whom anybody does. */
+  /** Grants that the caller's principal has made; for an operator, all grants. */
   async grants(sha256: string, signal?: AbortSignal): Promise<readonly Grant[]> {
     return (await this.#calls.ask(grantListSchema, { method: 'GET', path: grantsPath(sha256), signal })).items;
   }
@@ -235,7 +235,7 @@ export class MusterClient {
     return (await this.#calls.ask(poolListSchema, { method: 'GET', path: '/v1/pools', signal })).items;
   }
 
-  /** Until the server ends. Not sent again when no answer comes: somebody else may have changed the pool in between. */
+  /** Until the server ends. Not sent again when no answer comes: another operator may have changed the pool in between. */
   changePool(name: string, change: PoolChange, signal?: AbortSignal): Promise<Pool> {
     return this.#calls.askOnce(poolSchema, { method: 'PATCH', path: `/v1/pools/${encodeURIComponent(name)}`, body: change, signal });
   }

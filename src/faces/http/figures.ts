@@ -33,7 +33,7 @@ export interface Delivered {
   readonly deltaBytes: number;
 }
 
-/** Figures that are looked up when somebody asks. */
+/** Figures that are looked up on request. */
 export function measure(registry: Registry, { service, desk, delivered }: Measured): void {
   gauge(registry, 'muster_evaluations_playing', 'Evaluations and comparisons that this process plays', [], (set) => {
     set({}, service.playing.length);

@@ -46,7 +46,7 @@ export interface HttpServerOptions {
 }
 
 const MAX_HEADER_BYTES = 16 * 1024;
-/** For the headers of a request to arrive; what comes after them may take as long as whoever takes it in allows. */
+/** For the headers of a request to arrive; the route decides how long the body may take. */
 const HEADERS_MILLISECONDS = 60_000;
 
 /** The HTTP face of a service. It listens once `listen` is called, and is closed with `close`. */

@@ -131,7 +131,7 @@ function certainty({ certainty, episodes }: Official, source: string): RowGroup 
   if (certainty === null) return { title, rows: [] };
   const { knownVarianceEpisodes, extraEpisodes } = certainty;
   const factor = episodes / knownVarianceEpisodes;
-  const times = markup`${data(factor, factor.toFixed(1))} times as many in all: the interval holds though nobody knew the standard deviation, and though the returns decided when to stop`;
+  const times = markup`${data(factor, factor.toFixed(1))} times as many in all: the interval holds although the standard deviation was unknown, and although the returns decided when to stop`;
   return {
     title,
     rows: [

@@ -14,7 +14,7 @@ export interface Problem {
   readonly isAbsence: boolean;
 }
 
-/** Nobody mends more at a time; something else was written where there are more, and may have any number of them. */
+/** A user mends no more at a time. More problems mean that the document is of another kind, and may have any number of them. */
 const MOST_PROBLEMS = 50;
 
 /** The first of them. */

@@ -21,7 +21,7 @@ import type { SuiteDefinition } from '../suite/suite-definition.ts';
 /** Least number of episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
 const LEAST_AHEAD = 8;
 
-/** A runner shares its sandbox with code that nobody vouches for, which may have much to say. */
+/** A runner shares its sandbox with untrusted code, which may print much. */
 const MOST_REMARKS = 16;
 
 export interface ArmConfig extends DispatchConfig {

@@ -13,7 +13,10 @@ const poolFactsSchema = z.strictObject({
   template: z.string(),
   mechanism: z.string(),
   limits: z.partialRecord(z.enum(LIMIT_NAMES), enforcementSchema),
-  unverified: z.array(z.string()).optional().describe('what somebody else has to enforce, and Muster has not tried: a sentence each'),
+  unverified: z
+    .array(z.string())
+    .optional()
+    .describe('limits that the platform has to enforce and Muster has not verified: a sentence each'),
   sandboxesMax: z.int(),
   created: z.int(),
   destroyed: z.int(),

@@ -28,7 +28,7 @@ export type AskedCheckpoints =
 export type RepeatedRun = Pick<RunFacts, 'startedAt' | 'seconds'>;
 
 /**
- * An answer for somebody else who asks the same: the official part goes on as it is, to the byte, and what was said of the episodes with it; the run is
+ * An answer for another caller with the same question: the official part stays the same, byte for byte, with what was said of the episodes; the run is
  * one that took all of them from the store.
  *
  * @param given a summary as it was stored. @returns undefined when it is no whole one that this Muster would give.

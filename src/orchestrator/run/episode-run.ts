@@ -24,11 +24,11 @@ export interface RunOptions<Running extends RunningFigures> {
   readonly signal?: AbortSignal;
   readonly onProgress?: (progress: Progress<Running>) => void;
   /**
-   * Sandboxes that nobody else needs are leased and load what they are to play at once; the first episode, the clock and the budget begin when
+   * Leases sandboxes that no other run needs, and loads them at once; the first episode, the clock and the budget begin when
    * this has settled, whichever way.
    */
   readonly after?: Promise<unknown>;
-  /** Takes in what the journals know, plays nothing and ends as interrupted: for what is left of a run that nobody wants to go on. */
+  /** Takes in what the journals know, plays nothing and ends as interrupted: for the remains of a run that was cancelled. */
   readonly recallOnly?: boolean;
 }
 
@@ -39,7 +39,7 @@ export interface RunResult {
   readonly facts: RunFacts;
 }
 
-/** One for all runs: a new one would record a stack that nobody reads, which takes as long as some episodes. */
+/** One for all runs: a new error would record a stack that is never read, which takes as long as some episodes. */
 const OVER = new DOMException('the evaluation is over', 'AbortError');
 
 /**
@@ -102,7 +102,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     return { ending: this.#failure ? 'failed' : this.#ending, failure: this.#failure, facts: this.#facts() };
   }
 
-  /** Has policies loaded wherever nobody else plays, until it is this run's turn. */
+  /** Loads policies into sandboxes where no other run plays, until it is this run's turn. */
   async #prepare(after: Promise<unknown>): Promise<void> {
     using _back = this.#context.share?.standBack();
     const turn = Promise.allSettled([after]);
@@ -217,7 +217,7 @@ export class EpisodeRun<Running extends RunningFigures> {
               this.#context.log.warn({ error: error.message, retriesLeft }, 'a sandbox was of no use');
           },
         });
-        // Whoever has nothing to do but to look after stragglers is enough; there will be places again when there is work.
+        // One worker is enough to look after stragglers; slots are taken again when there is work.
         if (this.#available() === 0 && this.#idle.count > 0) return;
       }
     } catch (error) {

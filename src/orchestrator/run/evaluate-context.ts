@@ -14,7 +14,7 @@ import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
 /** What a study is played with. */
 export interface EvaluateContext {
-  /** Who asks for it: what comes with it meets nobody else's code, and its code nobody else's data. */
+  /** The principal. Its data never meets another's code, nor its code another's data. */
   readonly principal: string;
   readonly pool: Pool<RunnerSession>;
   /** Of the pool, for the record. */

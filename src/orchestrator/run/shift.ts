@@ -77,7 +77,7 @@ export class Shift {
   async work(): Promise<void> {
     await this.#context.turns?.next();
     try {
-      if (await this.#isToMakeRoom()) return this.#lease.discard('one that shares what is to be loaded takes its place');
+      if (await this.#isToMakeRoom()) return this.#lease.discard('a sandbox that shares the next content takes its place');
       await this.#load();
     } catch (error) {
       throw await this.#afterFailedLoad(error);
@@ -121,7 +121,7 @@ export class Shift {
 
   /**
    * The runner refuses the checkpoint: so will every other, unless one has taken it already. Anything else is this sandbox's own trouble. Either
-   * way the sandbox is not used again: what was loaded in part may have run, and has left what nobody knows.
+   * way the sandbox is not used again: content that was loaded in part may have run, with unknown effects.
    */
   async #afterFailedLoad(error: unknown): Promise<unknown> {
     if (this.#context.over.aborted) return error;
@@ -193,7 +193,7 @@ export class Shift {
     }
   }
 
-  /** Nobody is asked what it has used when nobody keeps it. */
+  /** Measures no usage that would not be kept. */
   async #withUsage(played: readonly PlayedEpisode[], isOver: boolean): Promise<readonly PlayedEpisode[]> {
     if (played.length === 0 || !this.#context.arm.isKept) return played;
     const usage = await this.#meter.read(this.#context.pool.leased, isOver, this.#context);
@@ -230,7 +230,7 @@ export class Shift {
       stragglesAt === undefined || stragglesAt === Number.POSITIVE_INFINITY
         ? undefined
         : clock.after(Math.max(1, stragglesAt - clock.now()), () => this.#context.idle.wake(1));
-    // Somebody has to look after stragglers; whoever else has nothing to do is of more use to others.
+    // One worker has to look after stragglers; the other idle ones are of more use to other runs.
     using _spare = this.#context.idle.count > 0 ? this.#context.place?.spare() : undefined;
     await this.#context.idle.wait(this.#leave);
   }

@@ -2,13 +2,13 @@
 export interface SlotShare {
   /** Resolves when the study may hold one more sandbox. @throws the signal's reason when it is aborted first. */
   take(signal: AbortSignal): Promise<Place>;
-  /** Says, until it is disposed of, that the study only makes itself ready: it is to have what nobody else who has begun could use. */
+  /** Until disposed, declares that the study only prepares: it gets slots that no study under way could use. */
   standBack(): Disposable;
 }
 
 /** The right to hold one sandbox; it ends when it is disposed of. */
 export interface Place extends Disposable {
-  /** Aborted when somebody else is to have it: its holder finishes what is under way, and gives it back. */
+  /** Aborted when another study is due: the holder finishes what is under way, and returns the slot. */
   readonly recalled: AbortSignal;
   /** Says, until it is disposed of, that its holder has nothing to do there just now: others who could use the place may have it. */
   spare(): Disposable;

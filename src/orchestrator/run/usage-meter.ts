@@ -9,7 +9,7 @@ import type { SandboxUsage } from '../../kernel/sandbox-usage.ts';
  * which cost the main thread some per cent at most, however quick episodes are.
  */
 const PAUSE_PER_SANDBOX = 10;
-/** Nobody asks more often what one sandbox uses. In milliseconds. */
+/** Least time between two measurements of one sandbox, in milliseconds. */
 const LEAST_PAUSE = 100;
 
 type Metered = Pick<Sandbox, 'id' | 'usage'>;
@@ -36,7 +36,7 @@ export class UsageMeter {
     return meter;
   }
 
-  /** @param sandboxes that play. @param isOver the sandbox's program has ended, or is about to: what is known now is final. @returns undefined where nobody counts. */
+  /** @param sandboxes that play. @param isOver the sandbox's program has ended, or is about to: what is known now is final. @returns undefined where usage is not measured. */
   async read(sandboxes: number, isOver: boolean, { clock, log }: MeterContext): Promise<SandboxUsage | undefined> {
     const now = clock.now();
     if (!isOver && now - this.#lookedAt < Math.max(LEAST_PAUSE, PAUSE_PER_SANDBOX * sandboxes)) return this.#latest;

@@ -1,6 +1,6 @@
 import type { Place, SlotShare } from './slot-share.ts';
 
-/** Those whom a run has put to work: each plays, looks for work or waits for a sandbox. */
+/** The workers of a run: each plays, looks for work or waits for a sandbox. */
 export class Workers {
   readonly #share: SlotShare | undefined;
   #size = 0;
@@ -15,7 +15,7 @@ export class Workers {
     return this.#size;
   }
 
-  /** Those who share in the work. Not whoever waits for others to give a place back: it may be over before they do. */
+  /** Workers that share the work. Workers that wait for a slot do not count: the run may end before they get one. */
   get atWork(): number {
     return this.#size - this.#withoutPlace;
   }

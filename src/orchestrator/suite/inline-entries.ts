@@ -9,7 +9,7 @@ import type { ParsedSuite } from './suite.ts';
  * name a module is to run code.
  */
 
-/** Nobody mends more at a time. */
+/** A user mends no more at a time. */
 const MOST_PROBLEMS = 50;
 
 /** `module:name`, as entries are written and as libraries take the names of functions. */

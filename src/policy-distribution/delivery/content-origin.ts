@@ -11,5 +11,5 @@ export interface ContentOrigin {
   link(file: CheckpointFile, checkpoint: Digest, signal: AbortSignal): Promise<FileLinks>;
 }
 
-/** URLs at which a file can be had for a while, by whoever has them. */
+/** URLs from which a file can be fetched for a limited time. Each is a secret. */
 export type FileLinks = Pick<LinkedFile, 'url' | 'bucketUrl'>;

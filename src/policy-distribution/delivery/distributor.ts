@@ -57,14 +57,14 @@ export class Distributor {
     const known = before.get(stored.digest);
     if (known !== undefined) return known;
     const { path, way } = await this.#bring(stored, inbox, signal);
-    // What a node has it has for as long as somebody asks for it.
+    // A node keeps a file for as long as it is asked for.
     if (way !== 'node-cache') before.set(stored.digest, path);
     this.#deliveries.set(way, (this.#deliveries.get(way) ?? 0) + 1);
     return path;
   }
 
   /**
-   * Takes one away again, where the sandbox can, that whoever has loaded it does not need there any more: the store keeps what some sandbox has.
+   * Removes a loaded file from the inbox, where the sandbox can: the store keeps every file that a sandbox has.
    *
    * @throws InfrastructureError when it stays.
    */

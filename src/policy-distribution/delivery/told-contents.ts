@@ -27,13 +27,13 @@ export interface ToldContentsOptions {
   find(digest: Digest): Promise<StoredObject | undefined>;
 }
 
-/** A delta has to be smaller than so much of the file: whoever gets it has to apply it, too. */
+/** A delta has to be smaller than this share of the file, since its receiver has to apply it, too. */
 const WORTH_SENDING = 0.5;
 /** Of those that were sent last: all nodes ask for the same one within moments. */
 const MOST_KEPT = 8;
 
 /**
- * Deltas of stored files against others, made when somebody who has the other asks, once for all who do, and kept for a while. The directory is
+ * Deltas of stored files against others, made at the first request, once for all requests, and kept for a while. The directory is
  * this process's own, and is removed with it.
  */
 export class ToldContents implements AsyncDisposable {
@@ -79,7 +79,7 @@ export class ToldContents implements AsyncDisposable {
     return telling;
   }
 
-  /** Whoever is being sent one has it open: it stays readable for them. */
+  /** A request that is being answered has it open, and can read on. */
   #forgetOld(): void {
     const [oldest] = this.#told;
     if (this.#told.size <= MOST_KEPT || oldest === undefined) return;

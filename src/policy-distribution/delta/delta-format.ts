@@ -3,7 +3,7 @@ import { isDigest } from '../../kernel/ids.ts';
 import type { JsonBounds } from '../../kernel/json-bounds.ts';
 
 /**
- * A file told by what differs from another one, its base. docs/delta-format.md describes it for whoever writes or reads one elsewhere.
+ * A file told by what differs from another one, its base. docs/delta-format.md describes it for other programs that write or read it.
  *
  *     magic (8 bytes) | blocks, one after the other | index: JSON, zstd | bytes of the index (u32) | CRC-32 of the index (u32) | magic
  *

@@ -4,7 +4,7 @@ import type { Stretches } from '../delta/delta-block.ts';
 import { guarded, readAt, readInto, undefinedWhenMissing } from './store-files.ts';
 
 /**
- * Whoever asks for a short stretch gets so much read that the next ones are there, too: deltas of small tensors are read in pieces of some hundred
+ * A request for a short stretch reads ahead, so that the next ones are there, too: deltas of small tensors are read in pieces of some hundred
  * bytes, through up to 17 files at once, and to ask a thread for each takes longer than all else about them. In bytes.
  */
 const AHEAD_BYTES = 2 ** 19;

@@ -70,7 +70,7 @@ export class UnsyncedObjects {
     for (const name of await readdir(this.#directory)) {
       const note = join(this.#directory, name);
       const [digest, facts] = [digestOfNote(name), await factsOf(note)];
-      // Of another boot, or another machine, nobody can say whether it lives: reading the object anew harms nobody.
+      // Whether a process of another boot or machine lives cannot be known. Reading the object anew does no harm.
       if (!facts || !(await this.#names.isAbandoned(name, facts.touchedMs, Number.NEGATIVE_INFINITY))) continue;
       if (isDigest(digest) && (await isIntact(digest))) await synced(note, pathOf(digest));
       else await rm(note, { force: true });

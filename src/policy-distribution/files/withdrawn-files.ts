@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { IncomingNames } from './incoming-names.ts';
 import { factsOf, guarded, undefinedWhenMissing } from './store-files.ts';
 
-/** A file that nobody finds any more. */
+/** A file that was moved out of reach. */
 export interface WithdrawnFile {
   /** Where it lies. */
   readonly path: string;

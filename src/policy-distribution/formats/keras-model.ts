@@ -3,7 +3,7 @@ import { JsonProblem, parseJson, type JsonBounds } from '../../kernel/json-bound
 
 /** What a `.keras` file says of its model: `config.json` beside the weights. Nothing of it is built. */
 export interface KerasModel {
-  /** Of which kind it is, as Keras calls it: `Sequential`, `Functional`, a class of somebody's own. */
+  /** The model's class, as Keras calls it: `Sequential`, `Functional`, or a class of the user's own. */
   readonly kind: string;
   /** In the order in which they are told; empty where the model's own code makes them. */
   readonly layers: readonly KerasLayer[];

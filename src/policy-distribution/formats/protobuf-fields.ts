@@ -18,7 +18,7 @@ export class MalformedMessage extends Error {
 }
 
 /**
- * Goes through the fields of protobuf messages (protobuf.dev/programming-guides/encoding) in a file, without reading those that nobody asks for. Nothing in
+ * Goes through the fields of protobuf messages (protobuf.dev/programming-guides/encoding) in a file, without reading the ones that are not needed. Nothing in
  * the file is trusted.
  */
 export class FieldReader {

@@ -20,7 +20,7 @@ const readAt: ReadAt = async (position, length) => {
   return bytes;
 };
 
-/** Some bytes are unpacked: here, nobody waits for that. */
+/** Some bytes are unpacked: in this thread, no request waits for that. */
 const take = (): void => undefined;
 
 const { kind, order }: ThreadOrder<ReadingKind> = workerData;

@@ -7,7 +7,7 @@ import { readManifest, type ManifestEntry, type ManifestOrder } from './manifest
 import type { NamedFile } from '../formats/named-file.ts';
 import type { ReadAt } from '../formats/read-at.ts';
 
-/** What is asked about bytes that nobody vouches for, and what is answered. All of it can be sent between threads. */
+/** Questions about untrusted bytes, and their answers. All of it can be sent between threads. */
 export interface Readings {
   /** Whether it is what its name says: see `inspect`. */
   readonly check: { readonly order: NamedFile & { readonly beside?: ReadonlySet<string> | undefined }; readonly answer: void };

@@ -20,7 +20,7 @@ const MOST_THREADS = 1;
 const HEAP = { maxOldGenerationSizeMb: 1024, maxYoungGenerationSizeMb: 64 };
 
 /**
- * Reads files that nobody vouches for. What takes up to a megabyte of the file is read here; the rest in a thread, one at a time, that is given up after
+ * Reads untrusted files. What takes up to a megabyte of the file is read here; the rest in a thread, one at a time, that is given up after
  * a time. Whatever a file holds, the event loop goes on.
  */
 export class UntrustedFiles {
@@ -125,7 +125,7 @@ class WorkingTime implements Disposable {
     this.#timer?.[Symbol.dispose]();
   }
 
-  /** Nothing, once it is disposed: the file may come when nobody waits for it any more. */
+  /** Does nothing once it is disposed: the file may arrive after the last waiter has gone. */
   resume(): void {
     if (this.#isOver) return;
     this.#beganMs = this.#clock.now();

@@ -121,7 +121,7 @@ export class CheckpointStore {
    * A file that was brought here by other means, under a name that says what it is; it is no longer where it was then. Nothing of it is kept
    * unless it is what it should be.
    *
-   * @param path of the file, which nobody else writes any more.
+   * @param path of the file, which has no other writer.
    * @param name of the checkpoint's one file.
    * @throws InputError `checkpoint.digest`, `checkpoint.path`, `checkpoint.too-large`, `checkpoint.safetensors`; InfrastructureError
    * `store.full`, `store.unusable`.

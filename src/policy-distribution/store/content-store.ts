@@ -12,7 +12,7 @@ import { UnsyncedObjects } from '../files/unsynced-objects.ts';
 import { WithdrawnFiles } from '../files/withdrawn-files.ts';
 
 const NEVER = new AbortController().signal;
-/** How many bytes are hashed before the file is touched, so that whoever looks sees that somebody is at it: some seconds' work. */
+/** Bytes that are hashed between two touches of the file, some seconds' work. The touches show other processes that the file is in use. */
 const BYTES_BETWEEN_TOUCHES = 2 ** 30;
 
 /**
@@ -30,7 +30,7 @@ const WORTH_NOTING_BYTES = 2 ** 24;
  * share the directory without locks. What has its name before it is synced is noted in `unsynced/`, and read again by the next process that opens
  * the store should the writer be gone by then.
  *
- * The time of an object's last write is that of the last time that somebody brought it, whether it was there or not.
+ * An object's modification time is the last time that a caller brought it, whether it was there or not.
  */
 export class ContentStore {
   readonly #objects: string;
@@ -104,7 +104,7 @@ export class ContentStore {
    * Keeps a file that is on this disk already, when it is what it should be. What is hashed is what lies on the disk, and no copy of it is
    * made. Unless it is kept it stays where it is.
    *
-   * @param path of a file that nobody else writes any more.
+   * @param path of a file without another writer.
    * @throws InputError `checkpoint.digest` when it is something else; and as `write` does.
    */
   async adopt(path: string, expected: Digest, signal: AbortSignal, inspect: Inspect): Promise<StoredObject> {
@@ -141,7 +141,7 @@ export class ContentStore {
     return isThere ? this.#there({ digest, size, hostPath }) : undefined;
   }
 
-  /** Takes an object out that is not what it is called. Whoever has it open or linked keeps what he has. */
+  /** Removes an object whose content does not match its name. Processes that have it open or linked keep it. */
   async discard(digest: Digest): Promise<void> {
     await guarded(this.#pathOf(digest), () => rm(this.#pathOf(digest), { force: true }));
   }
@@ -158,10 +158,10 @@ export class ContentStore {
   }
 
   /**
-   * Removes an object unless somebody has brought it since, or a sandbox has it.
+   * Removes an object unless a caller has brought it since, or a sandbox has it.
    *
    * @param untouchedSinceMs milliseconds since 1970.
-   * @param isWanted asked once nobody can find it any more; then it is put back.
+   * @param isWanted called once the object is out of reach; if true, it is put back.
    * @returns the bytes that were freed; undefined when it stays.
    */
   async remove(digest: Digest, untouchedSinceMs: number, isWanted: () => Promise<boolean>): Promise<number | undefined> {
@@ -172,7 +172,7 @@ export class ContentStore {
     };
     return guarded(hostPath, async () => {
       if ((await isFree(hostPath)) === undefined) return undefined;
-      // Out of reach first: whoever brings it from now on finds none, and keeps his own. Whoever found it before has touched it.
+      // Out of reach first: a caller that brings it from now on finds none and keeps its own. A caller that found it before has touched it.
       const removed = await this.#withdrawn.withdraw(digestHex(digest));
       if (!removed) return undefined;
       const size = (await isWanted()) ? undefined : await isFree(removed.path);

@@ -40,7 +40,7 @@ interface Place {
 
 /**
  * A file that is there as a delta only, read as if it were there: any stretch of it, with memory for a block. Its base may be such a file,
- * too. Nothing is taken for granted: what a stretch was told by may be wrong, so whoever wants the whole file verifies it (`pieces`).
+ * too. Nothing is taken for granted: the source of a stretch may be wrong, so a reader of the whole file verifies it (`pieces`).
  */
 export class DeltaFile implements Stretches {
   readonly index: DeltaIndex;

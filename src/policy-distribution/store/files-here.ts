@@ -77,7 +77,7 @@ async function entriesOf(
 }
 
 /**
- * @param usable what whoever sent the manifest may name. Other files are not looked for: how long that takes would tell that they are here.
+ * @param usable the files that the manifest's sender may name. Others are not looked for: the time that takes would reveal that they are here.
  * @throws InputError `checkpoint.manifest`, `checkpoint.too-many-files`, `checkpoint.digest`, and `checkpoint.incomplete` with the first digests that are not here.
  */
 export async function filesOfManifest(

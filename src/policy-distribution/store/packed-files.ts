@@ -88,7 +88,7 @@ export class PackedFiles {
     }
   }
 
-  /** @param isWanted asked once nobody can find it any more; then it is put back. */
+  /** @param isWanted called once the object is out of reach; if true, it is put back. */
   async remove({ path }: PackedFile, isWanted: () => Promise<boolean>): Promise<void> {
     await guarded(path, async () => {
       const removed = await this.#withdrawn.withdraw(basename(path));
@@ -169,7 +169,7 @@ export function isDamage(error: unknown): boolean {
   return error instanceof MalformedDelta || (error instanceof InfrastructureError && error.code === 'store.damaged');
 }
 
-/** Whoever has what is damaged brings it anew. */
+/** The remedy: a caller that has the damaged file sends it again. */
 export function undefinedWhenDamaged(error: unknown): undefined {
   if (isDamage(error)) return undefined;
   throw error;

@@ -6,7 +6,7 @@ const RECENT_MILLISECONDS = 60_000;
 /** A few hundred bytes each. */
 const MOST = 1000;
 
-/** What this process has marked as used a moment ago, by a name: to do it again would tell nobody anything. */
+/** What this process has marked as used a moment ago, by a name. Marking it again would be redundant. */
 export class RecentMarks {
   readonly #clock: Clock;
   readonly #markedAt = new LRUCache<string, number>({ max: MOST });

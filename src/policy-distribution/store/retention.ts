@@ -13,7 +13,7 @@ export interface Kept {
 }
 
 /**
- * Which checkpoints have to go so that the files of all others fit: the least recently used ones that nobody needs. What is needed stays, also
+ * Which checkpoints have to go so that the files of all others fit: the least recently used ones that are not needed. What is needed stays, also
  * when it does not fit.
  */
 export function toForget(

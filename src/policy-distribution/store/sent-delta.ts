@@ -10,9 +10,9 @@ import type { StoredContents } from './stored-contents.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import type { UsableFiles } from '../files/usable-files.ts';
 
-/** A delta that somebody has sent in place of a file. Nothing in it is trusted. */
+/** A delta that a caller has sent in place of a file. Nothing in it is trusted. */
 export interface SentDelta {
-  /** Where it lies; nobody else writes it any more. */
+  /** Its path. No other writer is left. */
   readonly path: string;
   /** Of the file that it tells. */
   readonly name: string;

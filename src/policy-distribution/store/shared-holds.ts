@@ -14,7 +14,7 @@ export class SharedHolds {
   readonly #make: (digest: Digest) => Promise<Hold | undefined>;
   readonly #shared = new Map<Digest, Shared>();
 
-  /** @param make a hold that is nobody else's; undefined when there is nothing to hold. */
+  /** @param make a hold of its own; undefined when there is nothing to hold. */
   constructor(make: (digest: Digest) => Promise<Hold | undefined>) {
     this.#make = make;
   }
@@ -27,7 +27,7 @@ export class SharedHolds {
     try {
       hold = await shared.made;
     } finally {
-      // Whoever comes next tries anew.
+      // The next caller tries anew.
       if (!hold) this.#forget(digest, shared);
     }
     return hold && this.#holder(digest, shared, hold);
@@ -47,7 +47,7 @@ export class SharedHolds {
         isHeld = false;
         shared.holders -= 1;
         if (shared.holders > 0) return;
-        // Forgotten first: whoever wants it from now on has one of their own, while this one goes.
+        // Forgotten first, so that the next caller gets a new hold while this one is released.
         this.#forget(digest, shared);
         await hold[Symbol.asyncDispose]();
       },

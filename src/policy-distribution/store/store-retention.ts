@@ -13,7 +13,7 @@ import type { StoredContent, StoredContents } from './stored-contents.ts';
 export interface Retention {
   /** For the files of all checkpoints together; undefined for no bound. */
   readonly maxBytes: number | undefined;
-  /** Those that somebody will want though nobody holds them: of evaluations that wait, say. */
+  /** Checkpoints that will be needed although no process holds them: those of waiting evaluations, for example. */
   readonly isNeeded: (digest: Digest) => boolean;
 }
 
@@ -35,7 +35,7 @@ export interface RetentionParts {
   readonly clock: Clock;
 }
 
-/** Whoever has brought a checkpoint, or has looked whether it is there, has so long to hold it before it may be removed. */
+/** Time that a caller has to hold a checkpoint after bringing it or looking it up, before it may be removed. */
 const RECENT_MS = 60 * 60 * 1000;
 
 /** Makes room in the store: what is not in use is kept as deltas where that is smaller, and what still does not fit is removed. */
@@ -92,7 +92,7 @@ export class StoreRetention {
     return { packed, bytes };
   }
 
-  /** Asked when the file is out of reach: whether somebody has come for it, or another process has made its delta useless. */
+  /** Called when the file is out of reach: whether a caller has asked for it since, or another process has made its delta useless. */
   async #isWanted({ digest, checkpoint }: Packable, unusedSinceMs: number): Promise<boolean> {
     const { records, contents } = this.#parts;
     if ((await this.#usedMs(checkpoint)) >= unusedSinceMs || (await records.held()).has(checkpoint)) return true;

@@ -20,7 +20,7 @@ export interface VerifiedStore {
   /** Of all files that were looked at, on the disk. */
   readonly bytes: number;
   readonly damaged: readonly Damage[];
-  /** Checkpoints of which not all is there: whoever wants one brings it anew. */
+  /** Checkpoints of which files are missing. A caller that wants one sends it again. */
   readonly incomplete: readonly { readonly digest: Digest; readonly missing: readonly string[] }[];
 }
 

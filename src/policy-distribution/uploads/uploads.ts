@@ -18,7 +18,7 @@ export type UploadContent = { readonly kind: 'file' | 'delta'; readonly name: st
 export interface UploadPart {
   /** Of the whole: what it will be named by. */
   readonly digest: Digest;
-  /** Principal. Nobody goes on with what another has begun. */
+  /** The principal that began it. No other may continue it. */
   readonly uploader: string;
   readonly content: UploadContent;
   /** Files that a delta or a manifest of the uploader may name. */
@@ -27,7 +27,7 @@ export interface UploadPart {
   readonly offset: number;
   /** Of the whole, in bytes. */
   readonly size: number;
-  /** Not more than what is missing. Read as they are written: whoever sends is held back to the speed of the disk. */
+  /** Not more than what is missing. Read as they are written: the sender is held back to the speed of the disk. */
   readonly bytes: AsyncIterable<Uint8Array>;
 }
 
@@ -38,7 +38,7 @@ export type Uploaded =
 export interface UploadLimits {
   /** For one checkpoint. */
   readonly maxBytes: number;
-  /** What nobody goes on with is removed after so long. */
+  /** An upload that is not continued is removed after this time. */
   readonly unfinishedMs: number;
 }
 
@@ -124,13 +124,13 @@ export class Uploads implements AsyncDisposable {
     return path === undefined ? 0 : this.#files.sizeOf(path);
   }
 
-  /** Bytes that the unfinished uploads of somebody hold. */
+  /** Bytes that a principal's unfinished uploads hold. */
   async pendingBytes(uploader: string): Promise<number> {
     const own = (await this.#files.all()).filter(({ key }) => isOf(uploader, key));
     return own.reduce((sum, { size }) => sum + size, 0);
   }
 
-  /** Removes what nobody goes on with. @returns how many uploads those were. */
+  /** Removes uploads that were not continued. @returns how many. */
   async sweep(): Promise<number> {
     const before = this.#clock.date().getTime() - this.#limits.unfinishedMs;
     const abandoned = (await this.#files.all()).filter(({ key, touchedMs }) => touchedMs <= before && !this.#active.has(key));

@@ -13,7 +13,7 @@ import type { IdleState } from '../planning/sandbox-state.ts';
 import type { Isolation } from '../ports/template.ts';
 
 export interface FleetListener<Resident extends Occupant> {
-  /** A sandbox has to end; whoever holds it, loses it. */
+  /** A sandbox has to end; its holder loses it. */
   ending(member: Member<Resident>, loss: LeaseLoss): void;
   /** Something happened that may call for a plan. */
   changed(): void;
@@ -110,7 +110,7 @@ export class Fleet<Resident extends Occupant> {
     if (member.state === pinged) this.#roster.move(member, { ...pinged, heardAt: this.#making.clock.now(), pingedAt: undefined });
   }
 
-  /** Whoever gets it next wakes it by using it. */
+  /** The next holder wakes it by using it. */
   async rest(sandbox: SandboxId): Promise<void> {
     const member = this.#roster.get(sandbox);
     if (member?.state.kind !== 'idle' || member.warm === undefined) return;

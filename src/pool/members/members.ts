@@ -10,7 +10,7 @@ export class Member<Resident extends Occupant> implements SandboxObservation {
   readonly id: SandboxId;
   /** When its creation began. */
   readonly since: number;
-  /** Principal that it is created for; undefined: for whoever comes. */
+  /** Principal that it is created for; undefined: for any. */
   readonly audience: string | undefined;
   state: SandboxState = { kind: 'creating' };
   episodes = 0;

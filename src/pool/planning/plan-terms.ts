@@ -49,7 +49,7 @@ export type PoolAction =
   | { readonly kind: 'destroy'; readonly sandbox: SandboxId; readonly why: DestroyReason }
   | { readonly kind: 'grant'; readonly waiter: number; readonly sandbox: SandboxId }
   | { readonly kind: 'refuse'; readonly waiter: number; readonly why: 'closed' | 'creation-failed' }
-  /** One for each; for a principal, or for whoever comes. */
+  /** One for each; for one principal, or for any. */
   | { readonly kind: 'create'; readonly audiences: readonly (string | undefined)[] }
   | { readonly kind: 'ping'; readonly sandbox: SandboxId }
   | { readonly kind: 'rest'; readonly sandbox: SandboxId }

@@ -25,7 +25,7 @@ interface IdleSandbox extends ComingSandbox {
   readonly state: IdleState;
 }
 
-/** Collects what is to be done, and when there will be more to do. */
+/** Collects the actions, and when the next ones are due. */
 class Agenda {
   readonly #actions: PoolAction[] = [];
   #wakeAt = Infinity;
@@ -173,7 +173,7 @@ function grant(pool: PoolObservation, census: Census, now: number, agenda: Agend
 
 /**
  * With no sandbox at work or on its way and creation failing again and again, or for a reason that will not pass, that is everyone for whom there is none
- * and who has seen the latest failure; whoever came after it gets a try of their own.
+ * and who has seen the latest failure. A waiter that came after it gets its own attempt.
  */
 function waitsInVain(waiter: WaiterObservation, creation: CreationObservation, config: PoolConfig, census: Census): boolean {
   const isHopeless = creation.isHopeless || creation.failures >= config.maxCreationFailures;

@@ -1,6 +1,6 @@
 /** How large a pool is. */
 export interface PoolSize {
-  /** Sandboxes that are kept even when nobody needs them. */
+  /** Sandboxes that are kept even when no evaluation needs them. */
   readonly min: number;
   /** Sandboxes that exist at most, those being created and destroyed included. */
   readonly max: number;

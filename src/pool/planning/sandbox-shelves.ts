@@ -7,7 +7,7 @@ interface Shelved {
 }
 
 /**
- * Sandboxes by whom they may serve, so that matching them with all who wait takes one pass. Who takes one gets one that is of least use to others, and
+ * Groups sandboxes by the evaluations that they may serve, so that matching them with all waiters takes one pass. Who takes one gets one that is of least use to others, and
  * of several the last one.
  */
 export class SandboxShelves<Sandbox extends Shelved> {
@@ -48,7 +48,7 @@ export class SandboxShelves<Sandbox extends Shelved> {
     return undefined;
   }
 
-  /** Those that nobody took, in their order. */
+  /** The sandboxes that no waiter took, in their order. */
   left(): Sandbox[] {
     return this.#all.filter(({ id }) => !this.#taken.has(id));
   }

@@ -6,6 +6,6 @@ export interface E2bMachine {
   readonly runner: 'baked' | 'uploaded';
   /** The interpreter inside: a path, or a name that is looked up in PATH. */
   readonly python: string;
-  /** E2B ends a sandbox that nobody has extended for this long. */
+  /** E2B ends a sandbox that was not extended for this long. */
   readonly tenancySeconds: number;
 }

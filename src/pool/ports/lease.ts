@@ -40,7 +40,7 @@ export interface LeaseTicket {
   readonly signal: AbortSignal;
 }
 
-/** Whoever grants leases. Each method checks first that the ticket is the one in force. */
+/** Grants leases. Each method checks first that the ticket is the one in force. */
 export interface LeaseDesk {
   renew(ticket: LeaseTicket): void;
   countEpisodes(ticket: LeaseTicket, count: number): void;
@@ -51,7 +51,7 @@ export interface LeaseDesk {
 
 /**
  * The exclusive, fenced, expiring right to use one sandbox. A holder whose lease was released, has expired or was revoked changes
- * nothing any more, whoever holds the sandbox by then.
+ * nothing any more, even if the sandbox has another holder by then.
  */
 export class Lease<Occupant> implements AsyncDisposable {
   readonly id: LeaseId;

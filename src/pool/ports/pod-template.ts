@@ -34,7 +34,7 @@ export interface DialBackSettings {
   readonly port: number;
   /** How pods reach it: `ws://` or `wss://`, a host and a port; port 0 stands for the one that Muster listens on. */
   readonly advertise?: string | undefined;
-  /** Files of PEM, with which Muster serves TLS; without, somebody in front of it does, or nobody. */
+  /** PEM files with which Muster serves TLS. Without them a proxy in front of it may. */
   readonly certificate?: string | undefined;
   readonly key?: string | undefined;
   /** File of PEM: whose certificates pods trust; the certificate itself, or what the image trusts, where this is left out. */

@@ -2,7 +2,7 @@ import { InfrastructureError } from '../../kernel/errors.ts';
 
 /**
  * The provider's service takes no more creations just now: they come too fast, or there are as many sandboxes as the account may have.
- * It is no failure of the provider: the pool goes slower and tries again, for as long as somebody waits.
+ * It is no failure of the provider: the pool slows down and tries again for as long as an evaluation waits.
  */
 export class ProviderBusyError extends InfrastructureError {
   /** How long the service wants to be left alone, if it said so. */

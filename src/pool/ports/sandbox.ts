@@ -84,14 +84,14 @@ export interface Obstacle {
   readonly kind: string;
   /** How many it keeps from getting ready. */
   readonly sandboxes: number;
-  /** In the words of whoever is in the way. */
+  /** In the words of the system that refused. */
   readonly detail: string;
 }
 
 export interface SandboxSpec {
   readonly id: SandboxId;
   readonly template: SandboxTemplate;
-  /** Principal that it is made for: of nobody else it shares anything. Undefined: for whoever comes. */
+  /** Principal that it is made for: it shares nothing of any other. Undefined: for any principal. */
   readonly audience?: string | undefined;
 }
 

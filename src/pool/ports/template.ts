@@ -72,7 +72,7 @@ export interface Isolation {
   /** `bubblewrap`, `in-memory`, … */
   readonly mechanism: string;
   readonly limits: Readonly<Record<LimitName, LimitEnforcement>>;
-  /** What the template asks for and somebody else has to enforce, without Muster having tried it: each a sentence, for people. */
+  /** Limits that the template asks for and that the platform has to enforce, unverified by Muster: one sentence each, for people. */
   readonly unverified?: readonly string[];
 }
 

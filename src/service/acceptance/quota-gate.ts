@@ -11,7 +11,7 @@ export interface QuotaGateOptions {
   readonly clock: Clock;
 }
 
-/** What somebody was let in for and has not got yet. */
+/** What a principal has been admitted for and has not received yet. */
 interface Asked {
   readonly principal: string;
   readonly evaluations: number;

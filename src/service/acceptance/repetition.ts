@@ -6,7 +6,7 @@ import type { EvaluationOrder } from '../orders/evaluation-order.ts';
 import type { Answer, Player } from '../orders/player.ts';
 import type { OrderedEvaluation } from './submission.ts';
 
-/** An answer is copied with its episodes in one transaction, for which whoever wants something of the store waits: some milliseconds for these. */
+/** An answer is copied with its episodes in one transaction, for which every other use of the store waits: some milliseconds for this many. */
 const MOST_EPISODES = 2000;
 
 export interface RepetitionOptions {
@@ -38,7 +38,7 @@ export async function acceptRepeated(
   return answers.repeat(evaluation, { given, summary, webhooks }, idempotency);
 }
 
-/** For whoever asks the same; undefined when the answer is not to be had without playing again, or is too large to be copied at once. */
+/** The answer for another caller with the same question; undefined when the answer is not to be had without playing again, or is too large to be copied at once. */
 export function answeredQuestion(
   player: Pick<Player, 'question'>,
   order: EvaluationOrder,

@@ -1,4 +1,4 @@
-/** Both at a time; when the first fails, the second is given up: it may be bringing gigabytes that nobody has a use for. */
+/** Both at a time; when the first fails, the second is aborted: it may be bringing gigabytes that are not needed any more. */
 export async function sideBySide<First, Second>(
   first: () => Promise<First>,
   second: (signal: AbortSignal) => Promise<Second>,

@@ -66,7 +66,7 @@ export async function ordered(
     ...(submission.webhook ? { webhook: submission.webhook } : {}),
     ...asked,
   };
-  // Now: later nobody could choose another template.
+  // Checked now, while the caller can still choose another template.
   library.assertPlayable(suite.written.template, checkpointsOf(request));
   const named = question.kind === 'evaluation' ? question.checkpoint : question.candidates[0];
   return { id, principal, request, suite: suite.written.name, run: named?.run, version: named?.version, labels, priority };

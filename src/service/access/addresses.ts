@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js';
 /** Where a service of the cloud answers on an address that is public by its number: Azure's, with the machine's identity. */
 const PUBLIC_BY_NUMBER_ALONE: ReadonlySet<string> = new Set(['168.63.129.16']);
 
-/** What is global unicast; the rest of IPv6 is given to nobody, or maps to something else. */
+/** Global unicast; the rest of IPv6 is unassigned, or maps to something else. */
 const GLOBAL_IPV6 = ipaddr.IPv6.parseCIDR('2000::/3');
 
 /**

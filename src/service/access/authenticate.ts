@@ -7,7 +7,7 @@ import type { Caller } from './caller.ts';
 export type Authentication =
   { readonly kind: 'caller'; readonly caller: Caller } | { readonly kind: 'refused'; readonly why: RefusedToken };
 
-/** `expired` and `revoked` are said only to who has the whole token. Of an id that exists nobody else learns anything. */
+/** `expired` and `revoked` are answered only to a caller with the whole token. Others learn nothing about existing ids. */
 export type RefusedToken = 'missing' | 'malformed' | 'unknown' | 'expired' | 'revoked';
 
 const SCHEME = /^bearer +(?<token>\S+) *$/i;

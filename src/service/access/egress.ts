@@ -36,7 +36,7 @@ export class Egress {
     if (url.protocol === 'http:' && !this.#policy.plainHttp)
       throw new InputError(
         'egress.scheme',
-        `${shown(text)}: expected https:, which nobody on the way can change, or ${this.#setting}.plainHttp`,
+        `${shown(text)}: expected https:, which cannot be changed on the way, or ${this.#setting}.plainHttp`,
       );
     if (url.username !== '' || url.password !== '')
       throw new InputError('egress.url', `${shown(text)}: expected a URL without a user and a password in it`);

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
 import { InputError } from '../../kernel/errors.ts';
 
-/** `tokens`: every call needs one, save those that are anyone's. `off`: whoever reaches the server is its operator. */
+/** `tokens`: every call needs one, except the public ones. `off`: every caller that reaches the server is its operator. */
 export type AccessMode = 'tokens' | 'off';
 
 /** @param host that a server listens on. @throws InputError `access.off` when others than this machine would be let in. */

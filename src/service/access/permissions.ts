@@ -1,7 +1,7 @@
 import { ROLES, type Role } from '../../evaluation-store/tokens.ts';
 import type { Caller } from './caller.ts';
 
-/** The least role that a call takes. What belongs to somebody may take more of others. */
+/** The least role that a call takes. For another principal's data a call may take more. */
 export type Need = 'anyone' | Role | { readonly own: Role; readonly others: Role };
 
 /**
@@ -42,7 +42,7 @@ export type Call = keyof typeof NEEDS;
  * The call that a route of the server is, for its table of routes to be held against this one.
  *
  * @param route as fastify writes it: `/v1/evaluations/:id`.
- * @returns undefined when there is no such call: then nobody may make it.
+ * @returns undefined when there is no such call.
  */
 export function callOf(method: string, route: string): Call | undefined {
   const path = /^\/docs(\/|$)/.test(route) ? '/docs' : route.replace(/:(\w+)/g, '{$1}');
@@ -58,13 +58,13 @@ function isCall(text: string): text is Call {
 
 export type Permission =
   | { readonly kind: 'allowed' }
-  /** Nobody knows who is speaking. */
+  /** The caller is unknown. */
   | { readonly kind: 'unauthenticated' }
   /** The caller is known, and this takes more. */
   | { readonly kind: 'forbidden'; readonly needed: Role };
 
 /**
- * @param caller undefined when nobody knows who is speaking.
+ * @param caller undefined when the caller is unknown.
  * @param owner principal whose thing it is; others' unless it is said.
  */
 export function permission(call: Call, caller: Caller | undefined, owner?: string): Permission {

@@ -43,7 +43,7 @@ export type Decision =
 const ALLOW: Decision = { kind: 'allow' };
 const DAY_MS = 86_400_000;
 
-/** Evaluations begin all the time; nobody can say when the next one will. */
+/** Evaluations begin all the time; when the next one will cannot be known. */
 const WAITING_RETRY_SECONDS = 30;
 
 /** Whether a principal may have what it asks for. Asking for nothing is always allowed. @param now decides when the day ends. */

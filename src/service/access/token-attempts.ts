@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 
 const MINUTE_MS = 60_000;
-/** Of whom it is remembered that they tried: a hundred bytes each. */
+/** Addresses whose attempts are remembered: a hundred bytes each. */
 const MOST_ADDRESSES = 10_000;
 
 interface Attempts {
@@ -32,12 +32,12 @@ export class TokenAttempts {
     return undefined;
   }
 
-  /** One that was begun does not count: the token was good, or nobody could say. */
+  /** Takes back an attempt that does not count: the token was good, or could not be checked. */
   takeBack(address: string): void {
     const attempts = this.#current(address);
     if (!attempts) return;
     attempts.count -= 1;
-    // Whose tokens are good take nobody's place.
+    // Addresses with good tokens take no room.
     if (attempts.count <= 0) this.#attempts.delete(address);
   }
 

@@ -23,7 +23,7 @@ const EVERY_MILLISECONDS = 3_600_000;
 const EVALUATIONS_AT_A_TIME = 200;
 
 /**
- * Makes room, every hour: removes uploads that nobody goes on with, keeps as deltas what is not in use, and removes beyond the bound the checkpoints
+ * Makes room, every hour: removes uploads that were not continued, keeps as deltas what is not in use, and removes beyond the bound the checkpoints
  * that were least recently used.
  */
 export class CheckpointKeeper {
@@ -60,7 +60,7 @@ export class CheckpointKeeper {
     }
   }
 
-  /** Of evaluations that are not over: nobody could play them without. */
+  /** Of evaluations that are not over, which could not be played without them. */
   async #needed(): Promise<ReadonlySet<Digest>> {
     const needed = new Set<Digest>();
     let after: string | undefined;

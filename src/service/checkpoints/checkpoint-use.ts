@@ -22,7 +22,7 @@ export interface UsableAs {
 const MOST_REMEMBERED = 10_000;
 
 /**
- * Decides which checkpoints a principal may use: those that it brought, and those that it was granted by whoever brought them, an operator or the
+ * Decides which checkpoints a principal may use: those that it brought, and those that a principal that brought them, an operator or the
  * configuration. All others are, for this principal, not there.
  */
 export class CheckpointUse {

@@ -18,7 +18,7 @@ const MOST_OVER = 2;
 /**
  * Which evaluations to begin with. Pure.
  *
- * Whoever plays least comes first. When all slots are taken, one that is more urgent than everything that its principal plays begins all the
+ * The principal that plays least comes first. When all slots are taken, one that is more urgent than everything that its principal plays begins all the
  * same (a principal that plays nothing has nothing as urgent): a batch of thousands keeps neither another caller waiting nor its own
  * caller's urgent evaluation. Sandboxes are shared out between all that have begun, so this costs memory alone.
  */

@@ -47,7 +47,7 @@ export class EpisodeBounds {
   }
 }
 
-/** Where nobody has a bound. */
+/** For principals without a bound. */
 export function noBounds(): EpisodeBounds {
   return new EpisodeBounds(() => ({ concurrentEpisodes: undefined }));
 }

@@ -19,7 +19,7 @@ export interface SharesState<Id> {
   readonly most?: ReadonlyMap<string, number>;
 }
 
-/** Somebody who wants so many, and had so much of late. */
+/** One contender: how many it wants, and how much it had of late. */
 interface Claimant {
   readonly wanted: number;
   readonly served: number;
@@ -28,7 +28,7 @@ interface Claimant {
 /**
  * Who may have how many sandboxes. Pure.
  *
- * Principals come first: the pool is shared out between them so that nobody gets more while another who wants some has less (max-min
+ * Principals come first: the pool is divided between them so that none gets more while another that wants some has less (max-min
  * fairness). So no number of evaluations and no priority of one principal takes from what is another's due. Within a principal's share a
  * higher priority gets all that it wants before a lower one gets anything, and equals share alike. What cannot be divided goes to the
  * principals that were served least, and within one to those who came first.

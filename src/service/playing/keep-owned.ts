@@ -13,7 +13,7 @@ export interface OwnedOptions {
   readonly onLost: () => void;
 }
 
-/** Renews an ownership until disposed or lost. A renewal that fails otherwise is tried again: as long as nobody claims the evaluation, it stays. */
+/** Renews an ownership until disposed or lost. A renewal that fails otherwise is tried again: the ownership lasts until another process claims the evaluation. */
 export function keepOwned(ownership: Ownership, { ownerships, clock, log, milliseconds, onCancel, onLost }: OwnedOptions): Disposable {
   let isOver = false;
   let timer = later();

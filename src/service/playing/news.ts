@@ -6,7 +6,7 @@ export type NewsKind = 'progress' | 'end';
 
 type Hear = (kind: NewsKind) => void;
 
-/** Wakes those who wait for something to happen to an evaluation. What happens in other processes nobody hears of here: they look again by themselves. */
+/** Wakes waits for a change of an evaluation. Changes by other processes are not announced here: waits look again by themselves. */
 export class News {
   readonly #waiting = new Map<EvaluationId, Set<Hear>>();
 
@@ -30,7 +30,7 @@ export class News {
   }
 }
 
-/** Somebody who looks, waits and looks again. */
+/** One wait, which looks again each time that it is woken. */
 export class Listener implements Disposable {
   readonly #leave: () => void;
   #isNews = false;

@@ -212,7 +212,7 @@ function inTurns(journal: EpisodeJournal, turns: Turns): EpisodeJournal {
   };
 }
 
-/** Trouble with the store passes, or is somebody's to mend: the evaluation has not failed. */
+/** Trouble with the store passes, or an operator mends it: the evaluation has not failed. */
 function isOfTheStore(error: unknown): boolean {
   return error instanceof MusterError && error.kind === 'infrastructure' && /^store\.(?!episode-differs|order|content)/.test(error.code);
 }

@@ -61,7 +61,7 @@ export class Slots implements Disposable {
   readonly #members = new Set<Member>();
   /** Milliseconds that principals have held places for, halved with every turn. */
   readonly #had = new Map<string, number>();
-  /** The same when the turn began: within one, nobody overtakes another. */
+  /** The same when the turn began: within a turn no contender overtakes another. */
   readonly #served = new Map<string, number>();
   readonly #bounds: EpisodeBounds;
   readonly #onRoom = (): void => this.#share();
@@ -117,7 +117,7 @@ export class Slots implements Disposable {
     try {
       return await untilAborted(promise, signal);
     } catch (error) {
-      // It may have been granted in the moment of the abort: then nobody holds it.
+      // It may have been granted in the moment of the abort: then it has no holder.
       if (!member.waiting.delete(resolve)) (await promise)[Symbol.dispose]();
       this.#share();
       throw error;
@@ -185,7 +185,7 @@ export class Slots implements Disposable {
     };
   }
 
-  /** Turns are taken only while somebody waits. */
+  /** Turns are taken only while an evaluation waits. */
   #keepTurns(): void {
     const isContested = [...this.#members].some(({ waiting }) => waiting.size > 0);
     if (!isContested) return this[Symbol.dispose]();

@@ -14,7 +14,7 @@ export interface PoolFleet {
   sizeOf(template: string): PoolSize;
   /** @param drains it keeps no sandboxes for as long as it does, whatever its size. */
   resize(template: string, size: PoolSize, drains: boolean): void;
-  /** Undefined while nobody has needed the pool. */
+  /** Undefined until the pool is first needed. */
   stateOf(template: string): PoolState | undefined;
 }
 

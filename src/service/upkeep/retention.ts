@@ -16,7 +16,7 @@ export interface RetentionOptions {
   readonly config: RetentionConfig;
 }
 
-/** Often enough for nothing to be kept much longer than was asked for; nobody waits for it. */
+/** Often enough that nothing is kept much longer than configured; no request waits for it. */
 const EVERY_MILLISECONDS = 600_000;
 /** Few, so that other writes get in between. */
 const AT_A_TIME = 20;

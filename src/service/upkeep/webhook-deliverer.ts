@@ -26,7 +26,7 @@ const MOST_UNDER_WAY = 64;
 /** A receiver that has so many to answer gets no more: one that is slow does not hold up what is for others. */
 const MOST_TO_ONE_RECEIVER = 8;
 const ANSWER_MILLISECONDS = 15_000;
-/** Longer than it takes to send as many and write down what came of it: until then nobody else sends them. */
+/** Longer than it takes to send as many and write down what came of it: until then no other process sends them. */
 const TAKEN_MILLISECONDS = 60_000;
 const FIRST_PAUSE_MILLISECONDS = 5000;
 const LONGEST_PAUSE_MILLISECONDS = 3_600_000;
@@ -78,7 +78,7 @@ export class WebhookDeliverer {
       });
   }
 
-  /** What is under way is given up, and sent again by whoever comes next. */
+  /** Deliveries under way are given up, and sent again by the next process. */
   async close(): Promise<void> {
     this.#isOpen = false;
     this.#timer?.[Symbol.dispose]();
@@ -153,7 +153,7 @@ export class WebhookDeliverer {
     try {
       const status = await sender.post(delivery.url, headers, body, deadline.signal);
       if (status >= 200 && status < 300) return undefined;
-      // Gone: nobody will ever take it.
+      // 410 Gone: the receiver will never take it.
       return { text: `it was answered with ${status}`, isFinal: status === 410 };
     } catch (error) {
       return { text: messageOf(error), isFinal: error instanceof InputError };

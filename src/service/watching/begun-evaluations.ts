@@ -57,7 +57,7 @@ export class BegunEvaluations implements AsyncDisposable {
   #begun(checkpoint: FoundCheckpoint, after: Promise<unknown> | undefined): Begun {
     const stop = new AbortController();
     const score = this.#begin(checkpoint, after, stop.signal);
-    // Whoever evaluates it is told.
+    // Its evaluation reports it.
     score.catch(() => undefined);
     return { checkpoint, score, giveUp: (reason) => stop.abort(reason) };
   }

@@ -29,7 +29,7 @@ export interface WatchPorts {
    * @throws as `Muster.evaluate` does.
    */
   evaluate(name: string, uri: string, signal: AbortSignal, after?: Promise<unknown>): Promise<Score>;
-  /** Never rejects: whoever is told may be away. */
+  /** Never rejects: the receiver may be unreachable. */
   tell(event: WatchEvent, signal: AbortSignal): Promise<void>;
   /** Says where the best one is. Never rejects; @returns whether it is said. */
   pointTo(best: Score, signal: AbortSignal): Promise<boolean>;

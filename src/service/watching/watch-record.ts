@@ -38,9 +38,9 @@ export const NOTHING_YET: WatchRecord = { format: 'muster-watch/1', settled: [],
 /** Keeps the record of one run on one suite. */
 export interface WatchMemory {
   /**
-   * Nobody else watches the run on the suite until it is disposed of, or this process has ended.
+   * No other process watches the run on the suite until it is disposed, or this process has ended.
    *
-   * @throws InputError `watch.held` when somebody does; InfrastructureError `watch.record`.
+   * @throws InputError `watch.held` when another process does; InfrastructureError `watch.record`.
    */
   hold(): Promise<AsyncDisposable>;
   /** @throws InputError `watch.record` when what is kept is none; InfrastructureError `watch.record` when it cannot be read. */

@@ -196,7 +196,7 @@ class AsyncClient:
         return await self._driver.run(operations.revoke_grant(self._settings, sha256, principal))
 
     async def grants(self, sha256: str) -> Sequence[Grant]:
-        """Whom one's own principal lets use a checkpoint; for an operator, whom anybody does."""
+        """Grants that the caller's principal has made; for an operator, all grants."""
         return await self._driver.run(operations.grants(self._settings, sha256))
 
     async def suite(self, name: str) -> KnownSuite:

@@ -37,7 +37,7 @@ def call(
 
 
 class Deadline:
-    """Until when somebody waits for an evaluation."""
+    """The end of a wait for an evaluation."""
 
     def __init__(self, settings: Settings, seconds: float | None, late: Callable[[float], MusterError]) -> None:
         self._now = settings.now

@@ -72,7 +72,7 @@ class Work(Effect[Reply]):
 
 @dataclass(frozen=True, slots=True)
 class Emit(Generic[Item]):
-    """An item for whoever iterates."""
+    """An item for the consumer."""
 
     item: Item
 

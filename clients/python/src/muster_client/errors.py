@@ -113,7 +113,7 @@ class EvaluationEnded(MusterError):
 
     @property
     def code(self) -> str | None:
-        """Why, for programs: `evaluation.deadline`; None when somebody cancelled it."""
+        """Why, for programs: `evaluation.deadline`; None when a caller cancelled it."""
         return self.evaluation.failure.code if self.evaluation.failure else None
 
     @property
@@ -127,7 +127,7 @@ class EvaluationFailed(EvaluationEnded):
 
 
 class EvaluationCancelled(EvaluationEnded):
-    """Somebody called it off, a newer version of its run did, or its deadline came."""
+    """A caller cancelled it, a newer version of its run replaced it, or its deadline came."""
 
 
 def _told(evaluation: "Evaluation") -> str:

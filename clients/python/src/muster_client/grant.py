@@ -1,4 +1,4 @@
-"""Who lets whom use a checkpoint."""
+"""A grant: which principal lets which other use a checkpoint."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -133,7 +133,7 @@ def pools(settings: Settings) -> Steps[list[Pool]]:
 
 
 def change_pool(settings: Settings, name: str, change: dict[str, Any]) -> Steps[Pool]:
-    """Not repeated: somebody else may have changed the pool in between."""
+    """Not repeated: another operator may have changed the pool in between."""
     response = yield from call(settings, json_request("PATCH", f"/v1/pools/{quote(name, safe='')}", change), repeatable=False)
     return read_pool(parsed(response.body, "pool"))
 

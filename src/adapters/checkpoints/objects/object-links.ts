@@ -38,14 +38,14 @@ export class ObjectLinks {
     this.#options = options;
   }
 
-  /** Undefined for what came from no bucket, or from one that sandboxes do not reach, or when nobody is signed in who can sign: the log says so. */
+  /** Undefined for what came from no bucket, or from one that sandboxes do not reach, or without credentials that can sign: the log says so. */
   async to(object: BucketObject | undefined, signal: AbortSignal): Promise<string | undefined> {
     const { hosts, clock, seconds } = this.#options;
     if (object === undefined || hosts.length === 0) return undefined;
     const key = `${object.revision} ${object.uri}`;
     const known = this.#made.get(key);
     if (known && known.until > clock.now()) return await untilAborted(known.url, signal);
-    // Whoever is given one has half of its time left at least.
+    // A link that is handed out has at least half of its time left.
     const made = { url: this.#make(object), until: clock.now() + (seconds * 1000) / 2 };
     this.#made.delete(key);
     this.#made.set(key, made);

@@ -16,7 +16,7 @@ import { ResumedReading, type ReopenableFile } from '../resumed-reading.ts';
 import { broken, retried } from '../retries.ts';
 import { objectPlace, ObjectStoreError, type FoundObject, type ObjectPlace, type ObjectStore } from './object-store.ts';
 
-/** Another version has another revision, and whoever may read it can be given a link. */
+/** Another version has another revision, and readers can be given a link to it. */
 const IN_BUCKET = { isSettled: true, isInBucket: true } as const;
 /** For an answer, or the next page of a listing. */
 const ANSWER_MS = 30_000;

@@ -5,7 +5,7 @@ import type { OpenedFile } from '../resumed-reading.ts';
 export interface ObjectStore {
   /** For people. */
   readonly name: string;
-  /** What a person may do when nobody is signed in, or may not read. */
+  /** The remedy when there are no credentials, or they may not read. */
   readonly signIn: string;
   /** @returns undefined when there is no such object, or no such bucket. */
   find(place: ObjectPlace, signal: AbortSignal): Promise<FoundObject | undefined>;
@@ -22,9 +22,9 @@ export interface ObjectStore {
    */
   open(place: ObjectPlace, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile>;
   /**
-   * A URL at which whoever has it can read the object for so long: the very version where the store tells versions apart by it.
+   * A URL that grants reading the object for a limited time: this very version, where the store distinguishes versions.
    *
-   * @throws ObjectStoreError, also when nobody is signed in who can sign.
+   * @throws ObjectStoreError, also without credentials that can sign.
    */
   link(place: ObjectPlace, revision: string, seconds: number): Promise<string>;
   /** Writes a whole small object, over whatever is there. */
@@ -35,7 +35,7 @@ export interface ObjectStore {
 export class ObjectStoreError extends Error {
   /** Of HTTP; undefined when there was no answer. */
   readonly status: number | undefined;
-  /** Whether nobody is signed in: there was nothing to ask with. */
+  /** Whether there are no credentials: there was nothing to ask with. */
   readonly isUnsigned: boolean;
 
   constructor(message: string, status: number | undefined, isUnsigned: boolean, options: ErrorOptions) {

@@ -114,7 +114,7 @@ async function connect({ endpoint, region, pathStyle }: S3Settings): Promise<Con
 function opened(answer: GetObjectCommandOutput, from: number): OpenedFile {
   const { Body: body } = answer;
   if (!(body instanceof Readable)) throw clientError(new Error('it answered without a body'), undefined, false);
-  // Heard even when nobody reads any more: a connection that breaks later is told to who reads it.
+  // Listened to even after the last read: the reader reports a connection that breaks later.
   body.on('error', () => undefined);
   const headers = {
     ...(answer.ChecksumSHA256 === undefined ? {} : { 'x-amz-checksum-sha256': answer.ChecksumSHA256 }),

@@ -17,7 +17,7 @@ export async function getStored(url: URL, headers: Readonly<Record<string, strin
   const onAbort = (): void => void request.destroy(abortError(signal));
   request.on('error', reject);
   request.on('response', (answer) => {
-    // Heard even when nobody reads any more: an answer that breaks off is told to who reads it.
+    // Listened to even after the last read: the reader reports an answer that breaks off.
     answer.on('error', () => undefined);
     resolve(answer);
   });

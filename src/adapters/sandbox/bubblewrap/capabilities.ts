@@ -62,10 +62,10 @@ async function probeVersion(bwrapPath: string): Promise<Finding> {
   return { state: 'missing', detail: `${found} is too old: "${output.trim()}"`, remedy: INSTALL };
 }
 
-/** Who sandboxes are on trial: on the host, root's are somebody else. */
+/** The user of sandboxes on trial: root's sandboxes have another user on the host. */
 interface TrialUser extends AsyncDisposable {
   readonly own?: OwnUser;
-  /** Why there is nobody for them to be. */
+  /** Why there is no user for them. */
   readonly problem?: string;
 }
 

@@ -161,12 +161,12 @@ class E2bProvider implements SandboxProvider {
     return sandbox;
   }
 
-  /** A creation may have made a sandbox that nobody was told of. When it cannot be found now, it ends with the provider or its tenancy. */
+  /** A creation may have made a sandbox whose answer was lost. When it cannot be found now, it ends with the provider or its tenancy. */
   async #endAll(metadata: Readonly<Record<string, string>>): Promise<void> {
     try {
       for (const { sandboxId } of await this.#service.list(metadata, NEVER)) await this.#service.kill(sandboxId);
     } catch (error) {
-      this.#options.log(`E2B: a sandbox may be left until nobody has extended it for its tenancy: ${messageOf(error)}`);
+      this.#options.log(`E2B: a sandbox may be left until its tenancy ends: ${messageOf(error)}`);
     }
   }
 

@@ -122,7 +122,7 @@ export class E2bSandbox implements Sandbox {
     this.#parts.program.abandon();
   }
 
-  /** Never rejects: what goes wrong with the removal is told to the caller of `destroy`; E2B ends the sandbox when nobody extends it. */
+  /** Never rejects: the caller of `destroy` gets the removal's error; E2B ends a sandbox that is not extended. */
   async #finish(): Promise<SandboxExit> {
     const end = await this.#parts.program.ended;
     // Whatever is said from now on, this is why it ended.

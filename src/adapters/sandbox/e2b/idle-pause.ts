@@ -5,7 +5,7 @@ export interface Sleeper {
 }
 
 /**
- * Sleep that whoever comes ends: awake ─▶ falling asleep ─▶ asleep ─▶ waking ─▶ awake, one step at a time. Who needs it while it falls
+ * Pauses an idle sandbox until it is used: awake ─▶ falling asleep ─▶ asleep ─▶ waking ─▶ awake, one step at a time. Who needs it while it falls
  * asleep waits until it does, and wakes it. A step that fails fails for all who asked for it, and nothing is tried after it.
  */
 export class IdlePause {

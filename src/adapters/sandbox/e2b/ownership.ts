@@ -35,14 +35,14 @@ export function readLabel({ metadata }: Pick<SandboxInfo, 'metadata'>): Label | 
     const process = processSchema.parse(JSON.parse(metadata[PROCESS] ?? ''));
     return { owner: parseOwnerId(metadata[OWNER] ?? ''), id: parseSandboxId(metadata[SANDBOX] ?? ''), process };
   } catch {
-    // Whatever it is, it is nobody's to sweep away.
+    // An unknown kind of owner: no sweep may remove it.
     return undefined;
   }
 }
 
 /**
  * Whether the owner is known to be gone. Only a process of this machine can be told to be; sandboxes of another machine's owner end by
- * themselves when nobody extends them, which needs no clocks that agree.
+ * themselves when they are not extended, which needs no clocks that agree.
  */
 export async function isGone(process: OwnerProcess): Promise<boolean> {
   const { bootId } = await thisProcess();

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 
-/** As much as a pipe holds: what nobody has read is here, and then in the sandbox. */
+/** As much as a pipe holds: unread output is here, and then in the sandbox. */
 const HELD_BYTES = 65_536;
 
 /** One output stream of a program in a sandbox, fed piece by piece. */

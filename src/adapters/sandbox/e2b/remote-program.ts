@@ -24,7 +24,7 @@ const START_MS = 30_000;
 
 /**
  * The one program of a sandbox, as a command in the background. The connection that its output comes by is its life: what is written
- * while nobody listens is lost at E2B, so a program whose connection breaks is lost, and nobody goes on with a half of what it said.
+ * without a connection is lost at E2B, so a program whose connection breaks counts as lost: going on would leave a gap.
  */
 export class RemoteProgram {
   readonly stdin: RemoteInput;
@@ -118,7 +118,7 @@ export class RemoteProgram {
     this.#settle({ kind: 'lost', detail: 'it was abandoned' });
   }
 
-  /** The SDK appends all output to the handle's text for a result that nobody asks for: hours of it would fill Muster's memory. */
+  /** The SDK appends all output to the handle's text for a result that is never read: hours of it would fill Muster's memory. */
   #take(output: RemoteOutput, kept: '_stdout' | '_stderr', text: string): Promise<void> | undefined {
     if (this.#handle) Reflect.set(this.#handle, kept, '');
     return output.offer(text);

@@ -6,7 +6,7 @@ import type { E2bService } from './service.ts';
 const PER_TENANCY = 3;
 
 /**
- * Keeps a sandbox alive at E2B, for as long as its Muster is. E2B ends what nobody extends any more: so the death of a Muster, wherever
+ * Keeps a sandbox alive at E2B, for as long as its Muster is. E2B ends a sandbox that is not extended: so the death of a Muster, wherever
  * it ran, ends its sandboxes without anybody having to notice.
  */
 export class Tenancy implements Disposable {

@@ -29,7 +29,7 @@ export class UploadBody {
     this.stream = new ReadableStream({ pull, cancel }, { highWaterMark: 0 });
   }
 
-  /** Of the source, while somebody wanted it. */
+  /** The source's error, if it came while the body was read. */
   get failure(): Error | undefined {
     return this.#failure;
   }

@@ -24,7 +24,7 @@ export interface RunnerPlace {
 
 /**
  * Brings this Muster's own runner into a sandbox: as one file, which is unpacked there. A form with a part for each file would do with one
- * request; but fetch goes on making a form's body when its request has been called off, and that is an error which nobody can catch.
+ * request; but fetch goes on making a form's body when its request was aborted, and that error cannot be caught.
  */
 export async function uploadRunner(
   remote: RemoteSandbox,
@@ -74,7 +74,7 @@ async function archiveOf(directory: string): Promise<Blob> {
   const entries = await readdir(directory, { recursive: true });
   const files = entries.filter((entry) => entry.endsWith('.py'));
   const pieces: Uint8Array<ArrayBuffer>[] = [];
-  // Whose the files are here, and when they were changed, is nobody's business there.
+  // The files' owners and times on this machine do not matter there.
   for await (const piece of create({ cwd: directory, gzip: true, portable: true, noMtime: true }, files))
     pieces.push(new Uint8Array(piece));
   return new Blob(pieces);

@@ -22,7 +22,7 @@ export interface BundlePlan {
 /** Inside: one byte tells that the sandbox stands, then the shell becomes the program. A program that is not found is exit code 127. */
 const START = 'printf +; exec "$@"';
 
-/** Writes an OCI bundle (https://github.com/opencontainers/runtime-spec/blob/main/bundle.md) into a directory that nobody else can read. */
+/** Writes an OCI bundle (https://github.com/opencontainers/runtime-spec/blob/main/bundle.md) into a directory that no other user can read. */
 export async function writeBundle(directory: string, plan: BundlePlan): Promise<void> {
   const root = path.join(directory, 'root');
   const mounts = await hostMounts(plan);

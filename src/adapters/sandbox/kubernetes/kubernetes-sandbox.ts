@@ -118,7 +118,7 @@ export class KubernetesSandbox implements Sandbox {
         // A container that ends with its program says no more of why than the program did.
         return state.end.kind === 'ended' && this.#programsWord ? this.#programsWord : exitOfEnd(state.end);
       case 'gone':
-        return { kind: 'lost', detail: 'somebody deleted its pod' };
+        return { kind: 'lost', detail: 'its pod was deleted' };
       case 'ready':
       case 'pending':
       case 'unseen':

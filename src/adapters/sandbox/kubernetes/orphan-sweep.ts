@@ -44,7 +44,7 @@ function claimed(api: AgentSandbox, plural: Plural): Orphans {
 
 /**
  * Deletes what owners have left that are dead: that have a lease and no life, or no lease at all. Things are listed before leases, so that
- * whoever made one of them has had its lease by then.
+ * the maker of each of them has had its lease by then.
  *
  * @returns whose sandboxes were deleted.
  */

@@ -28,7 +28,7 @@ export const PERMISSIONS: readonly Permission[] = [...MADE, ...Object.values(OF_
 const claimed = (resource: string, verbs: readonly string[]): readonly Permission[] =>
   verbs.map((verb) => ({ verb, group: GROUP, resource }));
 
-/** The same where it claims them from a warm pool that somebody else has made; of pools and templates it only looks for its own to sweep. */
+/** The same where it claims them from an operator's warm pool; of pools and templates it only looks for its own to sweep. */
 export const CLAIM_PERMISSIONS: readonly Permission[] = [
   ...COMMON,
   ...OF_TRANSPORT.exec,

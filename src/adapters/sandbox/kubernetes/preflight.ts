@@ -49,7 +49,7 @@ export async function preflight(
   if (pod.runtimeClassName !== undefined) await assertRuntimeClass(cluster, pod.runtimeClassName, signal);
 }
 
-/** Whoever may not look at namespaces is asked for permissions in it all the same, and told of it there. */
+/** Without permission to look at namespaces, the permissions in it are checked all the same, and that check reports a missing namespace. */
 async function assertNamespace(cluster: Cluster, signal: AbortSignal): Promise<void> {
   const { namespace, gate, core } = cluster;
   const found = await gate.request(

@@ -58,7 +58,7 @@ export class Inbox {
     }
   }
 
-  /** Takes what was received under a path away again: whoever has it open keeps it. */
+  /** Removes what was received under a path; a process that has it open keeps it. */
   async remove(target: string): Promise<void> {
     checkUploadPath(target);
     const place = path.join(this.#directory, target);
@@ -140,7 +140,7 @@ function isReadable({ mode }: Stats): boolean {
   return !isRoot || (mode & 0o004) !== 0;
 }
 
-/** Whatever Muster's umask is. Nobody but root gets to the owner's directory, in which this is. */
+/** Independent of Muster's umask. Only root gets to the owner's directory, which contains it. */
 async function openToOthers(place: string, mode: number): Promise<void> {
   if (isRoot) await chmod(place, mode);
 }

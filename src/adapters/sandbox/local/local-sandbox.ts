@@ -54,7 +54,7 @@ export class LocalSandbox implements Sandbox {
   readonly exit: Promise<SandboxExit>;
   readonly #parts: SandboxParts;
   readonly #lifetime: Disposable;
-  /** Resolves when the program has ended, with what its control group had to say: nobody asks it afterwards. */
+  /** Resolves when the program has ended, with its control group's figures, which are not read afterwards. */
   readonly #ended: Promise<Ended>;
   /** Why Muster ended it, if it did. */
   #verdict: SandboxExit | undefined;

@@ -21,7 +21,7 @@ export class PrincipalImages {
     this.#newName = newName;
   }
 
-  /** To wish something for. What others have left, and nobody wants any more, makes room. */
+  /** The images of a principal. Images that are not wanted any more make room. */
   of(principal: string): SharedImages {
     for (const [name, images] of this.#images) {
       if (name === principal || images.isWanted) continue;
@@ -33,7 +33,7 @@ export class PrincipalImages {
     return images;
   }
 
-  /** @param audience principal that the sandbox is made for; undefined: whoever comes, who is likely to be the one with a wish. */
+  /** @param audience principal that the sandbox is made for; undefined: any, most likely the one that shares content. */
   choose(warden: ImageMaker, audience: string | undefined): PrincipalImage {
     const principal = audience ?? this.#onlyOneWithWishes();
     const images = principal === undefined ? undefined : this.#images.get(principal);

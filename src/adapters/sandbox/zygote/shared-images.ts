@@ -45,7 +45,7 @@ export const NOTHING: ImageChoice = { image: BASE_IMAGE, shares: new Set(), hasR
  * Which image the sandboxes of one template are forked from: one that has all that is wanted at the time.
  *
  * A further wish is met by an image forked from the present one, so that what that one has loaded is not loaded again. While it is being made,
- * and when it cannot be, sandboxes are forked from the present one, as long as that has something that is wanted: whoever plays with it is
+ * and when it cannot be, sandboxes are forked from the present one, as long as that has content that is wanted: evaluations that play with it are
  * not to wait for what others load. An image that has more policies than are wanted stays in use: it costs nothing. Code that is not wanted any
  * more could get in the way of other code by what it did when it was imported.
  */
@@ -60,7 +60,7 @@ export class SharedImages {
   /** To take the place of the present one when it is ready. */
   #coming: Image | undefined;
   #changed = Promise.withResolvers<void>();
-  /** Whether what has been loaded into an image is light, by digest, as long as one has it or somebody wants it. */
+  /** Whether loaded content is light, by digest, as long as an image has it or an evaluation wants it. */
   readonly #light = new Map<string, boolean>();
   readonly #newName: () => string;
 
@@ -214,7 +214,7 @@ export class SharedImages {
   }
 
   #arrived(warden: ImageMaker, image: Image): void {
-    // It was needed before it was ready, or nobody wants it any more.
+    // It was needed before it was ready, or is not wanted any more.
     if (this.#present === image) return;
     if (this.#coming !== image) return warden.retireImage(image.image);
     this.#replace(warden, image);

@@ -8,7 +8,7 @@ export interface HeldPlace extends Disposable {
   readonly path: string;
 }
 
-/** A content's files, for as long as somebody holds them. */
+/** A content's files, for as long as they are held. */
 interface Place {
   readonly path: Promise<string>;
   /** What lies directly in the inbox because of it. */
@@ -52,7 +52,7 @@ export class SharedPlaces {
         return this.#held(digest, place, path);
       } catch (error) {
         this.#letGo(digest, place);
-        // Somebody else's attempt may have failed because that one has been called off.
+        // Another holder's attempt may have failed because it was aborted.
         if (signal.aborted || known === undefined) throw error;
       }
     }
@@ -86,7 +86,7 @@ export class SharedPlaces {
     if (place.holders === 0) this.#leave(digest, place);
   }
 
-  /** Whoever wants it from now on waits until nothing is left of it, and has it delivered anew. */
+  /** The next holder waits until nothing is left of it, and has it delivered again. */
   #leave(digest: string, place: Place): void {
     if (this.#places.get(digest) !== place) return;
     this.#places.delete(digest);

@@ -38,7 +38,7 @@ const SAID_MAX_CHARACTERS = 4096;
 
 /**
  * How long it may take to tell the end of a sandbox that it was told to kill, which takes the kernel milliseconds. Without an end it is
- * stuck, and whoever waits for the sandbox would be, too.
+ * stuck, and the waiters for the sandbox would be, too.
  */
 const KILL_DEADLINE_MS = 10_000;
 

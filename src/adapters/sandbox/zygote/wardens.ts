@@ -44,7 +44,7 @@ export interface WardenGround {
 /** A template that brings what sandboxes can be forked from. */
 export type ForkableTemplate = SandboxTemplate & { readonly zygote: NonNullable<SandboxTemplate['zygote']> };
 
-/** A sandbox that is being made, and for whom. */
+/** A sandbox that is being made, and its principal. */
 type ForkSite = Pick<SandboxSite, 'id' | 'audience'>;
 
 /** launchHolder hands descriptors on from here. */

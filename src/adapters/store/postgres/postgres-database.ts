@@ -57,9 +57,9 @@ export class PostgresDatabase implements Database {
       keepAlive: true,
       types: { getTypeParser: (oid, format) => (oid === types.builtins.INT8 ? Number : types.getTypeParser(oid, format)) },
     });
-    // Of a connection that nobody uses: it is replaced, and whoever needs one hears of it when that is impossible.
+    // An idle connection failed: it is replaced, and the next statement fails when that is impossible.
     pool.on('error', () => undefined);
-    // Of one that somebody has: the statement that fails on it says so. Between two statements there is nobody else to hear of its end.
+    // A checked-out connection failed: its next statement reports it. Between two statements this listener alone hears of its end.
     pool.on('connect', (client) => client.on('error', () => undefined));
     try {
       (await pool.connect()).release();
@@ -78,7 +78,7 @@ export class PostgresDatabase implements Database {
     return this.#guarded(() => this.#withClient((client) => transaction(client, steps)));
   }
 
-  /** While it runs, nobody else runs one under the same lock, on whatever connection. */
+  /** While it runs, no other transaction runs under the same lock, on any connection. */
   async locked<Result>(lock: number, run: () => Promise<Result>): Promise<Result> {
     return this.#withClient(async (client) => {
       await this.#guarded(() => client.query('SELECT pg_advisory_lock($1)', [lock]));

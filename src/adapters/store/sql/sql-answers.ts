@@ -38,7 +38,7 @@ export class SqlAnswers implements AnswerCache {
     const key = keyOf(evaluation.id);
     const rows = await this.#database.transact([
       ...acceptance(evaluation, idempotency, now),
-      // While its row is locked, nobody removes its episodes.
+      // While its row is locked, its episodes are not removed.
       guard(sql`SELECT 1 AS kept FROM evaluations WHERE key = ${given.key}${plain(this.#database.dialect.shared)}`),
       statement(
         sql`UPDATE evaluations SET state = 'finished', started_at = ${now}, ended_at = ${now}, summary = ${JSON.stringify(summary)}

@@ -26,8 +26,8 @@ export class SqlEvents implements EventLog {
 }
 
 /**
- * Steps that append events. Counting them in the evaluation's row locks it until the transaction ends: whoever comes next gets the next
- * number, and nobody sees it before the one before it.
+ * Steps that append events. Counting them in the evaluation's row locks it until the transaction ends: the next transaction gets the next
+ * number, and no reader sees it before the one before it.
  *
  * @param key of the evaluation.
  * @param at milliseconds.

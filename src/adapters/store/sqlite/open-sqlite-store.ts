@@ -28,7 +28,7 @@ export async function openSqliteStore(path: string, clock: Clock): Promise<Evalu
   }
 }
 
-/** No other process has the file: whoever owned an evaluation is gone, and nobody need wait for the time of its ownership to pass. */
+/** No other process has the file: former owners are gone, and their ownerships need not expire first. */
 async function disown(database: SqliteDatabase): Promise<void> {
   await database.transact([statement(sql`UPDATE ownerships SET expires_at = 0 WHERE expires_at <> 0`)]);
 }

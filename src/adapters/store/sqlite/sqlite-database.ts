@@ -35,7 +35,7 @@ interface Waiting {
 }
 
 /**
- * A database in a file. `node:sqlite` blocks whoever calls it, at every commit for as long as the disk takes: so it has a thread of its
+ * A database in a file. `node:sqlite` blocks its caller at every commit for as long as the disk takes, so it has a thread of its
  * own, and the process goes on with its work meanwhile.
  */
 export class SqliteDatabase implements Database {
@@ -63,7 +63,7 @@ export class SqliteDatabase implements Database {
    */
   static async open(path: string, clock: Clock): Promise<SqliteDatabase> {
     const thread = new Worker(new URL('sqlite-thread.ts', import.meta.url), { workerData: path });
-    // Waited for from the beginning: to whoever was busy meanwhile, its last words and its end come at once.
+    // Awaited from the beginning: after a busy moment, the thread's last message and its end arrive together.
     const exit = once(thread, 'exit');
     exit.catch(() => undefined);
     const [message] = await once(thread, 'message');

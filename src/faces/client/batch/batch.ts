@@ -38,7 +38,7 @@ export interface BatchOptions {
 const LABEL = 'batch';
 const LOOK_MILLISECONDS = 2000;
 const MOST_LISTED = 200;
-/** Nobody has a question fail so often and asks again. */
+/** Failures after which a question is not asked again. */
 const MOST_ATTEMPTS = 1000;
 
 /**

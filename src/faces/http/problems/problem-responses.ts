@@ -7,7 +7,7 @@ function response(description: string): { description: string; content: Record<s
 /** What any call may answer in place of what was asked for. */
 export const PROBLEMS = {
   400: response('the request is not one: see `errors`'),
-  401: response('nobody knows who is speaking'),
+  401: response('the caller is unknown'),
   403: response('the caller may not do this'),
   404: response('there is no such thing'),
   409: response('it contradicts an earlier request'),

@@ -2,10 +2,10 @@ import type { Caller } from '../../../service/access/caller.ts';
 import { permission, type Call } from '../../../service/access/permissions.ts';
 import { InputError } from '../../../kernel/errors.ts';
 
-/** Nobody knows who is speaking: `access.missing`, `access.malformed`, `access.unknown`, `access.expired`, `access.revoked`. */
+/** The caller is unknown: `access.missing`, `access.malformed`, `access.unknown`, `access.expired`, `access.revoked`. */
 export class UnauthenticatedError extends InputError {}
 
-/** Whoever speaks may not do this: `access.forbidden`, `access.stranger`, `access.no-such-call`. */
+/** The caller may not do this: `access.forbidden`, `access.stranger`, `access.no-such-call`. */
 export class ForbiddenError extends InputError {}
 
 /** `request.method`: the path takes others. */

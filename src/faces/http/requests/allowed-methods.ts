@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Which methods each path of a server takes, for whoever comes with another one. To be set up before any route is. */
+/** The methods that each path takes, to answer requests with another one. Has to be set up before any route. */
 export class AllowedMethods {
   readonly #methods = new Map<string, Set<string>>();
 

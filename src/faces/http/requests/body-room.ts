@@ -14,7 +14,7 @@ export interface BodyRoomOptions {
 
 /**
  * Bounds what the bodies of all requests hold in memory together, from the head of a request to the end of its answer, however many
- * connections there are and however slowly they send. Set up behind the guard, so that nobody takes room who may not call.
+ * connections there are and however slowly they send. Set up behind the guard, so that a caller without permission takes no room.
  */
 export function limitBodyRoom(app: FastifyInstance, { maxBodyBytes, isStreamed }: BodyRoomOptions): void {
   const most = GREATEST_BODIES * maxBodyBytes;

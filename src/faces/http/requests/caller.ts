@@ -2,12 +2,12 @@ import type { Caller } from '../../../service/access/caller.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who speaks; undefined for the calls that are anyone's, which nobody is asked for a name at. */
+    /** The caller; undefined for calls that need no name. */
     caller: Caller | undefined;
   }
 }
 
-/** For calls that somebody has to make. @throws Error for those that are anyone's. */
+/** The caller of a call that needs a name. @throws Error for calls that need none. */
 export function identified(caller: Caller | undefined): Caller {
   if (caller) return caller;
   throw new Error("this is a call that is anyone's, and has no caller");

@@ -1,6 +1,6 @@
 import type { FastifyReply } from 'fastify';
 
-/** Aborted when nobody waits for the answer any more. It is the answer that is listened to: a connection outlasts many of them. */
+/** Aborted when the caller has gone. It listens to the answer, since a connection outlasts many answers. */
 export function goneSignal({ raw }: FastifyReply): AbortSignal {
   const controller = new AbortController();
   const onClose = (): void => {

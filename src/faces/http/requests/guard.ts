@@ -6,7 +6,7 @@ import { assertPermitted, ForbiddenError, TooManyRequestsError } from '../proble
 
 export interface GuardOptions {
   readonly identify: Identify;
-  /** Of one principal, or of one address that nobody's name is known of; undefined for any number. */
+  /** Of one principal, or of one address of unknown callers; undefined for any number. */
   readonly requestsPerMinute: number | undefined;
 }
 
@@ -24,7 +24,7 @@ export async function guard(app: FastifyInstance, { identify, requestsPerMinute 
   app.addHook('onRequest', async (request) => {
     if (request.is404) return assertNotTooMany(request);
     const call = callOf(request.method, request.routeOptions.url ?? '');
-    if (call === undefined) throw new ForbiddenError('access.no-such-call', `nobody may call ${request.method} ${request.url}`);
+    if (call === undefined) throw new ForbiddenError('access.no-such-call', `the server has no call ${request.method} ${request.url}`);
     const identity = NEEDS[call] === 'anyone' ? undefined : await identify(request);
     if (identity !== undefined && !(identity instanceof Error)) request.caller = identity;
     await assertNotTooMany(request);
@@ -37,7 +37,7 @@ export async function guard(app: FastifyInstance, { identify, requestsPerMinute 
 function assertKnown({ method, url }: RouteOptions): void {
   const methods = typeof method === 'string' ? [method] : method;
   const unknown = methods.find((each) => callOf(each, url) === undefined);
-  if (unknown !== undefined) throw new Error(`${unknown} ${url} is not in the table of calls, so nobody could make it: add it to NEEDS`);
+  if (unknown !== undefined) throw new Error(`${unknown} ${url} is not in the table of calls, so no caller could make it: add it to NEEDS`);
 }
 
 function rateLimiter(app: FastifyInstance, max: number | undefined): (request: FastifyRequest) => Promise<void> {

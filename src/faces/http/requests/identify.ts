@@ -9,7 +9,7 @@ import type { Tokens } from '../../../evaluation-store/tokens.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { ForbiddenError, TooManyRequestsError, UnauthenticatedError } from '../problems/refusals.ts';
 
-/** Who makes a request; the error that it is refused with when nobody can say. */
+/** The caller of a request, or the error that refuses it. */
 export type Identify = (request: FastifyRequest) => Promise<Caller | UnauthenticatedError | ForbiddenError | TooManyRequestsError>;
 
 /**
@@ -53,7 +53,7 @@ function tooManyTokens(mostPerMinute: number, seconds: number): TooManyRequestsE
   return new TooManyRequestsError('access.too-many', `${what}; go on in ${seconds} s, with a token that an operator has made`, seconds);
 }
 
-/** Whoever is on this machine, where access is off. */
+/** Every caller on this machine, where access is off. */
 export const identifyLocal: Identify = async ({ headers, socket }) => {
   const forwarded = headers.forwarded ?? headers['x-forwarded-for'];
   const strange = strangeOrigin({

@@ -9,7 +9,7 @@ export interface StreamLimits {
   readonly ofAll: number | undefined;
 }
 
-/** Whoever follows something that is over soon makes room soon. */
+/** A stream of an evaluation that ends soon makes room soon. */
 const RETRY_SECONDS = 5;
 
 /** Bounds the streams of events and episodes: each holds a connection and what is on its way, for as long as its caller likes. */

@@ -53,7 +53,7 @@ function headRoute(scope: FastifyInstance, desk: CheckpointService): void {
       schema: {
         summary: 'Whether a checkpoint is here for you, and how much of its upload has come',
         description:
-          'A checkpoint is here for whoever brought it or was granted it, and for nobody else. Without it, the header Upload-Offset of the 404 says how many bytes of your own upload have come: of the file, or of what is sent in its place.',
+          'A checkpoint is here for principals that brought it or were granted it, and for no others. Without it, the header Upload-Offset of the 404 says how many bytes of your own upload have come: of the file, or of what is sent in its place.',
         tags: ['checkpoints'],
         params: checkpointParamsSchema,
         querystring: receivedQuerySchema,

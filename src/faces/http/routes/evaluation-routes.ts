@@ -72,7 +72,7 @@ export function cancelRoute(instance: FastifyInstance, service: EvaluationServic
         params: idParamsSchema,
         response: {
           200: evaluationSchema.describe('it is over, cancelled or by itself'),
-          202: evaluationSchema.describe('whoever plays it will end it in a moment'),
+          202: evaluationSchema.describe('its owner will end it in a moment'),
           ...PROBLEMS,
         },
       },

@@ -18,7 +18,7 @@ export function grantRoutes(instance: FastifyInstance, desk: GrantService): void
     ROUTE,
     {
       schema: {
-        summary: 'Whom you let use a checkpoint',
+        summary: 'The principals that you let use a checkpoint',
         description: 'For those who brought it. An operator sees the grants of all.',
         tags: ['checkpoints'],
         params: checkpointParamsSchema,

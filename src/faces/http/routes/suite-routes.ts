@@ -24,7 +24,7 @@ export function suiteRoutes(instance: FastifyInstance, library: Pick<Library, 's
       schema: {
         summary: 'What a suite is that the server has a name for',
         description:
-          'The digest changes when its file or one of its modules does: whoever asks again by name learns whether it would be the same.',
+          'The digest changes when its file or one of its modules does, so asking again by name tells whether the suite is the same.',
         tags: ['evaluations'],
         params: suiteParamsSchema,
         response: { 200: suiteResourceSchema, ...PROBLEMS },

@@ -8,7 +8,7 @@ import { runningFiguresSchema } from '../../../service/orders/running-figures.ts
 
 /** What callers send and get about evaluations: the only definition, from which validation, types and the OpenAPI document are made. */
 
-/** PostgreSQL cannot keep U+0000, and nobody means it. Written so that the patterns of the OpenAPI document are understood by others than JavaScript. */
+/** PostgreSQL cannot store U+0000, and no caller means it. Written so that the patterns of the OpenAPI document are understood by others than JavaScript. */
 const NO_NUL = String.raw`[^\u0000]`;
 const text = (most: number) =>
   z

@@ -5,7 +5,7 @@ const count = z.int().min(0);
 export const poolSchema = z
   .strictObject({
     name: z.string().describe('of the template that its sandboxes are made from'),
-    min: count.describe('sandboxes kept even when nobody needs them'),
+    min: count.describe('sandboxes kept even when no evaluation needs them'),
     max: count.describe('sandboxes at most'),
     warm: count.describe('idle sandboxes kept ready beyond those in use'),
     draining: z.boolean().describe('nothing is played on it; evaluations wait'),

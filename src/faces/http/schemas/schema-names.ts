@@ -25,7 +25,7 @@ export function plainlyNamed<Document extends object>(document: Document): Docum
   return renamed(tidy, (name) => plain.get(name) ?? name);
 }
 
-/** The one for answers stays where it says the same; the one for requests takes its place where nobody refers to it. */
+/** The one for answers stays where it says the same; the one for requests takes its place where nothing refers to it. */
 function isReplaced(name: string, plain: ReadonlyMap<string, string>, referred: ReadonlySet<string>): boolean {
   const other = plain.get(name);
   return other !== undefined && referred.has(other);

@@ -3,7 +3,7 @@ import { ROLES } from '../../../evaluation-store/tokens.ts';
 
 const token = {
   id: z.string(),
-  principal: z.string().describe('whom it speaks for'),
+  principal: z.string().describe('the principal that it speaks for'),
   role: z.enum(ROLES),
   createdAt: z.iso.datetime(),
   expiresAt: z.iso.datetime().nullable().describe('null for one that does not expire'),
@@ -20,7 +20,7 @@ export type Token = z.infer<typeof tokenSchema>;
 
 export const newTokenSchema = z
   .strictObject({
-    principal: z.string().min(1).max(63).describe('whom it is for: evaluations, quotas and the audit go by this name'),
+    principal: z.string().min(1).max(63).describe('the principal: evaluations, quotas and the audit go by this name'),
     role: z.enum(ROLES),
     lifetimeSeconds: z.int().min(1).max(3_155_760_000).exactOptional().describe('from now; it does not expire when left out'),
   })

@@ -26,7 +26,7 @@ const INPUT_DESCRIPTOR = LINE_DESCRIPTOR + 1;
 /**
  * Inside, as the first process: tells that the sandbox stands, runs the program and buries orphans until that has ended, then ends as it did.
  * bubblewrap's own first process would show its command line, and with it paths of the host. What the shell itself says of the program's
- * end is nobody's business. A program that is not found is exit code 127.
+ * end is not reported. A program that is not found is exit code 127.
  */
 const BEGIN = `echo started >&${STARTED_DESCRIPTOR} || exit 125; exec ${STARTED_DESCRIPTOR}>&- ${NAMESPACE_DESCRIPTOR}<&- 4>&2 2>/dev/null`;
 const START = `${BEGIN}; (exec 2>&4 4>&-; exec "$@"); exit $?`;

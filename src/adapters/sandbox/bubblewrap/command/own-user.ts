@@ -64,7 +64,7 @@ export function pathOf({ fd }: FileHandle): string {
   return `/proc/${process.pid}/fd/${fd}`;
 }
 
-/** A namespace lasts as long as somebody holds it: the file, once the process that was made with it has ended. */
+/** A namespace lasts as long as it is held: by this file, once the process that was made with it has ended. */
 async function userNamespace(unshare: string, prepare: string): Promise<FileHandle> {
   const holder = await startLauncher('exec "$@"', [unshare, '--user', '--', '/bin/sh', '-c', holding(prepare)], []);
   const ended = Promise.all([once(holder.process, 'close'), text(holder.stderr)]);

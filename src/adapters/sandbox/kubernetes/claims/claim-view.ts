@@ -60,7 +60,7 @@ export function claimState({ metadata, status }: ClaimView): ClaimState {
   const ready = status.conditions.find(({ type }) => type === 'Ready');
   const finished = status.conditions.find(({ type, status: is }) => type === 'Finished' && is === 'True');
   if (ready && EXPIRED.has(ready.reason)) return { kind: 'over', end: 'expired', detail: said(ready.reason, ready.message) };
-  if (metadata.deletionTimestamp !== undefined) return { kind: 'over', end: 'deleted', detail: 'somebody deleted it' };
+  if (metadata.deletionTimestamp !== undefined) return { kind: 'over', end: 'deleted', detail: 'it was deleted' };
   if (finished) return { kind: 'over', end: 'finished', detail: said(finished.reason, finished.message) };
   if (status.sandbox.name !== '') return { kind: 'bound', pod: status.sandbox.name, trouble: troubleOf(ready) };
   if (ready === undefined) return { kind: 'waiting', wait: { kind: 'unbound', detail: 'its controller has not spoken yet' } };

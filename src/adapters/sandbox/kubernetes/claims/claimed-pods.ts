@@ -127,7 +127,7 @@ export class ClaimedPods implements PodSupply {
       await claims.delete(claim, id);
       await untilGone(claim, `the claim ${claim.name}`, (signal) => this.#force(pod, signal), clock, COLLECTED_MS);
     }
-    // A sandbox that somebody else has taken from its claim leaves its pod behind.
+    // A sandbox that was taken from its claim by another client leaves its pod behind.
     if (pod && !isGone(pod)) await untilGone(pod, `the pod ${pod.name}`, (signal) => this.#force(pod, signal), clock);
     pod?.[Symbol.dispose]();
     claims.letGo(claim);

@@ -11,7 +11,7 @@ const templateSchema = z.object({
   }),
 });
 
-/** What an operator may choose: where pods run and how they get there, as whom they run, and how their containers wait. */
+/** Fields that an operator may choose: where pods run, how they are scheduled, their user, and how their containers wait. */
 const FREE: ReadonlySet<string> = new Set([
   'nodeSelector',
   'tolerations',

@@ -2,7 +2,7 @@ import { sleep, type Clock } from '../../../../kernel/clock.ts';
 import type { ObjectKind, WatchedView } from './object-kind.ts';
 import type { ObjectWatch } from './object-watch.ts';
 
-/** `unseen`: nothing has been heard of it yet. `gone`: it was there, or nobody knows of it. */
+/** `unseen`: not reported yet. `gone`: it was there, or the API server does not know it. */
 export type Followed<State> = State | { readonly kind: 'unseen' } | { readonly kind: 'gone' };
 
 /** Events that do not come are no reason to wait for ever: after this long without any, all objects are looked at. */

@@ -3,7 +3,7 @@ import { messageOf } from '../../../../kernel/errors.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
 import { ownerSelector, SANDBOX } from './pod-labels.ts';
 
-/** What is to be deleted within so long of each other goes in one request. */
+/** Deletions that are requested within this window go in one request. */
 const GATHER_MS = 5;
 /** A selector travels in the URL, which may be some eight thousand characters long. */
 const BATCH = 80;
@@ -54,10 +54,10 @@ export class GatheredDeletions {
     return promise;
   }
 
-  /** Deletes what carries this owner's name and nobody here knows of: it was made by a request whose answer was lost. */
+  /** Deletes objects with this owner's name that this process does not know: a request whose answer was lost has made them. */
   deleteStrays(objects: readonly LabelledView[], known: ReadonlyMap<string, unknown>, log: (message: string) => void): void {
     const strays = objects.filter(({ metadata }) => !known.has(metadata.name) && metadata.deletionTimestamp === undefined);
-    if (strays.length > 0) log(`${strays.length} ${this.#deleter.what} that nobody knows of are deleted`);
+    if (strays.length > 0) log(`${strays.length} ${this.#deleter.what} with this owner's name are unknown and are deleted`);
     for (const { metadata } of strays) {
       const deletion = this.delete(metadata.name, metadata.labels[SANDBOX] ?? '');
       deletion.catch((error: unknown) => log(messageOf(error)));
@@ -70,7 +70,7 @@ export class GatheredDeletions {
     for (let from = 0; from < waiting.length; from += BATCH) void this.#send(waiting.slice(from, from + BATCH));
   }
 
-  /** Never rejects: whoever waits is told. */
+  /** Never rejects: each waiter gets its own error. */
   async #send(batch: readonly Waiting[]): Promise<void> {
     const [first] = batch;
     try {

@@ -77,7 +77,7 @@ export class ObjectWatch<View extends WatchedView> implements AsyncDisposable {
     };
   }
 
-  /** Takes note of what somebody else has found out. */
+  /** Records a state that was learnt elsewhere. */
   learn(name: string, object: View | undefined): void {
     const listener = this.#listeners.get(name);
     if (object === undefined) this.#present.delete(name);

@@ -103,7 +103,7 @@ function podEnd({ metadata, status }: PodView): PodEnd | undefined {
   if (terminated?.state.terminated?.reason === 'OOMKilled' && terminated.name !== 'inbox') {
     return { kind: 'out-of-memory', detail: 'its container reached its memory limit' };
   }
-  if (metadata.deletionTimestamp !== undefined) return { kind: 'deleted', detail: 'somebody deleted its pod' };
+  if (metadata.deletionTimestamp !== undefined) return { kind: 'deleted', detail: 'its pod was deleted' };
   const { reason = '', exitCode = 0, message = '' } = terminated?.state.terminated ?? {};
   if (terminated)
     return { kind: 'ended', detail: said(`its container "${terminated.name}" ended (${reason}, exit code ${exitCode})`, message) };

@@ -24,7 +24,7 @@ export function advertisedUrl({ advertise, certificate, plaintext }: DialBackSet
   const isOpen = url.protocol === 'ws:';
   if (isOpen && certificate !== undefined) throw addressError(`begins with ws://, but Muster has a certificate; write wss://`);
   if (isOpen && plaintext === 'refused' && !LOOPBACK.test(url.hostname)) {
-    const risk = 'whoever is on the way can read checkpoints and change results';
+    const risk = 'anyone on the way can read checkpoints and change results';
     throw addressError(
       `is not encrypted, so that ${risk}; write wss://, or kubernetes.dialBack.plaintext: allowed where the network is trusted`,
     );

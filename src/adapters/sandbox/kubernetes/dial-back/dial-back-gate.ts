@@ -26,7 +26,7 @@ export interface GateParts {
   readonly log: (message: string) => void;
 }
 
-/** A container that may come, and who is told when its token was presented twice: then somebody else may know it. */
+/** An expected container, and the callback for a token that was presented twice, which another client may know. */
 interface Expected {
   readonly container: DialledContainer;
   readonly onTheft: () => void;
@@ -124,7 +124,9 @@ export class DialBackGate implements AsyncDisposable {
           expected.container.arrive(channel);
         });
       case 'spent':
-        this.#log(`the token of ${pod}, container ${name}, was presented twice (the second time by ${socket.remoteAddress ?? 'nobody'})`);
+        this.#log(
+          `the token of ${pod}, container ${name}, was presented twice (the second time by ${socket.remoteAddress ?? 'an unknown address'})`,
+        );
         expected.onTheft();
         return refuse(socket, 401, 'this token was used before');
       case 'unknown':
@@ -143,7 +145,7 @@ async function listening(server: http.Server, port: number, host: string): Promi
 
 function refuse(socket: Duplex, code: 400 | 401, why: string): void {
   const body = `${why}\n`;
-  // Whoever keeps their own side open is not waited for.
+  // Clients that keep their own side open are not waited for.
   socket.once('finish', () => socket.destroy());
   socket.end(`HTTP/1.1 ${code} Refused\r\nconnection: close\r\ncontent-type: text/plain\r\ncontent-length: ${body.length}\r\n\r\n${body}`);
 }

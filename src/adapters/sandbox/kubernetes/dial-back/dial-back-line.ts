@@ -26,7 +26,7 @@ interface Directions {
 /** The containers of one pod, which dial. Nothing but the pod itself goes through the API server. */
 export class DialBackLine implements PodLine {
   readonly hold: PodHold;
-  /** The dialler waits for the program's own end, whoever still holds its streams. */
+  /** The dialler waits for the program's own end, even if other processes still hold its streams. */
   readonly start = ['/bin/sh', '-c', 'exec "$@"', 'muster-start'];
   readonly endsContainer = true;
   readonly spoilt: Promise<string>;
@@ -43,7 +43,7 @@ export class DialBackLine implements PodLine {
       [INBOX_CONTAINER, new DialledContainer(INBOX_CONTAINER, false)],
     ]);
     const onTheft = (): void =>
-      resolve('its token was presented twice: by somebody else, or anew after its connection broke within the handshake');
+      resolve('its token was presented twice: by another client, or again after its connection broke within the handshake');
     this.#places = [...this.#containers].map(([name, container]) => gate.expect(pod, name, container, onTheft));
     this.hold = {
       hostAliases: directions.hostAliases,

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 const MOST = 1024;
 
 /**
- * Bounds them. When there are too many, one of the address that has the most gives way: so that whoever floods is in their own way first.
+ * Bounds them. When there are too many, one of the address with the most is closed, so that a flood displaces its own connections first.
  */
 export class UnidentifiedConnections {
   readonly #byAddress = new Map<string, Map<string, Socket>>();

@@ -10,7 +10,7 @@ import type { ProgramChannel } from './program-channel.ts';
 const WAIT = 'trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done';
 
 /**
- * Runs the program, and ends what it has left behind in its container: an exec is over only when nobody holds its streams any more, so a
+ * Runs the program, and ends what it has left behind in its container: an exec is over only when no process holds its streams any more, so a
  * descendant would hide that the program has ended. The code is the program's; one that is not there is 127. What the shell itself would
  * say of a signal goes nowhere.
  */

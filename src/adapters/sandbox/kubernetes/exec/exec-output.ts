@@ -11,7 +11,7 @@ export class ExecOutput extends Readable {
     this.#onWanted = onWanted;
   }
 
-  /** @returns whether more may come at once. A reader that went away wants nothing, and is in nobody's way. */
+  /** @returns whether more may come at once. A reader that went away takes nothing, and holds up no other. */
   accept(bytes: Buffer): boolean {
     return this.destroyed || this.push(bytes) || this.#isDraining;
   }

@@ -37,7 +37,7 @@ export async function openExecSocket(config: KubeConfig, exec: ExecCommand, sign
   const onAbort = (): void => reject(abortError(signal));
   signal.addEventListener('abort', onAbort, { once: true });
   socket.once('open', () => {
-    // What came with the answer waits until somebody listens.
+    // Bytes that came with the answer wait for a listener.
     socket.pause();
     resolve(socket);
   });

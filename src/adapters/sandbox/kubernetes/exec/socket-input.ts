@@ -4,13 +4,13 @@ import { type RawData, WebSocket } from 'ws';
 /** The numbers that Kubernetes gives the input, and the end of a stream. */
 const STDIN = 0;
 const CLOSE = 255;
-/** So much of what is written is on its way out of this process at a time; the rest waits with whoever writes it. */
+/** Bytes that may be on their way out of this process at a time; beyond it the writer waits. */
 const PIECE_BYTES = 32_768;
 /** Messages up to this size share memory with others anyway. */
 const SMALL_BYTES = 4_096;
 
 /**
- * A program's input over a connection, and no more of it than the other side has asked for. When nobody listens any more, what is written goes
+ * A program's input over a connection, and no more of it than the other side has asked for. After the program has closed its input, what is written goes
  * nowhere, and that is no error.
  */
 export class SocketInput extends Writable {
@@ -43,7 +43,7 @@ export class SocketInput extends Writable {
     this.#wake();
   }
 
-  /** Nobody listens any more. */
+  /** The program has closed its input. */
   release(): void {
     this.#wake();
   }

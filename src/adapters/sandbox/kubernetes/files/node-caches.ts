@@ -79,7 +79,7 @@ export class NodeCaches implements Disposable {
     return `${NODE_CACHE}/checkpoints/${order.digest.slice('sha256:'.length)}`;
   }
 
-  /** The pod uses nothing more of its node. What nobody uses is released with the next order that the node gets. */
+  /** The pod uses nothing more of its node. Unused files are released with the next order that the node gets. */
   leave(node: string, pod: string): void {
     for (const { users } of this.#kept.get(node)?.values() ?? []) users.delete(pod);
   }

@@ -53,7 +53,7 @@ export class PodFetching implements Fetching {
   async #fromNode(order: FetchOrder, signal: AbortSignal): Promise<string> {
     const { pod, caches, settings } = this.#parts;
     const node = nodeOf(pod);
-    if (node === undefined) throw fetchError(`nobody has said which node the pod ${pod.name} is on`);
+    if (node === undefined) throw fetchError(`the node of the pod ${pod.name} is unknown`);
     return await caches.use(node, pod.name, order, settings, signal);
   }
 

@@ -6,7 +6,7 @@ import type { UploadContent } from '../../../../pool/ports/upload-target.ts';
 const PIECE_BYTES = 128 * 1024;
 
 /**
- * What is to be uploaded, in order. A piece is good only until the next is asked for: all of a file's are read into the same memory, so
+ * The pieces of an upload, in order. A piece is good only until the next is asked for: all of a file's are read into the same memory, so
  * that a large file leaves no more garbage than a small one.
  */
 export function piecesOf(content: UploadContent, signal: AbortSignal): AsyncIterable<Buffer> {

@@ -83,7 +83,7 @@ export class OwnerLease implements AsyncDisposable {
       try {
         await this.#cluster.coordination.createNamespacedLease({ namespace, body }, withSignal(attemptSignal));
       } catch (error) {
-        // An attempt whose answer was lost: nobody else has this name.
+        // An attempt whose answer was lost: no other owner has this name.
         if (!isConflict(error)) throw error;
       }
     });
@@ -103,7 +103,7 @@ export class OwnerLease implements AsyncDisposable {
     } catch (error) {
       if (this.#closing.signal.aborted) return;
       this.#log(`the lease of ${this.#owner} could not be renewed: ${messageOf(error)}`);
-      // Somebody took it away: pods without one are anybody's to sweep.
+      // It was deleted: any Muster may sweep pods without one.
       if (isNotFound(error)) await this.#create(this.#closing.signal).catch(() => undefined);
     }
   }

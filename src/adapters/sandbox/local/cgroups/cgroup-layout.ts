@@ -174,7 +174,7 @@ export async function makeGroup(files: CgroupFiles, group: string): Promise<void
   }
 }
 
-/** Removes a group that nobody uses; one that is in use, gone, or not ours stays as it is. */
+/** Removes an unused group; one that is in use, gone, or not ours stays as it is. */
 export async function removeUnused(files: CgroupFiles, group: string): Promise<void> {
   try {
     await files.removeDirectory(group);

@@ -20,11 +20,11 @@ export interface OrphanContext {
 }
 
 /**
- * Removes the control groups of Musters whose state directory is gone, so that no record tells of them: somebody has deleted it, or it was a
+ * Removes the control groups of Musters whose state directory is gone, with its records: it was deleted, or it was a
  * test's or a benchmark's. Thousands of them slow a machine down.
  *
  * An owner counts as gone when no process of the machine has its id in any pid namespace. Where not all processes are to be seen, in a
- * container, nobody can be judged so, and nothing is removed.
+ * container, that cannot be known, and nothing is removed.
  */
 export async function removeOrphanedGroups(context: OrphanContext): Promise<void> {
   const { layout, files, recorded, clock } = context;

@@ -58,7 +58,7 @@ export class OwnerCgroups {
     }
   }
 
-  /** What is to be written in a sandbox's group in each hierarchy, by the directory that holds the group: for who makes it in place of `create`. */
+  /** Settings of a sandbox's group in each hierarchy, by the directory that holds the group, for a maker other than `create`. */
   limitFiles(limits: SandboxLimits): readonly HierarchyLimits[] {
     const settings = limitSettings(this.layout.version, limits);
     const inDirectory = (directory: string): readonly LimitFile[] =>
@@ -66,7 +66,7 @@ export class OwnerCgroups {
     return this.directories.map((directory) => ({ directory, files: inDirectory(directory) }));
   }
 
-  /** A sandbox's group, whoever makes it. */
+  /** A sandbox's group, whether this process or a warden makes it. */
   at(id: SandboxId): SandboxCgroup {
     const { version, bases } = this.layout;
     const place = {

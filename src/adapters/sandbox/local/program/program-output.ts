@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 
 /**
- * One output stream of a program, with Node's flow control but without its habit of throwing away what nobody has read
+ * One output stream of a program, with Node's flow control but without its habit of discarding unread output
  * when a child process ends.
  */
 export class ProgramOutput extends Readable {

@@ -66,7 +66,7 @@ export const REFUSED_SYSTEM_CALLS: readonly RefusedSystemCall[] = [
     arm64: 220,
     when: { argument: 0, hasAny: NEW_NAMESPACES | SIBLING },
     answer: 'EPERM',
-    reason: `${NESTED}; and a sibling instead of a child would be the zygote's to bury, and its time nobody's`,
+    reason: `${NESTED}; and a sibling instead of a child would be reaped by the zygote, and its time not be counted`,
   },
   {
     name: 'clone3',

@@ -118,7 +118,7 @@ export async function usablePython(
   throw refused('python.package-missing', `${message}; ${remedy}`);
 }
 
-/** What is to be installed for modules that are missing, as pip takes it. */
+/** The packages to install for missing modules, as pip names them. */
 function packagesOf(failed: readonly { readonly module: string }[]): readonly string[] {
   const names = new Set(failed.map(({ module }) => module.split('.')[0] ?? module));
   const ours = new Map<string, readonly number[]>(Object.entries(OLDEST_PACKAGES));

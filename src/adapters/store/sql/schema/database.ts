@@ -10,11 +10,11 @@ export interface Dialect {
   readonly id: string;
   /** After the definition of a table whose rows lie in the order of their primary key. */
   readonly clustered: string;
-  /** After a SELECT: nobody changes these rows before the transaction ends. */
+  /** After a SELECT: these rows cannot change before the transaction ends. */
   readonly shared: string;
   /** After a SELECT in a statement that takes rows: those that another one is taking are passed over. */
   readonly skipTaken: string;
-  /** A number that no two transactions share at any one time: a row under it is nobody else's to wait for. */
+  /** A number that no two transactions share at any one time: no other transaction waits for a row under it. */
   readonly connection: string;
   /** How migrations read JSON that an earlier version has stored as text. */
   readonly json: JsonReading;

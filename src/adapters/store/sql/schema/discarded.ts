@@ -2,7 +2,7 @@ import { numberOf } from './columns.ts';
 import { statement, type Database, type Step } from './database.ts';
 import { sql } from './statement.ts';
 
-/** So that nobody waits long for a removal that is under way. */
+/** Small enough that no other statement waits long for a removal under way. */
 const EPISODES_A_TIME = 20_000;
 
 /** Steps that remove an evaluation at once; its episodes, which may be a million, are marked for the sweep. @param key of the evaluation. */

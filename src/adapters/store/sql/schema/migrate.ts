@@ -6,7 +6,7 @@ import { MIGRATIONS, type Migration } from './migrations.ts';
 import { plain, sql } from './statement.ts';
 
 /**
- * Brings the structure of a database up to this Muster's. Nobody else may do so at the same time: the caller holds the database's lock.
+ * Brings the structure of a database up to this Muster's. No other process may do so at the same time: the caller holds the database's lock.
  * Each migration is done whole or not at all.
  *
  * @param name of the database, for people.

@@ -96,7 +96,7 @@ export const MIGRATIONS: readonly Migration[] = [
       // Only files are charged.
       `INSERT INTO brought_checkpoints (principal, digest, kind, name, at) SELECT principal, digest, 'file', NULL, 0 FROM charged_checkpoints`,
       ...earlierEvaluations(json),
-      // What was played in a sandbox that somebody else's code had changed may be among them.
+      // Episodes from a sandbox that another principal's code had changed may be among them.
       'DELETE FROM cache_donors',
       'DELETE FROM answers',
     ],
@@ -105,7 +105,7 @@ export const MIGRATIONS: readonly Migration[] = [
 
 /**
  * Statements that derive from an evaluation that its principal brought its checkpoints: when it named them by their URI, or had sent all of their
- * files. Whoever merely knew the digest of another's checkpoint gets no right by it.
+ * files. Knowing the digest of another principal's checkpoint gives no right to it.
  */
 function earlierEvaluations(json: JsonReading): readonly string[] {
   const contents = [

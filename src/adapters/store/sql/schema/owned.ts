@@ -4,7 +4,7 @@ import { plain, sql } from './statement.ts';
 
 /**
  * Writes of an owner: they are done while the ownership is in force, or not at all. The guard locks the row of the ownership, so that a claim
- * waits for writes that are under way, and whoever takes over sees all of them.
+ * waits for writes that are under way, and the next owner sees all of them.
  *
  * @returns the rows of each step. @throws OwnershipLostError
  */
