@@ -25,12 +25,12 @@ EXIT_REFUSED = 69
 EXIT_LOST = 75
 _EXIT_KILLED = 128 + signal.SIGKILL
 
-# Seconds for which an address that does not answer is tried again: the network of a pod that has just started may take a moment, and a Muster that many
-# dial at once, too.
+# Seconds for which an address that does not answer is tried again: the network of a new pod may take a moment, and so may a Muster that
+# many pods dial at once.
 _DIAL_SECONDS = 60.0
 # Seconds for which an address that refuses connections is tried again: a service takes a moment to know of a Muster that has just started.
 # The pods of a Muster that was killed outlive it by this.
-_NOBODY_SECONDS = 15.0
+_REFUSED_SECONDS = 15.0
 _FIRST_PAUSE_SECONDS = 0.1
 _LONGEST_PAUSE_SECONDS = 3.0
 
@@ -117,7 +117,7 @@ def _dialled(settings: Settings) -> Connection:
             now = time.monotonic()
             if not isinstance(error, ConnectionRefusedError):
                 heard = now
-            if now - begin > _DIAL_SECONDS or now - heard > _NOBODY_SECONDS:
+            if now - begin > _DIAL_SECONDS or now - heard > _REFUSED_SECONDS:
                 leave(EXIT_REFUSED, f"Muster cannot be reached: {error}")
         # Many containers that start at once do not come back at once.
         time.sleep(pause * (0.5 + random.random()))
