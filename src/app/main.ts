@@ -29,6 +29,7 @@ import type { SuiteInput } from './suites/suite-input.ts';
 import {
   assertComparison,
   assertEvaluation,
+  assertOneEvaluation,
   assertTuning,
   type CheckpointInput,
   type ComparisonInput,
@@ -222,8 +223,8 @@ function identity({ digest, kind, labels, files }: StoredCheckpoint): Omit<Check
  * @throws as `Muster.evaluate` does, and InputError when the configuration is wrong.
  */
 export async function evaluate(input: EvaluationInput, options: OneEvaluationOptions = {}): Promise<Summary> {
+  assertOneEvaluation(input, options);
   const { configFile, sandboxes, ...rest } = options;
-  assertEvaluation(input, rest);
   await using muster = await Muster.open(configuration(configFile, sandboxes));
   return await muster.evaluate(input, rest);
 }

@@ -1,5 +1,5 @@
 import type { RunningComparison } from '../aggregation/comparison/paired-fold.ts';
-import { didYouMean } from '../kernel/documents/did-you-mean.ts';
+import { assertKnownKeys, type Keys } from '../kernel/documents/known-keys.ts';
 import { InputError } from '../kernel/errors.ts';
 import type { ComparisonTermsInput } from '../orchestrator/compare.ts';
 import type { Progress } from '../orchestrator/facts/progress.ts';
@@ -66,8 +66,6 @@ export interface OneEvaluationOptions extends EvaluationOptions {
   readonly sandboxes?: number;
 }
 
-type Keys<T> = Readonly<Record<keyof T, true>>;
-
 const SUITE: Keys<SuiteInput> = { suite: true, stop: true, changes: true };
 const EVALUATION: Keys<EvaluationInput> = { ...SUITE, checkpoint: true, labels: true };
 const COMPARISON: Keys<ComparisonInput> = { ...SUITE, baseline: true, candidates: true, terms: true };
@@ -75,20 +73,28 @@ const TUNING: Keys<TuningInput> = { ...SUITE, checkpoint: true, seconds: true };
 const COMPARISON_OPTIONS: Keys<ComparisonOptions> = { signal: true, onProgress: true, out: true };
 const EVALUATION_OPTIONS: Keys<EvaluationOptions> = { ...COMPARISON_OPTIONS, onEarlier: true, after: true };
 const TUNING_OPTIONS: Keys<TuningOptions> = { signal: true, onProgress: true };
-const SCRIPT_OPTIONS: Keys<Pick<OneEvaluationOptions, 'configFile' | 'sandboxes'>> = { configFile: true, sandboxes: true };
+const SCRIPT_OPTIONS: Keys<OneEvaluationOptions> = { ...EVALUATION_OPTIONS, configFile: true, sandboxes: true };
 
-/** Node runs TypeScript without a look at its types, and a key that is ignored would change an answer silently. @throws InputError `library.input` */
-export function assertEvaluation(input: EvaluationInput, options: EvaluationOptions): void {
-  assertKeys('evaluate()', input, EVALUATION, { ...EVALUATION_OPTIONS, ...SCRIPT_OPTIONS });
-  assertKeys('options of evaluate()', options, EVALUATION_OPTIONS, EVALUATION);
+/** @throws InputError `library.input` for what is missing, mistyped or unknown. */
+export function assertEvaluation(input: EvaluationInput, options: EvaluationOptions, known: object = EVALUATION_OPTIONS): void {
+  assertKnownKeys('evaluate()', input, EVALUATION, known);
+  assertKnownKeys('options of evaluate()', options, known, EVALUATION);
   assertSuite('evaluate()', input.suite);
   assertCheckpoint('evaluate(): checkpoint', input.checkpoint);
 }
 
+/** For a script, which opens no `Muster` of its own. @throws as `assertEvaluation` does. */
+export function assertOneEvaluation(input: EvaluationInput, options: OneEvaluationOptions): void {
+  assertEvaluation(input, options, SCRIPT_OPTIONS);
+  const { sandboxes } = options;
+  if (sandboxes !== undefined && !(Number.isSafeInteger(sandboxes) && sandboxes >= 1))
+    throw wrong('options of evaluate(): sandboxes', 'a whole number from 1 on', sandboxes);
+}
+
 /** @throws as `assertEvaluation` does. */
 export function assertComparison(input: ComparisonInput, options: ComparisonOptions): void {
-  assertKeys('compare()', input, COMPARISON, COMPARISON_OPTIONS);
-  assertKeys('options of compare()', options, COMPARISON_OPTIONS, COMPARISON);
+  assertKnownKeys('compare()', input, COMPARISON, COMPARISON_OPTIONS);
+  assertKnownKeys('options of compare()', options, COMPARISON_OPTIONS, COMPARISON);
   assertSuite('compare()', input.suite);
   assertCheckpoint('compare(): baseline', input.baseline);
   if (!Array.isArray(input.candidates)) throw wrong('compare(): candidates', 'a list of paths or URIs of checkpoints', input.candidates);
@@ -97,23 +103,10 @@ export function assertComparison(input: ComparisonInput, options: ComparisonOpti
 
 /** @throws as `assertEvaluation` does. */
 export function assertTuning(input: TuningInput, options: TuningOptions): void {
-  assertKeys('tune()', input, TUNING, TUNING_OPTIONS);
-  assertKeys('options of tune()', options, TUNING_OPTIONS, TUNING);
+  assertKnownKeys('tune()', input, TUNING, TUNING_OPTIONS);
+  assertKnownKeys('options of tune()', options, TUNING_OPTIONS, TUNING);
   assertSuite('tune()', input.suite);
   assertCheckpoint('tune(): checkpoint', input.checkpoint);
-}
-
-/** @param elsewhere keys of the call's other argument. */
-function assertKeys(what: string, given: unknown, known: object, elsewhere: object): void {
-  if (typeof given !== 'object' || given === null) throw wrong(what, `an object with ${Object.keys(known).join(', ')}`, given);
-  for (const key of Object.keys(given)) {
-    if (Object.hasOwn(known, key)) continue;
-    const names = Object.keys(known);
-    const remedy = Object.hasOwn(elsewhere, key)
-      ? '; it belongs into the other argument of the call'
-      : didYouMean(key, names) || `; expected one of ${names.join(', ')}`;
-    throw new InputError('library.input', `${what}: ${key}: unknown key${remedy}`);
-  }
 }
 
 function assertSuite(call: string, suite: unknown): void {

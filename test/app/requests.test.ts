@@ -32,6 +32,8 @@ describe('the library', () => {
       [asked, { onprogress: () => undefined }],
       'options of evaluate(): onprogress: unknown key; did you mean "onProgress"?',
     ],
+    ['another mistyped option', [asked, { sandboxs: 4 }], 'options of evaluate(): sandboxs: unknown key; did you mean "sandboxes"?'],
+    ['no sandboxes', [asked, { sandboxes: 0 }], 'options of evaluate(): sandboxes: expected a whole number from 1 on, got 0'],
     ['no suite', [{ checkpoint: 'b' }], 'evaluate(): suite: expected the path of a suite file, or a suite as an object, got undefined'],
     [
       'no checkpoint',

@@ -235,6 +235,11 @@ describe('what is wrong is named with its source, its path and what was expected
       );
   });
 
+  it('in a secret, which the message does not repeat', () => {
+    const environment = { MUSTER_SERVER__WEBHOOK_SECRET: 'hunter2' };
+    expect(() => load({ environment })).toThrow(/webhookSecret: expected nothing, or 24 characters at least$/);
+  });
+
   it('in a flag', () => {
     const flags = [{ name: '--sandboxes', path: ['pool', 'max'], value: 0 }];
     expect(() => load({ flags })).toThrow('flag --sandboxes: pool.max: expected number to be >=1, got 0');

@@ -1,5 +1,6 @@
 import { mkdir, readFile, statfs } from 'node:fs/promises';
 import type { DoctorCheck, Finding } from './doctor.ts';
+import { messageOf } from '../../kernel/errors.ts';
 
 /** Checks of the machine itself, whatever makes the sandboxes. Each takes what it looks at, so that it can be told anything. */
 
@@ -29,7 +30,15 @@ export function diskCheck(stateDir: string): DoctorCheck {
   return {
     name: 'disk',
     async run() {
-      await mkdir(stateDir, { recursive: true });
+      try {
+        await mkdir(stateDir, { recursive: true });
+      } catch (error) {
+        return {
+          status: 'problem',
+          found: messageOf(error),
+          remedy: 'set stateDir (MUSTER_STATE_DIR) to a directory that this user may write to',
+        };
+      }
       const { bavail, bsize } = await statfs(stateDir);
       const free = bavail * bsize;
       const found = `${(free / 2 ** 30).toFixed(1)} GiB free at ${stateDir}`;

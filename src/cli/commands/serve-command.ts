@@ -11,6 +11,7 @@ interface ServeFlags {
 }
 
 const HELP = `
+Address, port and all else are settings: server.host, server.port in the file, or MUSTER_SERVER__PORT=9000.
 SIGTERM and SIGINT drain it: what is played may finish (server.drainSeconds), the rest is given back.
 SIGHUP has it read its configuration anew; what is under way goes on.`;
 

@@ -18,23 +18,30 @@ import { type Pool, type PoolChange, poolListSchema, poolSchema } from '../http/
 import { suiteResourceSchema } from '../http/routes/suite-routes.ts';
 import { issuedTokenSchema, type newTokenSchema, tokenPageSchema, tokenSchema, type Token } from '../http/schemas/token-schemas.ts';
 import { isOver } from '../../service/orders/is-over.ts';
-import { runningFiguresSchema, type RunningFigures } from '../../service/orders/running-figures.ts';
+import { runningFiguresSchema } from '../../service/orders/running-figures.ts';
 import { answerOf, isComparisonSummary } from './answer-of.ts';
 import { Calls, SLOW_ANSWER_MILLISECONDS, type CallsOptions } from './calls.ts';
 import { WaitTimeoutError } from './client-errors.ts';
+import {
+  assertComparing,
+  assertSubmitting,
+  type CompareOptions,
+  type Submitting,
+  type SubmitOptions,
+  type Waiting,
+} from './call-options.ts';
 import { listPath, type Filter } from './list-filter.ts';
 import { namedCheckpoint, type CheckpointLike } from './named-checkpoint.ts';
 import {
   checkpointReference,
   comparisonBody,
   evaluationBody,
-  type AskedOfComparison,
   type AskedOfEvaluation,
   type CheckpointReference,
   type NewEvaluation,
 } from './request-bodies.ts';
 import { episodes, evaluationPath, events, type FollowedEvent } from './streams.ts';
-import { Uploader, type UploadProgress } from './uploads.ts';
+import { Uploader } from './uploads.ts';
 
 export interface ClientOptions extends CallsOptions {
   /** Reads the checkpoints of this machine. */
@@ -43,35 +50,10 @@ export interface ClientOptions extends CallsOptions {
   readonly readSuite: (path: string) => Promise<NewEvaluation['suite']>;
 }
 
+export type { CompareOptions, SubmitOptions, Waiting };
+
 /** A name that the server knows; a path that ends in .yaml, .yml or .json; or a suite as such a file has it. */
 export type SuiteLike = NewEvaluation['suite'];
-
-interface Submitting {
-  /** Asked again with the same key, it is the same evaluation. A new one each time when left out. */
-  readonly idempotencyKey?: string | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Told how bringing a checkpoint goes. */
-  readonly onUpload?: ((progress: UploadProgress) => void) | undefined;
-  /**
-   * Path of a checkpoint that the server may have, the previous one of the run, say: what differs from it is sent, where that is less. Those that
-   * this client has brought need not be named.
-   */
-  readonly base?: string | undefined;
-}
-
-export interface Waiting {
-  /** Until an error says that it was not over by then. It goes on. */
-  readonly timeoutSeconds?: number | undefined;
-  readonly signal?: AbortSignal | undefined;
-  /** Told the figures as they come. */
-  readonly onProgress?: ((figures: RunningFigures) => void) | undefined;
-}
-
-export interface SubmitOptions extends AskedOfEvaluation, Submitting {
-  /** Makes it a comparison of the checkpoint with this one. */
-  readonly baseline?: CheckpointLike | undefined;
-}
-export interface CompareOptions extends AskedOfComparison, Submitting {}
 
 interface Watched {
   readonly signal?: AbortSignal | undefined;
@@ -134,6 +116,7 @@ export class MusterClient {
 
   /** As `evaluate`, without waiting: what was accepted is played, whatever becomes of this process. */
   async submit(checkpoint: CheckpointLike, suite: SuiteLike, options: SubmitOptions = {}): Promise<EvaluationResource> {
+    assertSubmitting(options);
     const written = await this.#suite(suite);
     const subject = await this.#reference(checkpoint, options, options);
     const baseline = options.baseline === undefined ? undefined : await this.#reference(options.baseline, {}, options);
@@ -147,6 +130,7 @@ export class MusterClient {
     suite: SuiteLike,
     options: CompareOptions = {},
   ): Promise<EvaluationResource> {
+    assertComparing(options);
     const written = await this.#suite(suite);
     const reference = await this.#reference(baseline, {}, options);
     const references = [];

@@ -8,6 +8,8 @@ import { textSchema } from './schemas/evaluation-schemas.ts';
 import { PROBLEMS } from './problems/problem-responses.ts';
 import { routeOf } from './problems/schema-compilers.ts';
 
+const FINAL_STATES: readonly FinalState[] = ['finished', 'cancelled', 'failed'];
+
 /** Figures of evaluations that have come to their end. */
 export function endedCounter(registry: Registry): (state: FinalState) => void {
   const ended = new Counter({
@@ -16,6 +18,8 @@ export function endedCounter(registry: Registry): (state: FinalState) => void {
     labelNames: ['state'],
     registers: [registry],
   });
+  // A series that begins with its first event shows no increase by it.
+  for (const state of FINAL_STATES) ended.inc({ state }, 0);
   return (state) => ended.inc({ state });
 }
 

@@ -17,6 +17,9 @@ export interface Problem {
 /** A user mends no more at a time. More problems mean that the document is of another kind, and may have any number of them. */
 const MOST_PROBLEMS = 50;
 
+/** Settings whose value is in no message: logs have more readers than configurations. */
+const SECRET = /secret$/i;
+
 /** The first of them. */
 export function problemsOf(error: z.ZodError, value: unknown, known: KnownSettings): readonly Problem[] {
   return [...problemsOfIssues(error.issues, value, known).take(MOST_PROBLEMS)];
@@ -48,6 +51,7 @@ function* problemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: KnownS
   const expected = /^expected (?<what>.+)$/s.exec(message)?.groups?.['what'];
   const problem = { path, ...(expected === undefined ? {} : { expected }) };
   if (found === undefined) return yield { ...problem, text: 'is missing', isAbsence: true };
+  if (SECRET.test(String(path.at(-1)))) return yield { ...problem, text: message, isAbsence: false };
   yield { ...problem, text: `${message}, got ${shown(issue.code === 'invalid_key' ? path.at(-1) : found)}`, isAbsence: false };
 }
 

@@ -110,7 +110,10 @@ describe('checks of the machine', () => {
     onTestFinished(() => rmSync(directory, { recursive: true, force: true }));
     const stateDir = join(directory, 'not/yet/there');
     expect((await findingOf(diskCheck(stateDir)))?.found).toMatch(/GiB free at .*not\/yet\/there$/);
-    expect(await findingOf(diskCheck(join(import.meta.filename, 'state')))).toMatchObject({ status: 'problem' });
+    expect(await findingOf(diskCheck(join(import.meta.filename, 'state')))).toMatchObject({
+      status: 'problem',
+      remedy: expect.stringContaining('MUSTER_STATE_DIR'),
+    });
   });
 });
 

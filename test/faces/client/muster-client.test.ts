@@ -43,6 +43,14 @@ describe('a client of a server', () => {
     expect(asked).toEqual(['POST /v1/evaluations']);
   });
 
+  it('refuses an option that it does not know, before anything is sent', async () => {
+    await using scene = await ClientScene.open();
+    const mistyped = Object({ prority: 5 });
+    const refused = { code: 'library.input', message: 'options: prority: unknown key; did you mean "priority"?' };
+    await expect(scene.client().evaluate(LATE, '5-episodes', mistyped)).rejects.toMatchObject(refused);
+    await expect(scene.client().compare(LATE, LATE, '5-episodes', mistyped)).rejects.toMatchObject(refused);
+  });
+
   it('lets others use a checkpoint that it brought, lists them, and takes it back', async () => {
     await using scene = await ClientScene.open();
     const client = scene.client();

@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import type { PoolSize } from '../../../src/pool/planning/pool-config.ts';
-import { figureRoutes, measure } from '../../../src/faces/http/figures.ts';
+import { endedCounter, figureRoutes, measure } from '../../../src/faces/http/figures.ts';
 import { poolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
 import { PoolService, type PoolFleet } from '../../../src/service/upkeep/pool-service.ts';
 import { settle } from '../../support/manual-clock.ts';
@@ -113,6 +113,14 @@ describe('the pools of a server', () => {
 });
 
 describe('the figures of a server', () => {
+  it('have ended evaluations of each state from the start, so that the first is an increase', async () => {
+    const registry = new Registry();
+    endedCounter(registry)('failed');
+    const text = await registry.metrics();
+    expect(text).toContain('muster_evaluations_ended_total{state="finished"} 0');
+    expect(text).toContain('muster_evaluations_ended_total{state="failed"} 1');
+  });
+
   it('count requests by call and status, never by what callers wrote', async () => {
     const { server } = await opened();
     await using _server = server;

@@ -11,12 +11,14 @@ const SQLITE_IOERR = 10;
 const SQLITE_FULL = 13;
 const SQLITE_CANTOPEN = 14;
 
+const ELSEWHERE = 'name a file that this user may write to (store.url), or a directory for it (stateDir)';
+
 /** What the operating system said when the file was made. */
 export function cannotBeMade(path: string, error: unknown): MusterError {
   if (isDiskFull(error)) return full(path, error);
   const told = `${path} cannot be made: ${messageOf(error)}`;
   if (error instanceof Error && 'code' in error && WRONG_PATH.has(error.code))
-    return new InputError('store.unusable', `${told}; name a file that you may write to`, { cause: error });
+    return new InputError('store.unusable', `${told}; ${ELSEWHERE}`, { cause: error });
   return new InfrastructureError('store.failed', told, { cause: error });
 }
 
@@ -29,9 +31,9 @@ export async function cannotBeOpened(path: string, message: string, code: number
     case SQLITE_IOERR:
       return new InfrastructureError('store.failed', told);
     case SQLITE_CANTOPEN:
-      return (await isFullBeside(path)) ? full(path) : new InputError('store.unusable', `${told}; name a file that you may write to`);
+      return (await isFullBeside(path)) ? full(path) : new InputError('store.unusable', `${told}; ${ELSEWHERE}`);
     default:
-      return new InputError('store.unusable', `${told}; name a file that you may write to`);
+      return new InputError('store.unusable', `${told}; ${ELSEWHERE}`);
   }
 }
 

@@ -116,7 +116,7 @@ describe('an interpreter that will not do is refused before any sandbox is made'
   it.each([
     ['missing, from the project', () => 'auto', 'infrastructure', 'python.missing', 'npm run setup'],
     ['missing, from the configuration', () => '/nowhere/python', 'input', 'python.missing', '/nowhere/python'],
-    ['not executable', () => notExecutable(), 'input', 'python.missing', 'set python in the template'],
+    ['not executable', () => notExecutable(), 'input', 'python.missing', 'may not be run by this user'],
     [
       'too old, from the project',
       () => (interpreter('.venv/bin/python', old), 'auto'),

@@ -97,7 +97,8 @@ export async function usablePython(
   const path = python === 'auto' ? join(projectDirectory, '.venv', 'bin', 'python') : python;
   const refused = (code: string, message: string): MusterError =>
     python === 'auto' ? new InfrastructureError(code, message) : new InputError(code, message);
-  if (!(await isExecutable(path))) throw refused('python.missing', `no Python at ${path}; ${remedyFor(python)}`);
+  const hindrance = await hindranceAt(path, python);
+  if (hindrance !== undefined) throw refused('python.missing', hindrance);
   const environment = await inspectPython(path, [...new Set([...RUNNER_MODULES, ...imports])], signal);
   const [major, minor] = environment.version;
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
@@ -147,14 +148,22 @@ function remedyFor(python: string): string {
   return python === 'auto' ? 'run npm run setup' : 'set python in the template to the path of Python 3.11 or newer, or to auto';
 }
 
-async function isExecutable(path: string): Promise<boolean> {
+/** Why the interpreter cannot be run; undefined when it can. */
+async function hindranceAt(path: string, python: string): Promise<string | undefined> {
   try {
     await access(path, constants.X_OK);
-    return true;
+    return undefined;
   } catch (error) {
-    if (hasErrno(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP')) return false;
+    if (hasErrno(error, 'EACCES'))
+      return `Python at ${path} may not be run by this user: it, a directory above or what it links to is closed; ${openedFor(python)}`;
+    if (hasErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return `no Python at ${path}; ${remedyFor(python)}`;
     throw error;
   }
+}
+
+function openedFor(python: string): string {
+  const setup = 'remove .venv, and run npm run setup with PYTHON set to one that every user may run, such as /usr/bin/python3';
+  return python === 'auto' ? setup : remedyFor(python);
 }
 
 /** The directories of the interpreter and its packages, and the links by which it is reached from outside of them. */

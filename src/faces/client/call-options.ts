@@ -1,0 +1,57 @@
+import { assertKnownKeys, type Keys } from '../../kernel/documents/known-keys.ts';
+import type { RunningFigures } from '../../service/orders/running-figures.ts';
+import type { CheckpointLike } from './named-checkpoint.ts';
+import type { Asked, AskedOfComparison, AskedOfEvaluation } from './request-bodies.ts';
+import type { UploadProgress } from './uploads.ts';
+
+/** What callers may say of a call, beside what is evaluated. */
+
+export interface Submitting {
+  /** Asked again with the same key, it is the same evaluation. A new one each time when left out. */
+  readonly idempotencyKey?: string | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Told how bringing a checkpoint goes. */
+  readonly onUpload?: ((progress: UploadProgress) => void) | undefined;
+  /**
+   * Path of a checkpoint that the server may have, the previous one of the run, say: what differs from it is sent, where that is less. Those that
+   * this client has brought need not be named.
+   */
+  readonly base?: string | undefined;
+}
+
+export interface Waiting {
+  /** Until an error says that it was not over by then. It goes on. */
+  readonly timeoutSeconds?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+  /** Told the figures as they come. */
+  readonly onProgress?: ((figures: RunningFigures) => void) | undefined;
+}
+
+export interface SubmitOptions extends AskedOfEvaluation, Submitting {
+  /** Makes it a comparison of the checkpoint with this one. */
+  readonly baseline?: CheckpointLike | undefined;
+}
+export interface CompareOptions extends AskedOfComparison, Submitting {}
+
+const WAITING: Keys<Waiting> = { timeoutSeconds: true, signal: true, onProgress: true };
+const SUBMITTING: Keys<Submitting> = { idempotencyKey: true, signal: true, onUpload: true, base: true };
+const ASKED: Keys<Asked> = { run: true, version: true, priority: true, deadline: true, labels: true, webhook: true, cache: true };
+const SUBMIT: Keys<SubmitOptions & Waiting> = { ...ASKED, ...SUBMITTING, ...WAITING, stop: true, baseline: true };
+const COMPARE: Keys<CompareOptions & Waiting> = {
+  ...ASKED,
+  ...SUBMITTING,
+  ...WAITING,
+  confidence: true,
+  margin: true,
+  budgetEpisodes: true,
+};
+
+/** @throws InputError `library.input` for an option that there is not. */
+export function assertSubmitting(options: SubmitOptions): void {
+  assertKnownKeys('options', options, SUBMIT);
+}
+
+/** @throws as `assertSubmitting` does. */
+export function assertComparing(options: CompareOptions): void {
+  assertKnownKeys('options', options, COMPARE);
+}
