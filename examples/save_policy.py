@@ -23,14 +23,20 @@ def save_policy(
     @param action: what the outputs mean: {"kind": "discrete"}, or {"kind": "continuous", "squash": "tanh" | "clip" | "none"}.
     @param normalisation: mean and variance of the observations, one number for each.
     @param log_std: one number for each output; for stochastic continuous actions.
-    @raises ValueError when it is not linear layers with one kind of activation, tanh or ReLU, between each two of them.
+    @raises ValueError when the path has another ending, or the policy is not a Sequential of linear layers with one kind of activation,
+        tanh or ReLU, between each two of them.
     """
+    path = Path(path)
+    if path.suffix not in (".safetensors", ".pth"):
+        raise ValueError(f"expected a path that ends in .safetensors or .pth, got {path}")
+    if not isinstance(policy, torch.nn.Sequential):
+        raise ValueError(f"expected a torch.nn.Sequential of the policy's layers, got {type(policy).__name__}: make one of its layers")
     linear = [module for module in policy if isinstance(module, torch.nn.Linear)]
     between = [module for module in policy if not isinstance(module, torch.nn.Linear)]
     kinds = {ACTIVATIONS.get(type(module)) for module in between}
     alternate = all(isinstance(module, torch.nn.Linear) == (i % 2 == 0) for i, module in enumerate(policy))
     if not linear or not alternate or len(between) != len(linear) - 1 or None in kinds or len(kinds) > 1:
-        raise ValueError(f"expected Linear, Tanh, Linear, … or Linear, ReLU, Linear, …, got {policy}")
+        raise ValueError(f"expected Linear, Tanh, Linear, … or Linear, ReLU, Linear, …: export others to ONNX; got {policy}")
     if any(layer.bias is None for layer in linear):
         raise ValueError("expected linear layers with a bias")
 
@@ -48,7 +54,6 @@ def save_policy(
         "normalise": normalisation is not None,
     }
 
-    path = Path(path)
     unfinished = path.with_name(f".{path.name}.unfinished")
     if path.suffix == ".safetensors":
         from safetensors.torch import save_file

@@ -1,6 +1,7 @@
 """Environments, made from what the suite says about them."""
 
 import sys
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,12 @@ VectorEnvironment = VectorEnv[Any, Any, Any]
 
 # Any constant does: what an environment draws while it is made is then the same in every sandbox.
 CONSTRUCTION_SEED = 0
+
+
+def assert_info(info: Any) -> None:
+    """@raises TypeError for what reset gave beside the observation: an observation alone would be taken apart if it has two parts."""
+    if not isinstance(info, Mapping):
+        raise TypeError(f"reset() gave {type(info).__name__} as its second part; expected (observation, info), info a dictionary")
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
 
-from muster_runner.environments import Environment
+from muster_runner.environments import Environment, assert_info
 from muster_runner.failure import EnvironmentFault, ToldFailure, describe, describe_environment
 from muster_runner.frames import Episode
 from muster_runner.policies.policy import Policy
@@ -65,6 +65,7 @@ def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[fl
     step = environment.step
     seed_global_generators(episode.environment_seed)
     observation, info = environment.reset(seed=episode.environment_seed)
+    assert_info(info)
     try:
         policy.reset(episode.policy_seed)
     except BaseException as error:

@@ -29,7 +29,7 @@ def describe(error: BaseException) -> str:
 
     Frames of the runner itself and of Python's import are left out.
     """
-    if isinstance(error, ToldFailure):
+    if isinstance(error, ToldFailure | EnvironmentFault):
         return shorten(str(error))
     told = traceback.format_exception_only(error)
     # A syntax error has no frame in the file that it is in: file, line and text come before the message, indented.
@@ -51,6 +51,8 @@ def describe_environment(error: BaseException) -> str:
 
 def describe_load(error: BaseException) -> str:
     """The same of something that could not be loaded, with the remedy where a package is missing."""
+    if isinstance(error, FileNotFoundError) and Path(str(error.filename)).is_absolute():
+        return f"{describe(error)}\na sandbox has the files of suite and checkpoint, and nothing else of the machine's (docs/suites.md)"
     name = error.name.partition(".")[0] if isinstance(error, ModuleNotFoundError) and error.name else None
     if name is None or name in sys.modules or importlib.util.find_spec(name) is not None:
         return describe(error)

@@ -71,10 +71,18 @@ function openMuster({ config, sandboxes }: { readonly config?: string; readonly 
   return Muster.open(configuration(config, sandboxes));
 }
 
+/** Of commands with a suite as their one argument: the flags are looked for there, or checkpoints given without theirs. */
+const CHECKPOINT_FLAGS: Readonly<Record<string, string>> = {
+  eval: 'the suite stands by itself, and each checkpoint has a --checkpoint before it: muster eval SUITE -c A -c B',
+  compare: 'the suite stands by itself, and checkpoints have their flags: muster compare SUITE --baseline A --candidate B',
+};
+
 /** Commander hands settings on to what is made of a command, and not to what was made before and added. */
 function passSettingsOn(command: Command): void {
   for (const inner of command.commands) {
     inner.copyInheritedSettings(command);
+    if (CHECKPOINT_FLAGS[inner.name()] !== undefined)
+      inner.showHelpAfterError(`(${CHECKPOINT_FLAGS[inner.name()]}; --help lists what there is)`);
     passSettingsOn(inner);
   }
 }

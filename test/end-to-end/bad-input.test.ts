@@ -26,11 +26,13 @@ describe('a suite', () => {
   it.each([
     ['with a slip in its name', 'suit.yaml', 'suite.yaml'],
     ['without its ending', 'suite', 'suite.yaml'],
-    ['in a directory that is written wrongly', 'exmples/game.yaml', 'examples'],
+    ['in a directory that is written wrongly', 'exmples/game.yaml', 'examples/game.yaml'],
+    ['that is nowhere, in a directory that is written wrongly', 'exmples/no-such-game.yaml', 'examples'],
   ])('%s is refused with the path that was meant', async (_, given, meant) => {
     await using stage = await Stage.open();
     await stage.faultSuite();
     await mkdir(stage.path('examples'));
+    await stage.write('examples/game.yaml', '');
     const result = await stage.run(['eval', stage.path(given), '--checkpoint', LATE]);
     expect(result).toEqual(refusal(stage.path(given), `did you mean ${stage.path(meant)}?`));
   });
@@ -153,6 +155,13 @@ describe('a flag', () => {
   ])('%s is refused with what was expected', async (_, flags, expected) => {
     await using stage = await Stage.open();
     expect(await stage.run(['eval', CARTPOLE, '--checkpoint', LATE, ...flags])).toEqual(refusal(expected));
+  });
+
+  it('for a checkpoint is named where one stands beside the suite', async () => {
+    await using stage = await Stage.open();
+    expect(await stage.run(['eval', CARTPOLE, LATE])).toEqual(refusal('too many arguments', 'muster eval SUITE -c A -c B'));
+    expect(await stage.run(['compare', CARTPOLE, LATE, LATE])).toEqual(refusal('muster compare SUITE --baseline A --candidate B'));
+    expect(await stage.run(['evaluate', '--suite', CARTPOLE])).toEqual(refusal("unknown option '--suite'", 'the suite stands by itself'));
   });
 
   it('that is needed and left out is asked for', async () => {

@@ -114,3 +114,14 @@ describe('muster report', () => {
     expect((await stage.run(['report', comparison, comparison])).stderr).toContain('give it alone');
   });
 });
+
+it('evaluations on different suites are not ranked, as their means are of different things', async () => {
+  await using stage = await Stage.open();
+  const outs = ['1', '2'].map((seed) => stage.path(`seed-${seed}`));
+  for (const [index, out] of outs.entries())
+    expect((await stage.run(['eval', CARTPOLE, '-c', LATE, '--episodes', '4', '--seed', `${index}`, '--out', out])).exitCode).toBe(0);
+  const { stdout } = await stage.run(['report', ...outs]);
+  expect(stdout).toContain('not ranked');
+  expect(stdout).toContain('2 different suites');
+  expect(stdout).not.toMatch(/rank \d/);
+});

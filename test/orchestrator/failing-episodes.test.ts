@@ -66,6 +66,7 @@ describe('an evaluation whose first episodes all fail with one error', () => {
       { numRuns: 20 },
     );
     expect(summarySchema.parse(plain)).toEqual(plain);
+    expect(ofEpisodes(plain)).toEqual([]);
     expect(plain).toMatchObject({
       ended: 'failures',
       partial: true,

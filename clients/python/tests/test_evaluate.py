@@ -232,3 +232,20 @@ def test_a_server_that_is_gone_is_named_when_patience_runs_out() -> None:
 
     with Client("http://127.0.0.1:9", retry=Retry(patience_seconds=0)) as client, pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:9"):
         client.get("ev-1")
+
+
+def test_a_keyword_that_is_none_is_refused_before_anything_is_sent(muster: Client, fake: FakeMuster) -> None:
+    slipped: Any = {"lables": {"a": "b"}}
+    with pytest.raises(TypeError, match="'lables'; did you mean 'labels'"):
+        muster.evaluate(SUBJECT, "cartpole", **slipped)
+    with pytest.raises(TypeError, match="'lables'"):
+        muster.compare(SUBJECT, SUBJECT, "cartpole", **slipped)
+    with pytest.raises(TypeError, match="'lables'; did you mean 'label'"):
+        list(muster.list(**slipped))
+    assert fake.asked == []
+
+
+def test_a_checkpoint_with_a_slip_in_its_name_is_refused_with_the_one_that_was_meant(muster: Client, tmp_path: Path) -> None:
+    (tmp_path / "policy.safetensors").write_bytes(b"")
+    with pytest.raises(InvalidArgument, match=r"did you mean .*/policy\.safetensors"):
+        muster.evaluate(tmp_path / "polcy.safetensors", "cartpole")

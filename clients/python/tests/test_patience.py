@@ -70,6 +70,12 @@ def test_patience_ends_and_the_last_failure_is_raised() -> None:
     assert scene.pauses == [4, 4]
 
 
+def test_the_first_failure_is_told_while_more_is_tried(caplog: pytest.LogCaptureFixture) -> None:
+    scene = Scene()
+    scene.play(call(scene.settings, GET), [broken(), broken(), OK])
+    assert caplog.messages == ["connection refused; trying again for 60 s"]
+
+
 def test_a_pause_longer_than_patience_is_not_begun() -> None:
     scene = Scene()
     with pytest.raises(QuotaExceeded) as caught:

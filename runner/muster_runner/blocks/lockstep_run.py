@@ -11,7 +11,7 @@ from muster_runner.blocks.block_player import PlayedBlock
 from muster_runner.blocks.environment_pool import EnvironmentPool
 from muster_runner.blocks.lockstep_row import Row
 from muster_runner.blocks.step_watch import OverdueStep, StepWatch
-from muster_runner.environments import close_environment
+from muster_runner.environments import assert_info, close_environment
 from muster_runner.episode import Completed, Failed, Outcome, ended, failure, measure
 from muster_runner.frames import Batching, Episode
 from muster_runner.policies.rows_policy import Rows, RowsPolicy
@@ -124,6 +124,7 @@ class LockstepRun:
         row.episode = episode
         row.step = row.environment.step
         row.observation, row.info = row.environment.reset(seed=episode.environment_seed)
+        assert_info(row.info)
 
     def _release(self, row: Row) -> None:
         environment, row.environment = row.environment, None

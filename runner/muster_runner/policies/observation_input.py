@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from gymnasium import spaces
 
+from muster_runner.failure import EnvironmentFault
 from muster_runner.json_fields import FieldError, Object, as_numbers, only, required
 from muster_runner.policies.policy import Array
 from muster_runner.refusal import PolicyRefusal
@@ -61,12 +62,30 @@ def observation_input(space: spaces.Space[Any], dtype: Any, normalisation: Norma
     return lambda observation: normalise(flatten(observation))
 
 
+def write_box(slot: Array, observation: Any) -> None:
+    """
+    @param slot: of the shape that the environment declares.
+    @raises EnvironmentFault when the observation has another one. NumPy alone would repeat what is too small until it fits.
+    """
+    given = np.asarray(observation)
+    if given.shape != slot.shape and given.size != slot.size:
+        raise EnvironmentFault(_misfit(slot, given))
+    try:
+        slot[...] = given
+    except ValueError as error:
+        raise EnvironmentFault(_misfit(slot, given)) from error
+
+
+def _misfit(slot: Array, given: Array) -> str:
+    return f"the environment gave an observation of shape {given.shape}, and its observation_space declares {slot.shape}"
+
+
 def _flattened(space: spaces.Space[Any], buffer: Array) -> Callable[[Any], Array]:
     if isinstance(space, spaces.Box):
         shaped = buffer.reshape(space.shape)
 
         def box(observation: Any) -> Array:
-            shaped[...] = observation
+            write_box(shaped, observation)
             return buffer
 
         return box

@@ -7,7 +7,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.vector.utils import batch_space, iterate
 
-from muster_runner.policies.observation_input import Normalisation, input_size, normaliser
+from muster_runner.policies.observation_input import Normalisation, input_size, normaliser, write_box
 from muster_runner.policies.policy import Array
 
 
@@ -27,10 +27,12 @@ class RowsInput:
     def rows(self, observations: Sequence[Any]) -> Array:
         """One observation of each row → [n, size]. They may come as one array."""
         if isinstance(observations, np.ndarray) and isinstance(self._space, spaces.Box):
+            for slot, observation in zip(self._slots, observations[:1], strict=False):
+                write_box(slot, observation)
             self._buffer[: len(observations)] = observations.reshape(len(observations), -1)
         elif isinstance(self._space, spaces.Box):
             for slot, observation in zip(self._slots, observations, strict=False):
-                slot[...] = observation
+                write_box(slot, observation)
         else:
             for slot, observation in zip(self._slots, observations, strict=False):
                 slot[...] = spaces.flatten(self._space, observation)

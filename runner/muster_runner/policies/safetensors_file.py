@@ -36,7 +36,8 @@ def read_safetensors(path: Path) -> Checkpoint:
 
 def _architecture(metadata: dict[str, str] | None) -> Architecture:
     if not metadata or "muster" not in metadata:
-        raise FieldError(f'the metadata has no "muster", expected the architecture as JSON in format {FORMAT} (docs/checkpoints.md)')
+        found = 'the metadata has no "muster"'
+        raise FieldError(f"{found}, expected the architecture as JSON in format {FORMAT}, as examples/save_policy.py writes it")
     return parse_architecture(parse_object(metadata["muster"], 'the metadata "muster"'))
 
 

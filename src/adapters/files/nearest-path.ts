@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { access, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { InputError } from '../../kernel/errors.ts';
 import { nearest } from '../../kernel/documents/did-you-mean.ts';
@@ -19,14 +19,23 @@ export async function suggestingNearest<Value>(path: string, work: () => Promise
   }
 }
 
-/** The path up to its first name that is not there, with the nearest one that is. */
-async function nearestPath(path: string): Promise<string | undefined> {
+/** The path with the nearest name in place of the first that is not there; without what follows, when that is not there either. */
+async function nearestPath(path: string, below = ''): Promise<string | undefined> {
   const directory = dirname(path);
   if (directory === path) return undefined;
   const names = await readdir(directory).catch(() => undefined);
-  if (names === undefined) return nearestPath(directory);
+  if (names === undefined) return nearestPath(directory, join(basename(path), below));
   const name = basename(path);
   const longer = names.filter((each) => each.startsWith(`${name}.`));
   const meant = nearest(name, names) ?? (longer.length === 1 ? longer[0] : undefined);
-  return meant === undefined ? undefined : join(directory, meant);
+  if (meant === undefined) return undefined;
+  const found = join(directory, meant);
+  return below !== '' && (await isThere(join(found, below))) ? join(found, below) : found;
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }

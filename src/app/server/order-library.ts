@@ -1,4 +1,5 @@
 import type { Runtime } from '../runtime.ts';
+import { didYouMean } from '../../kernel/documents/did-you-mean.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
@@ -56,10 +57,10 @@ export class OrderLibrary implements Library {
       const { suites } = this.#ground.config.server;
       const path = Object.hasOwn(suites, reference) ? suites[reference] : undefined;
       if (path !== undefined) return this.#suites.read(path, stop, signal);
-      const known = Object.keys(suites).join(', ') || 'none yet';
+      const names = Object.keys(suites);
       throw new InputError(
         'suite.unknown',
-        `suite: the server has no suite "${reference}"; it has ${known}. Add it to server.suites, or send the suite itself`,
+        `suite: the server has no suite "${reference}"; it has ${names.join(', ') || 'none yet'}${didYouMean(reference, names)}. Add it to server.suites, or send the suite itself`,
       );
     }
     // The path would be one of the server's, and of any directory that it can read.

@@ -28,6 +28,7 @@ interface EvalFlags extends StopFlags, SuiteChangeFlags, RunFlags {
 
 export function evalCommand(evaluateSuite: EvaluateSuite): Command {
   const command = new Command('eval')
+    .alias('evaluate')
     .summary('evaluate checkpoints on a suite')
     .description('Plays episodes of a suite in isolated sandboxes until the answer is precise enough, and prints the summary.')
     .argument('<suite>', 'suite file (YAML or JSON)');
@@ -93,7 +94,7 @@ async function runEval(evaluateSuite: EvaluateSuite, suite: string, flags: EvalF
 async function printAll(flags: EvalFlags, summaries: readonly Summary[]): Promise<void> {
   if (summaries.length === 0) return;
   if (flags.json) return print(process.stdout, jsonText(flags.checkpoint.length, summaries));
-  if (summaries.length > 1) await print(process.stdout, `${rankingLines(summariesOf(summaries)).join('\n')}\n`);
+  if (summaries.length > 1) await print(process.stdout, `${rankingLines(summaries).join('\n')}\n`);
 }
 
 /** While one checkpoint is played the next is made ready. */

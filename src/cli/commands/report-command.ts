@@ -1,6 +1,5 @@
 import { Command } from 'commander';
 import type { ResultDocument } from '../../orchestrator/results/result-document.ts';
-import { summariesOf } from '../../orchestrator/results/summaries.ts';
 import { comparisonLines } from '../lines/comparison-lines.ts';
 import { print } from '../terminal/output.ts';
 import { rankingLines } from '../lines/ranking-lines.ts';
@@ -47,7 +46,7 @@ function linesOf(document: ResultDocument): readonly string[] {
     case 'evaluation':
       return evaluationLines(document.summary);
     case 'evaluations':
-      return [...document.summaries.flatMap(evaluationLines), ...rankingLines(summariesOf(document.summaries))];
+      return [...document.summaries.flatMap(evaluationLines), ...rankingLines(document.summaries)];
     case 'comparison':
       return comparisonLines(document.comparison, document.comparison.official.suite.name);
   }

@@ -70,7 +70,7 @@ function unknownKey(path: SettingPath, key: string, known: KnownSettings): Probl
   const names = known.keysAt(path);
   const suggestion = didYouMean(key, names);
   if (names.length === 0) return { path: [...path, key], text: `unknown key${suggestion}`, isAbsence: false };
-  const expected = `one of ${names.join(', ')}`;
+  const expected = `one of ${[...new Set(names)].join(', ')}`;
   return {
     path: [...path, key],
     text: `unknown key${suggestion === '' ? `; expected ${expected}` : suggestion}`,

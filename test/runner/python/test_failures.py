@@ -20,6 +20,7 @@ WORK = [(0, 0, 1, 0), (1, 0, 2, 0), (2, 0, 3, 0), (3, 0, 4, 0), (4, 0, 5, 0)]
     [
         ("step", "environment-crash", "RuntimeError: a wheel came off"),
         ("reset", "environment-crash", "RuntimeError: no start"),
+        ("old reset", "environment-crash", "TypeError: reset() gave float as its second part; expected (observation, info)"),
         ("shape", "environment-crash", TWO_VALUES),
         ("sys.exit", "environment-crash", "SystemExit: 3"),
         ("memory", "out-of-memory", "MemoryError"),

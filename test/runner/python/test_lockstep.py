@@ -6,7 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from checkpoints import constant_layer, file_digest, random_layers, write_carried, write_mlp
+from checkpoints import (
+    constant_layer,
+    file_digest,
+    random_layers,
+    write_carried,
+    write_mlp,
+)
 from runner_process import REPOSITORY, Frame, RunnerProcess, environment, without_time
 
 Policy = tuple[Path, str]
@@ -98,6 +104,7 @@ in the runner, which takes what the environment gives: row.observation, reward, 
     [
         ("step", "environment-crash", "RuntimeError: a wheel came off"),
         ("reset", "environment-crash", "RuntimeError: no start"),
+        ("old reset", "environment-crash", "TypeError: reset() gave float as its second part; expected (observation, info)"),
         ("shape", "environment-crash", TWO_VALUES),
         ("sys.exit", "environment-crash", "SystemExit: 3"),
         ("memory", "out-of-memory", "MemoryError"),
@@ -181,12 +188,12 @@ def test_a_block_shares_its_time_among_its_episodes(runner: RunnerProcess, any_p
     assert all(0 < outcome["forward"] <= outcome["seconds"] for outcome in outcomes)
 
 
-def test_a_policy_that_fails_for_one_row_fails_that_episode(runner: RunnerProcess, tmp_path: Path) -> None:
-    """A network's forward pass is asked row by row then; here the observation of one row has another shape."""
+def test_an_observation_of_one_row_that_does_not_fit_fails_that_episode(runner: RunnerProcess, tmp_path: Path) -> None:
+    """A network's forward pass is asked row by row then."""
     policy = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
     runner.load(*policy, environment("toys:Misshapen"), batching=lockstep(4, 8))
     outcomes = runner.play(work(8))
-    assert results(outcomes) == [1.0, "policy-crash"] * 4
+    assert results(outcomes) == [1.0, "environment-crash"] * 4
 
 
 def test_a_policy_that_fails_for_all_rows_at_once_fails_the_episodes_that_are_being_played(runner: RunnerProcess, tmp_path: Path) -> None:

@@ -41,6 +41,20 @@ def test_the_deterministic_action_is_the_one_with_the_greatest_logit(
     assert len(set(expected)) > 1
 
 
+@pytest.mark.parametrize("given", [[0.5], [0.5, 0.5, 0.5, 0.5, 0.5], 0.5, [[0.5, 0.5], [0.5, 0.5]]])
+@pytest.mark.parametrize("batching", [None, {"form": "lockstep", "width": 2, "episodes": 4, "episodeSeconds": 60}])
+def test_an_observation_of_another_shape_than_declared_is_the_environments_fault(
+    runner: RunnerProcess, tmp_path: Path, batching: dict[str, Any] | None, given: Any
+) -> None:
+    """Also one that NumPy would repeat until it fits."""
+    policy = write_mlp(tmp_path / "p.safetensors", random_layers(4, 8, 2))
+    options = {} if batching is None else {"batching": batching}
+    runner.load(*policy, environment("toys:Misdeclared", observation=given), **options)
+    for outcome in runner.play(episodes(4)):
+        assert outcome["cause"] == "environment-crash"
+        assert f"an observation of shape {np.shape(given)}, and its observation_space declares (4,)" in outcome["detail"]
+
+
 def test_stochastic_actions_follow_the_softmax(runner: RunnerProcess, tmp_path: Path) -> None:
     policy = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [1000.0, 1000.0 + math.log(3)]))
     runner.load(*policy, environment("toys:Chosen"), actions="stochastic")

@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,12 @@ class LocalCheckpoint:
     """What a directory is named by: `<sha256>  <path>` a line, sorted by path in byte order. None for a file."""
 
 
+def _did_you_mean(path: Path) -> str:
+    names = [beside.name for beside in path.parent.iterdir()] if path.parent.is_dir() else []
+    meant = get_close_matches(path.name, names, 1)
+    return f" (did you mean {path.with_name(meant[0])}?)" if meant else ""
+
+
 def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
     """Reads everything once. Links are followed: what they lead to is what is evaluated."""
     path = Path(given)
@@ -98,7 +105,8 @@ def local_checkpoint(given: str | os.PathLike[str]) -> LocalCheckpoint:
         beside = _data_beside(path)
         return LocalCheckpoint(file.sha256, (file,), None) if beside is None else _directory([file, _local_file(beside.name, beside)])
     if not path.is_dir():
-        raise InvalidArgument(f"checkpoint: there is no file or directory {path}; expected a path, a URI such as s3://…, or a SHA-256")
+        absent = f"there is no file or directory {path}{_did_you_mean(path)}"
+        raise InvalidArgument(f"checkpoint: {absent}; expected a path, a URI such as s3://…, or a SHA-256")
     found = [_local_file(name, address) for name, address in _walk(path, "", (path.resolve(),))]
     if not found:
         raise InvalidArgument(f"checkpoint: {path} has no files in it; expected the policy's weights")

@@ -9,14 +9,7 @@ from muster_client.calls import SLOW_ANSWER_SECONDS, STREAM_IDLE_SECONDS, Deadli
 from muster_client.checkpoint import CheckpointLike, checkpoint_reference, named_checkpoint
 from muster_client.effects import Emit, Items, Open, Pause, Read, Request, Steps, Work, for_each, perform
 from muster_client.episode import Episode, read_episode
-from muster_client.errors import (
-    EvaluationCancelled,
-    EvaluationFailed,
-    MusterError,
-    ServerError,
-    ServerUnavailable,
-    Timeout,
-)
+from muster_client.errors import EvaluationCancelled, EvaluationFailed, MusterError, ServerError, ServerUnavailable, Timeout
 from muster_client.evaluation import Evaluation, Event, read_evaluation, read_event
 from muster_client.fields import parsed
 from muster_client.grant import Grant, read_grant
@@ -29,6 +22,7 @@ from muster_client.submission import (
     ComparisonOptions,
     EvaluationOptions,
     Filter,
+    assert_known,
     comparison_request,
     evaluation_path,
     evaluation_request,
@@ -49,6 +43,7 @@ def upload(settings: Settings, path: str | os.PathLike[str]) -> Steps[str]:
 def submit(
     settings: Settings, checkpoint: CheckpointLike, suite: SuiteLike, baseline: CheckpointLike | None, options: EvaluationOptions
 ) -> Steps[Evaluation]:
+    assert_known(options, EvaluationOptions)
     written = yield from perform(Work(lambda: suite_reference(suite)))
     subject = yield from _reference(settings, checkpoint, options.get("run"), options.get("version"))
     other = None if baseline is None else (yield from _reference(settings, baseline))
@@ -58,6 +53,7 @@ def submit(
 def submit_comparison(
     settings: Settings, baseline: CheckpointLike, candidates: Sequence[CheckpointLike], suite: SuiteLike, options: ComparisonOptions
 ) -> Steps[Evaluation]:
+    assert_known(options, ComparisonOptions)
     written = yield from perform(Work(lambda: suite_reference(suite)))
     reference = yield from _reference(settings, baseline)
     references = []

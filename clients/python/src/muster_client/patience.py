@@ -1,7 +1,11 @@
 """How long to wait before trying again, and when to give up."""
 
+import logging
+
 from muster_client.errors import MusterError, QuotaExceeded, ServerUnavailable
 from muster_client.settings import Settings
+
+LOGGER = logging.getLogger("muster_client")
 
 
 class Patience:
@@ -29,6 +33,9 @@ class Patience:
                 pause = asked
             case _:
                 raise error
+        if self._failures == 0:
+            # Without a word, a script that cannot reach its server seems to hang.
+            LOGGER.warning("%s; trying again for %g s", error, left)
         self._failures += 1
         if pause > left:
             raise error

@@ -4,6 +4,7 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
 from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
 
@@ -62,6 +63,14 @@ class Filter(TypedDict, total=False):
     """Accepted before this time."""
 
 
+def assert_known(given: Mapping[str, object], known: type) -> None:
+    """Raises TypeError for a keyword that `known`, a typed dictionary, does not have: nothing else looks when a program runs."""
+    names: frozenset[str] = vars(known)["__optional_keys__"]
+    for name in given.keys() - names:
+        meant = get_close_matches(name, names, 1) or sorted(names)
+        raise TypeError(f"unexpected keyword argument {name!r}; did you mean {' or '.join(map(repr, meant))}?")
+
+
 def evaluation_request(
     checkpoint: dict[str, Any], baseline: dict[str, Any] | None, suite: str | dict[str, Any], options: EvaluationOptions
 ) -> Request:
@@ -86,6 +95,7 @@ def evaluation_path(evaluation_id: str, *parts: str) -> str:
 
 
 def list_request(filters: Filter, page_size: int, after: str | None) -> Request:
+    assert_known(filters, Filter)
     state, label = filters.get("state"), filters.get("label")
     query = {
         "run": filters.get("run"),

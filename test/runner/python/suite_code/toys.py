@@ -48,6 +48,14 @@ class Chosen(Toy):
         return float(action)
 
 
+class Misdeclared(Toy):
+    """Declares four numbers and gives what it is told to."""
+
+    def __init__(self, observation: Any) -> None:
+        super().__init__([0.0] * 4)
+        self.observation = np.array(observation, np.float32)
+
+
 class Moved(Toy):
     """The action is a Box of two components; info shows it and the reward is the first."""
 
@@ -105,7 +113,7 @@ class Careless(Toy):
     """Draws from the generators that belong to the whole process, and walks through a set."""
 
     def reward(self, action: Any) -> float:
-        order = [len(word) for word in {"a", "bb", "ccc", "dddd", "eeeee", "ffffff"}]
+        order = [len(word) for word in ("a", "bb", "ccc", "dddd", "eeeee", "ffffff")]
         return random.random() + float(np.random.random()) + float(self.np_random.random()) + order[0]
 
 
@@ -132,6 +140,8 @@ class Broken(Toy):
         self.due = seed is not None and seed % 2 == 0
         if self.due and self.how == "reset":
             raise RuntimeError("no start")
+        if self.due and self.how == "old reset":
+            return 0.5, 0.5  # type: ignore[return-value]
         return super().reset(seed=seed)
 
     def step(self, action: Any) -> Step:
