@@ -8,33 +8,30 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from muster_runner.large_file import LARGE_BYTES, large_pieces
-from muster_runner.read_ahead import read_ahead
 from muster_runner.refusal import PolicyRefusal
 
 BUFFER_BYTES = 32 * 1024
 
 
-def digest_of(path: Path, ahead: bool = False) -> str:
+def digest_of(path: Path) -> str:
     """`sha256:` and the digest of a file's bytes, or of a directory's listing.
 
     A directory's listing has one line `<sha256 hex>  <relative/posix/path>` for each regular file in it, as `sha256sum`
     prints them, sorted by the bytes of the path.
 
-    @param ahead: whether large files are read in a thread beside the hashing: see read_ahead.py for its price.
-
     @raises PolicyRefusal when there is nothing, or something whose content has no such name.
     """
     if path.is_dir():
-        return f"sha256:{hashlib.sha256(_listing(path, ahead)).hexdigest()}"
+        return f"sha256:{hashlib.sha256(_listing(path)).hexdigest()}"
     if path.is_file():
-        return f"sha256:{_file_digest(path, ahead)}"
+        return f"sha256:{_file_digest(path)}"
     raise PolicyRefusal(f"there is no checkpoint at {path}")
 
 
-def verified(path: Path, expected: str, ahead: bool = False) -> str:
-    """The digest. @param ahead: as `digest_of` has it. @raises PolicyRefusal when the content is not what it is called."""
+def verified(path: Path, expected: str) -> str:
+    """The digest. @raises PolicyRefusal when the content is not what it is called."""
     try:
-        digest = digest_of(path, ahead)
+        digest = digest_of(path)
     except OSError as error:
         raise PolicyRefusal(f"the checkpoint cannot be read: {error}") from error
     if digest != expected:
@@ -44,7 +41,7 @@ def verified(path: Path, expected: str, ahead: bool = False) -> str:
 
 @contextmanager
 def verifying(path: Path, expected: str) -> Iterator[None]:
-    """As `verified`, and ahead, in a thread beside what is done within, which is over when both are.
+    """As `verified`, in a thread beside what is done within, which is over when both are.
 
     What was done counts only when this ends without an error: it is for reading data, which does nothing by being read. A reader of what
     is not what it is called may fail for that; then the digest is what is told.
@@ -55,7 +52,7 @@ def verifying(path: Path, expected: str) -> Iterator[None]:
 
     def verify() -> None:
         try:
-            verified(path, expected, ahead=True)
+            verified(path, expected)
         except BaseException as error:
             problems.append(error)
 
@@ -69,7 +66,7 @@ def verifying(path: Path, expected: str) -> Iterator[None]:
             raise problems[0]
 
 
-def _listing(directory: Path, ahead: bool) -> bytes:
+def _listing(directory: Path) -> bytes:
     files: list[tuple[bytes, Path]] = []
     for parent, folders, names in os.walk(directory):
         for name in (*folders, *names):
@@ -80,16 +77,15 @@ def _listing(directory: Path, ahead: bool) -> bytes:
                 raise PolicyRefusal(f"the checkpoint holds a symbolic link, {relative}: put the file itself there")
             if path.is_file():
                 files.append((os.fsencode(relative), path))
-    return b"".join(_file_digest(path, ahead).encode() + b"  " + relative + b"\n" for relative, path in sorted(files))
+    return b"".join(_file_digest(path).encode() + b"  " + relative + b"\n" for relative, path in sorted(files))
 
 
-def _file_digest(path: Path, ahead: bool) -> str:
+def _file_digest(path: Path) -> str:
     """As `hashlib.file_digest`, whose buffer is so large that it stays with the process, and with each of its siblings."""
     digest = hashlib.sha256()
     with path.open("rb", buffering=0) as file:
         if os.fstat(file.fileno()).st_size >= LARGE_BYTES:
-            pieces = large_pieces(file.fileno())
-            for piece in read_ahead(pieces) if ahead else pieces:
+            for piece in large_pieces(file.fileno()):
                 digest.update(piece)
             return digest.hexdigest()
         buffer = bytearray(BUFFER_BYTES)

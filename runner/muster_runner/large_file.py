@@ -9,31 +9,25 @@ import mmap
 import os
 import resource
 from collections.abc import Generator
-from itertools import cycle
 
 # From this size on.
 LARGE_BYTES = 64 << 20
-# Taken to be in the page cache as a whole, or not at all.
-STRETCH_BYTES = 64 << 20
 BLOCK_BYTES = 1 << 20
 
 
-def large_pieces(file: int, stretch: int = STRETCH_BYTES) -> Generator[memoryview]:
-    """The bytes of an open file, from the first to the last. Each piece is good until the next but one is asked for.
+def large_pieces(file: int) -> Generator[memoryview]:
+    """The bytes of an open file, from the first to the last. Each piece is good until the next is asked for.
 
-    @param stretch: in bytes, a multiple of a block's.
+    The file is read past the page cache unless its middle is cached.
+
     @raises OSError
     """
-    # Pages of their own, as a disk needs them to write into; given back with them. Two, so that one can be looked at and the other read.
-    blocks = cycle([memoryview(mmap.mmap(-1, BLOCK_BYTES)) for _ in range(2)])
-    last = max(0, os.fstat(file).st_size - 1)
-    direct = _open_directly(file)
+    # Pages of its own, as a disk needs them to write into; given back with it.
+    block = memoryview(mmap.mmap(-1, BLOCK_BYTES))
+    direct = None if _is_cached(file, os.fstat(file).st_size // 2) else _open_directly(file)
     try:
-        source, position = file, 0
+        source, position = file if direct is None else direct, 0
         while True:
-            if position % stretch == 0:
-                source = file if direct is None or _is_cached(file, min(position + stretch // 2, last)) else direct
-            block = next(blocks)
             count = _read(source, block, position)
             if source == direct and count < BLOCK_BYTES:
                 # The end, or a file system that does not read this way after all.

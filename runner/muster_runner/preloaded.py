@@ -49,7 +49,7 @@ def preload_policy(path: Path, digest: str, trusted: bool) -> LoadCost:
 
 def _preload(path: Path, digest: str, trusted: bool) -> None:
     if trusted:
-        verified(path, digest, ahead=True)
+        verified(path, digest)
         _preloaded[digest] = _read_trusted(path)
         return
     with verifying(path, digest):

@@ -134,7 +134,7 @@ def test_what_cannot_be_read_is_told_to_be_something_else_when_it_is(tmp_path: P
 def test_a_verification_that_fails_in_another_way_verifies_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path, digest = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [0.0, 1.0]))
 
-    def broken(_path: Path, _ahead: bool) -> str:
+    def broken(_path: Path) -> str:
         raise MemoryError("no memory to hash with")
 
     monkeypatch.setattr("muster_runner.digest.digest_of", broken)
