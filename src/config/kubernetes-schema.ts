@@ -82,5 +82,3 @@ export const kubernetesSchema = z
       ),
   })
   .describe('pods as sandboxes; used with provider: kubernetes');
-
-export type KubernetesConfig = z.infer<typeof kubernetesSchema>;

@@ -123,3 +123,12 @@ export function parsedText(text: string): unknown {
     throw new JsonProblem('it is no valid JSON', 'JSON in UTF-8', error);
   }
 }
+
+/** @param text within bounds. @returns undefined for what is no JSON. */
+export function tryParseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { JsonScan, parseJson, type JsonBounds } from '../../src/kernel/json-bounds.ts';
+import { JsonScan, parseJson, tryParseJson, type JsonBounds } from '../../src/kernel/json-bounds.ts';
 
 const GENEROUS: JsonBounds = { bytes: 2 ** 30, depth: 2 ** 30, values: 2 ** 30 };
 
@@ -57,4 +57,8 @@ describe('the bounds of a JSON text', () => {
     expect(refused('[1,')).toContain('no valid JSON');
     expect(refused('"\ud800"'.repeat(2))).toContain('no valid JSON');
   });
+});
+
+it('text that is no JSON is parsed to undefined', () => {
+  expect(['{"a":[1]}', 'null', '', '{"a":', 'text'].map(tryParseJson)).toEqual([{ a: [1] }, null, undefined, undefined, undefined]);
 });

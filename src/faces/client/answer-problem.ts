@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { z } from 'zod';
 import { InfrastructureError, type MusterError } from '../../kernel/errors.ts';
+import { tryParseJson } from '../../kernel/json-bounds.ts';
 import { problemSchema } from '../http/problems/problem.ts';
 import { RefusedError, UnavailableError } from './client-errors.ts';
 
@@ -22,11 +23,7 @@ const toldSchema = z.object(problemSchema.pick({ code: true, detail: true, error
 type Told = z.infer<typeof toldSchema>;
 
 function documentIn(text: string): Told | undefined {
-  try {
-    return toldSchema.safeParse(JSON.parse(text)).data;
-  } catch {
-    return undefined;
-  }
+  return toldSchema.safeParse(tryParseJson(text)).data;
 }
 
 /** What the server said in a header, where it said nothing else. */

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../kernel/clock.ts';
 import { isDigest, parseDigest, type Digest } from '../../kernel/ids.ts';
+import { tryParseJson } from '../../kernel/json-bounds.ts';
 import { digestHex, type Checkpoint } from '../checkpoint.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
 import { RecentMarks } from './recent-marks.ts';
@@ -84,7 +85,7 @@ export class CheckpointRecords {
   async read(digest: Digest): Promise<RecordedCheckpoint | undefined> {
     const path = this.#pathOf(digest);
     const text = await guarded(path, () => readFile(path, 'utf8').catch(undefinedWhenMissing));
-    const record = recordSchema.safeParse(text === undefined ? undefined : parsedOrUndefined(text));
+    const record = recordSchema.safeParse(text === undefined ? undefined : tryParseJson(text));
     return record.success ? { digest, ...record.data } : undefined;
   }
 
@@ -171,13 +172,5 @@ export class CheckpointRecords {
 
   #pathOf(digest: Digest): string {
     return join(this.#directory, digestHex(digest));
-  }
-}
-
-function parsedOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { FetchOrder, LinkedFile } from '../../../kernel/fetching.ts';
+import { tryParseJson } from '../../../kernel/json-bounds.ts';
 import { RUNNER_INSIDE } from '../local/template/python-template.ts';
 
 /** How long one checkpoint may take on its way into a sandbox before it is given up, in seconds: 50 GiB at 15 MB/s. */
@@ -71,7 +72,7 @@ function hex(digest: string): string {
  * @throws InfrastructureError `sandbox.fetch` with the file and the cause.
  */
 export function readPullAnswer(stdout: string, stderr: string): Pulled {
-  const parsed = answerSchema.safeParse(parsedOrUndefined(stdout.slice(0, MOST_ANSWER_CHARACTERS)));
+  const parsed = answerSchema.safeParse(tryParseJson(stdout.slice(0, MOST_ANSWER_CHARACTERS)));
   if (!parsed.success) throw fetchError(`what fetches files has not said how it went: ${(stderr || stdout).trim().slice(0, 500)}`);
   const { data } = parsed;
   switch (data.kind) {
@@ -85,12 +86,4 @@ export function readPullAnswer(stdout: string, stderr: string): Pulled {
 /** @param problem for people: the file and the cause. */
 export function fetchError(problem: string, cause?: unknown): InfrastructureError {
   return new InfrastructureError('sandbox.fetch', `a checkpoint could not be fetched to the sandbox: ${problem}`, { cause });
-}
-
-function parsedOrUndefined(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -1,6 +1,7 @@
 import { ApiException } from '@kubernetes/client-node';
 import { z } from 'zod';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../../../kernel/errors.ts';
+import { tryParseJson } from '../../../../kernel/json-bounds.ts';
 import { ProviderBusyError } from '../../../../pool/ports/provider-busy.ts';
 
 const statusSchema = z.object({ message: z.string().default(''), reason: z.string().default(''), code: z.number().optional() });
@@ -31,16 +32,8 @@ export function statusText(body: string): string {
 }
 
 function bodyOf(body: unknown, otherwise: string): { message: string; reason: string } {
-  const parsed = statusSchema.safeParse(typeof body === 'string' ? jsonOf(body) : body);
+  const parsed = statusSchema.safeParse(typeof body === 'string' ? tryParseJson(body) : body);
   return parsed.success && parsed.data.message !== '' ? parsed.data : { message: otherwise, reason: '' };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Whether asking again may help: the server is busy or ill, or the connection broke. */

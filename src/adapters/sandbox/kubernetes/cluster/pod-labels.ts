@@ -7,9 +7,9 @@ export const MANAGED_BY = 'app.kubernetes.io/managed-by';
 export const OWNER = 'muster.dev/owner';
 export const SANDBOX = 'muster.dev/sandbox';
 /** The pool that it belongs to: the name of its template. */
-export const POOL = 'muster.dev/pool';
+const POOL = 'muster.dev/pool';
 /** What the NetworkPolicy of deploy/ selects. */
-export const NETWORK = 'muster.dev/network';
+const NETWORK = 'muster.dev/network';
 const TEMPLATE_DIGEST = 'muster.dev/template-digest';
 const GENERATION = 'muster.dev/generation';
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { ProgramEnd } from '../exec/program-channel.ts';
+import { tryParseJson } from '../../../../kernel/json-bounds.ts';
 
 /**
  * What Muster and a dialler say to each other (docs/dial-back.md). Each message begins with what it is about; the numbers of the streams are
@@ -37,15 +38,7 @@ export function parseInputCredit(message: Buffer): number | undefined {
 
 /** Undefined for what makes no sense. */
 export function parseStatus(payload: Buffer): ProgramEnd | undefined {
-  const parsed = statusSchema.safeParse(jsonOf(payload.toString()));
+  const parsed = statusSchema.safeParse(tryParseJson(payload.toString()));
   if (!parsed.success) return undefined;
   return 'exited' in parsed.data ? { kind: 'exited', code: parsed.data.exited } : { kind: 'failed', detail: parsed.data.failed };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers';
 import { WebSocket, type RawData } from 'ws';
 import { z } from 'zod';
 import type { Clock } from '../../../../kernel/clock.ts';
+import { tryParseJson } from '../../../../kernel/json-bounds.ts';
 import { bytesOf, SocketInput } from './socket-input.ts';
 import { ExecOutput } from './exec-output.ts';
 import type { Heartbeats } from './heartbeats.ts';
@@ -131,19 +132,11 @@ export class ExecChannel implements ProgramChannel {
 
 /** A status as Kubernetes writes it: success, an exit code among the causes, or what went wrong. */
 function endOf(text: string): ProgramEnd {
-  const parsed = statusSchema.safeParse(jsonOf(text));
+  const parsed = statusSchema.safeParse(tryParseJson(text));
   if (!parsed.success) return { kind: 'failed', detail: `the API server sent a status that makes no sense: ${text.slice(0, 200)}` };
   const { status, message, reason, details } = parsed.data;
   if (status === 'Success') return { kind: 'exited', code: 0 };
   const code = Number(details.causes.find((cause) => cause.reason === 'ExitCode')?.message);
   if (reason === 'NonZeroExitCode' && Number.isInteger(code)) return { kind: 'exited', code };
   return { kind: 'failed', detail: `its node could not run the program: ${message || reason}` };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { messageOf } from '../../../../kernel/errors.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
+import { tryParseJson } from '../../../../kernel/json-bounds.ts';
 import { processSchema, thisProcess, whereaboutsOf } from '../../local/owner-record.ts';
 import { apiError, isConflict, isNotFound } from '../cluster/api-errors.ts';
 import { withSignal, type Cluster } from '../cluster/cluster.ts';
@@ -166,17 +167,9 @@ export async function owners(cluster: Cluster, signal: AbortSignal): Promise<Rea
 
 async function judge(lease: LeaseView, serverTime: number): Promise<'alive' | 'dead'> {
   const { annotations, managedFields, creationTimestamp } = lease.metadata;
-  const record = processSchema.safeParse(jsonOf(annotations[PROCESS] ?? ''));
+  const record = processSchema.safeParse(tryParseJson(annotations[PROCESS] ?? ''));
   const whereabouts = record.success ? await whereaboutsOf(record.data) : 'elsewhere';
   if (whereabouts !== 'elsewhere') return whereabouts === 'running' ? 'alive' : 'dead';
   const touched = Math.max(creationTimestamp ?? 0, ...managedFields.map(({ time }) => time ?? 0));
   return serverTime - touched > lease.spec.leaseDurationSeconds * 1000 ? 'dead' : 'alive';
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
