@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import { WebSocketServer, type WebSocket } from 'ws';
-import type { Fault } from './faults.ts';
+import type { InjectedFault } from './faults.ts';
 import type { Executed } from './simulated-node.ts';
 
 const PROTOCOL = 'v5.channel.k8s.io';
@@ -35,7 +35,7 @@ export class ExecEndpoint {
     socket: Duplex,
     head: Buffer,
     executed: Executed,
-    fault: Fault | undefined,
+    fault: InjectedFault | undefined,
     onExit: (code: number | undefined) => Promise<void>,
   ): void {
     this.#server.handleUpgrade(request, socket, head, (client) => {
@@ -52,13 +52,19 @@ export class ExecEndpoint {
   }
 }
 
-function serve(client: WebSocket, executed: Executed, fault: Fault | undefined, onExit: (code: number | undefined) => Promise<void>): void {
+function serve(
+  client: WebSocket,
+  executed: Executed,
+  fault: InjectedFault | undefined,
+  onExit: (code: number | undefined) => Promise<void>,
+): void {
   let sent = 0;
   const send = (stream: number, bytes: Uint8Array, taken: () => void = () => {}): void => {
     sent += 1;
-    if (fault?.kind === 'drop' && sent > (fault.after ?? 0)) return client.terminate();
+    if (fault?.kind === 'disaster' && sent > fault.after) fault.strike();
+    if (fault?.kind === 'drop' && sent > (fault.after ?? 0) && fault.strike()) return client.terminate();
     // Silent from some message on: nothing is sent, nothing is answered, and the connection stays.
-    if (fault?.kind === 'silence' && sent > 4) return client.pause();
+    if (fault?.kind === 'silence' && sent > 4 && fault.strike()) return client.pause();
     client.send(Buffer.concat([Buffer.of(stream), bytes]), taken);
   };
   // An empty message on the first stream that is read says that all is ready.

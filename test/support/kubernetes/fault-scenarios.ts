@@ -40,6 +40,7 @@ export function faultScenarios({ open, alone, mixture }: FaultSubject): () => Fa
     ground.simulator.faults.plan(() => undefined);
     ground.simulator.faults.once(matches, fault);
     expect(await evaluateOnPods(ground)).toEqual(undisturbed);
+    expect(ground.simulator.faults.struck).toEqual([fault]);
     await ground.simulator.pods.settled();
     expect(await ground.traces()).toEqual([]);
   });
@@ -50,15 +51,18 @@ export function faultScenarios({ open, alone, mixture }: FaultSubject): () => Fa
     async () => {
       const { ground, undisturbed } = shared;
       const endings: Ending[] = [];
+      let struck = 0;
       for (let run = 0; run < RUNS; run += 1) {
         ground.simulator.faults.plan(mixture(run, ground));
         endings.push(await evaluateOnPods(ground));
+        struck += ground.simulator.faults.struck.length;
         ground.simulator.faults.plan(() => undefined);
         await ground.sweep();
         // A node cleans up behind a record that was taken away.
         await ground.simulator.pods.settled();
         expect(await ground.traces(), `run ${run}`).toEqual([]);
       }
+      expect(struck).toBeGreaterThan(RUNS);
       const official = endings.filter(({ kind }) => kind === 'official');
       // All others ended with a typed infrastructure error: anything else would have been thrown.
       expect(official.length).toBeGreaterThan(RUNS / 2);

@@ -1,3 +1,5 @@
+import type { Disaster } from './simulated-pods.ts';
+
 /** What is asked of the simulated API server. */
 export interface Asked {
   readonly method: string;
@@ -25,7 +27,15 @@ export type Fault =
   /** Of a watch: a line that ends in its middle, then the connection's end. */
   | { readonly kind: 'half-frame' }
   /** Of a watch: events come in another order. */
-  | { readonly kind: 'reorder' };
+  | { readonly kind: 'reorder' }
+  /** Of an exec: what happens to its pod after so many messages. */
+  | { readonly kind: 'disaster'; readonly disaster: Disaster | 'sandbox-deleted'; readonly after: number };
+
+/** A fault that one request has been given. */
+export type InjectedFault = Fault & {
+  /** Called where the effect is due, and notes that the fault has struck. False when it has struck another request, and is to do so once. */
+  readonly strike: () => boolean;
+};
 
 /** Chooses what goes wrong with a request; undefined: nothing. */
 export type FaultPlan = (asked: Asked) => Fault | undefined;
@@ -33,24 +43,41 @@ export type FaultPlan = (asked: Asked) => Fault | undefined;
 /** The faults of one simulator, to be changed at any time. */
 export class Faults {
   #plan: FaultPlan = () => undefined;
+  #struck: Fault[] = [];
+  readonly #single = new Set<Fault>();
+
+  /** Those that have had their effect since `plan` was called last, in order. A drop after many messages of a short command has none. */
+  get struck(): readonly Fault[] {
+    return this.#struck;
+  }
 
   /** From now on, in place of what was planned before. */
   plan(plan: FaultPlan): void {
+    this.#struck = [];
     this.#plan = plan;
   }
 
-  /** Once, for the first request that matches. */
+  /** For all requests that match, until it has struck one of them. */
   once(matches: (asked: Asked) => boolean, fault: Fault): void {
     const before = this.#plan;
-    let isDone = false;
-    this.#plan = (asked) => {
-      if (isDone || !matches(asked)) return before(asked);
-      isDone = true;
-      return fault;
-    };
+    const single = { ...fault };
+    this.#single.add(single);
+    this.#plan = (asked) => (matches(asked) && !this.#struck.includes(single) ? single : before(asked));
   }
 
-  of(asked: Asked): Fault | undefined {
-    return this.#plan(asked);
+  of(asked: Asked): InjectedFault | undefined {
+    const fault = this.#plan(asked);
+    return fault && { ...fault, strike: this.#strikeOf(fault) };
+  }
+
+  #strikeOf(fault: Fault): () => boolean {
+    const struck = this.#struck;
+    let isMine = false;
+    return () => {
+      if (isMine || (this.#single.has(fault) && struck.includes(fault))) return isMine;
+      struck.push(fault);
+      isMine = true;
+      return true;
+    };
   }
 }

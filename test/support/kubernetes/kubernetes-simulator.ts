@@ -9,13 +9,13 @@ import { ADMIN, assertMayDo, mayDo, type Identity } from './access.ts';
 import { notFound, objectSchema, Refusal, matchesLabels, type KubeObject } from './api-objects.ts';
 import { parseApiPath, type ApiPath } from './api-path.ts';
 import { ExecEndpoint } from './exec-endpoint.ts';
-import { Faults, type Asked, type Fault } from './faults.ts';
+import { Faults, type Asked, type Fault, type InjectedFault } from './faults.ts';
 import { ObjectStore } from './object-store.ts';
 import { patched } from './patches.ts';
 import { CACHE_NAMESPACE, CACHE_PODS, SimulatedNodeCaches } from './simulated-node-caches.ts';
 import type { PodNode, SimulatedImage } from './simulated-node.ts';
 import { PODS, SimulatedPods } from './simulated-pods.ts';
-import { AGENT_SANDBOX_API, AGENT_SANDBOX_RESOURCES, WARM_POOL } from './agent-sandbox-objects.ts';
+import { AGENT_SANDBOX_API, AGENT_SANDBOX_RESOURCES, SANDBOXES, WARM_POOL } from './agent-sandbox-objects.ts';
 import { SimulatedAgentSandbox } from './simulated-agent-sandbox.ts';
 import { serveWatch } from './watch-stream.ts';
 
@@ -274,15 +274,17 @@ export class KubernetesSimulator implements AsyncDisposable {
       const asked: Asked = { method: 'GET', path: url.pathname, kind: 'exec', query: url.searchParams };
       this.#count(asked, path);
       const fault = this.faults.of(asked);
-      if (fault?.kind === 'status') throw faultStatus(fault);
-      if (fault?.kind === 'delay') await pause(fault.milliseconds);
+      if (fault?.kind === 'status' && fault.strike()) throw faultStatus(fault);
+      if (fault?.kind === 'delay' && fault.strike()) await pause(fault.milliseconds);
       assertMayDo(this.#identify(request), { ...path, verb: 'get' }, path.namespace);
       const command = url.searchParams.getAll('command');
       const executed =
         path.namespace === CACHE_NAMESPACE
           ? await this.nodeCaches.exec(name, command)
           : await this.pods.exec(name, url.searchParams.get('container') ?? '', command);
-      this.#exec.accept(request, socket, head, executed, fault, (code) => this.pods.afterExit(name, code));
+      this.#exec.accept(request, socket, head, executed, fault?.kind === 'disaster' ? this.#enacted(name, fault) : fault, (code) =>
+        this.pods.afterExit(name, code),
+      );
     } catch (error) {
       const refusal = asRefusal(error);
       const body = JSON.stringify(refusal.status());
@@ -290,6 +292,19 @@ export class KubernetesSimulator implements AsyncDisposable {
         `HTTP/1.1 ${refusal.code} Refused\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
       );
     }
+  }
+
+  /** The same disaster, which happens when it is to strike. */
+  #enacted(pod: string, fault: Extract<InjectedFault, { kind: 'disaster' }>): InjectedFault {
+    let isOver = false;
+    const strike = (): boolean => {
+      if (isOver || !this.store.find(PODS, pod) || !fault.strike()) return false;
+      isOver = true;
+      if (fault.disaster !== 'sandbox-deleted') this.pods.strike(pod, fault.disaster);
+      else this.agentSandbox.delete(SANDBOXES, pod, false);
+      return true;
+    };
+    return { ...fault, strike };
   }
 
   #identify(request: IncomingMessage): Identity {
@@ -357,18 +372,18 @@ function graceOf(query: URLSearchParams): number {
 }
 
 /** What goes wrong before anything is done. */
-async function before(fault: Fault, response: ServerResponse): Promise<void> {
-  if (fault.kind === 'delay') await pause(fault.milliseconds);
-  if (fault.kind === 'status' && fault.afterwards !== true) throw faultStatus(fault);
-  if (fault.kind === 'drop' && fault.afterwards !== true && fault.after === undefined) {
+async function before(fault: InjectedFault, response: ServerResponse): Promise<void> {
+  if (fault.kind === 'delay' && fault.strike()) await pause(fault.milliseconds);
+  if (fault.kind === 'status' && fault.afterwards !== true && fault.strike()) throw faultStatus(fault);
+  if (fault.kind === 'drop' && fault.afterwards !== true && fault.after === undefined && fault.strike()) {
     response.destroy();
     throw new Refusal(0, 'Dropped', 'dropped');
   }
 }
 
-function after(fault: Fault, response: ServerResponse): void {
-  if (fault.kind === 'status') throw faultStatus(fault);
-  if (fault.kind === 'drop') {
+function after(fault: InjectedFault, response: ServerResponse): void {
+  if (fault.kind === 'status' && fault.strike()) throw faultStatus(fault);
+  if (fault.kind === 'drop' && fault.strike()) {
     response.destroy();
     throw new Refusal(0, 'Dropped', 'dropped');
   }

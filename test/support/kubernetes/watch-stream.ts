@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { matchesLabels, Refusal } from './api-objects.ts';
-import type { Fault } from './faults.ts';
+import type { InjectedFault } from './faults.ts';
 import type { ObjectStore, StoreEvent } from './object-store.ts';
 
 /** How often a quiet watch is told the version that it is at; API servers do so about every minute. */
@@ -12,7 +12,7 @@ export function serveWatch(
   resource: string,
   query: URLSearchParams,
   response: ServerResponse,
-  fault: Fault | undefined,
+  fault: InjectedFault | undefined,
 ): void {
   const selector = query.get('labelSelector') ?? '';
   matchesLabels(selector, {});
@@ -41,7 +41,7 @@ export function serveWatch(
   }
 }
 
-function writer(response: ServerResponse, fault: Fault | undefined): (event: object) => void {
+function writer(response: ServerResponse, fault: InjectedFault | undefined): (event: object) => void {
   let count = 0;
   let held: string | undefined;
   const line = (text: string): void => void response.write(`${text}\n`);
@@ -52,23 +52,26 @@ function writer(response: ServerResponse, fault: Fault | undefined): (event: obj
     count += 1;
     switch (fault?.kind) {
       case 'silence':
-        return;
+        return fault.strike() ? undefined : line(text);
       case 'half-frame':
-        if (count < 3) return line(text);
+        if (count < 3 || !fault.strike()) return line(text);
         return void response.end(text.slice(0, text.length / 2));
       case 'drop':
-        if (count <= (fault.after ?? 0)) return line(text);
+        if (count <= (fault.after ?? 0) || !fault.strike()) return line(text);
         return void response.destroy();
       case 'reorder': {
         if (held === undefined) return void (held = text);
         line(text);
         line(held);
         held = undefined;
+        fault.strike();
         return;
       }
       case 'delay':
+        fault.strike();
         return void setTimeout(() => line(text), fault.milliseconds);
       case 'status':
+      case 'disaster':
       case undefined:
         return line(text);
     }

@@ -1,7 +1,6 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
 import { seededRandom } from '../../../aggregation/seeded-random.ts';
-import { SANDBOXES } from '../../../support/kubernetes/agent-sandbox-objects.ts';
 import { faultScenarios, type Alone } from '../../../support/kubernetes/fault-scenarios.ts';
 import { evaluateOnPods, TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
 import type { Asked } from '../../../support/kubernetes/faults.ts';
@@ -46,21 +45,14 @@ describe('an evaluation on claimed pods, whatever goes wrong', () => {
 
   it('ends with the same official result when a Sandbox is deleted in mid-evaluation', async () => {
     const { ground, undisturbed } = shared();
-    let execs = 0;
-    ground.simulator.faults.plan(({ kind, path }) => {
-      if (kind === 'exec' && (execs += 1) === 2) deleteSoon(ground, path);
-      return undefined;
-    });
+    const { faults } = ground.simulator;
+    faults.plan(() => undefined);
+    faults.once(({ kind }) => kind === 'exec', { kind: 'disaster', disaster: 'sandbox-deleted', after: 2 });
     expect(await evaluateOnPods(ground)).toEqual(undisturbed);
-    ground.simulator.faults.plan(() => undefined);
+    expect(faults.struck).toMatchObject([{ disaster: 'sandbox-deleted' }]);
+    faults.plan(() => undefined);
     // What was taken away goes with nobody waiting for it.
     await ground.simulator.pods.settled();
     expect(await ground.traces()).toEqual([]);
   });
 });
-
-/** Once the command runs. Nothing happens to a Sandbox that is gone by then. */
-function deleteSoon({ simulator }: KubernetesGround, path: string): void {
-  const pod = path.split('/').at(-2) ?? '';
-  setTimeout(() => simulator.store.find(SANDBOXES, pod) && simulator.agentSandbox.delete(SANDBOXES, pod, false), 50);
-}

@@ -16,6 +16,10 @@ const isCreation = ({ method, path, kind }: Asked): boolean => kind === 'call' &
 const isDeletion = ({ method, path }: Asked): boolean => method === 'DELETE' && path.includes('/pods');
 const isWatch = ({ kind }: Asked): boolean => kind === 'watch';
 const isExec = ({ kind }: Asked): boolean => kind === 'exec';
+const isRunner = ({ kind, query }: Asked): boolean =>
+  kind === 'exec' && query.getAll('command').some((word) => word.includes('tiny-runner'));
+/** By then a runner is ready, and mostly plays. */
+const MESSAGES = 2;
 
 const ALONE: readonly Alone[] = [
   ['a creation is answered with 429', isCreation, { kind: 'status', code: 429, retryAfterSeconds: 1 }],
@@ -39,12 +43,12 @@ describe('an evaluation on pods, whatever goes wrong', () => {
   const shared = faultScenarios({
     open: () => KubernetesGround.open(TINY_RUNNERS),
     alone: ALONE,
-    mixture: (run, ground) => {
+    mixture: (run) => {
       const random = seededRandom(SEED + run);
       const plan = randomFaults(random, 0.1);
       return (asked) => {
-        if (asked.kind === 'exec' && random() < 0.15) strikeSoon(ground, asked.path, randomDisaster(random));
-        return plan(asked);
+        if (asked.kind !== 'exec' || random() >= 0.15) return plan(asked);
+        return { kind: 'disaster', disaster: randomDisaster(random), after: Math.floor(random() * 4) };
       };
     },
   });
@@ -53,27 +57,15 @@ describe('an evaluation on pods, whatever goes wrong', () => {
     'ends with the same official result when a pod is %s in mid-evaluation',
     async (disaster) => {
       const { ground, undisturbed } = shared();
-      strikeAtExec(ground, 2, disaster);
+      const { faults } = ground.simulator;
+      faults.plan(() => undefined);
+      faults.once(isRunner, { kind: 'disaster', disaster, after: MESSAGES });
       expect(await evaluateOnPods(ground)).toEqual(undisturbed);
-      ground.simulator.faults.plan(() => undefined);
+      expect(faults.struck).toMatchObject([{ disaster }]);
+      faults.plan(() => undefined);
       // A node that comes back cleans up behind a record that was taken away.
       await ground.simulator.pods.settled();
       expect(await ground.traces()).toEqual([]);
     },
   );
 });
-
-/** At the so many-th exec, the pod that it is for. */
-function strikeAtExec(ground: KubernetesGround, at: number, disaster: Disaster): void {
-  let count = 0;
-  ground.simulator.faults.plan(({ kind, path }) => {
-    if (kind === 'exec' && (count += 1) === at) strikeSoon(ground, path, disaster);
-    return undefined;
-  });
-}
-
-/** Once the command runs. */
-function strikeSoon(ground: KubernetesGround, path: string, disaster: Disaster): void {
-  const pod = path.split('/').at(-2) ?? '';
-  setTimeout(() => ground.simulator.pods.strike(pod, disaster), 50);
-}

@@ -50,6 +50,7 @@ describe('a pod that fetches', () => {
     const sandbox = await scene.pod(scene.provider(), 'pull');
     scene.ground.simulator.faults.once(({ kind }) => kind === 'exec', { kind: 'drop', after: 0 });
     await expect(fetched(sandbox, 'pull', order)).rejects.toHaveProperty('code', 'sandbox.fetch');
+    expect(scene.ground.simulator.faults.struck).toHaveLength(1);
     expect(await digestInside(sandbox, `${await fetched(sandbox, 'pull', order)}/policy.safetensors`)).toBe(file.digest);
   });
 
