@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { Readable, type Writable } from 'node:stream';
 import { z } from 'zod';
-import type { FaultKind } from './faults.ts';
+import type { InjectedFault } from './faults.ts';
 import type { MachineProcess, SimulatedMachine } from './machine.ts';
 import { answer, endOfStream, envelope, envelopedBody, jsonBody, Refusal, RpcRefusal } from './wire.ts';
 
@@ -21,7 +21,12 @@ const moveSchema = z.object({ source: z.string(), destination: z.string() });
 /** Output of the program after which the connection is cut, so that some of it has passed. */
 const FRAMES_BEFORE_CUT = 3;
 
-type Call = (machine: SimulatedMachine, request: IncomingMessage, response: ServerResponse, fault: FaultKind | undefined) => Promise<void>;
+type Call = (
+  machine: SimulatedMachine,
+  request: IncomingMessage,
+  response: ServerResponse,
+  fault: InjectedFault | undefined,
+) => Promise<void>;
 
 /** The daemon inside of a sandbox: processes by Connect-RPC in JSON, files by HTTP. */
 export const DAEMON: Readonly<Record<string, Call>> = {
@@ -111,7 +116,7 @@ async function writeForm(machine: SimulatedMachine, request: IncomingMessage, ty
 async function relay(
   started: MachineProcess,
   response: ServerResponse,
-  fault: FaultKind | undefined,
+  fault: InjectedFault | undefined,
   machine: SimulatedMachine,
 ): Promise<void> {
   const { pid } = started;
@@ -120,11 +125,15 @@ async function relay(
     if (response.destroyed) return;
     frames += 1;
     const frame = envelope({ event });
-    if (frames > FRAMES_BEFORE_CUT && fault === 'cut') {
+    if (frames > FRAMES_BEFORE_CUT && fault?.kind === 'cut') {
+      fault.strike();
       response.write(frame.subarray(0, frame.length / 2), () => response.destroy());
       return;
     }
-    if (frames > FRAMES_BEFORE_CUT && fault === 'dies') return machine.end();
+    if (frames > FRAMES_BEFORE_CUT && fault?.kind === 'dies') {
+      fault.strike();
+      return machine.end();
+    }
     if (!response.write(frame)) await hasRoom(response);
   };
   started.listener = {

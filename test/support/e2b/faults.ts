@@ -48,26 +48,33 @@ export interface Fault {
   readonly kind: FaultKind;
 }
 
-/** Strikes each request as the script says, and counts them. */
+/** A fault that one request has been given. */
+export interface InjectedFault {
+  readonly kind: FaultKind;
+  /** Called where it has its effect. A connection that is to be cut after more output than there is has none. */
+  readonly strike: () => void;
+}
+
+/** Gives requests the faults that the script has for them, and counts both. */
 export class FaultScript {
   readonly #faults: readonly Fault[];
   readonly #counts = new Map<Route, number>();
-  readonly #struck: Fault[] = [];
+  readonly #struck = new Set<Fault>();
 
   constructor(faults: readonly Fault[] = []) {
     this.#faults = faults;
   }
 
-  next(route: Route): FaultKind | undefined {
+  next(route: Route): InjectedFault | undefined {
     const nth = (this.#counts.get(route) ?? 0) + 1;
     this.#counts.set(route, nth);
     const fault = this.#faults.find((each) => each.route === route && each.nth === nth);
-    if (fault) this.#struck.push(fault);
-    return fault?.kind;
+    return fault && { kind: fault.kind, strike: () => void this.#struck.add(fault) };
   }
 
+  /** Those that have had their effect. */
   get struck(): readonly Fault[] {
-    return this.#struck;
+    return [...this.#struck];
   }
 
   /** Requests so far, by route. */

@@ -4,7 +4,7 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '../free-port.ts';
 import { PROJECT } from './e2b-ground.ts';
-import type { FaultKind } from './faults.ts';
+import type { InjectedFault } from './faults.ts';
 
 /**
  * Directories of its own hide this machine's: what is written there is the sandbox's. The daemon and the checkout, whose runner its programs
@@ -40,7 +40,7 @@ export class RealDaemons implements AsyncDisposable {
   }
 
   /** Has the sandbox's daemon answer. */
-  async forward(id: string, request: IncomingMessage, response: ServerResponse, fault?: FaultKind): Promise<void> {
+  async forward(id: string, request: IncomingMessage, response: ServerResponse, fault?: InjectedFault): Promise<void> {
     const starting = this.#daemons.get(id) ?? this.#start();
     this.#daemons.set(id, starting);
     const { port, child } = await starting;
@@ -59,7 +59,11 @@ export class RealDaemons implements AsyncDisposable {
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       response.flushHeaders();
       let chunks = 0;
-      if (fault === 'cut') answer.on('data', () => (chunks += 1) > CHUNKS_BEFORE_CUT && giveUp());
+      const cut = (): void => {
+        fault?.strike();
+        giveUp();
+      };
+      if (fault?.kind === 'cut') answer.on('data', () => (chunks += 1) > CHUNKS_BEFORE_CUT && cut());
       answer.on('error', giveUp).pipe(response);
     });
     request.pipe(forwarded);

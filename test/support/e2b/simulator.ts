@@ -14,7 +14,7 @@ import { Account, UNLIMITED, type Plan } from './account.ts';
 import { CONTROL_PLANE } from './control-plane.ts';
 import { DAEMON } from './daemon.ts';
 import type { RealDaemons } from './real-daemons.ts';
-import { FaultScript, type Fault, type FaultKind, type Route } from './faults.ts';
+import { FaultScript, type Fault, type FaultKind, type InjectedFault, type Route } from './faults.ts';
 import { answerRefusal, Refusal } from './wire.ts';
 
 export interface SimulatorOptions {
@@ -34,6 +34,9 @@ export const SIMULATED_TEMPLATE = 'muster-runner';
 const API_KEY = 'e2b_0000000000000000000000000000000000000000';
 /** As long as a few requests take, so that they overtake the one that is delayed. */
 const DELAY_MS = 20;
+
+/** Faults that have their effect while the request is answered. */
+const LATER: ReadonlySet<FaultKind> = new Set(['answer-dropped', 'cut', 'dies']);
 
 const ROUTES: Readonly<Record<string, Route>> = {
   'POST /v2/sandboxes': 'create',
@@ -138,11 +141,12 @@ export class E2bSimulator implements AsyncDisposable {
     await call(this.account, request, response, id, url);
   }
 
-  async #daemon(key: string, id: string, request: IncomingMessage, response: ServerResponse, fault?: FaultKind): Promise<void> {
+  async #daemon(key: string, id: string, request: IncomingMessage, response: ServerResponse, fault?: InjectedFault): Promise<void> {
     const machine = this.account.machine(id);
     if (!machine) throw new Refusal(502, 'The sandbox was not found');
     if (request.headers['x-access-token'] !== `token-${id}`) throw new Refusal(401, 'unauthenticated');
-    if (fault === 'dies' && key !== 'POST /process.Process/Start') {
+    if (fault?.kind === 'dies' && key !== 'POST /process.Process/Start') {
+      fault.strike();
       await this.account.end(this.account.tenant(id));
       throw new Refusal(502, 'The sandbox was not found');
     }
@@ -161,8 +165,9 @@ function callOf(method: string, pathname: string): { key: string; id: string } {
   return { key: `${method} ${before}/{}${behind}`, id: decodeURIComponent(id) };
 }
 
-async function strike(fault: FaultKind, response: ServerResponse): Promise<void> {
-  switch (fault) {
+async function strike(fault: InjectedFault, response: ServerResponse): Promise<void> {
+  if (!LATER.has(fault.kind)) fault.strike();
+  switch (fault.kind) {
     case 'busy':
       throw new Refusal(429, 'Rate limit exceeded');
     case 'busy-for-a-second':
@@ -178,7 +183,10 @@ async function strike(fault: FaultKind, response: ServerResponse): Promise<void>
       return;
     case 'answer-dropped':
       // Answers begin when everything is done that was asked for.
-      response.writeHead = () => response.destroy();
+      response.writeHead = () => {
+        fault.strike();
+        return response.destroy();
+      };
       return;
     case 'delayed':
       await pause(DELAY_MS);
