@@ -46,10 +46,19 @@ async function openStoredTokens(config: Pick<Config, 'store'>): Promise<OpenToke
     throw new InputError(error.code, `${error.message}; ${ask}`, { cause: error });
   });
   return {
-    office: new TokenService(store, systemClock, `command-line:${userInfo().username}`),
+    office: new TokenService(store, systemClock, `command-line:${accountName()}`),
     now: () => systemClock.date(),
     [Symbol.asyncDispose]: () => store[Symbol.asyncDispose](),
   };
+}
+
+/** Containers run under user ids that no account has. */
+export function accountName(account: () => { readonly username: string } = userInfo): string {
+  try {
+    return account().username;
+  } catch {
+    return `uid-${process.getuid?.() ?? 'unknown'}`;
+  }
 }
 
 function officeAt(client: MusterClient): TokenServicePort {
