@@ -13,6 +13,7 @@ import { PaperNode } from '../test/support/kubernetes/paper-node.ts';
 import { runnerImage } from '../test/support/kubernetes/runner-image.ts';
 import { CACHE_NAMESPACE } from '../test/support/kubernetes/simulated-node-caches.ts';
 import { SimulatedNode, type PodNode } from '../test/support/kubernetes/simulated-node.ts';
+import { PodPart } from '../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 
 const LIMITS = { memoryBytes: 2 ** 28, processes: 16, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 3600 };
 const TEMPLATE = { name: 'local', command: ['runner'], environment: {}, mounts: [], network: 'none', limits: LIMITS, demands: [] } as const;
@@ -55,7 +56,10 @@ export class CacheCluster implements AsyncDisposable {
     const fetching = { ways, command: pullCommand(this.#python), nodeCache };
     const pod = podTemplate(join(this.#stateDir, 'kubeconfig'), { network: 'cluster', requestsPerSecond: 2000, fetching });
     const made = Array.from({ length: count }, () =>
-      this.#provider.create({ id: parseSandboxId(`s${(this.#made += 1)}`), template: { ...TEMPLATE, pod } }, NEVER),
+      this.#provider.create(
+        { id: parseSandboxId(`s${(this.#made += 1)}`), template: { ...TEMPLATE, providerPart: new PodPart(pod) } },
+        NEVER,
+      ),
     );
     return await Promise.all(made);
   }

@@ -70,10 +70,10 @@ async function inTurn(quick: boolean, say: (text: string) => void) {
   await using scene = await Scene.open(files, nodes);
   say(`${nodes} nodes × ${podsEach} pods, a checkpoint of ${bytes / 1e6} MB and the one after it`);
   const [first, next] = await scene.checkpoints(bytes);
-  const pods = await scene.cluster.pods(nodes * podsEach, ['node-cache']);
-  const filled = await scene.delivered(first, pods, 'node-cache');
+  const pods = await scene.cluster.pods(nodes * podsEach, ['shared-cache']);
+  const filled = await scene.delivered(first, pods, 'shared-cache');
   say('the next one, of which 1 % of the numbers changed');
-  const changed = await scene.delivered(next, pods, 'node-cache');
+  const changed = await scene.delivered(next, pods, 'shared-cache');
   say(`the same by ${PULLING} pods that fetch for themselves`);
   const pulled = await scene.delivered(first, await scene.cluster.pods(PULLING, ['pull']), 'pull');
   const [size, delta, whole] = [sizeOf(first), await scene.deltaBytes(first, next), await scene.wholeNodes(next)];
@@ -123,7 +123,10 @@ class Scene implements AsyncDisposable {
 
   /** To all pods at once, as an evaluation does. */
   async delivered(checkpoint: StoredCheckpoint, pods: readonly Sandbox[], way: FetchWay): Promise<Delivered> {
-    const distributor = new Distributor({ origin: { link: async (file) => ({ url: await this.#origin.link(file) }) }, delivery: way });
+    const distributor = new Distributor({
+      origin: { link: async (file) => ({ url: await this.#origin.link(file) }) },
+      delivery: way === 'pull' ? way : 'node-cache',
+    });
     const [before, start] = [this.#origin.served.bytes, performance.now()];
     await Promise.all(pods.map((pod) => distributor.deliver(checkpoint, pod, signal)));
     return { bytes: this.#origin.served.bytes - before, seconds: (performance.now() - start) / 1000 };

@@ -12,6 +12,8 @@ import { MACHINE } from '../test/support/e2b/e2b-ground.ts';
 import { dialBackImage } from '../test/support/kubernetes/dial-back-image.ts';
 import { podTemplate } from '../test/support/kubernetes/kubernetes-ground.ts';
 import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PodPart } from '../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
+import { E2bPart } from '../src/adapters/sandbox/e2b/e2b-machine.ts';
 
 /** How its owner reaches a simulated service. */
 const accessSchema = z.discriminatedUnion('kind', [
@@ -53,14 +55,20 @@ export class FarEnd implements AsyncDisposable {
     };
     switch (access.kind) {
       case 'exec':
-        return { provider: createKubernetesProvider(common), additions: { pod: podTemplate(access.kubeconfig) } };
+        return { provider: createKubernetesProvider(common), additions: { providerPart: new PodPart(podTemplate(access.kubeconfig)) } };
       case 'dial-back': {
         const { transport } = await dialBackImage();
-        return { provider: createKubernetesProvider(common), additions: { pod: podTemplate(access.kubeconfig, { transport }) } };
+        return {
+          provider: createKubernetesProvider(common),
+          additions: { providerPart: new PodPart(podTemplate(access.kubeconfig, { transport })) },
+        };
       }
       case 'E2B': {
         const { kind: _, ...account } = access;
-        return { provider: createE2bProvider({ ...common, account, projectDirectory: PROJECT_DIRECTORY }), additions: { e2b: MACHINE } };
+        return {
+          provider: createE2bProvider({ ...common, account, projectDirectory: PROJECT_DIRECTORY }),
+          additions: { providerPart: new E2bPart(MACHINE) },
+        };
       }
     }
   }

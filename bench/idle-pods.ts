@@ -6,7 +6,7 @@ import path from 'node:path';
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { z } from 'zod';
 import { createKubernetesProvider } from '../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
-import { loadConfig } from '../src/config/load-config.ts';
+import { loadConfig } from '../src/app/configuration.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { createPool, type Pool } from '../src/pool/pool.ts';
@@ -14,6 +14,7 @@ import { RunnerSession } from '../src/runner/session.ts';
 import { podTemplate } from '../test/support/kubernetes/kubernetes-ground.ts';
 import type { Benchmark, Check } from './benchmark.ts';
 import { ownMemory, type OwnMemory } from './memory-of.ts';
+import { PodPart } from '../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 
 const RESOLUTION_MS = 1;
 const LIMITS = { memoryBytes: 2 ** 28, processes: 10, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 86_400 };
@@ -69,7 +70,16 @@ async function measure(
   const start = performance.now();
   await using pool: Pool<RunnerSession> = createPool({
     provider,
-    template: { name: 'local', command: ['runner'], environment: {}, mounts: [], network: 'none', limits: LIMITS, demands: [], pod },
+    template: {
+      name: 'local',
+      command: ['runner'],
+      environment: {},
+      mounts: [],
+      network: 'none',
+      limits: LIMITS,
+      demands: [],
+      providerPart: new PodPart(pod),
+    },
     config: { ...settings.pool, creationConcurrency: 200, creationsPerSecond: 1000, min: count, max: count },
     clock: systemClock,
     warmUp: (sandbox, signal) => RunnerSession.open(sandbox, systemClock, signal),

@@ -1,6 +1,6 @@
 import { createInMemoryProvider } from '../test/support/in-memory-sandbox/in-memory-provider.ts';
 import type { Program } from '../test/support/in-memory-sandbox/program.ts';
-import { loadConfig } from '../src/config/load-config.ts';
+import { loadConfig } from '../src/app/configuration.ts';
 import { digestOf } from '../src/kernel/canonical-json.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';

@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../src/config/load-config.ts';
+import { loadConfig } from '../src/app/configuration.ts';
 import { Muster } from '../src/app/main.ts';
 
 /** The whole of Muster with the default configuration, but for some settings, and a state directory of its own. */

@@ -1,7 +1,7 @@
 import { parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { createKubernetesProvider } from '../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
-import type { PodTransport } from '../src/pool/ports/pod-template.ts';
+import type { PodTransport } from '../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import { clusterPod, dialBackHere, dialBackUnavailable } from '../test/cluster/cluster-under-test.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
 import { echoingPods, roundTrips } from './pod-trips.ts';

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { PodTemplate } from '../src/pool/ports/pod-template.ts';
+import { PodPart, type PodTemplate } from '../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { Sandbox } from '../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../src/pool/ports/template.ts';
 
@@ -8,7 +8,16 @@ const LINE = '{"type":"ping","id":1}\n';
 
 /** Pods that say again what they are told. */
 export function echoingPods(pod: PodTemplate): SandboxTemplate {
-  return { name: 'bench', command: ['cat'], environment: {}, mounts: [], network: 'none', limits: LIMITS, demands: [], pod };
+  return {
+    name: 'bench',
+    command: ['cat'],
+    environment: {},
+    mounts: [],
+    network: 'none',
+    limits: LIMITS,
+    demands: [],
+    providerPart: new PodPart(pod),
+  };
 }
 
 export interface Trips {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { filesystemSource } from '../src/adapters/checkpoints/filesystem.ts';
 import { createBubblewrapProvider } from '../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { pythonTemplate } from '../src/adapters/sandbox/local/template/python-template.ts';
-import { loadConfig } from '../src/config/load-config.ts';
+import { loadConfig } from '../src/app/configuration.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId } from '../src/kernel/ids.ts';
 import { silentLog } from '../src/kernel/log.ts';
@@ -145,7 +145,7 @@ export class RealSandboxes implements AsyncDisposable {
 
   /** Of a processor, by all sandboxes so far; NaN where they are not counted. */
   async processorSeconds(): Promise<number> {
-    const used = await Promise.all(this.#made.map(async (sandbox) => (await sandbox.usage?.())?.cpuSeconds ?? Number.NaN));
+    const used = await Promise.all(this.#made.map(async (sandbox) => (await sandbox.capabilities?.usage?.())?.cpuSeconds ?? Number.NaN));
     return used.reduce((sum, seconds) => sum + seconds, 0);
   }
 

@@ -1,5 +1,6 @@
 /**
- * Writes the JSON Schemas that editors and other programs use, from the zod schemas that Muster validates with.
+ * Writes the JSON Schemas that editors and other programs use, from the zod schemas that Muster validates with; and into config/default.yaml
+ * the settings of the providers, from their folders.
  *
  *   node scripts/generate-schemas.ts
  */

@@ -1,7 +1,10 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { format, resolveConfig } from 'prettier';
 import { z } from 'zod';
 import { batchSchema } from '../src/faces/client/batch/batch-file.ts';
-import { configSchema } from '../src/config/schema.ts';
+import { configSchema } from '../src/app/configuration.ts';
+import { PROJECT_DIRECTORY, PROVIDERS } from '../src/app/providers.ts';
 import { comparisonSummarySchema } from '../src/orchestrator/results/comparison-summary.ts';
 import { planSchema } from '../src/orchestrator/planning/evaluation-plan.ts';
 import { tuningSchema } from '../src/orchestrator/tuning/tuning.ts';
@@ -9,15 +12,15 @@ import { suiteSchema } from '../src/orchestrator/suite/suite.ts';
 import { summariesSchema } from '../src/orchestrator/results/summaries.ts';
 import { summarySchema } from '../src/orchestrator/results/summary.ts';
 
-export interface PublishedSchema {
+export interface PublishedFile {
   /** Relative to the top of the repository. */
   readonly path: string;
   readonly text: string;
 }
 
-/** Every JSON Schema that is generated and committed, as its file should be. */
-export async function publishedSchemas(): Promise<readonly PublishedSchema[]> {
-  return Promise.all([
+/** Every JSON Schema that is generated and committed, and the default configuration, as its file should be. */
+export async function publishedSchemas(): Promise<readonly PublishedFile[]> {
+  const schemas = await Promise.all([
     published('config/schema.json', partial(z.toJSONSchema(configSchema, { io: 'input' }))),
     published('docs/schemas/suite.schema.json', z.toJSONSchema(suiteSchema, { io: 'input' })),
     published('docs/schemas/batch.schema.json', z.toJSONSchema(batchSchema, { io: 'input' })),
@@ -27,9 +30,22 @@ export async function publishedSchemas(): Promise<readonly PublishedSchema[]> {
     published('docs/schemas/tuning.schema.json', z.toJSONSchema(tuningSchema)),
     published('docs/schemas/summaries.schema.json', z.toJSONSchema(summariesSchema)),
   ]);
+  return [{ path: DEFAULTS, text: defaults() }, ...schemas];
 }
 
-async function published(path: string, schema: unknown): Promise<PublishedSchema> {
+const DEFAULTS = 'config/default.yaml';
+/** In the default configuration, the lines from here on to the next top-level one are the providers'. */
+const PROVIDERS_BEGIN = /(?<=\n    # The settings of each provider\.[^\n]*\n).*?(?=\n\S)/s;
+
+/** The default configuration with the settings of each provider as its folder explains them. */
+function defaults(): string {
+  const sections = PROVIDERS.map(({ name }) => join(PROJECT_DIRECTORY, 'src/adapters/sandbox', name, 'defaults.yaml')).filter(existsSync);
+  const lines = sections.flatMap((path) => readFileSync(path, 'utf8').trimEnd().split('\n'));
+  const indented = lines.map((line) => (line === '' ? line : `    ${line}`)).join('\n');
+  return readFileSync(join(PROJECT_DIRECTORY, DEFAULTS), 'utf8').replace(PROVIDERS_BEGIN, () => `${indented}\n`);
+}
+
+async function published(path: string, schema: unknown): Promise<PublishedFile> {
   const style = await resolveConfig(new URL(import.meta.url));
   return { path, text: await format(JSON.stringify(schema), { ...style, parser: 'json' }) };
 }

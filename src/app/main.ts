@@ -6,7 +6,7 @@ import { ResultsDirectory } from '../adapters/files/results-directory.ts';
 import { LOCAL_CALLER } from '../service/access/caller.ts';
 import type { Config } from '../config/config.ts';
 import { keptConfig } from '../config/kept-config.ts';
-import { loadConfig } from '../config/load-config.ts';
+import { loadConfig } from './configuration.ts';
 import { Runtime, type LoadedSuite } from './runtime.ts';
 import { kept, openResults } from './recorded-results.ts';
 import { compare as compareOn, ComparisonFailedError, type NamedCheckpoint } from '../orchestrator/compare.ts';

@@ -14,7 +14,8 @@ import { bothStates, type PoolState } from '../pool/members/pool-state.ts';
 import type { SandboxProvider } from '../pool/ports/sandbox.ts';
 import type { SharedContent, Sharing } from '../pool/ports/shared-content.ts';
 import type { SandboxTemplate } from '../pool/ports/template.ts';
-import { PROJECT_DIRECTORY, PROVIDERS, type Allowance, type ProviderGround } from './providers.ts';
+import type { Allowance, ProviderHost } from '../pool/ports/provider-plugin.ts';
+import { pluginOf, PROJECT_DIRECTORY } from './providers.ts';
 import { RunnerSession } from '../runner/session.ts';
 
 /** Removing hundreds of sandboxes takes a while; only the end of the process waits for it. */
@@ -42,7 +43,7 @@ export class Pools implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #log: Log;
   readonly #owner = parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`);
-  readonly #providers = new Map<TemplateConfig['provider'], Promise<SandboxProvider>>();
+  readonly #providers = new Map<string, Promise<SandboxProvider>>();
   readonly #pools = { together: new Map<string, Promise<OpenPool>>(), apart: new Map<string, Promise<OpenPool>>() };
   /** Pools that are open. */
   readonly #open = { together: new Map<string, Pool<RunnerSession>>(), apart: new Map<string, Pool<RunnerSession>>() };
@@ -74,7 +75,7 @@ export class Pools implements AsyncDisposable {
   /** How large the template's pool is to be when it does not drain: an evaluation that begins meanwhile plays on so many afterwards. */
   sizeOf(template: string): PoolSize {
     const { min, max, warm } = this.#sizes.get(template) ?? this.#config.pool;
-    const most = Math.min(max, this.#allowance(template)?.max ?? max);
+    const most = Math.min(max, this.#allowance(template).max ?? max);
     return { min: Math.min(min, most), max: most, warm: Math.min(warm, most) };
   }
 
@@ -118,7 +119,7 @@ export class Pools implements AsyncDisposable {
     this.#sweeping = Promise.all([...names].map((name) => this.#sweep(name)));
   }
 
-  async #sweep(name: TemplateConfig['provider']): Promise<void> {
+  async #sweep(name: string): Promise<void> {
     const late = (): Error =>
       new InfrastructureError('sandbox.sweep', `provider ${name} took over ${SWEEP_MILLISECONDS / 1000} s to sweep`);
     using deadline = new Deadline(this.#clock, SWEEP_MILLISECONDS, late, this.#closing.signal);
@@ -154,7 +155,7 @@ export class Pools implements AsyncDisposable {
 
   async #start({ template: name, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
     const settings = this.settings(name);
-    const made = await PROVIDERS[settings.provider].template(name, { ...settings, policy }, PROJECT_DIRECTORY, signal);
+    const made = await pluginOf(settings).template(name, { ...settings, policy }, { projectDirectory: PROJECT_DIRECTORY, signal });
     const pool = createPool({
       provider: await this.#provider(settings.provider),
       template: made,
@@ -179,34 +180,34 @@ export class Pools implements AsyncDisposable {
     return this.#draining.has(template) ? NONE : this.sizeOf(template);
   }
 
-  #allowance(template: string): Allowance | undefined {
+  #allowance(template: string): Allowance {
     const settings = this.settings(template);
-    return PROVIDERS[settings.provider].allowance?.(settings);
+    return pluginOf(settings).allowance(settings);
   }
 
   #poolConfig(template: string): PoolConfig {
     const { pool } = this.#config;
     const allowance = this.#allowance(template);
-    const creationsPerSecond = Math.min(pool.creationsPerSecond, allowance?.creationsPerSecond ?? Infinity);
-    return { ...pool, ...this.#sizeNow(template), creationsPerSecond, restSeconds: allowance?.restSeconds };
+    const creationsPerSecond = Math.min(pool.creationsPerSecond, allowance.creationsPerSecond ?? Infinity);
+    return { ...pool, ...this.#sizeNow(template), creationsPerSecond, restSeconds: allowance.restSeconds };
   }
 
   /** One of each kind; one that could not be opened is tried again by the next that needs it. */
-  #provider(name: TemplateConfig['provider']): Promise<SandboxProvider> {
+  #provider(name: string): Promise<SandboxProvider> {
     let opening = this.#providers.get(name);
     if (!opening) {
-      opening = PROVIDERS[name].open(this.#ground());
+      const templates = Object.values(this.#config.templates).filter(({ provider }) => provider === name);
+      opening = pluginOf({ provider: name }).open(this.#host(), templates);
       opening.catch(() => this.#providers.delete(name));
       this.#providers.set(name, opening);
     }
     return opening;
   }
 
-  #ground(): ProviderGround {
+  #host(): ProviderHost {
     const log = (message: string): void => this.#log.warn({}, message);
-    const settings = (template: string): TemplateConfig => this.settings(template);
     const { stateDir, delivery } = this.#config;
     const origins = delivery.url === 'none' ? [] : [new URL(delivery.url).hostname, ...delivery.bucketHosts];
-    return { stateDir, owner: this.#owner, clock: this.#clock, templates: this.templates, settings, origins, log };
+    return { stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PROJECT_DIRECTORY, origins, log };
   }
 }

@@ -21,6 +21,7 @@ import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.
 import { Distributor } from '../policy-distribution/delivery/distributor.ts';
 import { assertPlaysApart, policyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
 import { Pools } from './pools.ts';
+import { pluginOf } from './providers.ts';
 import { readOwnSuite, type ReadSuite, type SuiteInput } from './suites/suite-input.ts';
 import { templateDelivery } from './checkpoints/template-delivery.ts';
 
@@ -138,7 +139,7 @@ export class Runtime implements AsyncDisposable {
   policyPlace(template: string, checkpoints: readonly Pick<Checkpoint, 'files'>[]): PolicyPlace {
     const settings = this.pools.settings(template);
     const place = policyPlace({ wished: settings.policy, hasTokens: this.#hasTokens, bringsCode: checkpoints.some(mayBringCode) });
-    if (place === 'apart') assertPlaysApart(template, settings);
+    if (place === 'apart') assertPlaysApart(template, { provider: pluginOf(settings), command: settings.command });
     return place;
   }
 
@@ -152,7 +153,7 @@ export class Runtime implements AsyncDisposable {
     const { template } = played.suite;
     const settings = this.pools.settings(template);
     const pool = { template, policy: this.policyPlace(template, played.checkpoints) };
-    const delivery = templateDelivery(template, settings, this.#config);
+    const delivery = templateDelivery(template, settings, pluginOf(settings), this.#config);
     const { episodesPerSandbox } = this.#config.pool;
     const content = contentToShare(played, { ...settings, policy: pool.policy, episodesPerSandbox }, this.#distributor);
     return {

@@ -9,7 +9,7 @@ import { KnownSettings } from '../kernel/documents/known-settings.ts';
 import type { Flag, Layer } from '../kernel/documents/layer.ts';
 import { isMapping, nested, overlaid, valueAt, type SettingPath } from '../kernel/documents/path.ts';
 import { problemLine, problemsOf, type Problem } from '../kernel/documents/problems.ts';
-import { configSchema, type WrittenConfig } from './schema.ts';
+import type { ConfigSchema, WrittenConfig } from './schema.ts';
 import { yamlLayer } from '../kernel/documents/yaml-layer.ts';
 
 export interface ConfigSources {
@@ -22,27 +22,54 @@ export interface ConfigSources {
 }
 
 const DEFAULTS = fileURLToPath(new URL('../../config/default.yaml', import.meta.url));
-const KNOWN = new KnownSettings(z.toJSONSchema(configSchema, { io: 'input' }));
 
-/**
- * The defaults, the file, the environment variables and the flags, each over the one before.
- *
- * @throws InputError `config.invalid` (each problem on a line: source, path, expected, found), `config.unreadable`.
- */
-export function loadConfig(sources: ConfigSources): Config {
-  const defaults = fileLayer(DEFAULTS, 'config/default.yaml');
-  const layers = [
-    defaults,
-    ...(sources.file === undefined ? [] : [fileLayer(sources.file, sources.file)]),
-    ...environmentLayers(sources.environment, KNOWN),
-    ...(sources.flags ?? []).map(flagLayer),
-  ];
-  assertNone([...layers.flatMap(linesOfLayer), ...unknownVariables(sources.environment, KNOWN)]);
-  const merged = withInheritance(layers.reduce<unknown>((base, { value }) => overlaid(base, value), {}));
-  const machine = { processors: sources.processors ?? availableParallelism(), environment: sources.environment };
-  const config = workedOut(validated(merged, layers), machine);
-  assertNone(contradictions(config).map((problem) => problemLine(whereIs(layers, problem.path), problem)));
-  return config;
+/** Reads configurations by a schema. */
+export class ConfigReader {
+  readonly #schema: ConfigSchema;
+  readonly #known: KnownSettings;
+
+  constructor(schema: ConfigSchema) {
+    this.#schema = schema;
+    this.#known = new KnownSettings(z.toJSONSchema(schema, { io: 'input' }));
+  }
+
+  /**
+   * The defaults, the file, the environment variables and the flags, each over the one before.
+   *
+   * @throws InputError `config.invalid` (each problem on a line: source, path, expected, found), `config.unreadable`.
+   */
+  load(sources: ConfigSources): Config {
+    const defaults = fileLayer(DEFAULTS, 'config/default.yaml');
+    const layers = [
+      defaults,
+      ...(sources.file === undefined ? [] : [fileLayer(sources.file, sources.file)]),
+      ...environmentLayers(sources.environment, this.#known),
+      ...(sources.flags ?? []).map(flagLayer),
+    ];
+    const problems = layers.flatMap((layer) => this.#linesOfLayer(layer));
+    assertNone([...problems, ...unknownVariables(sources.environment, this.#known)]);
+    const merged = withInheritance(layers.reduce<unknown>((base, { value }) => overlaid(base, value), {}));
+    const machine = { processors: sources.processors ?? availableParallelism(), environment: sources.environment };
+    const config = workedOut(this.#validated(merged, layers), machine);
+    assertNone(contradictions(config).map((problem) => problemLine(whereIs(layers, problem.path), problem)));
+    return config;
+  }
+
+  /** A layer need not be whole, but what is in it must be right, also where a later layer covers it. */
+  #linesOfLayer(layer: Layer): readonly string[] {
+    const result = this.#schema.safeParse(layer.value);
+    if (result.success) return [];
+    return problemsOf(result.error, layer.value, this.#known)
+      .filter(({ isAbsence }) => !isAbsence)
+      .map((problem) => problemLine(layer.whereIs(problem.path), problem));
+  }
+
+  #validated(merged: unknown, layers: readonly Layer[]): WrittenConfig {
+    const result = this.#schema.safeParse(merged);
+    if (result.success) return result.data;
+    const problems = problemsOf(result.error, merged, this.#known);
+    throw new InputError('config.invalid', problems.map((problem) => problemLine(whereIs(layers, problem.path), problem)).join('\n'));
+  }
 }
 
 function fileLayer(path: string, name: string): Layer {
@@ -59,15 +86,6 @@ function flagLayer({ name, path, value }: Flag): Layer {
   return { value: nested(path, value), whereIs: () => `flag ${name}` };
 }
 
-/** A layer need not be whole, but what is in it must be right, also where a later layer covers it. */
-function linesOfLayer(layer: Layer): readonly string[] {
-  const result = configSchema.safeParse(layer.value);
-  if (result.success) return [];
-  return problemsOf(result.error, layer.value, KNOWN)
-    .filter(({ isAbsence }) => !isAbsence)
-    .map((problem) => problemLine(layer.whereIs(problem.path), problem));
-}
-
 /** What a template leaves out it takes from "local", a quota from "default". */
 function withInheritance(merged: unknown): unknown {
   return inheriting(inheriting(merged, 'templates', 'local'), 'quotas', 'default');
@@ -78,13 +96,6 @@ function inheriting(merged: unknown, setting: string, from: string): unknown {
   if (!isMapping(merged) || !isMapping(members)) return merged;
   const inherited = Object.entries(members).map(([name, member]) => [name, overlaid(members[from], member)]);
   return { ...merged, [setting]: Object.fromEntries(inherited) };
-}
-
-function validated(merged: unknown, layers: readonly Layer[]): WrittenConfig {
-  const result = configSchema.safeParse(merged);
-  if (result.success) return result.data;
-  const lines = problemsOf(result.error, merged, KNOWN).map((problem) => problemLine(whereIs(layers, problem.path), problem));
-  throw new InputError('config.invalid', lines.join('\n'));
 }
 
 /** Settings that are right by themselves but not together. */

@@ -1,15 +1,15 @@
 import { z } from 'zod';
+import { NO_SETTINGS, type ProviderPlugin } from '../pool/ports/provider-plugin.ts';
 import { LIMIT_NAMES, TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED } from '../pool/ports/template.ts';
 import { byteSizeSchema } from './byte-size.ts';
 import { deliverySchema, templateDeliverySchema } from './delivery-schema.ts';
-import { e2bSchema } from './e2b-schema.ts';
-import { kubernetesSchema } from './kubernetes-schema.ts';
 import { serverSchema } from './serve-schema.ts';
 import { quotasSchema, sourcesSchema, webhooksSchema, storeSchema } from './server-schema.ts';
 
 /**
  * The configuration's only definition: what may be written, what it means, and the types that come of it. It holds no default
- * values: those stand, explained, in config/default.yaml, which every other layer is laid over.
+ * values: those stand, explained, in config/default.yaml, which every other layer is laid over. What a provider's settings are only
+ * its plug-in says.
  */
 
 const AUTO = z.literal('auto');
@@ -57,61 +57,74 @@ const limitsSchema = z
   })
   .describe('each for the whole process tree of one sandbox');
 
-const templateSchema = z
-  .strictObject({
-    provider: z
-      .enum(['bubblewrap', 'gvisor', 'e2b', 'kubernetes'])
-      .describe(
-        'what makes the sandboxes: namespaces of the host’s kernel, a kernel of their own, E2B’s service, or the pods of a cluster',
-      ),
-    kubernetes: kubernetesSchema,
-    python: z.union([AUTO, absolutePath], { error: 'expected "auto" or the absolute path of an interpreter' }),
-    imports: z.array(moduleName).max(64).describe('modules that the runner imports before its sandbox counts as ready'),
-    command: z
-      .array(z.string().min(1))
-      .min(1)
-      .max(256)
-      .optional()
-      .describe('a runner of your own instead of the Python one; python and imports are not used then'),
-    start: z
-      .enum(['auto', 'forked', 'plain'])
-      .describe(
-        'forked: sandboxes share the memory of one process that has imported everything; plain: each imports for itself; auto: forked where possible',
-      ),
-    sharedPolicies: z
-      .enum(['auto', 'never'])
-      .describe(
-        'auto: forked sandboxes share one copy in memory of a checkpoint that is data alone, when it is large or each episode has a sandbox of its own; never: each loads its own',
-      ),
-    sharedCode: z
-      .array(z.string().min(1).max(200))
-      .max(256)
-      .describe(
-        'names of suites, and digests of checkpoints, whose own code may be loaded before sandboxes are forked, outside of their walls',
-      ),
-    policy: z
-      .enum(['auto', 'together', 'apart'])
-      .describe(
-        'together: the policy is played in the process of the environment; apart: in a sandbox of its own beside it, so that code that comes with a checkpoint cannot reach the environment; auto: apart on a server with tokens where a checkpoint may bring code, else together',
-      ),
-    delivery: templateDeliverySchema,
-    environment: z.record(variableName, variableValue).describe('environment variables inside; nothing is inherited'),
-    mounts: z
-      .array(z.strictObject({ source: absolutePath, target: absolutePath }))
-      .max(64)
-      .describe('host paths, visible read-only inside'),
-    network: z.enum(['none', 'host']),
-    limits: limitsSchema,
-    demands: z.array(z.enum(LIMIT_NAMES)).describe('limits that must be enforced for the whole tree, or no sandbox is made'),
-    e2b: e2bSchema,
-    costPerSandboxHour: z
-      .number()
-      .min(0)
-      .max(1e9)
-      .optional()
-      .describe('what an hour of one leased sandbox costs, in any currency; for budget.cost and the cost in summaries'),
-  })
-  .describe('what a sandbox is made of; what a template leaves out it takes from "local"');
+/** The settings of every template, whatever its provider. */
+const commonTemplateSettings = {
+  python: z.union([AUTO, absolutePath], { error: 'expected "auto" or the absolute path of an interpreter' }),
+  imports: z.array(moduleName).max(64).describe('modules that the runner imports before its sandbox counts as ready'),
+  command: z
+    .array(z.string().min(1))
+    .min(1)
+    .max(256)
+    .optional()
+    .describe('a runner of your own instead of the Python one; python and imports are not used then'),
+  start: z
+    .enum(['auto', 'forked', 'plain'])
+    .describe(
+      'forked: sandboxes share the memory of one process that has imported everything; plain: each imports for itself; auto: forked where possible',
+    ),
+  sharedPolicies: z
+    .enum(['auto', 'never'])
+    .describe(
+      'auto: forked sandboxes share one copy in memory of a checkpoint that is data alone, when it is large or each episode has a sandbox of its own; never: each loads its own',
+    ),
+  sharedCode: z
+    .array(z.string().min(1).max(200))
+    .max(256)
+    .describe(
+      'names of suites, and digests of checkpoints, whose own code may be loaded before sandboxes are forked, outside of their walls',
+    ),
+  policy: z
+    .enum(['auto', 'together', 'apart'])
+    .describe(
+      'together: the policy is played in the process of the environment; apart: in a sandbox of its own beside it, so that code that comes with a checkpoint cannot reach the environment; auto: apart on a server with tokens where a checkpoint may bring code, else together',
+    ),
+  delivery: templateDeliverySchema,
+  environment: z.record(variableName, variableValue).describe('environment variables inside; nothing is inherited'),
+  mounts: z
+    .array(z.strictObject({ source: absolutePath, target: absolutePath }))
+    .max(64)
+    .describe('host paths, visible read-only inside'),
+  network: z.enum(['none', 'host']),
+  limits: limitsSchema,
+  demands: z.array(z.enum(LIMIT_NAMES)).describe('limits that must be enforced for the whole tree, or no sandbox is made'),
+  costPerSandboxHour: z
+    .number()
+    .min(0)
+    .max(1e9)
+    .optional()
+    .describe('what an hour of one leased sandbox costs, in any currency; for budget.cost and the cost in summaries'),
+};
+
+type ProviderSettings = Pick<ProviderPlugin, 'name' | 'summary' | 'settings'>;
+
+/** A template as it is configured: what stands under a provider's name is for that provider's plug-in to read. */
+export type TemplateConfig = z.infer<z.ZodObject<typeof commonTemplateSettings>> & { readonly provider: string } & Readonly<
+    Record<string, unknown>
+  >;
+
+function templateSchemaOf(providers: readonly ProviderSettings[]): z.ZodType<TemplateConfig> {
+  const withSettings = providers.filter(({ settings }) => settings !== NO_SETTINGS);
+  const summaries = providers.map(({ summary }) => summary);
+  return z
+    .strictObject({
+      provider: z
+        .enum(providers.map(({ name }) => name))
+        .describe(`what makes the sandboxes: ${summaries.slice(0, -1).join(', ')}, or ${summaries.at(-1)}`),
+      ...commonTemplateSettings,
+      ...Object.fromEntries(withSettings.map(({ name, settings }) => [name, settings])),
+    })
+    .describe('what a sandbox is made of; what a template leaves out it takes from "local"');
+}
 
 const templateName = z.string().regex(TEMPLATE_NAME, TEMPLATE_NAME_EXPECTED);
 
@@ -129,38 +142,42 @@ const evaluationSchema = z
   })
   .describe('how episodes are dispatched; none of it changes a result');
 
-export const configSchema = z
-  .strictObject({
-    stateDir: z
-      .string()
-      .min(1)
-      .max(4096)
-      .describe(
-        'directory of the checkpoint store, the sandboxes and the records of whose they are; "auto": $XDG_STATE_HOME/muster or ~/.local/state/muster',
-      ),
-    log: z.strictObject({ level: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace']) }),
-    pool: poolSchema,
-    templates: z.record(templateName, templateSchema),
-    evaluation: evaluationSchema,
-    checkpoints: z
-      .strictObject({
-        maxBytes: byteSizeSchema.describe('for one checkpoint'),
-        maxFiles: count(1_000_000).describe('in one checkpoint'),
-        keptBytes: z
-          .union([z.literal('unlimited'), byteSizeSchema], { error: 'expected "unlimited", or a number of bytes such as "500GiB"' })
-          .describe('for all checkpoints together: a server removes those that were least recently used, never one in use'),
-        unfinishedHours: z.number().min(1).max(8760).describe('an upload that is not continued is kept this long'),
-      })
-      .describe('bounds of checkpoints'),
-    delivery: deliverySchema,
-    store: storeSchema,
-    quotas: quotasSchema,
-    sources: sourcesSchema,
-    webhooks: webhooksSchema,
-    server: serverSchema,
-  })
-  .describe('Muster configuration');
+/** The schema of the whole configuration, with the settings of these providers. */
+export function configSchemaOf(providers: readonly ProviderSettings[]) {
+  return z
+    .strictObject({
+      stateDir: z
+        .string()
+        .min(1)
+        .max(4096)
+        .describe(
+          'directory of the checkpoint store, the sandboxes and the records of whose they are; "auto": $XDG_STATE_HOME/muster or ~/.local/state/muster',
+        ),
+      log: z.strictObject({ level: z.enum(['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace']) }),
+      pool: poolSchema,
+      templates: z.record(templateName, templateSchemaOf(providers)),
+      evaluation: evaluationSchema,
+      checkpoints: z
+        .strictObject({
+          maxBytes: byteSizeSchema.describe('for one checkpoint'),
+          maxFiles: count(1_000_000).describe('in one checkpoint'),
+          keptBytes: z
+            .union([z.literal('unlimited'), byteSizeSchema], { error: 'expected "unlimited", or a number of bytes such as "500GiB"' })
+            .describe('for all checkpoints together: a server removes those that were least recently used, never one in use'),
+          unfinishedHours: z.number().min(1).max(8760).describe('an upload that is not continued is kept this long'),
+        })
+        .describe('bounds of checkpoints'),
+      delivery: deliverySchema,
+      store: storeSchema,
+      quotas: quotasSchema,
+      sources: sourcesSchema,
+      webhooks: webhooksSchema,
+      server: serverSchema,
+    })
+    .describe('Muster configuration');
+}
+
+export type ConfigSchema = ReturnType<typeof configSchemaOf>;
 
 /** As written, before "auto" is worked out. */
-export type WrittenConfig = z.infer<typeof configSchema>;
-export type TemplateConfig = WrittenConfig['templates'][string];
+export type WrittenConfig = z.infer<ConfigSchema>;

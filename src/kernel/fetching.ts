@@ -4,8 +4,8 @@ import type { Digest } from './ids.ts';
 export type FetchWay =
   /** The sandbox has them fetched for itself. */
   | 'pull'
-  /** Its node has one copy for all of its sandboxes. */
-  | 'node-cache';
+  /** One copy beside the sandbox serves several of them. It is kept only for as long as somebody asks for it. */
+  | 'shared-cache';
 
 /** A file, and where it is had. */
 export interface LinkedFile {

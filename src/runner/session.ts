@@ -237,7 +237,7 @@ export class RunnerSession implements Occupant {
 
   /** Silence is held against what is played only where it is the program's, and not that of a connection or a machine. */
   #onLate(reason: string, outcome: Outcome | undefined): void {
-    const heard = outcome === undefined ? undefined : this.#sandbox.isHeard?.();
+    const heard = outcome === undefined ? undefined : this.#sandbox.capabilities?.isHeard?.();
     if (heard === undefined) return this.#close(reason, outcome);
     this.#isLate = true;
     const unheard = 'its sandbox was out of reach when the time limit passed';

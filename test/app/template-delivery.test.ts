@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
 import type { TemplateConfig } from '../../src/config/schema.ts';
 import { templateDelivery } from '../../src/app/checkpoints/template-delivery.ts';
+import { pluginOf } from '../../src/app/providers.ts';
+import type { Delivery } from '../../src/policy-distribution/delivery/delivery-ways.ts';
 
 const { templates, delivery } = loadConfig({ environment: { HOME: '/' } });
 const NOWHERE = { delivery };
@@ -13,8 +15,13 @@ function template(changes: Partial<TemplateConfig>): TemplateConfig {
   return { ...local, ...changes };
 }
 
-function onPods(changes: Partial<TemplateConfig['kubernetes']>): TemplateConfig['kubernetes'] {
-  return { ...template({}).kubernetes, ...changes };
+function deliveryOf(changes: Partial<TemplateConfig>, config: typeof NOWHERE): Delivery {
+  const settings = template(changes);
+  return templateDelivery('local', settings, pluginOf(settings), config);
+}
+
+function onPods(changes: object): object {
+  return { ...Object(template({})['kubernetes']), ...changes };
 }
 
 const NODE_CACHE = { namespace: 'muster-node-cache', claim: 'muster-node-cache' };
@@ -27,7 +34,7 @@ describe('how a template’s checkpoints are delivered', () => {
     ['a pull by pods that may connect to Muster', { provider: 'kubernetes', delivery: 'pull', kubernetes: onPods({ network: 'origin' }) }],
     ['caches of nodes', { provider: 'kubernetes', delivery: 'node-cache', kubernetes: onPods({ nodeCache: NODE_CACHE }) }],
   ])('is %s', (_, changes) => {
-    expect(templateDelivery('local', template(changes), SOMEWHERE)).toBe(changes.delivery ?? 'auto');
+    expect(deliveryOf(changes, SOMEWHERE)).toBe(changes.delivery ?? 'auto');
   });
 
   it.each<[string, Partial<TemplateConfig>, typeof NOWHERE, string]>([
@@ -38,7 +45,7 @@ describe('how a template’s checkpoints are delivered', () => {
     ['caches at E2B', { provider: 'e2b', delivery: 'node-cache' }, SOMEWHERE, 'set it to pull'],
     ['caches that are nowhere', { provider: 'kubernetes', delivery: 'node-cache' }, SOMEWHERE, 'set kubernetes.nodeCache'],
   ])('is refused with the remedy: %s', (_, changes, config, remedy) => {
-    expect(() => templateDelivery('local', template(changes), config)).toThrow(remedy);
-    expect(() => templateDelivery('local', template(changes), config)).toThrow(/templates\.local\.delivery is/);
+    expect(() => deliveryOf(changes, config)).toThrow(remedy);
+    expect(() => deliveryOf(changes, config)).toThrow(/templates\.local\.delivery is/);
   });
 });

@@ -4,7 +4,7 @@ import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { inspectionOf } from '../../src/app/checkpoints/checkpoint-inspection.ts';
 import { inspectionLines } from '../../src/cli/lines/inspection-lines.ts';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import type { CheckpointInspection } from '../../src/policy-distribution/inspection/checkpoint-inspection.ts';

@@ -9,7 +9,7 @@ import { podName } from '../../src/adapters/sandbox/kubernetes/cluster/pod-label
 import { PROGRAM_CONTAINER } from '../../src/adapters/sandbox/kubernetes/pods/container-names.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, type SandboxId } from '../../src/kernel/ids.ts';
-import type { PodTemplate } from '../../src/pool/ports/pod-template.ts';
+import { PodPart, type PodTemplate } from '../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
 import type { SandboxGround } from '../contract/sandbox-provider.ts';
@@ -41,7 +41,7 @@ export class ClusterGround implements SandboxGround {
   }
 
   get additions(): Partial<SandboxTemplate> {
-    return { pod: this.#pod };
+    return { providerPart: new PodPart(this.#pod) };
   }
 
   provider(): SandboxProvider {

@@ -8,7 +8,7 @@ import { Cluster } from '../../src/adapters/sandbox/kubernetes/cluster/cluster.t
 import { MANAGED_SELECTOR, OWNER } from '../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
 import { podState, type PodView } from '../../src/adapters/sandbox/kubernetes/cluster/pod-view.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import type { DialBackSettings, PodTemplate } from '../../src/pool/ports/pod-template.ts';
+import type { DialBackSettings, PodTemplate } from '../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import { NEVER } from '../contract/sandbox-scene.ts';
 import { podTemplate } from '../support/kubernetes/kubernetes-ground.ts';
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createKubernetesProvider } from '../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
-import type { PodTemplate } from '../../src/pool/ports/pod-template.ts';
+import { PodPart, type PodTemplate } from '../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
 import { NEVER } from '../contract/sandbox-scene.ts';
@@ -32,7 +32,7 @@ describe.runIf(unavailable === undefined)('what a real cluster refuses', { timeo
     network: 'none',
     limits: { ...LIMITS, ...limits },
     demands: [],
-    pod: clusterPod(changes),
+    providerPart: new PodPart(clusterPod(changes)),
   });
   let made = 0;
   const make = (changes: Partial<PodTemplate>, limits: Partial<typeof LIMITS> = {}): Promise<unknown> =>

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { parse } from 'yaml';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { Muster } from '../../src/app/main.ts';
 import type { Progress } from '../../src/orchestrator/facts/progress.ts';

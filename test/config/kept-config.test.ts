@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import { keptConfig } from '../../src/config/kept-config.ts';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
 
 it('what is kept of the configuration has the names of environment variables and not their values, and no URL of a store', () => {
   const environment = {

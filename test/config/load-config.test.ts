@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import type { Config } from '../../src/config/config.ts';
-import { loadConfig, type ConfigSources } from '../../src/config/load-config.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
+import type { ConfigSources } from '../../src/config/load-config.ts';
 import { isMapping } from '../../src/kernel/documents/path.ts';
 
 let directory: string;

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { publishedSchemas } from '../../scripts/published-schemas.ts';
-import { configSchema } from '../../src/config/schema.ts';
+import { configSchema } from '../../src/app/configuration.ts';
 
 const root = join(import.meta.dirname, '../..');
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
 import { reloaded } from '../../src/config/reloaded.ts';
 import type { Flag } from '../../src/kernel/documents/layer.ts';
 import type { Config } from '../../src/config/config.ts';

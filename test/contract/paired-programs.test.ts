@@ -66,7 +66,7 @@ describe.each(['forked', 'plain'] as const)('two programs in a sandbox, %s', (st
     const sandbox = await (await open(joined(POLICY))).create(joined(ENVIRONMENT));
     const [suite, checkpoint] = await Promise.all([
       sandbox.upload('suite.py', { kind: 'file', hostPath: import.meta.filename }, NEVER),
-      sandbox.policy?.upload('weights', { kind: 'file', hostPath: import.meta.filename }, NEVER),
+      sandbox.capabilities?.policy?.upload('weights', { kind: 'file', hostPath: import.meta.filename }, NEVER),
     ]);
     sandbox.stdin.write(`${suite} ${checkpoint}\n`);
     const [environment, policy] = JSON.parse(await firstLine(sandbox));
@@ -74,7 +74,7 @@ describe.each(['forked', 'plain'] as const)('two programs in a sandbox, %s', (st
     expect(policy).toMatchObject({ [suite]: false, [checkpoint ?? '']: true });
     for (const name of ['pid', 'user', 'mnt', 'ipc', 'net']) expect(policy[name]).not.toBe(environment[name]);
     for (const { processes } of [environment, policy]) expect(processes.length).toBeLessThan(4);
-    await sandbox.policy?.remove?.('weights');
+    await sandbox.capabilities?.policy?.capabilities?.remove?.('weights');
     sandbox.stdin.write(`${suite} ${checkpoint}\n`);
     expect(JSON.parse(await firstLine(sandbox))[1]).toMatchObject({ [checkpoint ?? '']: false });
     await sandbox.destroy();

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
 import { Muster } from '../../src/app/main.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { mazePolicy, mazeSuite } from './maze.ts';

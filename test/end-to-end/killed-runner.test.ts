@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { startTimeOf } from '../../src/adapters/sandbox/local/host/process-table.ts';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
 import type { Progress } from '../../src/orchestrator/facts/progress.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { Muster } from '../../src/app/main.ts';

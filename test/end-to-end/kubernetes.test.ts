@@ -1,9 +1,9 @@
 import nock from 'nock';
 import { describe, expect, it } from 'vitest';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
 import { Muster } from '../../src/app/main.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
-import type { ClaimSettings } from '../../src/pool/ports/pod-template.ts';
+import type { ClaimSettings } from '../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import { KubernetesGround, IMAGE } from '../support/kubernetes/kubernetes-ground.ts';
 import { runnerImage } from '../support/kubernetes/runner-image.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { loadConfig } from '../../src/config/load-config.ts';
+import { loadConfig } from '../../src/app/configuration.ts';
 import { Muster } from '../../src/app/main.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { safetensorsFile } from '../policy-distribution/safetensors-file.ts';

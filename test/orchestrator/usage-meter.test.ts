@@ -49,7 +49,7 @@ function scene(answer: (look: number) => SandboxUsage) {
   const clock = new ManualClock();
   const warnings: object[] = [];
   let looks = 0;
-  const sandbox = { id: parseSandboxId('s1'), usage: async () => answer((looks += 1)) };
+  const sandbox = { id: parseSandboxId('s1'), capabilities: { usage: async () => answer((looks += 1)) } };
   const log = { warn: (details: object) => void warnings.push(details) };
   const read = (sandboxes: number, isOver: boolean) => UsageMeter.of(sandbox).read(sandboxes, isOver, { clock, log });
   return { clock, warnings, looks: () => looks, read };

@@ -7,19 +7,19 @@ import type { StoredCheckpoint } from '../../src/policy-distribution/stored-chec
 import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from '../../src/policy-distribution/delivery/delivery-ways.ts';
 import { Distributor, type Inbox } from '../../src/policy-distribution/delivery/distributor.ts';
 
-const BOTH: readonly FetchWay[] = ['node-cache', 'pull'];
+const BOTH: readonly FetchWay[] = ['shared-cache', 'pull'];
 const LARGE = UPLOADED_BYTES + 1;
 
 describe('the ways that are tried', () => {
   it.each<[Delivery, number, readonly FetchWay[], readonly DeliveryWay[]]>([
     ['auto', UPLOADED_BYTES, BOTH, ['upload']],
-    ['auto', LARGE, BOTH, ['node-cache', 'pull', 'upload']],
+    ['auto', LARGE, BOTH, ['shared-cache', 'pull', 'upload']],
     ['auto', LARGE, ['pull'], ['pull', 'upload']],
     ['auto', LARGE, [], ['upload']],
     ['upload', LARGE, BOTH, ['upload']],
     ['pull', 1, BOTH, ['pull']],
-    ['node-cache', 1, BOTH, ['node-cache', 'pull']],
-    ['node-cache', 1, ['node-cache'], ['node-cache']],
+    ['node-cache', 1, BOTH, ['shared-cache', 'pull']],
+    ['node-cache', 1, ['shared-cache'], ['shared-cache']],
   ])('of %s with %i bytes, where %j is offered, are %j', (delivery, bytes, offered, ways) => {
     expect(deliveryWays(delivery, bytes, offered)).toEqual(ways);
   });
@@ -38,10 +38,10 @@ function checkpoint(size: number, kind: 'file' | 'directory' = 'file'): StoredCh
 class NotingInbox implements Inbox {
   readonly asked: string[] = [];
   readonly orders: FetchOrder[] = [];
-  readonly fetching;
+  readonly capabilities;
 
   constructor(ways: readonly FetchWay[], failing: readonly FetchWay[] = [], code = 'sandbox.fetch') {
-    this.fetching = {
+    const fetching = {
       ways,
       fetch: async (way: FetchWay, order: FetchOrder): Promise<string> => {
         this.asked.push(way);
@@ -50,6 +50,7 @@ class NotingInbox implements Inbox {
         return `/${way}/${HEX}`;
       },
     };
+    this.capabilities = { fetching };
   }
 
   async upload(path: string): Promise<string> {
@@ -80,7 +81,7 @@ describe('a distributor', () => {
     const inbox = new NotingInbox(BOTH, BOTH);
     const distributor = new Distributor({ origin: ORIGIN });
     expect(await distributor.deliver(checkpoint(LARGE), inbox, NEVER)).toBe(`/inbox/${HEX}/policy.safetensors`);
-    expect(inbox.asked).toEqual(['node-cache', 'pull', 'upload']);
+    expect(inbox.asked).toEqual(['shared-cache', 'pull', 'upload']);
     expect(distributor.deliveries).toEqual({ upload: 1 });
   });
 
@@ -89,14 +90,14 @@ describe('a distributor', () => {
     const options = { origin: ORIGIN, isConfidential: true };
     await new Distributor(options).deliver(checkpoint(LARGE), unnamed, NEVER);
     await new Distributor({ ...options, delivery: 'node-cache' }).deliver(checkpoint(LARGE), named, NEVER);
-    expect([unnamed.asked, named.asked]).toEqual([['pull'], ['node-cache']]);
+    expect([unnamed.asked, named.asked]).toEqual([['pull'], ['shared-cache']]);
   });
 
   it('asks a node for what it has each time: it may have made room since', async () => {
-    const inbox = new NotingInbox(['node-cache']);
+    const inbox = new NotingInbox(['shared-cache']);
     const distributor = new Distributor({ origin: ORIGIN });
     for (let i = 0; i < 2; i += 1) await distributor.deliver(checkpoint(LARGE), inbox, NEVER);
-    expect(inbox.asked).toEqual(['node-cache', 'node-cache']);
+    expect(inbox.asked).toEqual(['shared-cache', 'shared-cache']);
   });
 
   it('tries nothing else when the sandbox itself is gone, or the template names one way', async () => {

@@ -9,9 +9,11 @@ async function restingPool(rest: () => Promise<void> = () => Promise.resolve()):
   let rests = 0;
   const fake = await fakePool({ config: CONFIG });
   Object.assign(fake.provider.sandbox('s-1'), {
-    rest: () => {
-      rests += 1;
-      return rest();
+    capabilities: {
+      rest: () => {
+        rests += 1;
+        return rest();
+      },
     },
   });
   return { fake, rests: () => rests };

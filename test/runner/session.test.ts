@@ -301,7 +301,11 @@ describe('the time limit of an episode', () => {
     it(`is ${isHeard ? '' : 'not '}held against an episode whose sandbox ${isHeard ? 'answers' : 'is out of reach'}`, async () => {
       programs['runner'] = scriptedRunner(() => never);
       const sandbox = await provider.create({ id: parseSandboxId('far'), template: TEMPLATE }, forever);
-      const session = await RunnerSession.open(Object.assign(sandbox, { isHeard: () => Promise.resolve(isHeard) }), clock, forever);
+      const session = await RunnerSession.open(
+        Object.assign(sandbox, { capabilities: { isHeard: () => Promise.resolve(isHeard) } }),
+        clock,
+        forever,
+      );
       await session.load(load, limits, forever);
       session.play(episodes(0, 1));
       await clock.advance(10_001);

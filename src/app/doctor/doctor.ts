@@ -1,20 +1,6 @@
 import { untilAborted } from '../../kernel/abort.ts';
 import { messageOf } from '../../kernel/errors.ts';
-
-/** One thing that Muster needs (`problem` without it) or profits from (`warning`). */
-export interface Finding {
-  readonly status: 'ok' | 'warning' | 'problem';
-  /** What was found, in one line. */
-  readonly found: string;
-  /** What to do about it; for `ok` there is nothing to do. */
-  readonly remedy?: string;
-}
-
-export interface DoctorCheck {
-  readonly name: string;
-  /** What it throws is a problem by itself. */
-  run(signal: AbortSignal): Promise<Finding>;
-}
+import type { Finding, HealthCheck } from '../../kernel/health-check.ts';
 
 export interface DoctorReport {
   /** Nothing that is needed is missing. */
@@ -26,13 +12,13 @@ export interface DoctorReport {
 const CHECK_TIMEOUT_MS = 180_000;
 
 /** Runs all checks side by side; none keeps the others from being reported. */
-export async function runDoctor(checks: readonly DoctorCheck[], signal: AbortSignal): Promise<DoctorReport> {
+export async function runDoctor(checks: readonly HealthCheck[], signal: AbortSignal): Promise<DoctorReport> {
   const results = await Promise.all(checks.map(async (check) => ({ name: check.name, ...(await findingOf(check, signal)) })));
   signal.throwIfAborted();
   return { healthy: results.every(({ status }) => status !== 'problem'), checks: results };
 }
 
-async function findingOf(check: DoctorCheck, signal: AbortSignal): Promise<Finding> {
+async function findingOf(check: HealthCheck, signal: AbortSignal): Promise<Finding> {
   try {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(CHECK_TIMEOUT_MS)]);
     return await untilAborted(check.run(deadline), deadline);

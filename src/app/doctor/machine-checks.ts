@@ -1,12 +1,12 @@
 import { mkdir, readFile, statfs } from 'node:fs/promises';
-import type { DoctorCheck, Finding } from './doctor.ts';
+import { ok, type HealthCheck } from '../../kernel/health-check.ts';
 import { messageOf } from '../../kernel/errors.ts';
 
 /** Checks of the machine itself, whatever makes the sandboxes. Each takes what it looks at, so that it can be told anything. */
 
 const OLDEST_NODE = [24, 12] as const;
 
-export function nodeCheck(version: string): DoctorCheck {
+export function nodeCheck(version: string): HealthCheck {
   return {
     name: 'Node',
     async run() {
@@ -26,7 +26,7 @@ export function nodeCheck(version: string): DoctorCheck {
 const COMFORTABLE_BYTES = 10 * 2 ** 30;
 const LEAST_BYTES = 2 ** 30;
 
-export function diskCheck(stateDir: string): DoctorCheck {
+export function diskCheck(stateDir: string): HealthCheck {
   return {
     name: 'disk',
     async run() {
@@ -56,7 +56,7 @@ const FILES_FOR_MUSTER = 256;
 export function openFilesCheck(
   maxSandboxes: number,
   limits: () => Promise<string> = () => readFile('/proc/self/limits', 'utf8'),
-): DoctorCheck {
+): HealthCheck {
   return {
     name: 'open files',
     async run() {
@@ -74,7 +74,7 @@ export function openFilesCheck(
   };
 }
 
-export function userCheck(uid: number | undefined): DoctorCheck {
+export function userCheck(uid: number | undefined): HealthCheck {
   return {
     name: 'user',
     async run() {
@@ -83,8 +83,4 @@ export function userCheck(uid: number | undefined): DoctorCheck {
       return { status: 'warning', found, remedy: 'run Muster as an ordinary user, for one more wall' };
     },
   };
-}
-
-export function ok(found: string): Finding {
-  return { status: 'ok', found };
 }

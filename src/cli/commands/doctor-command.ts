@@ -1,11 +1,12 @@
 import { Command } from 'commander';
-import { doctorJson, doctorText, exitCodeOf, runDoctor, type DoctorCheck } from '../../app/doctor/doctor.ts';
+import { doctorJson, doctorText, exitCodeOf, runDoctor } from '../../app/doctor/doctor.ts';
+import type { HealthCheck } from '../../kernel/health-check.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 import { printable } from '../../kernel/text/printable.ts';
 
 /** @param checksOf makes the checks for a configuration. */
-export function doctorCommand(checksOf: (configFile: string | undefined) => readonly DoctorCheck[]): Command {
+export function doctorCommand(checksOf: (configFile: string | undefined) => readonly HealthCheck[]): Command {
   return new Command('doctor')
     .summary('say what this machine can do')
     .description('Checks what sandboxes need and which of their limits can be enforced here; each finding comes with its remedy.')

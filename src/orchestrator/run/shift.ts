@@ -105,7 +105,7 @@ export class Shift {
 
   /** A policy that is played apart has files of its own, which the environment does not see. */
   get #policyInbox(): Inbox {
-    return this.#lease.sandbox.policy ?? this.#lease.sandbox;
+    return this.#lease.sandbox.capabilities?.policy ?? this.#lease.sandbox;
   }
 
   #isMissing(digest: string): boolean {

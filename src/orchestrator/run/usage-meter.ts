@@ -1,7 +1,7 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
-import type { Sandbox } from '../../pool/ports/sandbox.ts';
+import type { Sandbox, SandboxCapabilities } from '../../pool/ports/sandbox.ts';
 import type { SandboxUsage } from '../../kernel/sandbox-usage.ts';
 
 /**
@@ -12,7 +12,7 @@ const PAUSE_PER_SANDBOX = 10;
 /** Least time between two measurements of one sandbox, in milliseconds. */
 const LEAST_PAUSE = 100;
 
-type Metered = Pick<Sandbox, 'id' | 'usage'>;
+type Metered = Pick<Sandbox, 'id'> & { readonly capabilities?: Pick<SandboxCapabilities, 'usage'> };
 
 /** A sandbox plays many short evaluations within one such pause: each goes on with the meter of the one before. */
 const meters = new WeakMap<Metered, UsageMeter>();
@@ -42,7 +42,7 @@ export class UsageMeter {
     if (!isOver && now - this.#lookedAt < Math.max(LEAST_PAUSE, PAUSE_PER_SANDBOX * sandboxes)) return this.#latest;
     this.#lookedAt = now;
     try {
-      const usage = await this.#sandbox.usage?.();
+      const usage = await this.#sandbox.capabilities?.usage?.();
       if (usage && Object.keys(usage).length > 0) this.#latest = usage;
     } catch (error) {
       log.warn({ sandbox: this.#sandbox.id, reason: messageOf(error) }, 'what a sandbox has used cannot be found out');

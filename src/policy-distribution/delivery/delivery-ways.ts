@@ -4,8 +4,12 @@ import type { FetchWay } from '../../kernel/fetching.ts';
 export const DELIVERIES = ['auto', 'upload', 'pull', 'node-cache'] as const;
 export type Delivery = (typeof DELIVERIES)[number];
 
-/** How files really came: Muster sent them, or the sandbox or its node fetched them. */
+/** How files really came: Muster sent them, or they were fetched. */
 export type DeliveryWay = 'upload' | FetchWay;
+
+/** As templates, results and logs call each way. */
+export const WAY_NAMES = { upload: 'upload', pull: 'pull', 'shared-cache': 'node-cache' } as const;
+export type WayName = (typeof WAY_NAMES)[DeliveryWay];
 
 /**
  * Up to so much, in bytes, is sent without a thought: fetching takes a process in the sandbox, and what passes an API server of Kubernetes on
@@ -28,6 +32,6 @@ export function deliveryWays(delivery: Delivery, bytes: number, offered: readonl
     case 'pull':
       return ['pull'];
     case 'node-cache':
-      return ['node-cache', ...offered.filter((way) => way !== 'node-cache')];
+      return ['shared-cache', ...offered.filter((way) => way !== 'shared-cache')];
   }
 }

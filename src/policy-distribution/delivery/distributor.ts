@@ -4,13 +4,12 @@ import { silentLog, type Log } from '../../kernel/log.ts';
 import { digestHex } from '../checkpoint.ts';
 import type { StoredCheckpoint } from '../stored-checkpoint.ts';
 import type { ContentOrigin } from './content-origin.ts';
-import { deliveryWays, UPLOADED_BYTES, type Delivery, type DeliveryWay } from './delivery-ways.ts';
+import { deliveryWays, UPLOADED_BYTES, WAY_NAMES, type Delivery, type DeliveryWay, type WayName } from './delivery-ways.ts';
 
 /** What a sandbox offers for receiving files; see `Sandbox`. */
 export interface Inbox {
   upload(path: string, content: { readonly kind: 'file'; readonly hostPath: string }, signal: AbortSignal): Promise<string>;
-  remove?(path: string): Promise<void>;
-  readonly fetching?: Fetching | undefined;
+  readonly capabilities?: { remove?(path: string): Promise<void>; readonly fetching?: Fetching | undefined };
 }
 
 export interface DistributorOptions {
@@ -29,7 +28,7 @@ type Delivered = WeakMap<Inbox, Map<string, string>>;
 export class Distributor {
   readonly #options: DistributorOptions;
   readonly #delivered: Delivered;
-  readonly #deliveries = new Map<DeliveryWay, number>();
+  readonly #deliveries = new Map<WayName, number>();
   #hasWarned = false;
 
   constructor(options: DistributorOptions = {}, delivered: Delivered = new WeakMap()) {
@@ -43,7 +42,7 @@ export class Distributor {
   }
 
   /** How often checkpoints and suites came in each way. */
-  get deliveries(): Readonly<Partial<Record<DeliveryWay, number>>> {
+  get deliveries(): Readonly<Partial<Record<WayName, number>>> {
     return Object.fromEntries(this.#deliveries);
   }
 
@@ -57,9 +56,10 @@ export class Distributor {
     const known = before.get(stored.digest);
     if (known !== undefined) return known;
     const { path, way } = await this.#bring(stored, inbox, signal);
-    // A node keeps a file for as long as it is asked for.
-    if (way !== 'node-cache') before.set(stored.digest, path);
-    this.#deliveries.set(way, (this.#deliveries.get(way) ?? 0) + 1);
+    // A cache keeps a file for as long as it is asked for.
+    if (way !== 'shared-cache') before.set(stored.digest, path);
+    const name = WAY_NAMES[way];
+    this.#deliveries.set(name, (this.#deliveries.get(name) ?? 0) + 1);
     return path;
   }
 
@@ -69,16 +69,17 @@ export class Distributor {
    * @throws InfrastructureError when it stays.
    */
   async withdraw(stored: StoredCheckpoint, inbox: Inbox): Promise<void> {
-    if (!inbox.remove || this.#delivered.get(inbox)?.delete(stored.digest) !== true) return;
-    await inbox.remove(digestHex(stored.digest));
+    const { capabilities } = inbox;
+    if (!capabilities?.remove || this.#delivered.get(inbox)?.delete(stored.digest) !== true) return;
+    await capabilities.remove(digestHex(stored.digest));
   }
 
   async #bring(stored: StoredCheckpoint, inbox: Inbox, signal: AbortSignal): Promise<{ readonly path: string; readonly way: DeliveryWay }> {
     const { delivery = 'auto', origin, log = silentLog, isConfidential = false } = this.#options;
     const bytes = stored.files.reduce((sum, { size }) => sum + size, 0);
-    const fetched = origin ? (inbox.fetching?.ways ?? []) : [];
-    const offered = isConfidential ? fetched.filter((way) => way !== 'node-cache') : fetched;
-    if (delivery === 'auto' && bytes > UPLOADED_BYTES && inbox.fetching && offered.length === 0) this.#warn(stored, bytes);
+    const fetched = origin ? (inbox.capabilities?.fetching?.ways ?? []) : [];
+    const offered = isConfidential ? fetched.filter((way) => way !== 'shared-cache') : fetched;
+    if (delivery === 'auto' && bytes > UPLOADED_BYTES && inbox.capabilities?.fetching && offered.length === 0) this.#warn(stored, bytes);
     const ways = [...deliveryWays(delivery, bytes, offered)];
     for (let way = ways.shift(); ; way = ways.shift()) {
       if (way === undefined) throw new InfrastructureError('sandbox.delivery', `there is no way to bring ${stored.digest} into a sandbox`);
@@ -87,7 +88,10 @@ export class Distributor {
       } catch (error) {
         const [next] = ways;
         if (signal.aborted || next === undefined || !isFetchFailure(error)) throw error;
-        log.warn({ checkpoint: stored.digest, way, next, error: messageOf(error) }, 'a checkpoint is brought in another way');
+        log.warn(
+          { checkpoint: stored.digest, way: WAY_NAMES[way], next: WAY_NAMES[next], error: messageOf(error) },
+          'a checkpoint is brought in another way',
+        );
       }
     }
   }
@@ -108,15 +112,16 @@ export class Distributor {
       case 'upload':
         return upload(stored, inbox, signal);
       case 'pull':
-      case 'node-cache':
+      case 'shared-cache':
         return this.#fetch(way, stored, inbox, signal);
     }
   }
 
-  async #fetch(way: FetchWay, stored: StoredCheckpoint, { fetching }: Inbox, signal: AbortSignal): Promise<string> {
+  async #fetch(way: FetchWay, stored: StoredCheckpoint, { capabilities }: Inbox, signal: AbortSignal): Promise<string> {
     const { origin } = this.#options;
+    const fetching = capabilities?.fetching;
     if (!origin || !fetching)
-      throw new InfrastructureError(FETCH, `${stored.digest} cannot be fetched (${way}): there is nothing to do it with`);
+      throw new InfrastructureError(FETCH, `${stored.digest} cannot be fetched (${WAY_NAMES[way]}): there is nothing to do it with`);
     const files: LinkedFile[] = [];
     for (const { path, size, digest } of stored.files)
       files.push({ path, size, digest, ...(await origin.link({ path, size, digest }, stored.digest, signal)) });

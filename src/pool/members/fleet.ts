@@ -116,7 +116,7 @@ export class Fleet<Resident extends Occupant> {
     if (member?.state.kind !== 'idle' || member.warm === undefined) return;
     this.#roster.move(member, { ...member.state, isResting: true });
     try {
-      await member.warm.sandbox.rest?.();
+      await member.warm.sandbox.capabilities?.rest?.();
     } catch (error) {
       this.died(member, `it could not be laid to rest: ${messageOf(error)}`);
     }

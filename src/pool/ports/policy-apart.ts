@@ -25,13 +25,13 @@ export function policyPlace({ wished, hasTokens, bringsCode }: PolicyPlacing): P
 
 /** As far as it decides whether a template's sandboxes can play policies apart. */
 export interface PairingSettings {
-  readonly provider: string;
+  readonly provider: { readonly name: string; readonly playsApart: boolean };
   readonly command?: readonly string[] | undefined;
 }
 
 /** @throws InputError `template.policy-together` where the template's sandboxes cannot have two programs. */
 export function assertPlaysApart(template: string, { provider, command }: PairingSettings): void {
-  if (provider !== 'bubblewrap') throw cannotPlayApart(template, `its provider is ${provider}, whose sandboxes have one program only`);
+  if (!provider.playsApart) throw cannotPlayApart(template, `its provider is ${provider.name}, whose sandboxes have one program only`);
   if (command !== undefined) throw cannotPlayApart(template, 'it has a runner of its own (command)');
 }
 

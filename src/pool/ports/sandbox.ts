@@ -25,8 +25,16 @@ export interface Sandbox extends UploadTarget {
   readonly past?: PastExposure;
   /** How the program ended. Resolves once, after the last byte of output can be read; never rejects. */
   readonly exit: Promise<SandboxExit>;
+  /** What it can besides; left out by providers whose sandboxes can nothing of it. */
+  readonly capabilities?: SandboxCapabilities;
+  /** Kills every process, removes every trace. Idempotent, also while another call is under way; resolves when all is gone. */
+  destroy(): Promise<void>;
+}
+
+/** What only some sandboxes can: each is left out where a provider's cannot. */
+export interface SandboxCapabilities {
   /**
-   * Takes a file away again that came by `upload`; a program that has it open or mapped keeps it. Left out by providers that cannot.
+   * Takes a file away again that came by `upload`; a program that has it open or mapped keeps it.
    *
    * @param path as it was given to `upload`, or of a directory in it.
    * @throws InfrastructureError when it stays.
@@ -36,18 +44,18 @@ export interface Sandbox extends UploadTarget {
    * Where the policy's program receives files, when the template has it apart. The environment's program does not see them, and the policy's
    * sees none of the others.
    */
-  readonly policy?: Pick<Sandbox, 'upload' | 'remove'>;
-  /** Left out where files only come by `upload`. */
+  readonly policy?: FileReceiver;
+  /** Brings files in other ways than `upload`. */
   readonly fetching?: Fetching | undefined;
   /**
-   * What it has used since it was made; after its end, altogether. Left out by providers that do not count.
+   * What it has used since it was made; after its end, altogether.
    *
    * @throws InfrastructureError when it cannot be found out.
    */
   usage?(): Promise<SandboxUsage>;
   /**
    * Suspends it, program and all, where that costs less than keeping it awake; the next input or upload wakes it. Only for a program that
-   * owes no output. Left out by providers that cannot.
+   * owes no output.
    *
    * @throws InfrastructureError when it cannot be done; the sandbox may be of no use then.
    */
@@ -57,8 +65,11 @@ export interface Sandbox extends UploadTarget {
    * at most. Left out where nothing lies between Muster and the program.
    */
   isHeard?(): Promise<boolean>;
-  /** Kills every process, removes every trace. Idempotent, also while another call is under way; resolves when all is gone. */
-  destroy(): Promise<void>;
+}
+
+/** Where one program's files come. */
+export interface FileReceiver extends UploadTarget {
+  readonly capabilities?: Pick<SandboxCapabilities, 'remove'>;
 }
 
 export type SandboxExit =

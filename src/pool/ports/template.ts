@@ -1,6 +1,3 @@
-import type { E2bMachine } from './e2b-machine.ts';
-import type { PodTemplate } from './pod-template.ts';
-
 /** How templates may be called, in the configuration and where suites name theirs. */
 export const TEMPLATE_NAME = /^[a-z][a-z0-9-]{0,31}$/;
 export const TEMPLATE_NAME_EXPECTED = 'expected a template name: 1 to 32 lower-case letters, digits and "-"';
@@ -22,10 +19,8 @@ export interface SandboxTemplate {
   readonly zygote?: Zygote;
   /** Present when the policy is to be played apart from the environment, by a second program. */
   readonly policy?: PolicyProgram;
-  /** Present when sandboxes are to be pods. */
-  readonly pod?: PodTemplate;
-  /** Present when sandboxes are to be E2B's. */
-  readonly e2b?: E2bMachine;
+  /** What only its provider understands; a class of that provider's. */
+  readonly providerPart?: object;
 }
 
 /** A Python process that local sandboxes are forked from. What it imports is in the memory of all of them. */

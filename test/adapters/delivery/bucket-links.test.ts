@@ -10,7 +10,7 @@ import { ObjectLinks, type ObjectLinksOptions } from '../../../src/adapters/chec
 import { ObjectSource } from '../../../src/adapters/checkpoints/objects/object-source.ts';
 import { ObjectStoreError, type ObjectStore } from '../../../src/adapters/checkpoints/objects/object-store.ts';
 import { pullOrder, readPullAnswer } from '../../../src/adapters/sandbox/remote/pull-order.ts';
-import { loadConfig } from '../../../src/config/load-config.ts';
+import { loadConfig } from '../../../src/app/configuration.ts';
 import { openOrigin } from '../../../src/app/checkpoints/content-origin.ts';
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { silentLog } from '../../../src/kernel/log.ts';

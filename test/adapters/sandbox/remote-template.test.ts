@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { remoteTemplate } from '../../../src/adapters/sandbox/remote/remote-template.ts';
-import { loadConfig } from '../../../src/config/load-config.ts';
+import { loadConfig } from '../../../src/app/configuration.ts';
 
 const { local } = loadConfig({ environment: { HOME: '/' } }).templates;
 if (!local) throw new Error('the defaults have a template "local"');

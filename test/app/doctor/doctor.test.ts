@@ -3,22 +3,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
-import {
-  doctorJson,
-  doctorText,
-  exitCodeOf,
-  runDoctor,
-  type DoctorCheck,
-  type DoctorReport,
-  type Finding,
-} from '../../../src/app/doctor/doctor.ts';
+import { doctorJson, doctorText, exitCodeOf, runDoctor, type DoctorReport } from '../../../src/app/doctor/doctor.ts';
+import type { Finding, HealthCheck } from '../../../src/kernel/health-check.ts';
 import { diskCheck, nodeCheck, openFilesCheck, userCheck } from '../../../src/app/doctor/machine-checks.ts';
-import { gvisorCheck, pythonCheck, sandboxChecks, type SandboxCapabilities } from '../../../src/app/doctor/sandbox-checks.ts';
+import { providerCheck } from '../../../src/adapters/sandbox/capability-checks.ts';
+import { sandboxChecks, type SandboxCapabilities } from '../../../src/adapters/sandbox/bubblewrap/checks.ts';
+import { pythonCheck } from '../../../src/app/doctor/sandbox-checks.ts';
 
 const signal = new AbortController().signal;
-const check = (name: string, finding: Finding): DoctorCheck => ({ name, run: async () => finding });
-const run = (...checks: DoctorCheck[]): Promise<DoctorReport> => runDoctor(checks, signal);
-const findingOf = async (one: DoctorCheck): Promise<Finding | undefined> => (await run(one)).checks[0];
+const check = (name: string, finding: Finding): HealthCheck => ({ name, run: async () => finding });
+const run = (...checks: HealthCheck[]): Promise<DoctorReport> => runDoctor(checks, signal);
+const findingOf = async (one: HealthCheck): Promise<Finding | undefined> => (await run(one)).checks[0];
 
 describe('the report', () => {
   it('has one line a check, in the order of the checks, with the remedy below', async () => {
@@ -54,7 +49,7 @@ describe('the report', () => {
   });
 
   it('has a check that breaks as a problem, and the others all the same', async () => {
-    const broken: DoctorCheck = {
+    const broken: HealthCheck = {
       name: 'broken',
       run: () => Promise.reject(new InfrastructureError('python.missing', 'no Python; run npm run setup')),
     };
@@ -67,7 +62,7 @@ describe('the report', () => {
 
   it('is not waited for once it is no longer wanted, even by a check that does not listen', async () => {
     const stop = new AbortController();
-    const deaf: DoctorCheck = { name: 'deaf', run: () => new Promise<Finding>(() => undefined) };
+    const deaf: HealthCheck = { name: 'deaf', run: () => new Promise<Finding>(() => undefined) };
     const running = runDoctor([deaf], stop.signal);
     stop.abort(new Error('interrupted'));
     await expect(running).rejects.toThrow('interrupted');
@@ -175,17 +170,17 @@ describe('checks of the sandboxes', () => {
 
   it('find nothing wrong with a machine without gVisor, unless a template names it', async () => {
     const missing = async () => ({ state: 'missing', detail: 'runsc is not installed', remedy: 'apt install runsc' }) as const;
-    expect(await findingOf(gvisorCheck([], missing))).toMatchObject({
+    expect(await findingOf(providerCheck('gVisor', [], missing))).toMatchObject({
       status: 'ok',
       found: expect.stringContaining('no template names it'),
     });
-    expect(await findingOf(gvisorCheck(['walled'], missing))).toMatchObject({
+    expect(await findingOf(providerCheck('gVisor', ['walled'], missing))).toMatchObject({
       status: 'problem',
       found: 'runsc is not installed; templates that name it: walled',
       remedy: 'apt install runsc',
     });
     const there = async () => ({ state: 'available', detail: '/usr/bin/runsc on the platform systrap' }) as const;
-    expect(await findingOf(gvisorCheck(['walled'], there))).toMatchObject({
+    expect(await findingOf(providerCheck('gVisor', ['walled'], there))).toMatchObject({
       status: 'ok',
       found: '/usr/bin/runsc on the platform systrap',
     });

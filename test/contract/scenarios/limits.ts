@@ -184,16 +184,16 @@ input()
     );
     await exchange(neighbour, 'up\n');
     expect(await firstLine(sandbox)).toBe('used\n');
-    const during = await sandbox.usage?.();
+    const during = await sandbox.capabilities?.usage?.();
     expect(during).toEqual({ cpuSeconds: expect.any(Number), peakMemoryBytes: expect.any(Number), processes: expect.any(Number) });
     expect(during?.cpuSeconds).toBeGreaterThanOrEqual(0.3);
     expect(during?.peakMemoryBytes).toBeGreaterThan(32 * MEBIBYTE);
     expect(during?.processes).toBeGreaterThanOrEqual(4);
-    expect((await neighbour.usage?.())?.peakMemoryBytes).toBeLessThan(during?.peakMemoryBytes ?? 0);
-    expect((await neighbour.usage?.())?.cpuSeconds).toBeLessThan(during?.cpuSeconds ?? 0);
+    expect((await neighbour.capabilities?.usage?.())?.peakMemoryBytes).toBeLessThan(during?.peakMemoryBytes ?? 0);
+    expect((await neighbour.capabilities?.usage?.())?.cpuSeconds).toBeLessThan(during?.cpuSeconds ?? 0);
     sandbox.stdin.end('\n');
     expect(await sandbox.exit).toEqual({ kind: 'exited', code: 0 });
-    const after = await sandbox.usage?.();
+    const after = await sandbox.capabilities?.usage?.();
     expect(after?.cpuSeconds).toBeGreaterThanOrEqual(during?.cpuSeconds ?? Infinity);
     expect(after?.peakMemoryBytes).toBeGreaterThanOrEqual(during?.peakMemoryBytes ?? Infinity);
   },

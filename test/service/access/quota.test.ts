@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { dayOf, decide, episodesAllowed, quotaOf, type Quota } from '../../../src/service/access/quota.ts';
-import { loadConfig } from '../../../src/config/load-config.ts';
+import { loadConfig } from '../../../src/app/configuration.ts';
 
 const NOON = new Date('2026-03-01T12:00:00.500Z');
 const NONE: Quota = { concurrentEpisodes: undefined, waitingEvaluations: undefined, checkpointBytes: undefined, episodesPerDay: undefined };

@@ -1,4 +1,4 @@
-import { loadConfig } from '../../../src/config/load-config.ts';
+import { loadConfig } from '../../../src/app/configuration.ts';
 import { pythonTemplate } from '../../../src/adapters/sandbox/local/template/python-template.ts';
 import type { Mount } from '../../../src/pool/ports/template.ts';
 import { PROJECT } from './e2b-ground.ts';

@@ -3,6 +3,7 @@ import { createE2bProvider } from '../../../src/adapters/sandbox/e2b/e2b-provide
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../../../src/kernel/ids.ts';
 import { MACHINE, PROJECT } from './e2b-ground.ts';
+import { E2bPart } from '../../../src/adapters/sandbox/e2b/e2b-machine.ts';
 
 /** A Muster of its own process, for tests that kill it: creates sandboxes, tells their ids on a line of stdout, and waits for its end. */
 const order = z
@@ -22,7 +23,16 @@ const provider = createE2bProvider({
 });
 const limits = { memoryBytes: 256 * 2 ** 20, processes: 16, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 600 };
 const made = order.commands.map((command, i) => {
-  const template = { name: 'crashed', command, environment: {}, mounts: [], network: 'none', limits, demands: [], e2b: MACHINE } as const;
+  const template = {
+    name: 'crashed',
+    command,
+    environment: {},
+    mounts: [],
+    network: 'none',
+    limits,
+    demands: [],
+    providerPart: new E2bPart(MACHINE),
+  } as const;
   return provider.create({ id: parseSandboxId(`crashed-${i}`), template }, new AbortController().signal);
 });
 const sandboxes = await Promise.all(made);

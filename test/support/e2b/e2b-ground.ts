@@ -7,7 +7,7 @@ import { createE2bProvider } from '../../../src/adapters/sandbox/e2b/e2b-provide
 import type { E2bAccount } from '../../../src/adapters/sandbox/e2b/account.ts';
 import type { Clock } from '../../../src/kernel/clock.ts';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
-import type { E2bMachine } from '../../../src/pool/ports/e2b-machine.ts';
+import { E2bPart, type E2bMachine } from '../../../src/adapters/sandbox/e2b/e2b-machine.ts';
 import type { SandboxProvider } from '../../../src/pool/ports/sandbox.ts';
 import type { Mount } from '../../../src/pool/ports/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
@@ -26,7 +26,7 @@ export const MACHINE: E2bMachine = {
 
 /** An account at the simulator and owners that are unique to one test. */
 export class E2bGround implements SandboxGround {
-  readonly additions = { e2b: MACHINE };
+  readonly additions = { providerPart: new E2bPart(MACHINE) };
   readonly clock = new SkippableClock();
   readonly simulator: E2bSimulator;
   readonly hiddenPaths: readonly string[] = [PROJECT];

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { type OwnerId, parseSandboxId, type SandboxId } from '../../../src/kernel/ids.ts';
-import type { PodTemplate } from '../../../src/pool/ports/pod-template.ts';
+import type { PodTemplate } from '../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 
 const CRASHING_OWNER = path.join(import.meta.dirname, 'crashing-owner.ts');
 const createdSchema = z.array(z.string());

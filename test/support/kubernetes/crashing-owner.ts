@@ -3,6 +3,7 @@ import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernet
 import { systemClock } from '../../../src/kernel/clock.ts';
 import { parseOwnerId, parseSandboxId } from '../../../src/kernel/ids.ts';
 import { podTemplate } from './kubernetes-ground.ts';
+import { PodPart } from '../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 
 /** A Muster of its own process, for tests that kill it: makes pods, tells of them on a line of stdout, and waits for its end. */
 const transportSchema = z.union([
@@ -36,7 +37,7 @@ const provider = createKubernetesProvider({ owner: parseOwnerId(order.owner), cl
 const limits = { memoryBytes: 256 * 2 ** 20, processes: 16, cpus: 1, diskBytes: 2 ** 20, lifetimeSeconds: 600 };
 const made = order.commands.map((command, i) => {
   const rest = { environment: {}, mounts: [], network: 'none', limits, demands: [] } as const;
-  const template = { name: 'crashed', command, ...rest, pod: podTemplate(order.pod.kubeconfig, order.pod) };
+  const template = { name: 'crashed', command, ...rest, providerPart: new PodPart(podTemplate(order.pod.kubeconfig, order.pod)) };
   return provider.create({ id: parseSandboxId(`crashed-${i}`), template }, new AbortController().signal);
 });
 const sandboxes = await Promise.all(made);

@@ -1,5 +1,5 @@
 import { dirname, join, relative } from 'node:path';
-import type { DialBackSettings } from '../../../src/pool/ports/pod-template.ts';
+import type { DialBackSettings } from '../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import { RUNNER_INSIDE } from '../../../src/adapters/sandbox/local/template/python-template.ts';
 import { runnerImage } from './runner-image.ts';
 import type { SimulatedImage } from './simulated-node.ts';

@@ -11,6 +11,7 @@ import type { PoolConfig } from '../../../src/pool/planning/pool-config.ts';
 import { EvaluationScene, suiteWith, TEMPLATE } from '../evaluation-scene.ts';
 import { HurriedClock } from '../hurried-clock.ts';
 import type { KubernetesGround } from './kubernetes-ground.ts';
+import { PodPart } from '../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 
 const EPISODES = 120;
 const WEIGHTS = 'weights '.repeat(10_000);
@@ -42,7 +43,7 @@ export async function evaluateOnPods(ground: KubernetesGround, options: PodEvalu
     ...TEMPLATE,
     command: ['perl', '/opt/runners/tiny-runner.pl'],
     limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 28 },
-    pod: ground.pod,
+    providerPart: new PodPart(ground.pod),
   };
   const pool = { maxCreationFailures: 1000, readySeconds: 600, heartbeatSeconds: 600, ...options.pool };
   try {

@@ -7,7 +7,12 @@ import { parse } from 'yaml';
 import { createKubernetesProvider } from '../../../src/adapters/sandbox/kubernetes/kubernetes-provider.ts';
 import { podName } from '../../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
 import { type OwnerId, parseOwnerId, type SandboxId } from '../../../src/kernel/ids.ts';
-import type { ClaimSettings, PodTemplate, PodTransport } from '../../../src/pool/ports/pod-template.ts';
+import {
+  PodPart,
+  type ClaimSettings,
+  type PodTemplate,
+  type PodTransport,
+} from '../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { SandboxProvider } from '../../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../src/pool/ports/template.ts';
 import type { SandboxGround } from '../../contract/sandbox-provider.ts';
@@ -65,7 +70,7 @@ export class KubernetesGround implements SandboxGround {
   }
 
   get additions(): Partial<SandboxTemplate> {
-    return { pod: this.pod };
+    return { providerPart: new PodPart(this.pod) };
   }
 
   /** Of the connections that pods make. */

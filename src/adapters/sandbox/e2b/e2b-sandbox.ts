@@ -2,7 +2,7 @@ import type { Sandbox as RemoteSandbox } from 'e2b';
 import { untilAborted } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import type { Sandbox, SandboxExit } from '../../../pool/ports/sandbox.ts';
+import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
 import { RemoteFetching } from './remote-fetching.ts';
@@ -47,7 +47,7 @@ export class E2bSandbox implements Sandbox {
   readonly stdout: RemoteOutput;
   readonly stderr: RemoteOutput;
   readonly exit: Promise<SandboxExit>;
-  readonly fetching: RemoteFetching | undefined;
+  readonly capabilities: SandboxCapabilities;
   readonly #parts: SandboxParts;
   readonly #inbox: RemoteInbox;
   readonly #lifetime: Disposable;
@@ -68,7 +68,9 @@ export class E2bSandbox implements Sandbox {
     this.#inbox = new RemoteInbox(remote, clock);
     this.#slumber = new IdlePause({ fallAsleep: () => this.#pause(), wakeUp: () => this.#resume() });
     program.wake = () => this.#slumber.awake();
-    if (fetchesWith !== undefined) this.fetching = new RemoteFetching(remote, fetchesWith, program.signal, () => this.#slumber.awake());
+    const awake = (): Promise<void> | undefined => this.#slumber.awake();
+    const fetching = fetchesWith === undefined ? undefined : new RemoteFetching(remote, fetchesWith, program.signal, awake);
+    this.capabilities = { fetching, rest: () => this.#slumber.rest(), isHeard: () => this.#isHeard() };
     this.#lifetime = clock.after(lifetimeSeconds * 1000, () => this.#end({ kind: 'lifetime' }));
     this.#tenancy = new Tenancy(service, remote.sandboxId, tenancySeconds, clock, (detail) => this.#end({ kind: 'lost', detail }));
     this.exit = this.#finish();
@@ -79,12 +81,8 @@ export class E2bSandbox implements Sandbox {
     return this.#inbox.receive(path, content, signal);
   }
 
-  rest(): Promise<void> {
-    return this.#slumber.rest();
-  }
-
   /** Its connection has not broken, and a command runs beside it. */
-  async isHeard(): Promise<boolean> {
+  async #isHeard(): Promise<boolean> {
     const { remote, program } = this.#parts;
     if (program.signal.aborted) return false;
     try {

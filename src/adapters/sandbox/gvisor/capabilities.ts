@@ -8,7 +8,7 @@ import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
 import { cgroupFinding, detectWanted } from '../local/cgroups/cgroups-here.ts';
 import { enforcedLimits, type EnforcedLimits } from '../local/cgroups/enforced-limits.ts';
 import { findProgram } from '../local/host/find-program.ts';
-import type { Finding } from '../local/host/finding.ts';
+import type { Finding } from '../finding.ts';
 import { systemView } from '../local/template/system-view.ts';
 import { runTrial } from '../local/trial.ts';
 import { writeBundle } from './bundle.ts';

@@ -1,5 +1,5 @@
 import { InputError } from '../../../kernel/errors.ts';
-import type { PodTemplate } from '../../../pool/ports/pod-template.ts';
+import type { PodTemplate } from './settings/pod-template.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 
 const CONTAINER = { scope: 'tree', by: 'container' } as const;

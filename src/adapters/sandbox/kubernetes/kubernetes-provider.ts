@@ -2,7 +2,7 @@ import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
-import type { DialBackSettings, PodPlace, PodTemplate } from '../../../pool/ports/pod-template.ts';
+import type { DialBackSettings, PodPlace, PodTemplate } from './settings/pod-template.ts';
 import type { Obstacle, Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { Creations } from '../creations.ts';
@@ -69,8 +69,8 @@ class KubernetesProvider implements SandboxProvider {
   }
 
   obstacles(template: SandboxTemplate): readonly Obstacle[] {
-    const { pod } = template;
-    return pod === undefined ? [] : (this.#sites.get(siteKey(pod))?.supply(template, pod).obstacles() ?? []);
+    const pod = podOf(template);
+    return this.#sites.get(siteKey(pod))?.supply(template, pod).obstacles() ?? [];
   }
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {

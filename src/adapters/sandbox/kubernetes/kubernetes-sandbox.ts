@@ -2,8 +2,8 @@ import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { Deadline } from '../../../kernel/deadline.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
-import type { PodFetching as PodFetchingSettings } from '../../../pool/ports/pod-template.ts';
-import type { Sandbox, SandboxExit } from '../../../pool/ports/sandbox.ts';
+import type { PodFetching as PodFetchingSettings } from './settings/pod-template.ts';
+import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
 import { INBOX_CONTAINER } from './pods/container-names.ts';
@@ -48,7 +48,7 @@ export class KubernetesSandbox implements Sandbox {
   readonly stdout: ProgramChannel['stdout'];
   readonly stderr: ProgramChannel['stderr'];
   readonly exit: Promise<SandboxExit>;
-  readonly fetching: PodFetching | undefined;
+  readonly capabilities: SandboxCapabilities;
   readonly #parts: KubernetesSandboxParts;
   readonly #inbox: InboxExec;
   readonly #verdict = Promise.withResolvers<SandboxExit>();
@@ -67,7 +67,8 @@ export class KubernetesSandbox implements Sandbox {
     const { fetching: settings, pod, line, caches } = parts;
     const inbox: InboxExec = (command, uploading) => line.exec(pod.name, INBOX_CONTAINER, command, uploading);
     this.#inbox = inbox;
-    this.fetching = settings && new PodFetching({ settings, pod, inbox, caches, over: this.#over.signal });
+    const fetching = settings && new PodFetching({ settings, pod, inbox, caches, over: this.#over.signal });
+    this.capabilities = { fetching, isHeard: () => this.#isHeard() };
     this.exit = this.#live();
   }
 
@@ -76,7 +77,7 @@ export class KubernetesSandbox implements Sandbox {
   }
 
   /** The connection answers, and so does the node: a command runs in the pod's other container. */
-  async isHeard(): Promise<boolean> {
+  async #isHeard(): Promise<boolean> {
     const { channel, clock } = this.#parts;
     const late = (): Error => new InfrastructureError('sandbox.unheard', `the pod did not answer within ${HEARD_MS / 1000} s`);
     using deadline = new Deadline(clock, HEARD_MS, late, this.#over.signal);

@@ -3,7 +3,7 @@ import { canonicalJson } from '../../../kernel/canonical-json.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
-import type { PodPlace, PodTemplate } from '../../../pool/ports/pod-template.ts';
+import type { PodPlace, PodTemplate } from './settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import { AgentSandbox } from './claims/agent-sandbox.ts';
 import { claimKind, type Claims } from './claims/claim-kind.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { InputError } from '../../../kernel/errors.ts';
-import type { PodTemplate } from '../../../pool/ports/pod-template.ts';
+import type { PodTemplate } from './settings/pod-template.ts';
 import { withSignal, type Cluster } from './cluster/cluster.ts';
 
 const expressionSchema = z.object({ key: z.string(), operator: z.string(), values: z.array(z.string()).default([]) });

@@ -1,4 +1,4 @@
-import type { PodTemplate, PodTransport } from '../../../pool/ports/pod-template.ts';
+import type { PodTemplate, PodTransport } from './settings/pod-template.ts';
 import { GROUP } from './claims/agent-sandbox.ts';
 
 export interface Permission {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { InputError } from '../../../kernel/errors.ts';
-import type { PodTemplate } from '../../../pool/ports/pod-template.ts';
+import type { PodTemplate } from './settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import { isNotFound, refusalOf } from './cluster/api-errors.ts';
 import type { AgentSandbox } from './claims/agent-sandbox.ts';

@@ -3,7 +3,7 @@ import { type Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { PastExposure } from '../../../pool/ports/exposure.ts';
-import type { Sandbox, SandboxExit } from '../../../pool/ports/sandbox.ts';
+import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
@@ -52,6 +52,10 @@ export class LocalSandbox implements Sandbox {
   readonly stdout: ProgramOutput;
   readonly stderr: ProgramOutput;
   readonly exit: Promise<SandboxExit>;
+  readonly capabilities: Required<Pick<SandboxCapabilities, 'remove' | 'usage'>> = {
+    remove: (path) => this.#remove(path),
+    usage: async () => this.#used ?? (await this.#counted()),
+  };
   readonly #parts: SandboxParts;
   readonly #lifetime: Disposable;
   /** Resolves when the program has ended, with its control group's figures, which are not read afterwards. */
@@ -82,16 +86,12 @@ export class LocalSandbox implements Sandbox {
     return this.#parts.inbox.receive(path, content, signal);
   }
 
-  async remove(path: string): Promise<void> {
+  async #remove(path: string): Promise<void> {
     try {
       await this.#parts.inbox.remove(path);
     } catch (error) {
       throw new InfrastructureError('sandbox.upload', `"${path}" could not be taken away: ${messageOf(error)}`, { cause: error });
     }
-  }
-
-  async usage(): Promise<SandboxUsage> {
-    return this.#used ?? (await this.#counted());
   }
 
   async destroy(): Promise<void> {
@@ -134,14 +134,14 @@ export class LocalSandbox implements Sandbox {
   }
 
   #release(): Promise<void> {
-    this.#released ??= this.#remove().catch((error: unknown) => {
+    this.#released ??= this.#clear().catch((error: unknown) => {
       this.#released = undefined;
       throw error;
     });
     return this.#released;
   }
 
-  async #remove(): Promise<void> {
+  async #clear(): Promise<void> {
     const { program, inbox, cgroup, clock, directory, onGone } = this.#parts;
     // A control group cannot be removed before the last process in it is gone, and kills what is left.
     if (!cgroup) await program.gone();

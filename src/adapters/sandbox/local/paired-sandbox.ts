@@ -3,7 +3,7 @@ import { type Clock, sleep } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { SandboxUsage } from '../../../kernel/sandbox-usage.ts';
 import type { PastExposure } from '../../../pool/ports/exposure.ts';
-import type { Sandbox, SandboxExit } from '../../../pool/ports/sandbox.ts';
+import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { Isolation } from '../../../pool/ports/template.ts';
 import type { LocalSandbox } from './local-sandbox.ts';
@@ -28,7 +28,7 @@ export class PairedSandbox implements Sandbox {
   readonly stderr: Readable;
   readonly shares: ReadonlySet<string>;
   readonly past: PastExposure;
-  readonly policy: Pick<Sandbox, 'upload' | 'remove'>;
+  readonly capabilities: SandboxCapabilities;
   readonly exit: Promise<SandboxExit>;
   readonly #environment: LocalSandbox;
   readonly #policy: LocalSandbox;
@@ -44,7 +44,8 @@ export class PairedSandbox implements Sandbox {
     this.stderr = merged([environment.stderr, policy.stdout, policy.stderr]);
     this.shares = policy.shares;
     this.past = policy.past;
-    this.policy = policy;
+    const { remove } = environment.capabilities;
+    this.capabilities = { remove, policy, usage: () => this.#usage() };
     policy.stdin.end();
     this.exit = this.#watch();
   }
@@ -61,12 +62,8 @@ export class PairedSandbox implements Sandbox {
     return this.#environment.upload(path, content, signal);
   }
 
-  remove(path: string): Promise<void> {
-    return this.#environment.remove(path);
-  }
-
-  async usage(): Promise<SandboxUsage> {
-    const [one, other] = await Promise.all([this.#environment.usage(), this.#policy.usage()]);
+  async #usage(): Promise<SandboxUsage> {
+    const [one, other] = await Promise.all([this.#environment.capabilities.usage(), this.#policy.capabilities.usage()]);
     const sum = (field: keyof SandboxUsage): SandboxUsage =>
       one[field] === undefined || other[field] === undefined ? {} : { [field]: one[field] + other[field] };
     return { ...sum('cpuSeconds'), ...sum('peakMemoryBytes'), ...sum('processes') };

@@ -1,7 +1,8 @@
 import { InputError } from '../../../kernel/errors.ts';
 import { cannotPlayApart } from '../../../pool/ports/policy-apart.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
-import { RUNNER_INSIDE, type PythonTemplateSettings } from '../local/template/python-template.ts';
+import type { TemplateSettings } from '../../../pool/ports/template-settings.ts';
+import { RUNNER_INSIDE } from '../local/template/python-template.ts';
 
 /**
  * A template for sandboxes that are not on this machine. What a template says of this machine (its interpreter, its directories, its
@@ -10,7 +11,7 @@ import { RUNNER_INSIDE, type PythonTemplateSettings } from '../local/template/py
  * @param python the interpreter inside.
  * @throws InputError `template.not-local`, with the setting and the remedy.
  */
-export function remoteTemplate(name: string, settings: PythonTemplateSettings, python: string): SandboxTemplate {
+export function remoteTemplate(name: string, settings: TemplateSettings, python: string): SandboxTemplate {
   checkNotLocal(name, settings);
   if (settings.policy === 'apart') {
     throw cannotPlayApart(name, 'sandboxes that are not on this machine have one program only');
@@ -20,7 +21,7 @@ export function remoteTemplate(name: string, settings: PythonTemplateSettings, p
   return { name, command: command ?? runner, environment, mounts: [], network, limits, demands };
 }
 
-function checkNotLocal(name: string, { python, start, mounts, network }: PythonTemplateSettings): void {
+function checkNotLocal(name: string, { python, start, mounts, network }: TemplateSettings): void {
   if (python !== 'auto') throw notLocal(name, 'python', 'auto', 'the interpreter inside is named by the settings of the provider');
   if (start === 'forked') throw notLocal(name, 'start', 'auto', 'only sandboxes of this machine are forked');
   if (mounts.length > 0) throw notLocal(name, 'mounts', '[]', "put the files into the provider's image or template");

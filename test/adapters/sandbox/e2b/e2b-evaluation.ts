@@ -14,6 +14,7 @@ import { E2bSimulator, type SimulatorOptions } from '../../../support/e2b/simula
 import { eventually } from '../../../support/eventually.ts';
 import { EvaluationScene, type SceneOptions, suiteWith, TEMPLATE } from '../../../support/evaluation-scene.ts';
 import { scriptedRunner } from '../../../support/in-memory-runner.ts';
+import { E2bPart } from '../../../../src/adapters/sandbox/e2b/e2b-machine.ts';
 
 const EPISODES = 60;
 /** Scripted runners look at nothing but its digest, and yet it is sent to each of them. */
@@ -86,7 +87,7 @@ async function evaluate(
     projectDirectory: PROJECT,
     log: () => {},
   });
-  await using scene = new EvaluationScene({ ...options, provider, template: { ...TEMPLATE, e2b: MACHINE } });
+  await using scene = new EvaluationScene({ ...options, provider, template: { ...TEMPLATE, providerPart: new E2bPart(MACHINE) } });
   const { sandboxes = 0 } = options;
   try {
     if (whenReady) await eventually('all sandboxes are ready', () => scene.poolState().sandboxes.idle === sandboxes);

@@ -13,6 +13,7 @@ import { useRealSockets } from '../../../support/e2b/real-sockets.ts';
 import { E2bSimulator } from '../../../support/e2b/simulator.ts';
 import { TEMPLATE } from '../../../support/evaluation-scene.ts';
 import { OriginScene } from '../../delivery/origin-scene.ts';
+import { E2bPart } from '../../../../src/adapters/sandbox/e2b/e2b-machine.ts';
 
 useRealSockets();
 const { python, mounts } = await bakedRunner();
@@ -42,7 +43,10 @@ class Scene implements AsyncDisposable {
 
   sandbox(): Promise<Sandbox> {
     const command = ['sh', '-c', 'while read path; do sha256sum "$path" || echo gone; done'];
-    return this.#provider.create({ id: parseSandboxId('s1'), template: { ...TEMPLATE, command, e2b: { ...MACHINE, python } } }, NEVER);
+    return this.#provider.create(
+      { id: parseSandboxId('s1'), template: { ...TEMPLATE, command, providerPart: new E2bPart({ ...MACHINE, python }) } },
+      NEVER,
+    );
   }
 
   async checkpoint(): Promise<{ readonly file: CheckpointFile; readonly order: FetchOrder }> {
@@ -68,7 +72,7 @@ describe('an E2B sandbox that fetches', () => {
     await using scene = await Scene.open();
     const { file, order } = await scene.checkpoint();
     const sandbox = await scene.sandbox();
-    const directory = await sandbox.fetching?.fetch('pull', order, NEVER);
+    const directory = await sandbox.capabilities?.fetching?.fetch('pull', order, NEVER);
     expect(await digestInside(sandbox, `${directory}/actor/policy.safetensors`)).toBe(file.digest);
     expect(scene.simulator.account.reached).toEqual([['127.0.0.1']]);
   });
@@ -78,7 +82,7 @@ describe('an E2B sandbox that fetches', () => {
     const { file, order } = await scene.checkpoint();
     const sandbox = await scene.sandbox();
     await scene.origins.clock.advance(3_600_000);
-    const refused = sandbox.fetching?.fetch('pull', order, NEVER);
+    const refused = sandbox.capabilities?.fetching?.fetch('pull', order, NEVER);
     await expect(refused).rejects.toMatchObject({ code: 'sandbox.fetch', kind: 'infrastructure' });
     await expect(refused).rejects.toThrow(`actor/policy.safetensors (${file.digest}): the server answered 403 the link has expired`);
   });
@@ -87,7 +91,7 @@ describe('an E2B sandbox that fetches', () => {
     await using scene = await Scene.open();
     const { order } = await scene.checkpoint();
     const sandbox = await scene.sandbox();
-    const under = sandbox.fetching?.fetch('pull', order, NEVER);
+    const under = sandbox.capabilities?.fetching?.fetch('pull', order, NEVER);
     under?.catch(() => undefined);
     await sandbox.destroy();
     await expect(under).rejects.toHaveProperty('code', 'sandbox.gone');
@@ -102,8 +106,11 @@ describe('an E2B sandbox that fetches', () => {
       projectDirectory: PROJECT,
       log: () => undefined,
     });
-    const sandbox = await provider.create({ id: parseSandboxId('s1'), template: { ...TEMPLATE, command: ['cat'], e2b: MACHINE } }, NEVER);
-    expect(sandbox.fetching).toBeUndefined();
+    const sandbox = await provider.create(
+      { id: parseSandboxId('s1'), template: { ...TEMPLATE, command: ['cat'], providerPart: new E2bPart(MACHINE) } },
+      NEVER,
+    );
+    expect(sandbox.capabilities?.fetching).toBeUndefined();
     expect(simulator.account.reached).toEqual([[]]);
   });
 });

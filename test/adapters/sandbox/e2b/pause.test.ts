@@ -35,7 +35,7 @@ const states = (): readonly string[] => ground.simulator.account.tenants.map(({ 
 test('a sandbox that was laid to rest is paused, and the next input finds its program where it was', async () => {
   const sandbox = await create();
   await exchange(sandbox, 'before\n');
-  await sandbox.rest?.();
+  await sandbox.capabilities?.rest?.();
   expect(states()).toEqual(['paused']);
   await exchange(sandbox, 'after\n');
   expect(states()).toEqual(['running']);
@@ -46,7 +46,7 @@ test('a sandbox that was laid to rest is paused, and the next input finds its pr
 test('input that comes while it is being paused waits, wakes it, and is not lost', async () => {
   const sandbox = await create();
   await exchange(sandbox, 'before\n');
-  const resting = sandbox.rest?.();
+  const resting = sandbox.capabilities?.rest?.();
   await exchange(sandbox, 'at once\n');
   await resting;
   expect(states()).toEqual(['running']);
@@ -54,7 +54,7 @@ test('input that comes while it is being paused waits, wakes it, and is not lost
 
 test('an upload wakes it', async () => {
   const sandbox = await create(commands.hashFiles());
-  await sandbox.rest?.();
+  await sandbox.capabilities?.rest?.();
   const inside = await sandbox.upload('file', { kind: 'file', hostPath: import.meta.filename }, NEVER);
   sandbox.stdin.write(`${inside}\n`);
   expect(await firstLine(sandbox)).toMatch(/^[0-9a-f]{64}\n$/);
@@ -62,7 +62,7 @@ test('an upload wakes it', async () => {
 
 test('a paused sandbox is not extended, does not end by itself, and is extended again when it is awake', async () => {
   const sandbox = await create();
-  await sandbox.rest?.();
+  await sandbox.capabilities?.rest?.();
   ground.clock.skip(1_000_000);
   expect(ground.simulator.faults.requests.extend).toBeUndefined();
   await exchange(sandbox, 'awake\n');
@@ -74,7 +74,7 @@ test('a paused sandbox is not extended, does not end by itself, and is extended 
 
 test('a paused sandbox can be destroyed as it is', async () => {
   const sandbox = await create();
-  await sandbox.rest?.();
+  await sandbox.capabilities?.rest?.();
   await sandbox.destroy();
   expect(await sandbox.exit).toEqual({ kind: 'destroyed' });
   expect(await ground.traces()).toEqual([]);
@@ -82,7 +82,7 @@ test('a paused sandbox can be destroyed as it is', async () => {
 
 test('a sandbox that is taken away while it sleeps is lost when somebody needs it', async () => {
   const sandbox = await create();
-  await sandbox.rest?.();
+  await sandbox.capabilities?.rest?.();
   await ground.killFromOutside(provider, sandbox.id);
   sandbox.stdin.write('anybody?\n');
   expect(await sandbox.exit).toMatchObject({ kind: 'lost' });
@@ -90,7 +90,7 @@ test('a sandbox that is taken away while it sleeps is lost when somebody needs i
 
 test('a sandbox that was forgotten while it was paused is swept from wherever, once its lifetime has passed', async () => {
   const sandbox = await create();
-  await sandbox.rest?.();
+  await sandbox.capabilities?.rest?.();
   const later = new SkippableClock();
   const stranger = ground.provider(later);
   later.skip(TEMPLATE.limits.lifetimeSeconds * 1000);

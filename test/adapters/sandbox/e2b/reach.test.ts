@@ -16,10 +16,10 @@ test('a program is heard as long as a command runs beside it, and its connection
     new AbortController().signal,
   );
   await exchange(sandbox, 'here\n');
-  expect(await sandbox.isHeard?.()).toBe(true);
-  expect(await sandbox.isHeard?.()).toBe(false);
-  expect(await sandbox.isHeard?.()).toBe(true);
+  expect(await sandbox.capabilities?.isHeard?.()).toBe(true);
+  expect(await sandbox.capabilities?.isHeard?.()).toBe(false);
+  expect(await sandbox.capabilities?.isHeard?.()).toBe(true);
   await ground.killFromOutside(provider, sandbox.id);
-  expect(await sandbox.isHeard?.()).toBe(false);
+  expect(await sandbox.capabilities?.isHeard?.()).toBe(false);
   expect(await sandbox.exit).toMatchObject({ kind: 'lost' });
 });

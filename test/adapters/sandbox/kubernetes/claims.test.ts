@@ -8,7 +8,7 @@ import { parseClaim } from '../../../../src/adapters/sandbox/kubernetes/claims/c
 import { Cluster } from '../../../../src/adapters/sandbox/kubernetes/cluster/cluster.ts';
 import { podName } from '../../../../src/adapters/sandbox/kubernetes/cluster/pod-labels.ts';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
-import type { ClaimSettings } from '../../../../src/pool/ports/pod-template.ts';
+import { PodPart, type ClaimSettings } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../../src/pool/ports/template.ts';
 import { firstLine, NEVER } from '../../../contract/sandbox-scene.ts';
@@ -50,7 +50,7 @@ describe('sandboxes that are claimed from agent-sandbox', () => {
     ...TEMPLATE,
     command: ['perl', '/opt/runners/tiny-runner.pl'],
     limits: LIMITS,
-    pod: ground.pod,
+    providerPart: new PodPart(ground.pod),
     ...changes,
   });
   const make = (): Promise<Sandbox> => provider.create({ id: ID, template: template() }, NEVER);

@@ -11,6 +11,7 @@ import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
 import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
 import { failOnLeftoverProcesses } from '../../../support/no-leftovers.ts';
 import { localCertificate } from '../../../support/web-server.ts';
+import { PodPart } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 
 nock.restore();
 
@@ -30,12 +31,12 @@ describe('the connections to an API server over TLS', () => {
   });
 
   const create = (...command: readonly string[]): Promise<Sandbox> => {
-    const template = { ...TEMPLATE, command, limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 26 }, pod: ground.pod };
+    const template = { ...TEMPLATE, command, limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 26 }, providerPart: new PodPart(ground.pod) };
     return provider.create({ id: parseSandboxId(`s${(made += 1)}`), template }, NEVER);
   };
 
   it('are shared by all requests, and carry whole lives of sandboxes', async () => {
-    await provider.describe({ ...TEMPLATE, pod: ground.pod });
+    await provider.describe({ ...TEMPLATE, providerPart: new PodPart(ground.pod) });
     for (let i = 0; i < 5; i += 1) {
       const sandbox = await create('sh', '-c', 'cat; exit 3');
       sandbox.stdin.end('over TLS\n');
@@ -51,7 +52,9 @@ describe('the connections to an API server over TLS', () => {
   it('are refused when the certificate is nobody’s', async () => {
     const untrusting = path.join(ground.stateDir, 'untrusting');
     await writeFile(untrusting, ground.simulator.kubeconfig(undefined, localCertificate().cert));
-    await expect(provider.describe({ ...TEMPLATE, pod: { ...ground.pod, kubeconfig: untrusting } })).rejects.toMatchObject({
+    await expect(
+      provider.describe({ ...TEMPLATE, providerPart: new PodPart({ ...ground.pod, kubeconfig: untrusting }) }),
+    ).rejects.toMatchObject({
       code: 'kubernetes.unreachable',
       message: expect.stringContaining('certificate'),
     });
@@ -59,12 +62,12 @@ describe('the connections to an API server over TLS', () => {
 
   it('tell whether a program would be heard: not when the server is silent, nor when its node takes no exec', async () => {
     const [sandbox, other] = [await create('cat'), await create('cat')];
-    expect(await sandbox.isHeard?.()).toBe(true);
+    expect(await sandbox.capabilities?.isHeard?.()).toBe(true);
     ground.simulator.faults.plan(({ kind }) => (kind === 'exec' ? { kind: 'status', code: 500 } : undefined));
-    expect(await sandbox.isHeard?.()).toBe(false);
+    expect(await sandbox.capabilities?.isHeard?.()).toBe(false);
     ground.simulator.faults.plan(() => undefined);
     ground.simulator.dropConnections();
-    expect(await other.isHeard?.()).toBe(false);
+    expect(await other.capabilities?.isHeard?.()).toBe(false);
     await Promise.all([sandbox.exit, other.exit]);
   });
 

@@ -4,7 +4,7 @@ import { pullCommand } from '../../../../src/adapters/sandbox/remote/pull-order.
 import type { FetchOrder, FetchWay } from '../../../../src/kernel/fetching.ts';
 import { parseSandboxId } from '../../../../src/kernel/ids.ts';
 import type { CheckpointFile } from '../../../../src/policy-distribution/checkpoint.ts';
-import type { PodTemplate, PodTransport } from '../../../../src/pool/ports/pod-template.ts';
+import { PodPart, type PodTemplate, type PodTransport } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
 import { NEVER } from '../../../contract/sandbox-scene.ts';
 import { TEMPLATE } from '../../../support/evaluation-scene.ts';
@@ -50,11 +50,14 @@ export class FetchingScene implements AsyncDisposable {
   }
 
   pod(provider: SandboxProvider, ...ways: readonly FetchWay[]): Promise<Sandbox> {
-    const caches = ways.includes('node-cache') ? { nodeCache: { namespace: CACHE_NAMESPACE, claim: CACHE_NAMESPACE } } : {};
+    const caches = ways.includes('shared-cache') ? { nodeCache: { namespace: CACHE_NAMESPACE, claim: CACHE_NAMESPACE } } : {};
     const pod: PodTemplate = { ...this.ground.pod, network: 'origin', fetching: { ways, command: pullCommand(this.#python), ...caches } };
     const command = ['sh', '-c', 'while read path; do sha256sum "$path" || echo gone; done'];
     const limits = { ...TEMPLATE.limits, memoryBytes: 2 ** 28 };
-    return provider.create({ id: parseSandboxId(`s${(this.#made += 1)}`), template: { ...TEMPLATE, limits, command, pod } }, NEVER);
+    return provider.create(
+      { id: parseSandboxId(`s${(this.#made += 1)}`), template: { ...TEMPLATE, limits, command, providerPart: new PodPart(pod) } },
+      NEVER,
+    );
   }
 
   async checkpoint(
@@ -80,7 +83,7 @@ export async function digestInside({ stdin, stdout }: Sandbox, path: string): Pr
   throw new Error('it says nothing');
 }
 
-export async function fetched({ fetching }: Sandbox, way: FetchWay, order: FetchOrder, signal = NEVER): Promise<string> {
-  if (!fetching) throw new Error('the sandbox fetches nothing');
-  return await fetching.fetch(way, order, signal);
+export async function fetched({ capabilities }: Sandbox, way: FetchWay, order: FetchOrder, signal = NEVER): Promise<string> {
+  if (!capabilities?.fetching) throw new Error('the sandbox fetches nothing');
+  return await capabilities.fetching.fetch(way, order, signal);
 }

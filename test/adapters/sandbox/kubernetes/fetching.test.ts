@@ -73,7 +73,7 @@ describe('a checkpoint that is much like the one before', () => {
   const before = weights(1_000_000, 1);
   const [first, second] = [safetensorsFile({ w: before }), safetensorsFile({ w: trained(before, 0.01, 2) })];
 
-  it.each<FetchWay>(['pull', 'node-cache'])('comes as what differs from it: %s', async (way) => {
+  it.each<FetchWay>(['pull', 'shared-cache'])('comes as what differs from it: %s', async (way) => {
     await using scene = await FetchingScene.open(runner, ['a']);
     scene.ground.simulator.nodeCaches.deploy(image);
     const sandbox = await scene.pod(scene.provider(), way);
@@ -91,11 +91,11 @@ describe('a checkpoint that is much like the one before', () => {
     scene.ground.simulator.nodeCaches.deploy(image, 2_100_000);
     const provider = scene.provider();
     const [one, next] = [await scene.checkpoint('policy.safetensors', first), await scene.checkpoint('policy.safetensors', second)];
-    const sandbox = await scene.pod(provider, 'node-cache');
-    await fetched(sandbox, 'node-cache', one.order);
+    const sandbox = await scene.pod(provider, 'shared-cache');
+    await fetched(sandbox, 'shared-cache', one.order);
     await sandbox.destroy();
-    const other = await scene.pod(provider, 'node-cache');
-    const path = await fetched(other, 'node-cache', next.order);
+    const other = await scene.pod(provider, 'shared-cache');
+    const path = await fetched(other, 'shared-cache', next.order);
     expect(await digestInside(other, `${path}/policy.safetensors`)).toBe(next.file.digest);
     expect(scene.origins.origin.served).toMatchObject({ deltas: 0, bytes: first.length + second.length });
   });
@@ -107,8 +107,8 @@ describe('a node with a cache', () => {
     scene.ground.simulator.nodeCaches.deploy(image);
     const { file, order } = await scene.checkpoint();
     const provider = scene.provider();
-    const pods = await Promise.all(Array.from({ length: 6 }, () => scene.pod(provider, 'node-cache')));
-    const paths = await Promise.all(pods.map((pod) => fetched(pod, 'node-cache', order)));
+    const pods = await Promise.all(Array.from({ length: 6 }, () => scene.pod(provider, 'shared-cache')));
+    const paths = await Promise.all(pods.map((pod) => fetched(pod, 'shared-cache', order)));
     for (const [i, pod] of pods.entries()) expect(await digestInside(pod, `${paths[i]}/policy.safetensors`)).toBe(file.digest);
     expect(scene.origins.origin.served).toMatchObject({ requests: 2, bytes: 2 * BYTES });
   });
@@ -117,7 +117,7 @@ describe('a node with a cache', () => {
     await using scene = await FetchingScene.open(runner, ['a']);
     scene.ground.simulator.nodeCaches.deploy(image);
     const { order } = await scene.checkpoint();
-    for (let i = 0; i < 2; i += 1) await fetched(await scene.pod(scene.provider(), 'node-cache'), 'node-cache', order);
+    for (let i = 0; i < 2; i += 1) await fetched(await scene.pod(scene.provider(), 'shared-cache'), 'shared-cache', order);
     expect(scene.origins.origin.served.requests).toBe(1);
   });
 
@@ -126,12 +126,12 @@ describe('a node with a cache', () => {
     scene.ground.simulator.nodeCaches.deploy(image, 2 * BYTES);
     const [first, second, third] = [await scene.checkpoint(), await scene.checkpoint(), await scene.checkpoint()];
     const provider = scene.provider();
-    const [one, other] = [await scene.pod(provider, 'node-cache'), await scene.pod(provider, 'node-cache')];
-    await fetched(one, 'node-cache', first.order);
-    const path = await fetched(other, 'node-cache', second.order);
-    await expect(fetched(other, 'node-cache', third.order)).rejects.toThrow(/do not fit beside what is in use .*\(cache-full\)/);
+    const [one, other] = [await scene.pod(provider, 'shared-cache'), await scene.pod(provider, 'shared-cache')];
+    await fetched(one, 'shared-cache', first.order);
+    const path = await fetched(other, 'shared-cache', second.order);
+    await expect(fetched(other, 'shared-cache', third.order)).rejects.toThrow(/do not fit beside what is in use .*\(cache-full\)/);
     await one.destroy();
-    expect(await digestInside(other, `${await fetched(other, 'node-cache', third.order)}/policy.safetensors`)).toBe(third.file.digest);
+    expect(await digestInside(other, `${await fetched(other, 'shared-cache', third.order)}/policy.safetensors`)).toBe(third.file.digest);
     expect(await digestInside(other, `${path}/policy.safetensors`)).toBe(second.file.digest);
   });
 
@@ -140,8 +140,8 @@ describe('a node with a cache', () => {
     scene.ground.simulator.nodeCaches.deploy(image);
     scene.ground.simulator.nodeCaches.remove('a');
     const { order } = await scene.checkpoint();
-    const sandbox = await scene.pod(scene.provider(), 'node-cache', 'pull');
-    await expect(fetched(sandbox, 'node-cache', order)).rejects.toThrow('the node a has no cache');
+    const sandbox = await scene.pod(scene.provider(), 'shared-cache', 'pull');
+    await expect(fetched(sandbox, 'shared-cache', order)).rejects.toThrow('the node a has no cache');
     expect(await fetched(sandbox, 'pull', order)).toMatch('/muster/inbox/');
   });
 
@@ -149,7 +149,7 @@ describe('a node with a cache', () => {
     await using scene = await FetchingScene.open(runner, ['a']);
     scene.ground.simulator.nodeCaches.deploy(image);
     const { order } = await scene.checkpoint();
-    await fetched(await scene.pod(scene.provider(), 'node-cache'), 'node-cache', order);
+    await fetched(await scene.pod(scene.provider(), 'shared-cache'), 'shared-cache', order);
     const execs = (): number => scene.ground.simulator.requests.get('EXEC pods') ?? 0;
     const before = execs();
     scene.ground.clock.skip(1_000_000);

@@ -8,6 +8,7 @@ import { eventually } from '../../../support/eventually.ts';
 import { TINY_RUNNERS } from '../../../support/kubernetes/faulty-evaluation.ts';
 import { KubernetesGround } from '../../../support/kubernetes/kubernetes-ground.ts';
 import { failOnLeftoverProcesses } from '../../../support/no-leftovers.ts';
+import { PodPart } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 
 nock.restore();
 
@@ -38,7 +39,7 @@ describe('pods of a Muster that is on another machine', () => {
   /** A pod of the owner's, whose process cannot be looked at from here. */
   async function podElsewhere(): Promise<void> {
     const command = ['perl', '/opt/runners/tiny-runner.pl'];
-    const template = { ...TEMPLATE, command, limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 26 }, pod: ground.pod };
+    const template = { ...TEMPLATE, command, limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 26 }, providerPart: new PodPart(ground.pod) };
     await owner.create({ id: parseSandboxId('s1'), template }, NEVER);
     ground.simulator.store.change(LEASES, `muster-${owner.owner}`, (lease) => ({
       ...lease,

@@ -9,12 +9,14 @@ import { shortcomings } from '../../../../src/adapters/sandbox/kubernetes/claims
 import { PROGRAM_CONTAINER } from '../../../../src/adapters/sandbox/kubernetes/pods/container-names.ts';
 import { podManifest } from '../../../../src/adapters/sandbox/kubernetes/pods/pod-manifest.ts';
 import type { PodHold } from '../../../../src/adapters/sandbox/kubernetes/exec/pod-line.ts';
-import { podTemplate as configured } from '../../../../src/adapters/sandbox/kubernetes/pods/kubernetes-template.ts';
-import { loadConfig } from '../../../../src/config/load-config.ts';
+import { podOf, podTemplate as configured } from '../../../../src/adapters/sandbox/kubernetes/pods/kubernetes-template.ts';
+import { loadConfig } from '../../../../src/app/configuration.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { TEMPLATE } from '../../../support/evaluation-scene.ts';
 import { renderChart } from '../../../support/kubernetes/chart.ts';
 import { podTemplate } from '../../../support/kubernetes/kubernetes-ground.ts';
+import { podPartOf, PodPart } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
+import { kubernetesSchema } from '../../../../src/adapters/sandbox/kubernetes/settings/schema.ts';
 
 const DEPLOY = path.join(import.meta.dirname, '../../../../deploy/kubernetes');
 const POD = podTemplate('auto', {
@@ -114,7 +116,12 @@ describe('the pod of a sandbox that dials back', () => {
     container: () => ({ command: ['python3', '-I', '/dialler.py'], env, terminationMessagePolicy: 'FallbackToLogsOnError' }),
   };
   const pod = podTemplate('auto', { transport });
-  const dialling = podManifest(parseOwnerId('muster-1'), { ...SPEC, template: { ...SPEC.template, pod } }, pod, hold);
+  const dialling = podManifest(
+    parseOwnerId('muster-1'),
+    { ...SPEC, template: { ...SPEC.template, providerPart: new PodPart(pod) } },
+    pod,
+    hold,
+  );
 
   it('runs the dialler in both containers, which are as confined as ever', () => {
     const plain = podManifest(parseOwnerId('muster-1'), SPEC, podTemplate('auto'));
@@ -149,7 +156,12 @@ describe('the pod of a sandbox that dials back', () => {
 
   it('may have a network where its template says so', () => {
     const open = podTemplate('auto', { transport, network: 'cluster' });
-    const { metadata } = podManifest(parseOwnerId('muster-1'), { ...SPEC, template: { ...SPEC.template, pod: open } }, open, hold);
+    const { metadata } = podManifest(
+      parseOwnerId('muster-1'),
+      { ...SPEC, template: { ...SPEC.template, providerPart: new PodPart(open) } },
+      open,
+      hold,
+    );
     expect(metadata?.labels?.['muster.dev/network']).toBe('cluster');
   });
 });
@@ -269,9 +281,12 @@ describe('a template with provider: kubernetes', () => {
   });
   const local = templates['local'];
   if (!local) throw new Error('config/kubernetes.yaml has no template "local"');
+  const own = kubernetesSchema.parse(local['kubernetes']);
 
   it('runs the image’s Python and runner, whatever Python this machine has', () => {
-    const { command, mounts, pod } = configured('local', local, local.kubernetes);
+    const template = configured('local', local, own);
+    const { command, mounts } = template;
+    const pod = podPartOf(template);
     expect(command.slice(0, 3)).toEqual(['python3', '-I', '/muster/runner']);
     expect(mounts).toEqual([]);
     expect(pod).toMatchObject({ kubeconfig: 'auto', namespace: 'muster', image: 'muster-runner:0.1.0', requestedShare: 1 });
@@ -279,8 +294,8 @@ describe('a template with provider: kubernetes', () => {
   });
 
   it('with transport: dial-back says what dials in the image, and where Muster listens: on the loopback, unless it is told', () => {
-    const { pod } = configured('local', local, { ...local.kubernetes, transport: 'dial-back' });
-    expect(pod?.transport).toEqual({
+    const template = configured('local', local, { ...own, transport: 'dial-back' });
+    expect(podPartOf(template)?.transport).toEqual({
       kind: 'dial-back',
       host: '127.0.0.1',
       port: 0,
@@ -291,15 +306,15 @@ describe('a template with provider: kubernetes', () => {
   });
 
   it('makes the pods that the SandboxTemplate of deploy/ describes', () => {
-    const template = configured('local', local, local.kubernetes);
+    const template = configured('local', local, own);
     const [sandboxTemplate] = parseAllDocuments(readFileSync(path.join(DEPLOY, 'sandbox-template.yaml'), 'utf8'));
-    if (!template.pod) throw new Error('the template makes no pods');
-    expect(shortcomings(sandboxTemplate?.toJS(), podTemplateOf(template, template.pod).spec, template.pod)).toEqual([]);
+    const pod = podOf(template);
+    expect(shortcomings(sandboxTemplate?.toJS(), podTemplateOf(template, pod).spec, pod)).toEqual([]);
   });
 
   it('has to name an image, and nothing of this machine', () => {
-    expect(() => configured('local', local, { ...local.kubernetes, image: undefined })).toThrow('set kubernetes.image');
-    expect(() => configured('local', { ...local, mounts: [{ source: '/data', target: '/data' }] }, local.kubernetes)).toThrow('mounts');
+    expect(() => configured('local', local, { ...own, image: undefined })).toThrow('set kubernetes.image');
+    expect(() => configured('local', { ...local, mounts: [{ source: '/data', target: '/data' }] }, own)).toThrow('mounts');
   });
 
   it.each([

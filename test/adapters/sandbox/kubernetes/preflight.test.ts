@@ -13,7 +13,7 @@ import { CACHE_PERMISSIONS } from '../../../../src/adapters/sandbox/kubernetes/p
 import { InfrastructureError, InputError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { ProviderBusyError } from '../../../../src/pool/ports/provider-busy.ts';
-import type { PodTemplate } from '../../../../src/pool/ports/pod-template.ts';
+import { PodPart, type PodTemplate } from '../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { Sandbox, SandboxProvider } from '../../../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../../src/pool/ports/template.ts';
 import { NEVER } from '../../../contract/sandbox-scene.ts';
@@ -53,7 +53,7 @@ describe('before any sandbox is made on a cluster', () => {
     ...TEMPLATE,
     command: ['perl', '/opt/runners/tiny-runner.pl'],
     limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 26 },
-    pod: { ...ground.pod, ...changes },
+    providerPart: new PodPart({ ...ground.pod, ...changes }),
   });
   const refusal = async (changes: Partial<PodTemplate> = {}): Promise<unknown> =>
     provider.describe(template(changes)).catch((error: unknown) => error);

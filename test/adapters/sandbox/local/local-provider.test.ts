@@ -143,11 +143,11 @@ it('takes an uploaded file away again, and takes it anew', async () => {
   const sandbox = await scene.create();
   const upload = (): Promise<string> => sandbox.upload('d/f', { kind: 'stream', stream: Readable.from(['weights']) }, NEVER);
   await upload();
-  await sandbox.remove?.('d');
+  await sandbox.capabilities?.remove?.('d');
   expect(await scene.within('o', 's', 'inbox')).toEqual([]);
   await upload();
   expect(await scene.within('o', 's', 'inbox', 'd')).toEqual(['f']);
-  await expect(sandbox.remove?.('../inbox')).rejects.toMatchObject({ code: 'sandbox.upload' });
+  await expect(sandbox.capabilities?.remove?.('../inbox')).rejects.toMatchObject({ code: 'sandbox.upload' });
   expect(await scene.within('o', 's', 'inbox', 'd')).toEqual(['f']);
 });
 

@@ -3,12 +3,13 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { inspectPython } from '../../../../src/adapters/sandbox/local/template/python-environment.ts';
-import { pythonTemplate, type PythonTemplateSettings } from '../../../../src/adapters/sandbox/local/template/python-template.ts';
+import { pythonTemplate } from '../../../../src/adapters/sandbox/local/template/python-template.ts';
+import type { TemplateSettings } from '../../../../src/pool/ports/template-settings.ts';
 import type { SandboxTemplate } from '../../../../src/pool/ports/template.ts';
 
 const signal = new AbortController().signal;
 const limits = { memoryBytes: 1, processes: 1, cpus: 1, diskBytes: 1, lifetimeSeconds: 1 };
-const settings: PythonTemplateSettings = {
+const settings: TemplateSettings = {
   python: 'auto',
   imports: ['gymnasium'],
   start: 'plain',
@@ -27,7 +28,7 @@ afterEach(() => {
   rmSync(project, { recursive: true, force: true });
 });
 
-const make = (changes: Partial<PythonTemplateSettings> = {}): Promise<SandboxTemplate> =>
+const make = (changes: Partial<TemplateSettings> = {}): Promise<SandboxTemplate> =>
   pythonTemplate('local', { ...settings, ...changes }, project, signal);
 
 /** An interpreter that says of itself what it is told to. */

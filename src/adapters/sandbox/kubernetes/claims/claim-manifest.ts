@@ -1,7 +1,7 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { canonicalJson, digestOf } from '../../../../kernel/canonical-json.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
-import type { PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { PodTemplate } from '../settings/pod-template.ts';
 import type { SandboxSpec } from '../../../../pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { ownerLabels, podLabels, podName, sharedPodLabels } from '../cluster/pod-labels.ts';

@@ -1,5 +1,5 @@
 import { InputError } from '../../../../kernel/errors.ts';
-import type { ClaimSettings, PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { ClaimSettings, PodTemplate } from '../settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { sharedPodLabels } from '../cluster/pod-labels.ts';
 import { GROUP, labelsOf, VERSION, type AgentSandbox } from './agent-sandbox.ts';

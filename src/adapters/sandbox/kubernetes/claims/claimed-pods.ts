@@ -1,6 +1,6 @@
 import { untilAborted } from '../../../../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
-import type { ClaimSettings, PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { ClaimSettings, PodTemplate } from '../settings/pod-template.ts';
 import type { Obstacle, SandboxSpec } from '../../../../pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { FollowedObject } from '../cluster/followed-object.ts';

@@ -1,6 +1,6 @@
 import type { V1PodSpec } from '@kubernetes/client-node';
 import { z } from 'zod';
-import type { PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { PodTemplate } from '../settings/pod-template.ts';
 
 const templateSchema = z.object({
   spec: z.object({

@@ -3,7 +3,7 @@ import { sleep, type Clock } from '../../../../kernel/clock.ts';
 import { Deadline } from '../../../../kernel/deadline.ts';
 import { InfrastructureError, InputError } from '../../../../kernel/errors.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
-import type { PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { PodTemplate } from '../settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { labelsOf, type AgentSandbox, type Manifest, type Plural } from './agent-sandbox.ts';
 import { ownPoolName, sandboxTemplateManifest, warmPoolManifest } from './claim-manifest.ts';

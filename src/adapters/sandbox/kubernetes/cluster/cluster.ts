@@ -13,7 +13,7 @@ import {
 import { AbortError } from 'p-retry';
 import { abortError } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
-import type { PodPlace } from '../../../../pool/ports/pod-template.ts';
+import type { PodPlace } from '../settings/pod-template.ts';
 import { ApiGate } from './api-gate.ts';
 import { isConflict, isNotFound } from './api-errors.ts';
 import { loadKubeConfig } from './kube-config.ts';

@@ -1,6 +1,6 @@
 import { KubeConfig, type RequestContext } from '@kubernetes/client-node';
 import { InputError, messageOf } from '../../../../kernel/errors.ts';
-import type { PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { PodTemplate } from '../settings/pod-template.ts';
 
 type Dispatcher = NonNullable<ReturnType<RequestContext['getDispatcher']>>;
 

@@ -1,6 +1,7 @@
 import type { OwnerId, SandboxId } from '../../../../kernel/ids.ts';
 import { canonicalJson, digestOf } from '../../../../kernel/canonical-json.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
+import { podPartOf } from '../settings/pod-template.ts';
 
 /** Which pods are Muster's, and whose: on every pod from the moment of its creation. */
 export const MANAGED_BY = 'app.kubernetes.io/managed-by';
@@ -41,7 +42,8 @@ export function sharedPodLabels(template: SandboxTemplate): Record<string, strin
 }
 
 /** Which NetworkPolicy is for a pod: pods that dial back reach Muster, if nothing else. */
-function networkLabel({ pod }: SandboxTemplate): string {
+function networkLabel(template: SandboxTemplate): string {
+  const pod = podPartOf(template);
   const network = pod?.network ?? 'none';
   return network === 'none' && pod?.transport.kind === 'dial-back' ? 'dial-back' : network;
 }

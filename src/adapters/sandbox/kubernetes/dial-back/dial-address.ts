@@ -2,7 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { V1HostAlias } from '@kubernetes/client-node';
 import { InputError, messageOf } from '../../../../kernel/errors.ts';
-import type { DialBackSettings } from '../../../../pool/ports/pod-template.ts';
+import type { DialBackSettings } from '../settings/pod-template.ts';
 
 const SETTING = 'kubernetes.dialBack.advertise';
 /** In a URL, IPv6 stands in brackets. */

@@ -6,7 +6,7 @@ import type { Duplex } from 'node:stream';
 import { WebSocketServer } from 'ws';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { InputError, messageOf } from '../../../../kernel/errors.ts';
-import type { DialBackSettings } from '../../../../pool/ports/pod-template.ts';
+import type { DialBackSettings } from '../settings/pod-template.ts';
 import { Heartbeats } from '../exec/heartbeats.ts';
 import { DialChannel } from './dial-channel.ts';
 import type { DialledContainer } from './dialled-container.ts';

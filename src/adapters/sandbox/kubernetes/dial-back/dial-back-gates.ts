@@ -1,4 +1,4 @@
-import type { DialBackSettings } from '../../../../pool/ports/pod-template.ts';
+import type { DialBackSettings } from '../settings/pod-template.ts';
 import { DialBackGate, type GateParts } from './dial-back-gate.ts';
 
 /** The gates of one provider: one for each address that its templates name. */

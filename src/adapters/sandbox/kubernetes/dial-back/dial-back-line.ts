@@ -3,7 +3,7 @@ import type { V1HostAlias } from '@kubernetes/client-node';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { Deadline } from '../../../../kernel/deadline.ts';
 import { InfrastructureError, InputError, messageOf } from '../../../../kernel/errors.ts';
-import type { DialBackSettings } from '../../../../pool/ports/pod-template.ts';
+import type { DialBackSettings } from '../settings/pod-template.ts';
 import { INBOX_CONTAINER, PROGRAM_CONTAINER } from '../pods/container-names.ts';
 import type { PodHold, PodLine } from '../exec/pod-line.ts';
 import type { ProgramChannel } from '../exec/program-channel.ts';

@@ -3,7 +3,7 @@ import type { Clock } from '../../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
 import type { FetchOrder } from '../../../../kernel/fetching.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
-import type { NodeCacheTemplate, PodFetching } from '../../../../pool/ports/pod-template.ts';
+import type { NodeCacheTemplate, PodFetching } from '../settings/pod-template.ts';
 import { fetchError, holdOrder } from '../../remote/pull-order.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import type { ProgramChannel } from '../exec/program-channel.ts';

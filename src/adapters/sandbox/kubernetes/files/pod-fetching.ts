@@ -1,5 +1,5 @@
 import type { Fetching, FetchOrder, FetchWay } from '../../../../kernel/fetching.ts';
-import type { PodFetching as PodFetchingSettings } from '../../../../pool/ports/pod-template.ts';
+import type { PodFetching as PodFetchingSettings } from '../settings/pod-template.ts';
 import { HeldFiles } from '../../remote/held-files.ts';
 import { fetchError, pullOrder } from '../../remote/pull-order.ts';
 import { INBOX } from '../../upload-path.ts';
@@ -38,7 +38,7 @@ export class PodFetching implements Fetching {
     switch (way) {
       case 'pull':
         return await this.#held.once(order, () => this.#pull(order, either));
-      case 'node-cache':
+      case 'shared-cache':
         return await this.#fromNode(order, either);
     }
   }

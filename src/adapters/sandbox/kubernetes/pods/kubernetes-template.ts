@@ -1,8 +1,16 @@
 import { InfrastructureError, InputError } from '../../../../kernel/errors.ts';
 import type { FetchWay } from '../../../../kernel/fetching.ts';
-import type { DialBackSettings, NodeCacheTemplate, PodFetching, PodTemplate, PodTransport } from '../../../../pool/ports/pod-template.ts';
+import {
+  PodPart,
+  podPartOf,
+  type DialBackSettings,
+  type NodeCacheTemplate,
+  type PodFetching,
+  type PodTemplate,
+  type PodTransport,
+} from '../settings/pod-template.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
-import type { PythonTemplateSettings } from '../../local/template/python-template.ts';
+import type { TemplateSettings } from '../../../../pool/ports/template-settings.ts';
 import { pullCommand } from '../../remote/pull-order.ts';
 import { remoteTemplate } from '../../remote/remote-template.ts';
 
@@ -17,7 +25,7 @@ export interface PodSettings extends Omit<PodTemplate, 'image' | 'transport' | '
 }
 
 /** @throws InputError `template.no-image`; `template.not-local` as `remoteTemplate` does. */
-export function podTemplate(name: string, settings: PythonTemplateSettings, kubernetes: PodSettings): SandboxTemplate {
+export function podTemplate(name: string, settings: TemplateSettings, kubernetes: PodSettings): SandboxTemplate {
   const { image, python, nodeCache: _caches, transport, dialBack, ...pod } = kubernetes;
   if (image === undefined) {
     throw new InputError(
@@ -27,13 +35,14 @@ export function podTemplate(name: string, settings: PythonTemplateSettings, kube
   }
   const fetching = fetchingOf(settings, kubernetes);
   const made = { ...pod, image, transport: transportOf(transport, dialBack, python), ...(fetching && { fetching }) };
-  return { ...remoteTemplate(name, settings, python), pod: made };
+  return { ...remoteTemplate(name, settings, python), providerPart: new PodPart(made) };
 }
 
 /** @throws InfrastructureError when the template says nothing of pods: it was made for another provider. */
-export function podOf({ name, pod }: SandboxTemplate): PodTemplate {
+export function podOf(template: SandboxTemplate): PodTemplate {
+  const pod = podPartOf(template);
   if (pod) return pod;
-  throw new InfrastructureError('template.no-pod', `template "${name}" does not say what its pods are made of`);
+  throw new InfrastructureError('template.no-pod', `template "${template.name}" does not say what its pods are made of`);
 }
 
 function transportOf(kind: PodTransport['kind'], dialBack: PodSettings['dialBack'], python: string): PodTransport {
@@ -41,8 +50,8 @@ function transportOf(kind: PodTransport['kind'], dialBack: PodSettings['dialBack
 }
 
 /** Undefined with a runner of one's own, whose image need not have a Python. */
-function fetchingOf({ command }: PythonTemplateSettings, { python, network, nodeCache }: PodSettings): PodFetching | undefined {
+function fetchingOf({ command }: TemplateSettings, { python, network, nodeCache }: PodSettings): PodFetching | undefined {
   if (command !== undefined) return undefined;
-  const ways: FetchWay[] = [...(nodeCache ? (['node-cache'] as const) : []), ...(network === 'none' ? [] : (['pull'] as const))];
+  const ways: FetchWay[] = [...(nodeCache ? (['shared-cache'] as const) : []), ...(network === 'none' ? [] : (['pull'] as const))];
   return { ways, command: pullCommand(python), ...(nodeCache && { nodeCache }) };
 }

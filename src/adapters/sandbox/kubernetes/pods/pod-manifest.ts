@@ -1,6 +1,6 @@
 import type { V1Container, V1Pod, V1PodSpec, V1ResourceRequirements, V1SecurityContext, V1Toleration } from '@kubernetes/client-node';
 import type { OwnerId } from '../../../../kernel/ids.ts';
-import type { PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { PodTemplate } from '../settings/pod-template.ts';
 import type { SandboxSpec } from '../../../../pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { INBOX } from '../../upload-path.ts';

@@ -1,7 +1,7 @@
 import { abortError } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
-import type { PodTemplate } from '../../../../pool/ports/pod-template.ts';
+import type { PodTemplate } from '../settings/pod-template.ts';
 import type { FollowedPod } from './pod-kind.ts';
 import type { PodEnd, PodObstacle } from '../cluster/pod-view.ts';
 

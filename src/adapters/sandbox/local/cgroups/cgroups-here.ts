@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import type { CgroupFiles } from './cgroup-files.ts';
 import { type CgroupDetection, detectCgroups } from './cgroup-layout.ts';
-import type { Finding } from '../host/finding.ts';
+import type { Finding } from '../../finding.ts';
 
 /** The control groups that this process may make. */
 export async function detectHere(files: CgroupFiles): Promise<CgroupDetection> {

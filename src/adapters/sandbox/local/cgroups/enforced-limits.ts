@@ -1,7 +1,7 @@
 import { InputError } from '../../../../kernel/errors.ts';
 import type { LimitEnforcement, LimitName, SandboxTemplate } from '../../../../pool/ports/template.ts';
 import type { CgroupLayout, CgroupLimit } from './cgroup-layout.ts';
-import type { Finding } from '../host/finding.ts';
+import type { Finding } from '../../finding.ts';
 
 export type EnforcedLimits = Readonly<Record<LimitName, LimitEnforcement>>;
 

@@ -3,22 +3,9 @@ import { dirname, join, resolve } from 'node:path';
 import { InfrastructureError, InputError, type MusterError } from '../../../../kernel/errors.ts';
 import type { Mount, SandboxTemplate, Zygote } from '../../../../pool/ports/template.ts';
 import { hasErrno } from '../host/errno.ts';
-import { cannotPlayApart, type PolicyPlace } from '../../../../pool/ports/policy-apart.ts';
+import { cannotPlayApart } from '../../../../pool/ports/policy-apart.ts';
+import type { TemplateSettings } from '../../../../pool/ports/template-settings.ts';
 import { inspectPython, type PythonEnvironment } from './python-environment.ts';
-
-/** A template as it is configured: the interpreter instead of mounts and a command. */
-export interface PythonTemplateSettings extends Omit<SandboxTemplate, 'name' | 'command' | 'zygote' | 'policy'> {
-  /** `auto`: the project's own environment. Otherwise the absolute path of an interpreter. */
-  readonly python: string;
-  /** Modules that the runner imports before it is ready. */
-  readonly imports: readonly string[];
-  /** A runner in another language; no Python is looked for then. */
-  readonly command?: readonly string[] | undefined;
-  /** Whether a second program plays the policy, apart from the environment. Where it depends on the checkpoint, `auto`, none does. */
-  readonly policy?: 'auto' | PolicyPlace;
-  /** Whether sandboxes are forked from one process that has imported everything, or started each by itself. */
-  readonly start: 'auto' | 'forked' | 'plain';
-}
 
 /** Where the runner's program stands inside. */
 export const RUNNER_INSIDE = '/muster/runner';
@@ -45,7 +32,7 @@ const OLDEST = [3, 11] as const;
  */
 export async function pythonTemplate(
   name: string,
-  settings: PythonTemplateSettings,
+  settings: TemplateSettings,
   projectDirectory: string,
   signal: AbortSignal,
 ): Promise<SandboxTemplate> {
@@ -69,7 +56,7 @@ export async function pythonTemplate(
   };
 }
 
-function programs(runner: readonly string[], policy: PythonTemplateSettings['policy']): Pick<SandboxTemplate, 'command' | 'policy'> {
+function programs(runner: readonly string[], policy: TemplateSettings['policy']): Pick<SandboxTemplate, 'command' | 'policy'> {
   if (policy !== 'apart') return { command: runner };
   return { command: [...runner, '--policy-line', LINE], policy: { command: [...runner, '--serve-policy', LINE] } };
 }

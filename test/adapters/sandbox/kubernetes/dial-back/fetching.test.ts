@@ -65,8 +65,8 @@ describe('a node whose pods dial back', () => {
     scene.ground.simulator.nodeCaches.deploy(dialling.image);
     const { file, order } = await scene.checkpoint();
     const provider = scene.provider();
-    const pods = await Promise.all(Array.from({ length: 4 }, () => scene.pod(provider, 'node-cache')));
-    const paths = await Promise.all(pods.map((pod) => fetched(pod, 'node-cache', order)));
+    const pods = await Promise.all(Array.from({ length: 4 }, () => scene.pod(provider, 'shared-cache')));
+    const paths = await Promise.all(pods.map((pod) => fetched(pod, 'shared-cache', order)));
     for (const [i, pod] of pods.entries()) expect(await digestInside(pod, `${paths[i]}/policy.safetensors`)).toBe(file.digest);
     expect([scene.origins.origin.served.bytes, execs(scene)]).toEqual([BYTES, 1]);
   });

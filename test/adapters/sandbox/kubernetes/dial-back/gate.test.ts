@@ -6,7 +6,7 @@ import { DialBackGate } from '../../../../../src/adapters/sandbox/kubernetes/dia
 import { DialBackLine } from '../../../../../src/adapters/sandbox/kubernetes/dial-back/dial-back-line.ts';
 import { CHANNEL } from '../../../../../src/adapters/sandbox/kubernetes/dial-back/messages.ts';
 import type { ProgramChannel } from '../../../../../src/adapters/sandbox/kubernetes/exec/program-channel.ts';
-import type { DialBackSettings } from '../../../../../src/pool/ports/pod-template.ts';
+import type { DialBackSettings } from '../../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import { NEVER } from '../../../../contract/sandbox-scene.ts';
 import { eventually } from '../../../../support/eventually.ts';
 import { invitationOf, ScriptedDialler } from '../../../../support/kubernetes/scripted-dialler.ts';

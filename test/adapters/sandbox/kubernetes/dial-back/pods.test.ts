@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import nock from 'nock';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { parseSandboxId } from '../../../../../src/kernel/ids.ts';
-import type { DialBackSettings } from '../../../../../src/pool/ports/pod-template.ts';
+import type { DialBackSettings } from '../../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { Sandbox, SandboxProvider } from '../../../../../src/pool/ports/sandbox.ts';
 import { firstLine, NEVER } from '../../../../contract/sandbox-scene.ts';
 import { TEMPLATE } from '../../../../support/evaluation-scene.ts';

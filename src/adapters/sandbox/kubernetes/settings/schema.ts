@@ -82,3 +82,5 @@ export const kubernetesSchema = z
       ),
   })
   .describe('pods as sandboxes; used with provider: kubernetes');
+
+export type KubernetesConfig = z.infer<typeof kubernetesSchema>;

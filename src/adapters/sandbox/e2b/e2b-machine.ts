@@ -9,3 +9,12 @@ export interface E2bMachine {
   /** E2B ends a sandbox that was not extended for this long. */
   readonly tenancySeconds: number;
 }
+
+/** The provider's part of a template. */
+export class E2bPart {
+  readonly machine: E2bMachine;
+
+  constructor(machine: E2bMachine) {
+    this.machine = machine;
+  }
+}

@@ -1,4 +1,5 @@
-import type { FetchWay } from '../../kernel/fetching.ts';
+import type { FetchWay } from '../../../../kernel/fetching.ts';
+import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 
 /** What a sandbox's template says besides where sandboxes are pods: where they run, and what they are made of there. */
 export interface PodTemplate extends PodPlace {
@@ -21,6 +22,20 @@ export interface PodTemplate extends PodPlace {
   readonly unschedulableSeconds: number;
   /** How Muster and what runs in a pod speak with each other. */
   readonly transport: PodTransport;
+}
+
+/** The provider's part of a template. */
+export class PodPart {
+  readonly pod: PodTemplate;
+
+  constructor(pod: PodTemplate) {
+    this.pod = pod;
+  }
+}
+
+/** Undefined when the template was made for another provider. */
+export function podPartOf({ providerPart }: SandboxTemplate): PodTemplate | undefined {
+  return providerPart instanceof PodPart ? providerPart.pod : undefined;
 }
 
 /** `exec`: through the API server. */

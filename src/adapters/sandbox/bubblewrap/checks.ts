@@ -1,0 +1,50 @@
+import { ok, type HealthCheck } from '../../../kernel/health-check.ts';
+import { LIMIT_NAMES, type LimitEnforcement, type LimitName } from '../../../pool/ports/template.ts';
+import { neededCheck, usefulCheck } from '../capability-checks.ts';
+import type { Finding } from '../finding.ts';
+
+/** What the probe of this machine reports. */
+export interface SandboxCapabilities {
+  readonly bubblewrap: Finding;
+  readonly namespaces: Finding;
+  readonly forking: Finding;
+  readonly cgroups: Finding;
+  readonly limits: Readonly<Record<LimitName, LimitEnforcement>>;
+}
+
+/** @param probe is called once for all checks together. */
+export function sandboxChecks(probe: () => Promise<SandboxCapabilities>): readonly HealthCheck[] {
+  let probing: Promise<SandboxCapabilities> | undefined;
+  const capabilities = (): Promise<SandboxCapabilities> => (probing ??= probe());
+  return [
+    neededCheck('bubblewrap', async () => (await capabilities()).bubblewrap),
+    neededCheck('user namespaces', async () => (await capabilities()).namespaces),
+    usefulCheck('forked sandboxes', async () => (await capabilities()).forking),
+    limitsCheck(capabilities),
+  ];
+}
+
+/** Limits that hold for less than the whole sandbox are no obstacle: results state it, and templates can demand more. */
+function limitsCheck(capabilities: () => Promise<SandboxCapabilities>): HealthCheck {
+  return {
+    name: 'limits',
+    async run() {
+      const { limits, cgroups } = await capabilities();
+      const found = LIMIT_NAMES.map((name) => `${name}: ${enforcement(limits[name])}`).join(', ');
+      if (LIMIT_NAMES.every((name) => limits[name].scope === 'tree')) return ok(found);
+      const remedy = cgroups.state === 'missing' ? `${cgroups.remedy} (${cgroups.detail})` : `control groups: ${cgroups.detail}`;
+      return { status: 'warning', found, remedy };
+    },
+  };
+}
+
+function enforcement({ scope, by }: LimitEnforcement): string {
+  switch (scope) {
+    case 'tree':
+      return by;
+    case 'process':
+      return `${by}, for each process only`;
+    case 'none':
+      return 'not enforced';
+  }
+}

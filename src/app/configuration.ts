@@ -1,0 +1,14 @@
+import type { Config } from '../config/config.ts';
+import { ConfigReader, type ConfigSources } from '../config/load-config.ts';
+import { configSchemaOf } from '../config/schema.ts';
+import { PROVIDERS } from './providers.ts';
+
+/** The configuration's schema with the settings of all providers. Part of the composition root. */
+export const configSchema = configSchemaOf(PROVIDERS);
+
+const reader = new ConfigReader(configSchema);
+
+/** @throws InputError as `ConfigReader.load` does. */
+export function loadConfig(sources: ConfigSources): Config {
+  return reader.load(sources);
+}

@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import type { Clock } from '../../kernel/clock.ts';
+import type { HealthCheck } from '../../kernel/health-check.ts';
+import type { FetchWay } from '../../kernel/fetching.ts';
+import type { OwnerId } from '../../kernel/ids.ts';
+import type { SandboxProvider } from './sandbox.ts';
+import type { SandboxTemplate } from './template.ts';
+import type { ConfiguredTemplate, TemplateSettings } from './template-settings.ts';
+
+/** What a provider stands on, whichever it is. */
+export interface ProviderHost {
+  readonly stateDir: string;
+  readonly owner: OwnerId;
+  readonly clock: Clock;
+  /** Holds `runner/` and, where it was set up, `.venv/`. */
+  readonly projectDirectory: string;
+  /** Hosts that sandboxes elsewhere fetch checkpoints from. Empty: they fetch nothing. */
+  readonly origins: readonly string[];
+  /** Reports what goes wrong without anything failing for it. */
+  readonly log: (message: string) => void;
+}
+
+/** What a provider's service allows at most. */
+export interface Allowance {
+  readonly max?: number | undefined;
+  readonly creationsPerSecond?: number | undefined;
+  /** An idle sandbox is put to rest after this long. */
+  readonly restSeconds?: number | undefined;
+}
+
+/** Why a template cannot have its files delivered as it says, and what to do about it. */
+export interface Refusal {
+  readonly problem: string;
+  readonly remedy: string;
+}
+
+/** For a provider that has no settings of its own: nothing stands under its name in a template. */
+export const NO_SETTINGS = z.undefined();
+
+interface ProviderFacts {
+  /** As `provider` in a template names it; its settings stand in the template under the same name. */
+  readonly name: string;
+  /** What makes its sandboxes, in a few words, for the configuration's schema. */
+  readonly summary: string;
+  /** Whether a sandbox costs nothing but this machine's time, so that `muster doctor` may start one. */
+  readonly isOwnMachine: boolean;
+  /** Whether its sandboxes can have a second program, which plays the policy. */
+  readonly playsApart: boolean;
+}
+
+/** A provider as its folder declares it. `Settings` are its own part of a template. */
+export interface ProviderDefinition<Settings> extends ProviderFacts {
+  /** The settings without defaults: those stand, explained, in defaults.yaml of the provider's folder. */
+  readonly settings: z.ZodType<Settings>;
+  /** @param own settings of all templates that use the provider. Brings in the client of a service only now. */
+  open(host: ProviderHost, own: readonly Settings[]): Promise<SandboxProvider>;
+  /** @throws InputError, InfrastructureError when no sandbox can be made of the settings. */
+  template(name: string, settings: TemplateSettings, own: Settings, context: TemplateContext): Promise<SandboxTemplate>;
+  allowance?(own: Settings): Allowance;
+  /** Why sandboxes cannot fetch in this way; undefined when they can. Left out by providers whose sandboxes fetch nothing. */
+  refusesFetching?(way: FetchWay, own: Settings): Refusal | undefined;
+  /** What `muster doctor` looks at. @param templates names of those that use the provider. @param own their settings. */
+  checks?(templates: readonly string[], own: readonly Settings[]): readonly HealthCheck[];
+}
+
+export interface TemplateContext {
+  readonly projectDirectory: string;
+  readonly signal: AbortSignal;
+}
+
+/** A provider as the rest of Muster uses it: templates as they are configured, with a part that only the provider reads. */
+export interface ProviderPlugin extends ProviderFacts {
+  readonly settings: z.ZodType;
+  open(host: ProviderHost, templates: readonly ConfiguredTemplate[]): Promise<SandboxProvider>;
+  template(name: string, template: ConfiguredTemplate, context: TemplateContext): Promise<SandboxTemplate>;
+  allowance(template: ConfiguredTemplate): Allowance;
+  /** Whether sandboxes can fetch files at all. */
+  readonly fetches: boolean;
+  refusesFetching(way: FetchWay, template: ConfiguredTemplate): Refusal | undefined;
+  /** @param templates those that use the provider, by their names. */
+  checks(templates: ReadonlyMap<string, ConfiguredTemplate>): readonly HealthCheck[];
+}
+
+export function providerPlugin<Settings>(definition: ProviderDefinition<Settings>): ProviderPlugin {
+  const own = (template: ConfiguredTemplate): Settings => definition.settings.parse(template[definition.name]);
+  return {
+    ...definition,
+    open: (host, templates) => definition.open(host, templates.map(own)),
+    template: (name, template, context) => definition.template(name, template, own(template), context),
+    allowance: (template) => definition.allowance?.(own(template)) ?? {},
+    fetches: definition.refusesFetching !== undefined,
+    refusesFetching: (way, template) => definition.refusesFetching?.(way, own(template)),
+    checks: (templates) => definition.checks?.([...templates.keys()], Array.from(templates.values(), own)) ?? [],
+  };
+}
