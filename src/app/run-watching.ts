@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { Egress } from '../service/access/egress.ts';
 import { objectPlace } from '../adapters/checkpoints/objects/object-store.ts';
+import { suggestingNearest } from '../adapters/files/nearest-path.ts';
 import { CheckedRequests } from '../adapters/http/checked-requests.ts';
 import { recordFile, replaceFile } from '../adapters/files/record-file.ts';
 import { bucketStores } from './checkpoints/bucket-stores.ts';
@@ -55,28 +56,30 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
   const suite = await muster.loadSuite({ suite: request.suite, ...(request.stop ? { stop: request.stop } : {}) }, hooks.signal);
   const post = request.webhook === undefined ? undefined : webhookTo(request.webhook, config, { run: uri, suite });
   const { marker, stale, everySeconds, once, best } = request;
-  return RunWatch.run(
-    { uri, marker, stale, everyMs: everySeconds * 1000, once },
-    {
-      source: sourceForOwner(config, systemClock),
-      maxFiles: config.checkpoints.maxFiles,
-      memory: recordFile(recordPath(config, uri, suite), systemClock),
-      clock: systemClock,
-      evaluate: async (name, checkpoint, signal, after) => {
-        const played = hooks.during(name, (onProgress) =>
-          muster.evaluateLoaded(suite, { checkpoint }, { signal, onProgress, ...(after && { after }) }),
-        );
-        return scoreOf(name, await played);
+  const watch = (): Promise<WatchRecord> =>
+    RunWatch.run(
+      { uri, marker, stale, everyMs: everySeconds * 1000, once },
+      {
+        source: sourceForOwner(config, systemClock),
+        maxFiles: config.checkpoints.maxFiles,
+        memory: recordFile(recordPath(config, uri, suite), systemClock),
+        clock: systemClock,
+        evaluate: async (name, checkpoint, signal, after) => {
+          const played = hooks.during(name, (onProgress) =>
+            muster.evaluateLoaded(suite, { checkpoint }, { signal, onProgress, ...(after && { after }) }),
+          );
+          return scoreOf(name, await played);
+        },
+        tell: async (event, signal) => {
+          hooks.onEvent(event);
+          await attempted(hooks, async () => post?.(event, signal));
+        },
+        pointTo: (score, signal) =>
+          attempted(hooks, async () => (best === undefined ? undefined : writeBest(best, config, { suite, score }, signal))),
       },
-      tell: async (event, signal) => {
-        hooks.onEvent(event);
-        await attempted(hooks, async () => post?.(event, signal));
-      },
-      pointTo: (score, signal) =>
-        attempted(hooks, async () => (best === undefined ? undefined : writeBest(best, config, { suite, score }, signal))),
-    },
-    hooks.signal,
-  );
+      hooks.signal,
+    );
+  return isUri(uri) ? watch() : suggestingNearest(uri, watch);
 }
 
 /** @returns whether it worked; what went wrong is told. */

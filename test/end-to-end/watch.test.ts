@@ -113,6 +113,15 @@ describe('muster watch', () => {
     expect(forPeople.stdout).toMatch(/^step-2\.onnx: cannot be played: /m);
   });
 
+  it('--once of a directory that is not there is refused with the one that was meant', async () => {
+    await using stage = await Stage.open();
+    await cp(ANYTHING, stage.path('run/step-1'), { recursive: true });
+    const result = await stage.run(['watch', stage.path('runn'), '--suite', await stage.faultSuite(FEW), '--once']);
+    expect(result).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(`did you mean ${stage.path('run')}?`) });
+    const report = await stage.run(['report', stage.path('runn')]);
+    expect(report).toMatchObject({ exitCode: 2, stdout: '', stderr: expect.stringContaining(`did you mean ${stage.path('run')}?`) });
+  });
+
   it.each([
     [['gs://bucket/run'], 'add --suite', []],
     [['https://host/run', '--suite', 'suite.yaml'], 'cannot be watched', []],

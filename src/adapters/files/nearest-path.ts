@@ -3,7 +3,7 @@ import { basename, dirname, join } from 'node:path';
 import { InputError } from '../../kernel/errors.ts';
 import { nearest } from '../../kernel/documents/did-you-mean.ts';
 
-const MISSING: ReadonlySet<string> = new Set(['checkpoint.missing', 'suite.missing', 'batch.missing']);
+const MISSING: ReadonlySet<string> = new Set(['checkpoint.missing', 'suite.missing', 'batch.missing', 'results.missing']);
 
 /**
  * What `work` makes of a path that a person has typed. When there is nothing at the path, the error names what was probably meant. Only for a
@@ -14,7 +14,7 @@ export async function suggestingNearest<Value>(path: string, work: () => Promise
     return await work();
   } catch (error) {
     if (!(error instanceof InputError) || !MISSING.has(error.code)) throw error;
-    const meant = await nearestPath(path);
+    const meant = (await isThere(path)) ? undefined : await nearestPath(path);
     throw meant === undefined ? error : new InputError(error.code, `${error.message}; did you mean ${meant}?`, { cause: error });
   }
 }

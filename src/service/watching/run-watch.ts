@@ -61,6 +61,7 @@ export class RunWatch {
   readonly #begun: BegunEvaluations;
   #record: WatchRecord;
   #failedLooks = 0;
+  #isToldMissing = false;
   /** In a row. */
   #failedEvaluations = 0;
   #pointedTo: string | undefined;
@@ -117,8 +118,8 @@ export class RunWatch {
       if (kind === 'directory') return checkpointsIn(files, this.#terms.marker);
     } catch (error) {
       signal.throwIfAborted();
-      // A run that has written nothing yet.
-      if (error instanceof InputError && error.code === 'checkpoint.missing') return [];
+      if (!this.#terms.once && error instanceof InputError && error.code === 'checkpoint.missing')
+        return await this.#notBegun(error, signal);
       this.#failedLooks += 1;
       if (!(error instanceof InfrastructureError) || this.#terms.once || this.#failedLooks >= MOST_FAILED_LOOKS) throw error;
       await this.#ports.tell({ event: 'troubled', name: this.#terms.uri, message: error.message }, signal);
@@ -128,6 +129,13 @@ export class RunWatch {
       'watch.file',
       `watch: ${this.#terms.uri} is a file; expected the directory that a run writes its checkpoints into`,
     );
+  }
+
+  /** The run has written nothing yet, or its path is wrong: said once. */
+  async #notBegun({ message }: InputError, signal: AbortSignal): Promise<readonly FoundCheckpoint[]> {
+    if (!this.#isToldMissing) await this.#ports.tell({ event: 'troubled', name: this.#terms.uri, message }, signal);
+    this.#isToldMissing = true;
+    return [];
   }
 
   /** @returns whether there was an answer, so that it is worth looking at once whether there is more to do. */

@@ -250,6 +250,7 @@ describe('a watch in trouble', () => {
     scene.listing = () => Promise.reject(new InputError('checkpoint.missing', 'nothing there'));
     const ended = scene.start();
     await scene.pass(AN_HOUR);
+    expect(scene.events).toEqual([{ event: 'troubled', name: '/run', message: 'nothing there' }]);
     scene.listing = undefined;
     scene.put('step-1.pt');
     await scene.pass(60);
@@ -294,6 +295,12 @@ describe('a watch in trouble', () => {
     await scene.pass(300);
     await expect(ended).rejects.toThrow('no sandboxes');
     expect(scene.evaluated).toHaveLength(3);
+  });
+
+  it('that is to end by itself is refused a run that is not there', async () => {
+    const scene = new WatchScene();
+    scene.listing = () => Promise.reject(new InputError('checkpoint.missing', 'nothing there'));
+    await expect(scene.start({ once: true, everyMs: 0 })).rejects.toThrow('nothing there');
   });
 
   it('is refused a file', async () => {
