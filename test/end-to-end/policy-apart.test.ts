@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sampled } from '../support/full-form.ts';
 import { EPISODES, Scene, type Played } from './apart-scene.ts';
 import { FORGERY, mazeSuite } from './maze.ts';
 import { REPOSITORY } from './stage.ts';
@@ -191,10 +192,13 @@ describe.each(['forked', 'plain'] as const)('a policy that is played apart, %s',
   });
   afterAll(() => scene[Symbol.asyncDispose]());
 
-  it.each(Object.entries(FORGERIES))('%s: it changes its score when it is played together, and not apart', async (_name, source) => {
-    expect(returns(await scene.play('together', source))).toContain(1);
-    expect(returns(await scene.play('apart', source))).toEqual(all(0));
-  });
+  it.each(sampled(Object.entries(FORGERIES), ([name]) => start === 'forked' || name.startsWith('writes')))(
+    '%s: it changes its score when it is played together, and not apart',
+    async (_name, source) => {
+      expect(returns(await scene.play('together', source))).toContain(1);
+      expect(returns(await scene.play('apart', source))).toEqual(all(0));
+    },
+  );
 
   it('comes to what it comes to together, to the byte, in every way of playing', async () => {
     const single = { play: 'single' };
