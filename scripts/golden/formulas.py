@@ -64,8 +64,8 @@ def certified_hull(values: Values, half_width: float, confidence: float, grid: i
     """
     First and last grid point that the betting confidence sequence keeps, from log-capitals of all grid points at once.
 
-    The bets use the running mean with one pseudo-value of ½, and what the squares and the cubes of the deviations from it come to; no bet
-    risks more than 95 % of its capital.
+    The bets use what the squares and the cubes of the deviations from the running mean come to, and how far that mean is from the worst
+    value; no bet risks more than 95 % of its capital.
     """
     points = np.arange(grid + 1) / grid
     floor = np.full(grid + 1, 1 / grid)
@@ -73,19 +73,20 @@ def certified_hull(values: Values, half_width: float, confidence: float, grid: i
     log_up, log_down = np.zeros(grid + 1), np.zeros(grid + 1)
     alive = np.ones(grid + 1, dtype=bool)
     aim = 1.5 * half_width
-    total, squares, below, above = 0.5, 0.0, 0.0, 0.0
+    near = (0.8 * aim) ** 2
+    mean, squares, below, above = 0.5, 0.0, 0.0, 0.0
 
-    def bets(distances: Values, cubes: float, t: int, caps: Values) -> Values:
-        loss = (3 * distances + cubes) / (3 + squares)
-        with np.errstate(divide="ignore"):
-            return np.minimum(aim / ((squares + 0.2 * distances) / t + aim * loss), caps)
+    def bets(distances: Values, cubes: float, from_worst: float, t: int, caps: Values) -> Values:
+        loss = (distances + cubes) / (1 + squares)
+        variance = (squares + 0.4 * near / (near + from_worst**2) + 0.1 / t + 0.17 * distances) / t
+        return np.minimum(aim / (variance + aim * loss), caps)
 
     for t, x in enumerate(values, start=1):
-        log_up += np.log1p(bets(points, below, t, caps_up) * (x - points))
-        log_down += np.log1p(-bets(1 - points, above, t, caps_down) * (x - points))
+        log_up += np.log1p(bets(points, below, mean, t, caps_up) * (x - points))
+        log_down += np.log1p(-bets(1 - points, above, 1 - mean, t, caps_down) * (x - points))
         alive &= np.maximum(log_up, log_down) < math.log(2 / (1 - confidence))
-        total += x
-        deviation = x - total / (t + 1)
+        mean = float(np.mean(values[:t]))
+        deviation = x - mean
         squares += deviation**2
         below += max(-deviation, 0) ** 3
         above += max(deviation, 0) ** 3

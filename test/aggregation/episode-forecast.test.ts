@@ -105,7 +105,7 @@ describe('a half-width that takes more episodes than can be simulated', () => {
     const { episodes, simulation } = forecast({ ...RULES.certified, halfWidth: 0.0001 }, twoValuedReturns(1, 1, 1));
     expect(simulation.halfWidth).toBeGreaterThan(0.0001);
     // From a direct simulation.
-    expect(Math.abs(episodes.median / 23_400 - 1)).toBeLessThan(0.03);
+    expect(Math.abs(episodes.median / 21_854 - 1)).toBeLessThan(0.03);
   });
 });
 

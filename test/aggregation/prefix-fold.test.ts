@@ -143,8 +143,8 @@ test('what is still needed never exceeds what the budget has left', () => {
 test('a running figure says how near the target is', () => {
   const fold = prefixFold({ stop: { rule: 'certified', halfWidth: 1, confidence: 0.95 } });
   expect(fold.running()).toMatchObject({ episodes: 0, mean: undefined, halfWidth: undefined, target: 1 });
-  fold.offer(0, 0, completed(10));
-  expect(fold.running()).toMatchObject({ episodes: 1, mean: 10, halfWidth: 4.95, target: 1 });
+  for (let index = 0; index < 3; index += 1) fold.offer(index, 0, completed(10));
+  expect(fold.running()).toMatchObject({ episodes: 3, mean: 10, halfWidth: 4.575, target: 1 });
 });
 
 test('an episode lost for good is folded as unresolved: outside of the mean, inside of the interval', () => {

@@ -6,9 +6,15 @@ export const BET_CAP = 0.95;
 /** Bets are made for means this many half-widths away. The ends of the interval rarely lie alike about the mean, and what was ruled out once stays so: bold bets gain by that. */
 const AIM = 1.5;
 /** Pseudo-value in the variance, times the distance of the worst value: how much is held back for losses that have not come up yet. */
-const UNSEEN = 0.2;
+const UNSEEN = 0.17;
 /** Squared deviations, on the unit scale, that count as losses of the worst kind before the values say how large losses are. */
-const SUPPOSED_LOSSES = 3;
+const SUPPOSED_LOSSES = 1;
+/** Pseudo-value in the sum of squares where the mean is the worst value: values that are all the worst one do not vary, and yet every bet on them is lost. */
+const WORST_SO_FAR = 0.4;
+/** In multiples of what bets are made for: a mean at this distance from the worst value counts for half of that. */
+const NEAR_WORST = 0.8;
+/** Pseudo-value in the sum of squares, divided by the number of values: two or three of them say little of how much they vary. */
+const FIRST_VALUES = 0.1;
 /** The grid is this much finer than the half-width aimed at, so that rounding to it costs at most 1/40 of the width. */
 const GRID_FINENESS = 40;
 /** When the range of the values changes, so does their spread: what was learned of it before counts this much from then on. */
@@ -34,11 +40,14 @@ export interface ConfidenceSequenceOptions {
  * grow; m is dropped for good when one of them reaches 2/α. The size of a bet depends on earlier values only, which is all that validity
  * needs. With z the distance of m from the worst value, a = 1.5·h and σ² the variance, it is
  *
- *     λ = min(a/(σ² + a·d + 0.2·z/(t + 1)), 0.95/z)
+ *     λ = min(a/(σ² + a·d + 0.17·z/t), 0.95/z)          σ² = (Σ e² + 0.4·b²/(b² + w²) + 0.1/t)/t
  *
  * The logarithm of the capital grows by about λa − λ²σ²/2 − λ³·E(loss³)/3 an episode, and fastest where a = λσ² + λ²·E(loss³): d is
- * Σ loss³/Σ deviation², with 3z for 3 put in, and the last term is what may be lost to values that have not come up yet.
+ * Σ loss³/Σ e², with z for 1 put in, and 0.17·z/t is what may be lost to values that have not come up yet.
  * So returns that vary little are soon bet on with nearly all of the capital, and those with rare great losses with no more than the losses allow.
+ *
+ * Deviations e are from the mean by then, so values that are all the same have none, wherever they lie. Where they are the worst possible, every bet is
+ * lost all the same. So σ² is larger when the distance w of their mean from the worst value is not far above b = 0.8·a.
  *
  * An unresolved value is given as its lowest and highest possible one: the bet from above is settled at the lowest, the bet from
  * below at the highest, so both capitals are at most what the true value would have made of them. It is left out of μ̂ and σ̂², and counts as a
@@ -69,7 +78,7 @@ export class ConfidenceSequence {
   #resolved = 0;
   #unresolved = 0;
   #sum = 0;
-  /** Of the deviations from the running mean: their squares, and the cubes of those below it and above it. */
+  /** Of the deviations from the mean by then: their squares, and the cubes of those below it and above it. */
   #squares = 0;
   #cubesBelow = 0;
   #cubesAbove = 0;
@@ -97,8 +106,8 @@ export class ConfidenceSequence {
    */
   fold(low: number, high: number, range = UNIT): void {
     if (range.low !== this.#range.low || range.high !== this.#range.high) this.#changeRange(range);
-    settle(this.#upward, this.#first, this.#last, this.#stake(this.#cubesBelow), low - range.low);
-    settle(this.#downward, this.#first, this.#last, this.#stake(this.#cubesAbove), range.high - high);
+    settle(this.#upward, this.#first, this.#last, this.#upwardStake(), low - range.low);
+    settle(this.#downward, this.#first, this.#last, this.#downwardStake(), range.high - high);
     this.#dropEnds();
     this.#sinceFlush += 1;
     if (this.#sinceFlush === FLUSH_PERIOD) this.#flush();
@@ -135,38 +144,49 @@ export class ConfidenceSequence {
     const highest = Math.ceil((centre + this.#halfWidth) * this.#grid) - 1;
     const needed = { low: 0, high: 0 };
     if (lowest >= this.#first && lowest > 1)
-      needed.low = this.#valuesToDrop(this.#upward, this.#cubesBelow, lowest, mean - lowest / this.#grid);
+      needed.low = this.#valuesToDrop(this.#upward, this.#upwardStake(), lowest, mean - lowest / this.#grid);
     if (highest <= this.#last && highest < this.#grid - 1)
-      needed.high = this.#valuesToDrop(this.#downward, this.#cubesAbove, highest, highest / this.#grid - mean);
+      needed.high = this.#valuesToDrop(this.#downward, this.#downwardStake(), highest, highest / this.#grid - mean);
     return Math.max(1, Math.ceil((needed.low + needed.high) / 2));
   }
 
-  #valuesToDrop(capital: Capital, cubes: number, point: number, distance: number): number {
-    const bet = betAgainst(capital, point, this.#stake(cubes));
+  #valuesToDrop(capital: Capital, stake: Stake, point: number, distance: number): number {
+    const bet = betAgainst(capital, point, stake);
     const win = bet * distance;
     const values = this.#resolved + this.#unresolved + 1;
     const variance = (this.#squares + (UNSEEN + this.#unresolved) * (capital.distances[point] ?? 0)) / values;
     // Third-order expansion of E log(1 + bet·(x − m)) at the mean; positive because of how the bets are made, for a distance of about h or more.
-    const growth = Math.log1p(win) - (bet * bet * (variance / 2 + (bet * cubes) / values / 3)) / (1 + win) ** 2;
+    const growth = Math.log1p(win) - (bet * bet * (variance / 2 + (bet * stake.cubes) / values / 3)) / (1 + win) ** 2;
     return Math.max(0, this.#limit - logOf(capital, point)) / growth;
   }
 
-  /** @param cubes of the deviations that the bets lose by. */
-  #stake(cubes: number): Stake {
+  #upwardStake(): Stake {
+    return this.#stake(this.#cubesBelow, this.#mean() - this.#range.low);
+  }
+
+  #downwardStake(): Stake {
+    return this.#stake(this.#cubesAbove, this.#range.high - this.#mean());
+  }
+
+  /** @param cubes of the deviations that the bets lose by. @param fromWorst distance of the mean from the value that they lose most by. */
+  #stake(cubes: number, fromWorst: number): Stake {
     const values = this.#resolved + this.#unresolved + 1;
     const aim = (AIM * this.#halfWidth) / (1 + this.#unresolved / (2 * this.#halfWidth * values));
     const worst = SUPPOSED_LOSSES + this.#unresolved;
     const losses = worst + this.#squares;
+    const near = (NEAR_WORST * aim) ** 2;
+    const squares = this.#squares + (WORST_SO_FAR * near) / (near + fromWorst * fromWorst) + FIRST_VALUES / values;
     return {
       aim,
-      seen: this.#squares / values + (aim * cubes) / losses,
+      cubes,
+      seen: squares / values + (aim * cubes) / losses,
       supposed: (UNSEEN + this.#unresolved) / values + (aim * worst) / losses,
     };
   }
 
-  /** μ̂ with one pseudo-value of ½ */
+  /** μ̂; in the middle before the first value. */
   #mean(): number {
-    return (0.5 + this.#sum) / (this.#resolved + 1);
+    return this.#resolved === 0 ? 0.5 : this.#sum / this.#resolved;
   }
 
   #learn(value: number): void {
@@ -223,6 +243,7 @@ export class ConfidenceSequence {
 /** What bets are made of: against a point at distance z from the worst value, aim/(seen + supposed·z). */
 interface Stake {
   readonly aim: number;
+  readonly cubes: number;
   readonly seen: number;
   readonly supposed: number;
 }

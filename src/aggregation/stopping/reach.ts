@@ -46,7 +46,7 @@ export function leastEpisodes(stop: Stop, bounds: Bounds | undefined): number {
  * The interval is narrow enough once means a and b are dropped that lie at most 2h apart. So returns of x multiply the capital against a by at
  * most 1 + c(x − a)/a an episode, and that against b by at most 1 + c(b − x)/(1 − b). The lesser of the two fractions is at most their mediant,
  * c(b − a)/(1 − (b − a)). So one of the capitals needs at least as many episodes to reach 2/α as a growth by 1 + 2ch/(1 − 2h) does. It takes a
- * quarter more, because bets start small.
+ * sixth more or less, because bets start small.
  */
 function leastCertified(halfWidth: number, confidence: number, bounds: Bounds): number {
   const width = (2 * halfWidth) / (bounds.high - bounds.low);
