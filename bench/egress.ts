@@ -9,7 +9,7 @@ import type { FetchWay } from '../src/kernel/fetching.ts';
 import { CheckpointStore } from '../src/policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../src/policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../src/policy-distribution/delivery/distributor.ts';
-import { ToldContents } from '../src/policy-distribution/delivery/told-contents.ts';
+import { DeltaEncodedContents } from '../src/policy-distribution/delivery/delta-encoded-contents.ts';
 import type { Sandbox } from '../src/pool/ports/sandbox.ts';
 import type { Benchmark, BenchmarkContext, Check, Cell } from './benchmark.ts';
 import { CacheCluster } from './cache-cluster.ts';
@@ -89,14 +89,14 @@ class Scene implements AsyncDisposable {
   readonly cluster: CacheCluster;
   readonly #files: CheckpointFiles;
   readonly #store: CheckpointStore;
-  readonly #told: ToldContents;
+  readonly #told: DeltaEncodedContents;
   readonly #origin: OriginServer;
 
   private constructor(files: CheckpointFiles, cluster: CacheCluster, store: CheckpointStore) {
     this.#files = files;
     this.cluster = cluster;
     this.#store = store;
-    this.#told = new ToldContents({ directory: files.path('deliveries'), clock: systemClock, find: (digest) => store.file(digest) });
+    this.#told = new DeltaEncodedContents({ directory: files.path('deliveries'), clock: systemClock, find: (digest) => store.file(digest) });
     const listens = { url: 'http://127.0.0.1', host: '127.0.0.1', port: 0, linkSeconds: 3600, transfers: 64 };
     this.#origin = new OriginServer({
       ...listens,

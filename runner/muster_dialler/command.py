@@ -8,8 +8,8 @@ import subprocess
 import termios
 
 from muster_dialler.messages import Channel
+from muster_dialler.reaper import Reaper
 from muster_dialler.settings import programs_environment
-from muster_dialler.undertaker import Undertaker
 
 # Where a command that cannot be started is told of, as by a shell.
 EXIT_NOT_FOUND = 127
@@ -18,12 +18,12 @@ EXIT_NOT_FOUND = 127
 class Command:
     """Runs from the moment it is made."""
 
-    def __init__(self, words: list[str], undertaker: Undertaker) -> None:
+    def __init__(self, words: list[str], reaper: Reaper) -> None:
         """@raises OSError when there is no such program."""
         # Says when the command has ended, by its end of file.
         self.ended, self._end = os.pipe()
         self.code: int | None = None
-        self._child = undertaker.start(lambda: _start(words), self._on_end)
+        self._child = reaper.start(lambda: _start(words), self._on_end)
         assert self._child.stdin is not None and self._child.stdout is not None and self._child.stderr is not None
         self.stdin = self._child.stdin.fileno()
         self.outputs = {Channel.STDOUT: self._child.stdout.fileno(), Channel.STDERR: self._child.stderr.fileno()}

@@ -14,9 +14,9 @@ from typing import NoReturn
 from muster_dialler.command import EXIT_NOT_FOUND, Command
 from muster_dialler.connection import Connection, LostError, RefusedError, dial
 from muster_dialler.messages import Channel, Order
+from muster_dialler.reaper import Reaper
 from muster_dialler.session import Session, await_order
 from muster_dialler.settings import Settings, SettingsError, settings_of
-from muster_dialler.undertaker import Undertaker
 from muster_runner.json_fields import FieldError
 from muster_zygote.linux import hide_memory, make
 
@@ -49,7 +49,7 @@ def run() -> None:
         settings = settings_of(os.environ)
     except SettingsError as error:
         leave(EXIT_USAGE, str(error))
-    _attend(settings, Undertaker())
+    _attend(settings, Reaper())
     while True:
         signal.pause()
 
@@ -65,7 +65,7 @@ def leave(code: int, text: str) -> NoReturn:
     os._exit(code)
 
 
-def _attend(settings: Settings, undertaker: Undertaker) -> None:
+def _attend(settings: Settings, reaper: Reaper) -> None:
     """One connection, from dialling to its end."""
     connection = _dialled(settings)
     try:
@@ -74,9 +74,9 @@ def _attend(settings: Settings, undertaker: Undertaker) -> None:
         leave(EXIT_LOST, str(error))
     if order.next_token is not None:
         following = replace(settings, token=order.next_token)
-        threading.Thread(target=_attend, args=(following, undertaker), daemon=True).start()
+        threading.Thread(target=_attend, args=(following, reaper), daemon=True).start()
     try:
-        code = _serve(connection, order, undertaker)
+        code = _serve(connection, order, reaper)
     except (LostError, FieldError) as error:
         # Of several commands only this one is given up.
         if order.next_token is None:
@@ -89,9 +89,9 @@ def _attend(settings: Settings, undertaker: Undertaker) -> None:
         leave(_EXIT_KILLED, "the program was killed")
 
 
-def _serve(connection: Connection, order: Order, undertaker: Undertaker) -> int:
+def _serve(connection: Connection, order: Order, reaper: Reaper) -> int:
     try:
-        command = Command(order.command, undertaker)
+        command = Command(order.command, reaper)
     except OSError as error:
         connection.send(bytes((Channel.STATUS,)) + json.dumps({"failed": str(error)}).encode())
         connection.finish()

@@ -7,7 +7,7 @@ from time import perf_counter
 from typing import Any, Literal
 
 from muster_runner.environments import Environment, assert_info
-from muster_runner.failure import EnvironmentFault, ToldFailure, describe, describe_environment
+from muster_runner.failure import EnvironmentFault, ReportedFailure, describe, describe_environment
 from muster_runner.frames import Episode
 from muster_runner.policies.policy import Policy
 from muster_runner.random_state import seed_global_generators
@@ -92,7 +92,7 @@ def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[fl
 
 
 def failure(error: BaseException, cause: Literal["environment-crash", "policy-crash"]) -> Failed:
-    if isinstance(error, MemoryError) or (isinstance(error, ToldFailure) and error.is_out_of_memory):
+    if isinstance(error, MemoryError) or (isinstance(error, ReportedFailure) and error.is_out_of_memory):
         return Failed("out-of-memory", describe(error))
     if cause == "policy-crash" and not isinstance(error, EnvironmentFault):
         return Failed(cause, describe(error))

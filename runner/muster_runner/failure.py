@@ -12,7 +12,7 @@ OWN_FILES = Path(__file__).parent
 IMPORT_FILES = Path(importlib.util.__file__).parent
 
 
-class ToldFailure(Exception):
+class ReportedFailure(Exception):
     """What was raised in another process, described there."""
 
     def __init__(self, text: str, is_out_of_memory: bool = False) -> None:
@@ -29,7 +29,7 @@ def describe(error: BaseException) -> str:
 
     Frames of the runner itself and of Python's import are left out.
     """
-    if isinstance(error, ToldFailure | EnvironmentFault):
+    if isinstance(error, ReportedFailure | EnvironmentFault):
         return shorten(str(error))
     told = traceback.format_exception_only(error)
     # A syntax error has no frame in the file that it is in: file, line and text come before the message, indented.

@@ -77,7 +77,7 @@ class Image:
                     woken.recv(4096)
                 elif not self._obey():
                     os._exit(0)
-            self._bury()
+            self._reap()
 
     def _obey(self) -> bool:
         received = receive(self.channel)
@@ -87,7 +87,7 @@ class Image:
         if message["type"] == "fork":
             self._fork(message["sandbox"], message["command"], message["has_line"], descriptors)
         else:
-            self._beget(message, descriptors[0])
+            self._fork_image(message, descriptors[0])
         for descriptor in descriptors:
             os.close(descriptor)
         return True
@@ -115,7 +115,7 @@ class Image:
             make(self._home)
             raise
 
-    def _beget(self, message: Message, channel: int) -> None:
+    def _fork_image(self, message: Message, channel: int) -> None:
         """Forks a further image, which has all of this one and the policies of the message."""
         if os.fork() != 0:
             return
@@ -137,7 +137,7 @@ class Image:
         forget_the_past(line)
         run(tuple(command))
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         while True:
             try:
                 pid, status, usage = os.wait4(-1, os.WNOHANG)

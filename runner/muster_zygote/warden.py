@@ -59,7 +59,7 @@ class Warden:
                     self._converse(key.data, events)
                 else:
                     key.data()
-            self._bury()
+            self._reap()
 
     def _fork_base_image(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -223,7 +223,7 @@ class Warden:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._link(key, ours)
         work = {"policies": as_list(order["policies"], "policies"), "code": as_list(order["code"], "code")}
-        parent.outbox.put({"type": "beget", **work}, [theirs.detach()])
+        parent.outbox.put({"type": "fork-image", **work}, [theirs.detach()])
         self._flush(parent_key, parent)
 
     def _retire(self, key: str) -> None:
@@ -250,7 +250,7 @@ class Warden:
         with contextlib.suppress(ProcessLookupError):
             signal.pidfd_send_signal(sandbox.pidfd, signal.SIGKILL)
 
-    def _bury(self) -> None:
+    def _reap(self) -> None:
         while True:
             try:
                 pid, _status = os.waitpid(-1, os.WNOHANG)

@@ -57,7 +57,7 @@ export type { ComparisonSummary, Config, Progress, Summary };
  */
 export class Muster implements AsyncDisposable {
   readonly #ground: Runtime;
-  readonly #places = new Map<string, Slots>();
+  readonly #slots = new Map<string, Slots>();
   #asked = 0;
 
   private constructor(ground: Runtime) {
@@ -184,9 +184,9 @@ export class Muster implements AsyncDisposable {
 
   /** @throws InputError when the configuration has no such template. */
   #join(asked: number, { template }: SuiteDefinition): HeldShare {
-    const places = this.#places.get(template) ?? new Slots(this.#ground.pools.sizeOf(template).max, systemClock);
-    this.#places.set(template, places);
-    return places.join({ principal: '', priority: -asked });
+    const slots = this.#slots.get(template) ?? new Slots(this.#ground.pools.sizeOf(template).max, systemClock);
+    this.#slots.set(template, slots);
+    return slots.join({ principal: '', priority: -asked });
   }
 
   /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */

@@ -2,11 +2,11 @@ import { CommanderError } from 'commander';
 import { errorReport } from './terminal/error-report.ts';
 import { EXIT_CODES, exitCodeOf } from './terminal/exit-code.ts';
 import { Interrupted } from './terminal/interruption.ts';
-import { heedOutputErrors, print } from './terminal/output.ts';
+import { endOnClosedOutput, print } from './terminal/output.ts';
 import { musterProgram } from './program.ts';
 
 /** The `muster` command: parses, runs, and turns whatever goes wrong into a message and an exit code. */
-heedOutputErrors(process);
+endOnClosedOutput(process);
 try {
   await musterProgram().parseAsync();
 } catch (error) {

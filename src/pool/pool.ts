@@ -5,13 +5,13 @@ import type { LeaseId, SandboxId } from '../kernel/ids.ts';
 import { CreationHistory } from './planning/creation-history.ts';
 import { EndedEarlyError } from './ports/ended-early-error.ts';
 import { mayServe, type Exposure } from './ports/exposure.ts';
-import { Fleet } from './members/fleet.ts';
+import { SandboxLifecycle } from './members/sandbox-lifecycle.ts';
 import type { Lease, LeaseLoss } from './ports/lease.ts';
 import { LeaseManager } from './members/lease-manager.ts';
 import type { Occupant } from './members/occupant.ts';
 import { Pacer } from './planning/pacer.ts';
 import type { DestroyReason, PoolAction, PoolPhase } from './planning/plan-terms.ts';
-import { creationRate, isWornOut, plan } from './planning/plan.ts';
+import { creationRate, hasPlayedEnough, plan } from './planning/plan.ts';
 import type { PoolConfig, PoolSize } from './planning/pool-config.ts';
 import type { PoolState } from './members/pool-state.ts';
 import { prepare, type Preparation } from './members/preparation.ts';
@@ -48,10 +48,10 @@ export function createPool<Resident extends Occupant>(options: PoolOptions<Resid
  */
 export class Pool<Resident extends Occupant> implements AsyncDisposable {
   readonly #options: PoolOptions<Resident>;
-  readonly #roster = new Members<Resident>();
+  readonly #members = new Members<Resident>();
   readonly #line = new LeaseQueue<Lease<Resident>>();
-  readonly #fleet: Fleet<Resident>;
-  readonly #office: LeaseManager<Resident>;
+  readonly #lifecycle: SandboxLifecycle<Resident>;
+  readonly #leases: LeaseManager<Resident>;
   readonly #pacer: Pacer;
   readonly #closing = new AbortController();
   readonly #started: Promise<void>;
@@ -63,16 +63,16 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const { config, clock } = options;
     this.#options = options;
     this.#config = config;
-    const intervalMs = (): number => Math.floor(this.#roster.size / SANDBOXES_PER_MS_BETWEEN_PLANS);
+    const intervalMs = (): number => Math.floor(this.#members.size / SANDBOXES_PER_MS_BETWEEN_PLANS);
     this.#pacer = new Pacer(clock, intervalMs, () => this.#run());
-    this.#office = new LeaseManager(this.#roster, clock, config, {
+    this.#leases = new LeaseManager(this.#members, clock, config, {
       released: (member) => this.#released(member),
-      discarded: (member, reason) => this.#fleet.condemn(member, reason, { kind: 'released' }),
+      discarded: (member, reason) => this.#lifecycle.condemn(member, reason, { kind: 'released' }),
     });
     const making = { ...options, readySeconds: config.readySeconds };
     const creation = new CreationHistory(creationRate(config), clock.now());
-    this.#fleet = new Fleet(this.#roster, making, creation, options.newSandboxId, {
-      ending: (member, loss) => this.#office.revoke(member, loss),
+    this.#lifecycle = new SandboxLifecycle(this.#members, making, creation, options.newSandboxId, {
+      ending: (member, loss) => this.#leases.revoke(member, loss),
       changed: () => this.#pacer.soon(),
     });
     this.#started = this.#start();
@@ -106,23 +106,23 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
 
   /** Sandboxes that are leased now, to whomever. */
   get leased(): number {
-    return this.#roster.leased;
+    return this.#members.leased;
   }
 
   state(): PoolState {
-    const { lastError } = this.#fleet.creation;
+    const { lastError } = this.#lifecycle.creation;
     const { provider, template } = this.#options;
     return {
       phase: this.#phase,
       obstacles: provider.obstacles?.(template) ?? [],
-      sandboxes: this.#roster.counts(),
+      sandboxes: this.#members.counts(),
       waiting: this.#line.size,
-      totals: { ...this.#fleet.totals(), leases: this.#office.granted, revoked: this.#office.revoked },
-      isolation: this.#fleet.isolation ?? this.#preparation?.isolation,
+      totals: { ...this.#lifecycle.totals(), leases: this.#leases.granted, revoked: this.#leases.revoked },
+      isolation: this.#lifecycle.isolation ?? this.#preparation?.isolation,
       swept: this.#preparation?.swept,
       lastErrors: {
         creation: lastError === undefined ? undefined : messageOf(lastError),
-        destruction: this.#fleet.destructionError,
+        destruction: this.#lifecycle.destructionError,
         sweep: this.#preparation?.sweepError,
       },
     };
@@ -132,18 +132,18 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   async drain(signal: AbortSignal): Promise<void> {
     if (this.#phase !== 'closing') this.#phase = 'draining';
     this.#pacer.immediately();
-    await untilAborted(this.#roster.empty(), signal);
+    await untilAborted(this.#members.empty(), signal);
   }
 
   /** Ends everything, leases too. Resolves when no sandbox is left. @throws InfrastructureError when some could not be destroyed. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#close(new InfrastructureError('pool.closed', 'the pool of sandboxes is closed'));
     await Promise.allSettled([this.#started]);
-    await this.#roster.empty();
+    await this.#members.empty();
     this.#pacer[Symbol.dispose]();
-    const { abandoned } = this.#fleet.totals();
+    const { abandoned } = this.#lifecycle.totals();
     if (abandoned > 0) {
-      const last = this.#fleet.destructionError ?? 'unknown';
+      const last = this.#lifecycle.destructionError ?? 'unknown';
       throw new InfrastructureError('pool.not-empty', `${abandoned} sandboxes could not be destroyed; the last one: ${last}`);
     }
   }
@@ -161,7 +161,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   }
 
   #creationError(): Error {
-    const { failures, lastError } = this.#fleet.creation;
+    const { failures, lastError } = this.#lifecycle.creation;
     if (lastError instanceof InputError) return lastError;
     const failed = `${failures} attempts in a row failed, the last one with: ${messageOf(lastError)}`;
     if (lastError instanceof EndedEarlyError) {
@@ -184,9 +184,9 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const observation = {
       config: this.#config,
       phase: this.#phase,
-      sandboxes: this.#roster.values(),
+      sandboxes: this.#members.values(),
       waiting: this.#line,
-      creation: this.#fleet.creation,
+      creation: this.#lifecycle.creation,
     };
     for (const action of plan(observation, clock.now())) this.#apply(action);
   }
@@ -203,55 +203,55 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       case 'refuse':
         return this.#line.refuse(action.waiter, action.why === 'closed' ? this.#closedError() : this.#creationError());
       case 'create':
-        return this.#fleet.create(action.audiences);
+        return this.#lifecycle.create(action.audiences);
       case 'ping':
-        return void this.#fleet.ping(action.sandbox);
+        return void this.#lifecycle.ping(action.sandbox);
       case 'rest':
-        return void this.#fleet.rest(action.sandbox);
+        return void this.#lifecycle.rest(action.sandbox);
       case 'wake':
         return this.#pacer.at(action.at);
     }
   }
 
   #revoke(sandbox: SandboxId, lease: LeaseId, loss: 'expired' | 'pool-disposed'): void {
-    const member = this.#roster.get(sandbox);
+    const member = this.#members.get(sandbox);
     if (member?.state.kind !== 'leased' || member.state.lease !== lease) return;
-    this.#fleet.condemn(member, loss === 'expired' ? 'its lease expired' : 'the pool was closed', { kind: loss });
+    this.#lifecycle.condemn(member, loss === 'expired' ? 'its lease expired' : 'the pool was closed', { kind: loss });
   }
 
   #destroy(sandbox: SandboxId, why: DestroyReason): void {
-    const member = this.#roster.get(sandbox);
+    const member = this.#members.get(sandbox);
     if (member === undefined || member.state.kind === 'leased') return;
     const closed: LeaseLoss = { kind: 'pool-disposed' };
     switch (why) {
       case 'closed':
-        return this.#fleet.condemn(member, 'the pool was closed', closed);
+        return this.#lifecycle.condemn(member, 'the pool was closed', closed);
       case 'worn-out':
-        return this.#fleet.condemn(member, `it has played ${member.episodes} episodes`, closed);
+        return this.#lifecycle.condemn(member, `it has played ${member.episodes} episodes`, closed);
       case 'surplus':
-        return this.#fleet.condemn(member, `it was not needed for ${this.#options.config.idleSeconds} s`, closed);
+        return this.#lifecycle.condemn(member, `it was not needed for ${this.#options.config.idleSeconds} s`, closed);
       case 'unfit':
-        return this.#fleet.condemn(member, 'what has been in it must not meet what those who wait bring', closed);
+        return this.#lifecycle.condemn(member, 'what has been in it must not meet what those who wait bring', closed);
       case 'silent':
-        return this.#fleet.died(member, `it did not answer its heartbeat within ${this.#options.config.heartbeatSeconds} s`);
+        return this.#lifecycle.died(member, `it did not answer its heartbeat within ${this.#options.config.heartbeatSeconds} s`);
     }
   }
 
   #grant(waiter: number, sandbox: SandboxId): void {
-    const member = this.#roster.get(sandbox);
+    const member = this.#members.get(sandbox);
     const wanted = this.#line.get(waiter)?.wanted;
     if (member?.state.kind === 'idle' && wanted !== undefined && mayServe(member.past, wanted))
-      this.#line.serve(waiter, this.#office.grant(member));
+      this.#line.serve(waiter, this.#leases.grant(member));
     else this.#pacer.soon();
   }
 
   #released(member: Member<Resident>): void {
     if (member.warm?.occupant.isReusable?.() === false)
-      return this.#fleet.condemn(member, 'it is not fit for another holder', { kind: 'released' });
+      return this.#lifecycle.condemn(member, 'it is not fit for another holder', { kind: 'released' });
     const now = this.#options.clock.now();
-    this.#roster.move(member, { kind: 'idle', since: now, heardAt: now, pingedAt: undefined });
+    this.#members.move(member, { kind: 'idle', since: now, heardAt: now, pingedAt: undefined });
     const waiter = this.#line.first();
-    if (this.#phase !== 'open' || waiter === undefined || isWornOut(member, this.#config)) return this.#pacer.soon();
+    if (this.#phase !== 'open' || waiter === undefined || hasPlayedEnough(member, this.#config)) return this.#pacer.soon();
     this.#grant(waiter.id, member.id);
   }
 }

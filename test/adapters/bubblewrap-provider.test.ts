@@ -12,7 +12,7 @@ import { listProcesses, startTimeOf } from '../../src/adapters/sandbox/local/hos
 import { parseOwnerId, parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { SandboxTemplate } from '../../src/pool/ports/template.ts';
-import { BubblewrapGround, UNMARKED_DESCRIPTOR } from '../support/bubblewrap-ground.ts';
+import { BubblewrapContext, UNMARKED_DESCRIPTOR } from '../support/bubblewrap-ground.ts';
 import { eventually } from '../support/eventually.ts';
 import { descendants, failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
@@ -25,8 +25,8 @@ function template(command: readonly string[], changes: Partial<SandboxTemplate> 
   return { name: 'test', command, environment: {}, mounts: [], network: 'none', limits: LIMITS, demands: [], ...changes };
 }
 
-async function open(cgroups: 'detect' | 'none' = 'detect'): Promise<{ ground: BubblewrapGround; provider: SandboxProvider }> {
-  const ground = await BubblewrapGround.open([], { cgroups });
+async function open(cgroups: 'detect' | 'none' = 'detect'): Promise<{ ground: BubblewrapContext; provider: SandboxProvider }> {
+  const ground = await BubblewrapContext.open([], { cgroups });
   const provider = ground.provider();
   onTestFinished(async () => {
     await provider[Symbol.asyncDispose]();
@@ -72,7 +72,7 @@ describe('bubblewrap for a user without privileges', () => {
   failOnLeftoverProcesses();
 
   it.runIf(readable)('a fork bomb is bounded by the user namespace’s own count', async () => {
-    const ground = await BubblewrapGround.open([], { cgroups: 'none' });
+    const ground = await BubblewrapContext.open([], { cgroups: 'none' });
     onTestFinished(() => ground[Symbol.asyncDispose]());
     await chmod(ground.stateDir, 0o777);
     const bomb = 'i=0; while [ $i -lt 40 ]; do sleep 1000 & i=$((i+1)); done; echo over';
@@ -239,7 +239,7 @@ describe('a Muster that was started with an open file', () => {
   failOnLeftoverProcesses();
 
   it('does not hand it on to its sandboxes', async () => {
-    const ground = await BubblewrapGround.open([]);
+    const ground = await BubblewrapContext.open([]);
     onTestFinished(() => ground[Symbol.asyncDispose]());
     const secret = await openFile(path.join(ground.stateDir, 'secret'), 'w');
     const { child, lines } = await ground.startOwner([['sh', '-c', 'ls -l /proc/self/fd; echo end']], { inherited: secret.fd });

@@ -6,7 +6,7 @@ import { parseSandboxId } from '../../src/kernel/ids.ts';
 import type { Sandbox, SandboxExit, SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { Isolation, Mount, SandboxLimits, SandboxTemplate, Zygote } from '../../src/pool/ports/template.ts';
 import { exchange, NEVER } from '../contract/sandbox-scene.ts';
-import { BubblewrapGround, type GroundOptions } from '../support/bubblewrap-ground.ts';
+import { BubblewrapContext, type GroundOptions } from '../support/bubblewrap-ground.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 
 const MEBIBYTE = 2 ** 20;
@@ -57,12 +57,12 @@ export const WAYS = ['forked', 'plain'] as const;
 
 /** Real sandboxes of one provider, forked unless it is said otherwise: a neighbour that has to go on answering, and attackers. */
 export class AttackScene implements AsyncDisposable {
-  readonly ground: BubblewrapGround;
+  readonly ground: BubblewrapContext;
   readonly provider: SandboxProvider;
   readonly #zygote: Zygote | undefined;
   #count = 0;
 
-  private constructor(ground: BubblewrapGround, zygote: Zygote | undefined) {
+  private constructor(ground: BubblewrapContext, zygote: Zygote | undefined) {
     this.ground = ground;
     this.#zygote = zygote;
     this.provider = ground.provider();
@@ -73,7 +73,7 @@ export class AttackScene implements AsyncDisposable {
     ...options
   }: GroundOptions & { readonly start?: (typeof WAYS)[number] } = {}): Promise<AttackScene> {
     const zygote = start === 'forked' ? (options.zygote ?? ZYGOTE) : undefined;
-    return new AttackScene(await BubblewrapGround.open(FORKED_MOUNTS, { ...options, zygote }), zygote);
+    return new AttackScene(await BubblewrapContext.open(FORKED_MOUNTS, { ...options, zygote }), zygote);
   }
 
   template(command: readonly string[], changes: Partial<SandboxTemplate> = {}): SandboxTemplate {

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { probeCapabilities } from '../../src/adapters/sandbox/bubblewrap/capabilities.ts';
 import { LIMIT_NAMES, type LimitName } from '../../src/pool/ports/template.ts';
-import { BubblewrapGround } from '../support/bubblewrap-ground.ts';
+import { BubblewrapContext } from '../support/bubblewrap-ground.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import type { ExpectedFailures } from './expected-failure.ts';
 import { FORK_BOMB, limitFailures, MEMORY_BOMB, PROCESS_COUNT, PROCESSOR_TIME, TREE_MEMORY, USAGE } from './limit-failures.ts';
@@ -27,7 +27,7 @@ const byMachine: ExpectedFailures = Object.assign({}, ...unenforced);
 
 sandboxProviderContract(
   'the bubblewrap provider',
-  { commands: shellCommands(executable), mounts, open: () => BubblewrapGround.open(mounts) },
+  { commands: shellCommands(executable), mounts, open: () => BubblewrapContext.open(mounts) },
   byMachine,
 );
 
@@ -36,7 +36,7 @@ const zygote = { python: executable, program: '/runner/zygote.py', imports: [], 
 
 sandboxProviderContract(
   'the bubblewrap provider, forking from a zygote,',
-  { commands: shellCommands(executable), mounts: forkedMounts, zygote, open: () => BubblewrapGround.open(forkedMounts, { zygote }) },
+  { commands: shellCommands(executable), mounts: forkedMounts, zygote, open: () => BubblewrapContext.open(forkedMounts, { zygote }) },
   byMachine,
 );
 
@@ -54,7 +54,7 @@ const ofPair: ExpectedFailures = {
 
 sandboxProviderContract(
   'the bubblewrap provider, with two programs in a sandbox,',
-  { commands: shellCommands(executable), mounts, open: () => BubblewrapGround.open(mounts, { policy }), sample: OF_PAIRS },
+  { commands: shellCommands(executable), mounts, open: () => BubblewrapContext.open(mounts, { policy }), sample: OF_PAIRS },
   ofPair,
 );
 
@@ -64,7 +64,7 @@ sandboxProviderContract(
     commands: shellCommands(executable),
     mounts: forkedMounts,
     zygote,
-    open: () => BubblewrapGround.open(forkedMounts, { zygote, policy }),
+    open: () => BubblewrapContext.open(forkedMounts, { zygote, policy }),
     sample: OF_PAIRS,
   },
   ofPair,

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
 import type { PolicyProgram, Zygote } from '../../src/pool/ports/template.ts';
-import { BubblewrapGround } from '../support/bubblewrap-ground.ts';
+import { BubblewrapContext } from '../support/bubblewrap-ground.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { pythonInterpreter } from '../support/python-interpreter.ts';
 import { shellCommands } from './sandbox-commands.ts';
@@ -53,7 +53,7 @@ describe.each(['forked', 'plain'] as const)('two programs in a sandbox, %s', (st
     const subject = {
       commands,
       ...STARTS[start],
-      open: () => BubblewrapGround.open(STARTS[start].mounts, { policy: { command: policy } }),
+      open: () => BubblewrapContext.open(STARTS[start].mounts, { policy: { command: policy } }),
     };
     return (scene = new SandboxScene(subject, await subject.open()));
   };

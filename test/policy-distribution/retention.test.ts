@@ -9,7 +9,7 @@ import { digestOf } from '../../src/kernel/canonical-json.ts';
 import type { Digest } from '../../src/kernel/ids.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
-import { toForget, type Kept } from '../../src/policy-distribution/store/retention.ts';
+import { checkpointsToRemove, type Kept } from '../../src/policy-distribution/store/retention.ts';
 import { failOnLeftoverProcesses } from '../support/no-leftovers.ts';
 import { SkippableClock } from '../support/skippable-clock.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
@@ -239,7 +239,7 @@ describe('what is to be forgotten', () => {
   it('lets the rest fit, unless what is needed does not', () => {
     fc.assert(
       fc.property(kept, fc.nat(60), (all, maxBytes) => {
-        const gone = new Set<Digest>(toForget(all, contents, maxBytes));
+        const gone = new Set<Digest>(checkpointsToRemove(all, contents, maxBytes));
         const left = all.filter(({ digest }) => !gone.has(digest));
         const fits = bytesOf(left) <= maxBytes;
         expect(fits || left.every(({ isNeeded }) => isNeeded)).toBe(true);
@@ -251,7 +251,7 @@ describe('what is to be forgotten', () => {
   it('is older than all that stays, and all of it had to go', () => {
     fc.assert(
       fc.property(kept, fc.nat(60), (all, maxBytes) => {
-        const gone = toForget(all, contents, maxBytes);
+        const gone = checkpointsToRemove(all, contents, maxBytes);
         const left = all.filter(({ digest, isNeeded }) => !isNeeded && !gone.includes(digest));
         const used = (digest: Digest): number => all.find((one) => one.digest === digest)?.usedMs ?? Number.NaN;
         for (const digest of gone) expect(left.every(({ usedMs }) => usedMs >= used(digest))).toBe(true);

@@ -7,19 +7,19 @@ import { parseDigest, type Digest } from '../../src/kernel/ids.ts';
 import type { StoredObject } from '../../src/policy-distribution/files/stored-object.ts';
 import { DeltaFile, readIndex } from '../../src/policy-distribution/store/delta-reader.ts';
 import { FileStretches } from '../../src/policy-distribution/files/file-stretches.ts';
-import { ToldContents } from '../../src/policy-distribution/delivery/told-contents.ts';
+import { DeltaEncodedContents } from '../../src/policy-distribution/delivery/delta-encoded-contents.ts';
 import { safetensorsFile, trained, weights } from './safetensors-file.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
 /** Files of a store, and what is told of them. */
 class Scene implements AsyncDisposable {
-  readonly told: ToldContents;
+  readonly told: DeltaEncodedContents;
   readonly #directory: ScratchDirectory;
   readonly #objects = new Map<Digest, StoredObject>();
 
   private constructor(directory: ScratchDirectory) {
     this.#directory = directory;
-    this.told = new ToldContents({ directory: this.place, clock: systemClock, find: async (digest) => this.#objects.get(digest) });
+    this.told = new DeltaEncodedContents({ directory: this.place, clock: systemClock, find: async (digest) => this.#objects.get(digest) });
   }
 
   static async open(): Promise<Scene> {

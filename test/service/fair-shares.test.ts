@@ -6,8 +6,8 @@ function wants(id: string, principal: string, wanted: number, priority = 0): Com
   return { id, principal, wanted, priority };
 }
 
-function limits(places: number, competitors: readonly Competitor<string>[], served: Readonly<Record<string, number>> = {}): object {
-  return Object.fromEntries(plan({ places, competitors, served: new Map(Object.entries(served)) }));
+function limits(slots: number, competitors: readonly Competitor<string>[], served: Readonly<Record<string, number>> = {}): object {
+  return Object.fromEntries(plan({ slots, competitors, served: new Map(Object.entries(served)) }));
 }
 
 describe('the places of a pool', () => {
@@ -42,15 +42,15 @@ describe('the places of a pool', () => {
       wanted: fc.nat(20),
     });
     fc.assert(
-      fc.property(fc.nat(40), fc.array(competitor, { maxLength: 12 }), (places, some) => {
+      fc.property(fc.nat(40), fc.array(competitor, { maxLength: 12 }), (slots, some) => {
         const competitors = some.map((each, id) => ({ ...each, id }));
-        const shares = plan({ places, competitors, served: new Map() });
+        const shares = plan({ slots, competitors, served: new Map() });
         const sum = (of: typeof competitors, what: (each: (typeof competitors)[number]) => number): number =>
           of.reduce((total, each) => total + what(each), 0);
         const given = sum(competitors, ({ id }) => shares.get(id) ?? NaN);
         expect(given).toBe(
           Math.min(
-            places,
+            slots,
             sum(competitors, ({ wanted }) => wanted),
           ),
         );

@@ -29,7 +29,7 @@ export interface GroundOptions {
 }
 
 /** A state directory and owners that are unique to one test, on this machine. */
-export class BubblewrapGround implements SandboxGround {
+export class BubblewrapContext implements SandboxGround {
   readonly clock = new SkippableClock();
   readonly stateDir: string;
   readonly hiddenPaths: readonly string[];
@@ -59,8 +59,8 @@ export class BubblewrapGround implements SandboxGround {
     this.hiddenPaths = places.filter((place) => !mounts.some(({ target }) => target.startsWith(place)));
   }
 
-  static async open(mounts: readonly Mount[], options: GroundOptions = {}): Promise<BubblewrapGround> {
-    return new BubblewrapGround(await mkdtemp(path.join(tmpdir(), 'muster-test-')), mounts, options);
+  static async open(mounts: readonly Mount[], options: GroundOptions = {}): Promise<BubblewrapContext> {
+    return new BubblewrapContext(await mkdtemp(path.join(tmpdir(), 'muster-test-')), mounts, options);
   }
 
   newOwner(): OwnerId {

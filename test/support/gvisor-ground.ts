@@ -12,7 +12,7 @@ import { parseSandboxId, type SandboxId } from '../../src/kernel/ids.ts';
 import type { SandboxProvider } from '../../src/pool/ports/sandbox.ts';
 import type { Mount } from '../../src/pool/ports/template.ts';
 import type { SandboxGround } from '../contract/sandbox-provider.ts';
-import { BubblewrapGround } from './bubblewrap-ground.ts';
+import { BubblewrapContext } from './bubblewrap-ground.ts';
 import type { SkippableClock } from './skippable-clock.ts';
 
 const run = promisify(execFile);
@@ -22,12 +22,12 @@ export const gvisorHere = await probeGvisor({ runscPath: 'runsc', cgroups: 'dete
 
 /** The ground of local sandboxes, on which those of gVisor stand as well. */
 export class GvisorGround implements SandboxGround {
-  readonly local: BubblewrapGround;
+  readonly local: BubblewrapContext;
   readonly clock: SkippableClock;
   readonly hiddenPaths: readonly string[];
   readonly #cgroups: 'detect' | 'none';
 
-  private constructor(local: BubblewrapGround, cgroups: 'detect' | 'none') {
+  private constructor(local: BubblewrapContext, cgroups: 'detect' | 'none') {
     this.local = local;
     this.clock = local.clock;
     // Where the host has its own, gVisor has an empty directory: see the adapter's tests.
@@ -36,7 +36,7 @@ export class GvisorGround implements SandboxGround {
   }
 
   static async open(mounts: readonly Mount[], cgroups: 'detect' | 'none' = 'detect'): Promise<GvisorGround> {
-    return new GvisorGround(await BubblewrapGround.open(mounts, { cgroups }), cgroups);
+    return new GvisorGround(await BubblewrapContext.open(mounts, { cgroups }), cgroups);
   }
 
   provider(): SandboxProvider {

@@ -10,7 +10,7 @@ import type { Log } from '../../src/kernel/log.ts';
 import { EvaluationFailedError } from '../../src/orchestrator/evaluate.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
 import { EvaluationService, type ServiceConfig, type ServiceOptions } from '../../src/service/evaluation-service.ts';
-import type { Place } from '../../src/orchestrator/run/slot-share.ts';
+import type { Slot } from '../../src/orchestrator/run/slot-share.ts';
 import type { Library } from '../../src/service/orders/library.ts';
 import { Egress } from '../../src/service/access/egress.ts';
 import type { Quota } from '../../src/service/access/quota.ts';
@@ -73,7 +73,7 @@ export class ScriptedPlayer implements Player {
     };
     const journal = course.journal(0, parts);
     const share = course.share('local');
-    let place: Place | undefined;
+    let place: Slot | undefined;
     const known = new Set((await journal.known(0, episodes)).episodes.map(({ index }) => Number(index)));
     let folded = 0;
     const answer = (partial: boolean): Answer => playedSummary(folded, partial);
@@ -204,7 +204,7 @@ export class ServiceScene {
       turns: { next: () => Promise.resolve() },
       log: this.log,
       newId: () => this.newId(),
-      placesOf: () => shared,
+      slotsOf: () => shared,
       onConcluded,
       config: {
         slots: 4,

@@ -12,7 +12,7 @@ from muster_runner.apart.observations import Observations
 from muster_runner.apart.policy_link import PolicyLink, RowsFailed
 from muster_runner.apart.space_data import UnsentSpace, space_as_data
 from muster_runner.apart.wire import COUNT, REQUEST, RESET_BODY, ROW_FAULT, SENT_SPACES, Request
-from muster_runner.failure import EnvironmentFault, ToldFailure
+from muster_runner.failure import EnvironmentFault, ReportedFailure
 from muster_runner.frames import Load
 from muster_runner.policies.checkpoint import Fit
 from muster_runner.policies.rows_policy import RowFaults, Rows
@@ -97,7 +97,7 @@ class DistantPolicy:
         self._ask(self._reset, 0)
 
     def act(self, observation: Any, /) -> Any:
-        """@raises ToldFailure with what the policy raised, ValueError when the action does not fit, EnvironmentFault"""
+        """@raises ReportedFailure with what the policy raised, ValueError when the action does not fit, EnvironmentFault"""
         if type(observation) is np.ndarray and observation.dtype == self._dtype and observation.shape == self._shape:
             self._numbers[...] = observation
             return self._read(self._ask(self._request, self._bytes))
@@ -143,7 +143,7 @@ class DistantRows:
         self._link.ask(self._link.request(Request.RESET, body, self._number), 0)
 
     def act_rows(self, rows: Rows, observations: Sequence[Any], /) -> Sequence[Any]:
-        """@raises RowFaults, ToldFailure"""
+        """@raises RowFaults, ReportedFailure"""
         try:
             is_natural, data = self._observations.write_rows(observations)
         except EnvironmentFault:
@@ -188,7 +188,7 @@ class DistantRows:
         return self._link.ask(request, count * self._actions.bytes)
 
     def _told(self, body: bytes, count: int) -> tuple[dict[int, BaseException], memoryview]:
-        """Why rows failed, and the actions behind that. @raises ToldFailure when it makes no sense: then it is every row's."""
+        """Why rows failed, and the actions behind that. @raises ReportedFailure when it makes no sense: then it is every row's."""
         told: dict[int, BaseException] = {}
         data = memoryview(body)
         try:
@@ -197,10 +197,10 @@ class DistantRows:
             for _ in range(min(faults, count)):
                 place, is_out_of_memory, length = ROW_FAULT.unpack_from(data)
                 text = bytes(data[ROW_FAULT.size : ROW_FAULT.size + length]).decode("utf-8", "replace")
-                told[place] = ToldFailure(text, bool(is_out_of_memory))
+                told[place] = ReportedFailure(text, bool(is_out_of_memory))
                 data = data[ROW_FAULT.size + length :]
         except struct.error as error:
-            raise ToldFailure(f"the policy's program told of failed rows what makes no sense: {error}") from None
+            raise ReportedFailure(f"the policy's program told of failed rows what makes no sense: {error}") from None
         if faults > count or any(place >= count for place in told) or len(data) != count * self._actions.bytes:
-            raise ToldFailure("the policy's program told of failed rows what makes no sense")
+            raise ReportedFailure("the policy's program told of failed rows what makes no sense")
         return told, data

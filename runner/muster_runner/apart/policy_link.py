@@ -9,7 +9,7 @@ from typing import NoReturn
 from muster_runner.apart.wire import ANSWER, GREETING, MAX_TEXT_BYTES, NONCE_AT, REQUEST, Answer, Request
 from muster_runner.channel import LOWEST_PRIVATE_DESCRIPTOR
 from muster_runner.exit_codes import EXIT_POLICY_LINE
-from muster_runner.failure import ToldFailure
+from muster_runner.failure import ReportedFailure
 from muster_runner.refusal import PolicyRefusal
 
 NONCE_BYTES = 8
@@ -67,7 +67,7 @@ class PolicyLink:
     def ask(self, request: bytearray, length: int) -> memoryview:
         """Sends the request, and waits for an answer with a body of so many bytes. @returns it, until the next request.
 
-        @raises ToldFailure with what the policy raised; RowsFailed; PolicyRefusal
+        @raises ReportedFailure with what the policy raised; RowsFailed; PolicyRefusal
         """
         place = self._next_nonce
         if place == len(self._nonces):
@@ -148,7 +148,7 @@ def _body_of(kind: Answer, body: bytes) -> bytes:
         case Answer.DONE | Answer.REMARKS:
             return body
         case Answer.FAILED | Answer.OUT_OF_MEMORY:
-            raise ToldFailure(body.decode("utf-8", "replace"), kind == Answer.OUT_OF_MEMORY)
+            raise ReportedFailure(body.decode("utf-8", "replace"), kind == Answer.OUT_OF_MEMORY)
         case Answer.REFUSED:
             raise PolicyRefusal(body.decode("utf-8", "replace"))
         case Answer.ROWS_FAILED:

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream/promises';
 import { digestHex } from '../../policy-distribution/checkpoint.ts';
 import type { StoredObject } from '../../policy-distribution/files/stored-object.ts';
-import type { ToldContent } from '../../policy-distribution/delivery/told-contents.ts';
+import type { DeltaEncodedContent } from '../../policy-distribution/delivery/delta-encoded-contents.ts';
 import { MANIPULATION, tagsIn } from './requested-delta.ts';
 import { requestedRange } from './requested-range.ts';
 
@@ -37,7 +37,7 @@ export async function answerFile(
 export async function answerDelta(
   request: IncomingMessage,
   response: ServerResponse,
-  { digest, base, bytes, path }: ToldContent,
+  { digest, base, bytes, path }: DeltaEncodedContent,
   count: (bytes: number) => void,
 ): Promise<void> {
   response.writeHead(226, {

@@ -6,7 +6,7 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CheckpointFile } from '../../policy-distribution/checkpoint.ts';
 import type { StoredObject } from '../../policy-distribution/files/stored-object.ts';
-import type { ToldContent } from '../../policy-distribution/delivery/told-contents.ts';
+import type { DeltaEncodedContent } from '../../policy-distribution/delivery/delta-encoded-contents.ts';
 import { answerDelta, answerFile } from './origin-answer.ts';
 import { requestedDelta } from './requested-delta.ts';
 import { SignedLinks, type Linked } from './signed-links.ts';
@@ -25,7 +25,7 @@ export interface OriginOptions {
   /** The file that is called so, when it is here. */
   find(digest: Digest): Promise<StoredObject | undefined>;
   /** The file as what differs from one of those that the other side has, where that is worth its while. */
-  tell?(linked: Linked, bases: readonly Digest[]): Promise<ToldContent | undefined>;
+  tell?(linked: Linked, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined>;
 }
 
 /** What has gone out so far. */

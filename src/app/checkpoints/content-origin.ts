@@ -7,7 +7,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { CheckpointStore } from '../../policy-distribution/store/checkpoint-store.ts';
 import type { ContentOrigin } from '../../policy-distribution/delivery/content-origin.ts';
-import { ToldContents } from '../../policy-distribution/delivery/told-contents.ts';
+import { DeltaEncodedContents } from '../../policy-distribution/delivery/delta-encoded-contents.ts';
 
 /** Where sandboxes elsewhere fetch checkpoints from, until it is disposed of. */
 export interface OpenOrigin extends ContentOrigin, AsyncDisposable {
@@ -24,7 +24,7 @@ export function openOrigin(
   const { url, bucketHosts: hosts, ...settings } = delivery;
   if (url === 'none') return undefined;
   const find = checkpoints.file.bind(checkpoints);
-  const told = new ToldContents({ directory: join(stateDir, 'deliveries'), clock, find });
+  const told = new DeltaEncodedContents({ directory: join(stateDir, 'deliveries'), clock, find });
   const tell = told.tell.bind(told);
   const origin = new OriginServer({ ...settings, url, clock, log, find, tell: ({ digest, name }, bases) => tell(digest, name, bases) });
   const objects = new ObjectLinks({ ...bucketStores(sources), hosts, seconds: settings.linkSeconds, clock, log });

@@ -6,7 +6,7 @@ import { parseBatch, type BatchFile } from '../../faces/client/batch/batch-file.
 import {
   plannedCheckpoints,
   plannedSuites,
-  type BatchGround,
+  type BatchContext,
   type PlannedCheckpoint,
   type PlannedSuite,
 } from '../../faces/client/batch/batch-plan.ts';
@@ -40,7 +40,7 @@ export async function openBatch(path: string): Promise<OpenedBatch> {
   };
 }
 
-function groundOf(directory: string): BatchGround {
+function groundOf(directory: string): BatchContext {
   return {
     match: async (pattern) => inOrder(await Array.fromAsync(glob(pattern, { cwd: directory }))),
     readSuite: (path) => readSuite(resolve(directory, path)),
@@ -54,6 +54,6 @@ function inOrder(paths: readonly string[]): readonly string[] {
   return paths.toSorted(compare);
 }
 
-function absoluteBaseline(baseline: string, ground: BatchGround): string {
+function absoluteBaseline(baseline: string, ground: BatchContext): string {
   return 'path' in namedCheckpoint(baseline) ? ground.absolute(baseline) : baseline;
 }

@@ -1,5 +1,5 @@
 import { userInfo } from 'node:os';
-import { TokenService, type ListedToken, type TokenServicePort } from '../../service/access/token-service.ts';
+import { TokenService, type ListedToken, type TokenActions } from '../../service/access/token-service.ts';
 import { RefusedError } from '../../faces/client/client-errors.ts';
 import type { MusterClient } from '../../faces/client/muster-client.ts';
 import type { Config } from '../../config/config.ts';
@@ -13,7 +13,7 @@ import { openEvaluationStore } from '../stores.ts';
 
 /** Where tokens are given out, as long as it is open. Part of the composition root. */
 export interface OpenTokenService extends AsyncDisposable {
-  readonly office: TokenServicePort;
+  readonly office: TokenActions;
   /** What "now" is for it. */
   readonly now: () => Date;
 }
@@ -61,7 +61,7 @@ export function accountName(account: () => { readonly username: string } = userI
   }
 }
 
-function officeAt(client: MusterClient): TokenServicePort {
+function officeAt(client: MusterClient): TokenActions {
   return {
     async issue({ principal, role, lifetimeMs }) {
       const lifetime = lifetimeMs === undefined ? {} : { lifetimeSeconds: Math.ceil(lifetimeMs / 1000) };

@@ -13,7 +13,7 @@ import { readSuite, type ReadSuite } from '../suites/suite-input.ts';
 import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
 
 /** How a checkpoint that a caller names comes to be on this machine. */
-export interface CheckpointDoor {
+export interface CheckpointAccess {
   /** Reads what callers may have read by its URI, and nothing else. */
   readonly source: CheckpointSource;
   /** One that is here under its digest; undefined when it is not, or not for this principal. */
@@ -23,10 +23,10 @@ export interface CheckpointDoor {
 /** Finds suites by their names in the configuration, and checkpoints where callers say that they are. Part of the composition root. */
 export class OrderLibrary implements Library {
   readonly #ground: Runtime;
-  readonly #door: CheckpointDoor;
+  readonly #door: CheckpointAccess;
   readonly #suites = new KnownSuites();
 
-  constructor(ground: Runtime, door: CheckpointDoor) {
+  constructor(ground: Runtime, door: CheckpointAccess) {
     this.#ground = ground;
     this.#door = door;
   }

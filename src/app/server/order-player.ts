@@ -155,7 +155,7 @@ export class OrderPlayer implements Player {
     return runs;
   }
 
-  #journal(course: PlayCourse, { suite, draw, runs, template }: JournalGround, arm: number, checkpoint: Digest): EpisodeJournal {
+  #journal(course: PlayCourse, { suite, draw, runs, template }: JournalContext, arm: number, checkpoint: Digest): EpisodeJournal {
     return course.journal(arm, { checkpoint, suite: suite.digest, template, draw, runs });
   }
 
@@ -169,7 +169,7 @@ export class OrderPlayer implements Player {
   }
 }
 
-interface JournalGround {
+interface JournalContext {
   readonly suite: SuiteDefinition;
   readonly draw: string;
   readonly runs: WhatRuns;

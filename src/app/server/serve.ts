@@ -178,7 +178,7 @@ function createService(
     turns: new EventLoopTurns(),
     log: ground.log,
     newId,
-    placesOf: (template) => desk.placesOf(template),
+    slotsOf: (template) => desk.slotsOf(template),
     onConcluded,
     config: liveServiceConfig(ground),
   });

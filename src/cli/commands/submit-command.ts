@@ -30,14 +30,14 @@ interface SubmitFlags extends ServerFlags, StopFlags {
 export type SuiteToSend = (nameOrPath: string) => Promise<NewEvaluation['suite']>;
 
 /** What `muster submit` needs of the composition root. */
-export interface SubmitGround {
+export interface SubmitContext {
   readonly connect: Connect;
   /** Reads the suite when it is a file. */
   readonly suiteToSend: SuiteToSend;
   readonly openBatch: (path: string) => Promise<OpenedBatch>;
 }
 
-export function submitCommand(ground: SubmitGround): Command {
+export function submitCommand(ground: SubmitContext): Command {
   const command = new Command('submit')
     .summary('have a server evaluate checkpoints')
     .description(
@@ -93,7 +93,7 @@ Examples:
   muster submit --batch examples/batch.yaml`;
 
 async function submitAll(
-  { connect, suiteToSend }: SubmitGround,
+  { connect, suiteToSend }: SubmitContext,
   flags: SubmitFlags & { readonly checkpoint: readonly string[] },
   suite: string,
 ): Promise<void> {

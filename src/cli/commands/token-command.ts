@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import type { IssuedToken, ListedToken, TokenServicePort } from '../../service/access/token-service.ts';
+import type { IssuedToken, ListedToken, TokenActions } from '../../service/access/token-service.ts';
 import { ROLES, type Role } from '../../evaluation-store/tokens.ts';
 import { InputError, messageOf } from '../../kernel/errors.ts';
 import { parseTokenId, type TokenId } from '../../kernel/ids.ts';
@@ -10,7 +10,7 @@ import { print } from '../terminal/output.ts';
 import { tokenLines } from '../lines/token-lines.ts';
 
 /** What `muster token` needs of the composition root. */
-export type OpenOffice = (flags: TokenFlags) => Promise<AsyncDisposable & { readonly office: TokenServicePort; readonly now: () => Date }>;
+export type OpenTokens = (flags: TokenFlags) => Promise<AsyncDisposable & { readonly office: TokenActions; readonly now: () => Date }>;
 
 interface TokenFlags {
   /** Path of the configuration file that says where the store is. */
@@ -24,15 +24,15 @@ interface TokenFlags {
 
 const PAGE = 200;
 
-export function tokenCommand(openOffice: OpenOffice): Command {
+export function tokenCommand(openTokens: OpenTokens): Command {
   return new Command('token')
     .summary('give out, list and take back the tokens that a server knows its callers by')
     .description(
       'Asks a running server (--server, or MUSTER_URL unless --config is given) with the token of an operator in MUSTER_TOKEN; or works on the store of the configuration (store.url), which as a SQLite file is open to one process at a time.',
     )
-    .addCommand(createCommand(openOffice))
-    .addCommand(listCommand(openOffice))
-    .addCommand(revokeCommand(openOffice))
+    .addCommand(createCommand(openTokens))
+    .addCommand(listCommand(openTokens))
+    .addCommand(revokeCommand(openTokens))
     .addHelpText('after', HELP);
 }
 
@@ -46,7 +46,7 @@ Examples:
   muster token create admin --role operator --config muster.yaml   # the first one, before "muster serve --config muster.yaml"
   MUSTER_TOKEN=$(muster token create training-pipeline --role submitter --expires 90d)`;
 
-function createCommand(openOffice: OpenOffice): Command {
+function createCommand(openTokens: OpenTokens): Command {
   const command = new Command('create')
     .summary('make a token and print it, this once')
     .argument('<name>', 'the principal: evaluations, quotas and the audit go by this name');
@@ -56,26 +56,26 @@ function createCommand(openOffice: OpenOffice): Command {
     lifetime,
   );
   return shared(command).action(async (name: string, flags: TokenFlags & { role: Role; expires?: number }) => {
-    await using opened = await openOffice(flags);
+    await using opened = await openTokens(flags);
     const issued = await opened.office.issue({ principal: name, role: flags.role, lifetimeMs: flags.expires });
     await print(process.stdout, flags.json ? json(issuedDocument(issued)) : `${issued.text}\n`);
     if (!flags.json) await print(process.stderr, notice(`token ${issued.token.id} for ${name}; keep it, it is shown this once`));
   });
 }
 
-function listCommand(openOffice: OpenOffice): Command {
+function listCommand(openTokens: OpenTokens): Command {
   return shared(new Command('list').summary('list tokens, the latest first')).action(async (flags: TokenFlags) => {
-    await using opened = await openOffice(flags);
+    await using opened = await openTokens(flags);
     const tokens = await allTokens(opened.office);
     await print(process.stdout, flags.json ? json(tokens) : `${tokenLines(tokens, opened.now()).join('\n')}\n`);
   });
 }
 
-function revokeCommand(openOffice: OpenOffice): Command {
+function revokeCommand(openTokens: OpenTokens): Command {
   const command = new Command('revoke').summary('refuse a token from now on').argument('<id>', 'as "muster token list" has it');
   return shared(command).action(async (id: string, flags: TokenFlags) => {
     const wanted = tokenId(id);
-    await using opened = await openOffice(flags);
+    await using opened = await openTokens(flags);
     const revoked = await opened.office.revoke(wanted);
     await print(process.stdout, flags.json ? json(revoked) : `token ${revoked.id} of ${revoked.principal} is refused from now on\n`);
   });
@@ -89,7 +89,7 @@ function shared(command: Command): Command {
     .option('--config <file>', 'work on the store of this configuration (default: of config/default.yaml alone)');
 }
 
-async function allTokens(office: TokenServicePort): Promise<readonly ListedToken[]> {
+async function allTokens(office: TokenActions): Promise<readonly ListedToken[]> {
   const tokens: ListedToken[] = [];
   let after: string | undefined;
   do {

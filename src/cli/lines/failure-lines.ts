@@ -21,19 +21,19 @@ export function failedRows(name: string, failures: Summary['official']['failures
   return [[name, `${formatCount(failed)} of ${formatCount(resolved)} (${share}): ${counts}`]];
 }
 
-/** The first distinct errors with their tracebacks. @param isTold the error that ended it is told in full elsewhere. */
-export function errorLines({ errors = [], otherErrors = 0 }: Summary['run'], isTold: boolean): string[] {
+/** The first distinct errors with their tracebacks. @param isShownElsewhere the error that ended it is told in full elsewhere. */
+export function errorLines({ errors = [], otherErrors = 0 }: Summary['run'], isShownElsewhere: boolean): string[] {
   const shown = errors.slice(0, MOST_ERRORS);
   const others = errors.slice(MOST_ERRORS).reduce((sum, { episodes }) => sum + episodes, otherErrors);
   const rest = others === 0 ? [] : [`  ${styleText('red', '✗')} ${formatCount(others)} more failed with other errors`];
-  return [...shown.flatMap((error) => oneError(error, isTold)), ...rest];
+  return [...shown.flatMap((error) => oneError(error, isShownElsewhere)), ...rest];
 }
 
-function oneError({ cause, episodes, firstIndex, detail }: RunError, isTold: boolean): string[] {
+function oneError({ cause, episodes, firstIndex, detail }: RunError, isShownElsewhere: boolean): string[] {
   const where = episodes === 1 ? `episode ${firstIndex}` : `${formatCount(episodes)} episodes, first in episode ${firstIndex}`;
   const [first = '', ...rest] = detail.split('\n');
-  const kept = isTold ? [] : rest.slice(0, MOST_LINES - 1);
-  const cut = !isTold && rest.length > kept.length ? ['…'] : [];
+  const kept = isShownElsewhere ? [] : rest.slice(0, MOST_LINES - 1);
+  const cut = !isShownElsewhere && rest.length > kept.length ? ['…'] : [];
   return [
     `  ${styleText('red', '✗')} ${cause} in ${where}${first === '' ? '' : `: ${printableLine(first)}`}`,
     ...[...kept, ...cut].map((line) => styleText('dim', `      ${printable(line)}`)),

@@ -14,7 +14,7 @@ export function print(stream: NodeJS.WritableStream, text: string): Promise<void
  * Keeps a closed pipe from being taken for a defect. Without stderr the work goes on: the result is on stdout. A stdout that cannot be
  * written decides the exit code, whatever became of the work.
  */
-export function heedOutputErrors(process: NodeJS.Process): void {
+export function endOnClosedOutput(process: NodeJS.Process): void {
   process.stderr.on('error', () => undefined);
   process.stdout.once('error', (error: unknown) => {
     const isUnread = error instanceof Error && 'code' in error && error.code === 'EPIPE';

@@ -22,10 +22,10 @@ export class ArmShifts {
     return this.#arms.reduce((best, arm) => (this.#need(arm) > this.#need(best) ? arm : best));
   }
 
-  /** Sandboxes that share an arm's episodes, those on their way included. @param staffed that are at work for any arm. */
-  sandboxesOf(arm: Arm, staffed: number): number {
+  /** Sandboxes that share an arm's episodes, those on their way included. @param workers those at work for any arm. */
+  sandboxesOf(arm: Arm, workers: number): number {
     const live = this.#arms.length === 1 ? 1 : this.#arms.filter(({ isOver }) => !isOver).length;
-    return Math.max(1, this.#of(arm), Math.ceil(staffed / Math.max(1, live)));
+    return Math.max(1, this.#of(arm), Math.ceil(workers / Math.max(1, live)));
   }
 
   #need(arm: Arm): number {

@@ -45,7 +45,7 @@ const OVER = new DOMException('the evaluation is over', 'AbortError');
 /**
  * Plays the episodes of a study until it needs no more, on as many sandboxes as the pool may have.
  *
- * As many *places* are put to work as there are blocks of episodes waiting, at most one for each sandbox that the pool may have. A place leases
+ * As many *workers* are started as there are blocks of episodes waiting, at most one for each sandbox that the pool may have. A worker leases
  * one sandbox after the other and works a `Shift` with each, for the arm that has the most to do. With several arms a shift that
  * finds nothing more to do ends when another arm has work.
  */
@@ -65,7 +65,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   readonly #shifts: ArmShifts;
   #ending: Ending = 'rule';
   #failure: Error | undefined;
-  readonly #staff: Workers;
+  readonly #workers: Workers;
 
   constructor(context: EvaluateContext, study: Study<Running>, options: RunOptions<Running>) {
     this.#context = context;
@@ -76,7 +76,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     this.#after = options.after;
     this.#progress = new ProgressReporter(context.clock, study, () => context.pool.state(), this.#guarded(options.onProgress));
     this.#poolBefore = context.pool.state().totals;
-    this.#staff = new Workers(context.share);
+    this.#workers = new Workers(context.share);
     this.#queue = new PQueue({ concurrency: context.maxSandboxes });
   }
 
@@ -183,13 +183,13 @@ export class EpisodeRun<Running extends RunningFigures> {
     }
   }
 
-  /** Puts as many places to work as there are blocks of episodes waiting, within the pool's bounds. */
+  /** Starts as many workers as there are blocks of episodes waiting, within the pool's bounds. */
   #putToWork(): void {
     const wanted = this.#available() - this.#idle.count;
-    const free = this.#context.maxSandboxes - this.#staff.size;
+    const free = this.#context.maxSandboxes - this.#workers.size;
     for (let i = 0; i < Math.min(wanted, free); i += 1) {
-      const hired = this.#staff.hire();
-      void this.#queue.add(() => this.#place(hired));
+      const worker = this.#workers.add();
+      void this.#queue.add(() => this.#work(worker));
     }
   }
 
@@ -200,9 +200,9 @@ export class EpisodeRun<Running extends RunningFigures> {
     return sum;
   }
 
-  /** One place in the pool: leases one sandbox after the other until there is nothing left to play. */
-  async #place(hired: Disposable): Promise<void> {
-    using _hired = hired;
+  /** One worker: leases one sandbox after the other until there is nothing left to play. */
+  async #work(worker: Disposable): Promise<void> {
+    using _worker = worker;
     const { infrastructureRetries, retryMilliseconds } = this.#context.config;
     try {
       while (!this.#over.signal.aborted) {
@@ -232,7 +232,7 @@ export class EpisodeRun<Running extends RunningFigures> {
    */
   async #shift(): Promise<void> {
     const { pool, clock, config } = this.#context;
-    using place = await this.#staff.takePlace(this.#over.signal);
+    using slot = await this.#workers.takeSlot(this.#over.signal);
     const arm = this.#shifts.neediest();
     using _shift = this.#shifts.begin(arm);
     const exposure = exposureOf(this.#context.principal, arm.suite, arm.checkpoint);
@@ -248,9 +248,9 @@ export class EpisodeRun<Running extends RunningFigures> {
         exposure,
         idle: this.#idle,
         over: this.#over.signal,
-        place,
+        slot,
         begun: this.#begun.promise,
-        sandboxes: () => this.#shifts.sandboxesOf(arm, this.#staff.atWork),
+        sandboxes: () => this.#shifts.sandboxesOf(arm, this.#workers.atWork),
         isWantedElsewhere: () => this.#study.arms.some((other) => other !== arm && other.available(1) > 0),
         record: (played) => this.#record(arm, played),
       }).work();

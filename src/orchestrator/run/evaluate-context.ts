@@ -40,7 +40,7 @@ export interface EvaluateContext {
 }
 
 export interface EvaluationRunConfig extends ArmConfig {
-  /** Failures of infrastructure in a row, without an outcome in between, that a sandbox's place may have. */
+  /** Failures of infrastructure in a row, without an outcome in between, that a sandbox's slot may have. */
   readonly infrastructureRetries: number;
   /** Before the first of these retries; doubled for each further one. */
   readonly retryMilliseconds: number;

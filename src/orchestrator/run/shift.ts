@@ -12,7 +12,7 @@ import type { Sharing } from '../../pool/ports/shared-content.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
 import type { RunnerSession } from '../../runner/session.ts';
 import type { Arm } from '../arm/arm.ts';
-import type { Place } from './slot-share.ts';
+import type { Slot } from './slot-share.ts';
 import { batchingOf } from '../suite/play.ts';
 import { UsageMeter } from './usage-meter.ts';
 import type { Waiters } from './waiters.ts';
@@ -33,7 +33,7 @@ export interface ShiftContext {
   /** Aborted when the run needs no more episodes. */
   readonly over: AbortSignal;
   /** Recalled when another study is to have the sandbox. */
-  readonly place: Place | undefined;
+  readonly slot: Slot | undefined;
   /** Resolves when episodes may be played; until then the policy is loaded, and no more. */
   readonly begun: Promise<void>;
   readonly pool: Pick<Pool<RunnerSession>, 'leased'>;
@@ -64,7 +64,7 @@ export class Shift {
     this.#context = context;
     this.#meter = UsageMeter.of(lease.sandbox);
     this.#stop = AbortSignal.any([context.over, lease.signal]);
-    this.#leave = context.place ? AbortSignal.any([this.#stop, context.place.recalled]) : this.#stop;
+    this.#leave = context.slot ? AbortSignal.any([this.#stop, context.slot.recalled]) : this.#stop;
   }
 
   /**
@@ -231,7 +231,7 @@ export class Shift {
         ? undefined
         : clock.after(Math.max(1, stragglesAt - clock.now()), () => this.#context.idle.wake(1));
     // One worker has to look after stragglers; the other idle ones are of more use to other runs.
-    using _spare = this.#context.idle.count > 0 ? this.#context.place?.spare() : undefined;
+    using _spare = this.#context.idle.count > 0 ? this.#context.slot?.spare() : undefined;
     await this.#context.idle.wait(this.#leave);
   }
 }

@@ -1,10 +1,10 @@
-import type { Place, SlotShare } from './slot-share.ts';
+import type { Slot, SlotShare } from './slot-share.ts';
 
 /** The workers of a run: each plays, looks for work or waits for a sandbox. */
 export class Workers {
   readonly #share: SlotShare | undefined;
   #size = 0;
-  #withoutPlace = 0;
+  #withoutSlot = 0;
 
   /** @param share what they may have of the pool, when others want its sandboxes, too. */
   constructor(share: SlotShare | undefined) {
@@ -17,23 +17,23 @@ export class Workers {
 
   /** Workers that share the work. Workers that wait for a slot do not count: the run may end before they get one. */
   get atWork(): number {
-    return this.#size - this.#withoutPlace;
+    return this.#size - this.#withoutSlot;
   }
 
   /** One more, until it is disposed of. */
-  hire(): Disposable {
+  add(): Disposable {
     this.#size += 1;
     return { [Symbol.dispose]: () => (this.#size -= 1) };
   }
 
   /** Undefined where there is no share to keep to. @throws as `SlotShare.take` does. */
-  async takePlace(signal: AbortSignal): Promise<Place | undefined> {
+  async takeSlot(signal: AbortSignal): Promise<Slot | undefined> {
     if (!this.#share) return undefined;
-    this.#withoutPlace += 1;
+    this.#withoutSlot += 1;
     try {
       return await this.#share.take(signal);
     } finally {
-      this.#withoutPlace -= 1;
+      this.#withoutSlot -= 1;
     }
   }
 }

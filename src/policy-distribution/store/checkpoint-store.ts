@@ -14,7 +14,7 @@ import { filesOfManifest, filesOfRestored, filesThatAreHere } from './files-here
 import { IncomingNames } from '../files/incoming-names.ts';
 import { assertSameListing } from '../files/listed-files.ts';
 import { PackedFiles } from './packed-files.ts';
-import { keepTold, type SentDelta } from './sent-delta.ts';
+import { keepDelta, type SentDelta } from './sent-delta.ts';
 import { RecentMarks } from './recent-marks.ts';
 import { SharedHolds } from './shared-holds.ts';
 import { StoredContents } from './stored-contents.ts';
@@ -137,12 +137,12 @@ export class CheckpointStore {
   /**
    * A file that is told by what differs from another one that is here; the delta stays where it is.
    *
-   * @throws as `keepTold` does, and InputError `checkpoint.path`.
+   * @throws as `keepDelta` does, and InputError `checkpoint.path`.
    */
   async adoptDelta(sent: Omit<SentDelta, 'maxBytes'>, signal: AbortSignal): Promise<StoredCheckpoint> {
     const { name, expected } = sent;
     assertFileName(name);
-    const object = await keepTold({ ...sent, maxBytes: this.#limits.maxBytes }, this.#content, this.#contents, signal);
+    const object = await keepDelta({ ...sent, maxBytes: this.#limits.maxBytes }, this.#content, this.#contents, signal);
     return this.#recorded({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
   }
 

@@ -65,7 +65,7 @@ function wayDown(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): 
 }
 
 /** Whether a file could be rebuilt if it were not there as it is. */
-export function isTold(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): boolean {
+export function isDeltaEncoded(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): boolean {
   const seen = new Set([digest]);
   for (let at = contents.get(digest)?.base; at !== undefined && !seen.has(at); at = contents.get(at)?.base) {
     if (contents.get(at)?.isPlain === true) return true;

@@ -16,7 +16,7 @@ export interface Kept {
  * Which checkpoints have to go so that the files of all others fit: the least recently used ones that are not needed. What is needed stays, also
  * when it does not fit.
  */
-export function toForget(
+export function checkpointsToRemove(
   kept: readonly Kept[],
   contents: ReadonlyMap<Digest, Pick<StoredContent, 'bytes' | 'base'>>,
   maxBytes: number,

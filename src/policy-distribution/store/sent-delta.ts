@@ -29,7 +29,7 @@ export interface SentDelta {
  * @throws InputError `checkpoint.delta`, `checkpoint.base` when what it is told by is not here, or not for who sends it, `checkpoint.digest`, `checkpoint.too-large`,
  * `checkpoint.safetensors`; InfrastructureError `store.full`, `store.unusable`; the signal's reason.
  */
-export async function keepTold(
+export async function keepDelta(
   { path, name, expected, maxBytes, usable }: SentDelta,
   plain: ContentStore,
   contents: StoredContents,

@@ -4,9 +4,9 @@ import type { CheckpointRecords, RecordedCheckpoint } from './checkpoint-records
 import type { ContentStore } from './content-store.ts';
 import type { DeltaSide } from '../delta/delta-encoder.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
-import { fits, isTold, packable, type Packable } from './packing.ts';
+import { fits, isDeltaEncoded, packable, type Packable } from './packing.ts';
 import { isDamage, undefinedWhenDamaged, type PackedFile, type PackedFiles, type ReadFile } from './packed-files.ts';
-import { contentsOf, toForget, type Kept } from './retention.ts';
+import { contentsOf, checkpointsToRemove, type Kept } from './retention.ts';
 import { digestOfPieces } from '../files/digested-copy.ts';
 import type { StoredContent, StoredContents } from './stored-contents.ts';
 
@@ -56,7 +56,7 @@ export class StoreRetention {
     const kept = await this.#kept(unusedSinceMs, isNeeded);
     const { packed, bytes: freed } = await this.#pack(kept, unusedSinceMs, signal);
     const forgotten: Digest[] = [];
-    for (const digest of toForget(kept, await this.#parts.contents.all(), maxBytes))
+    for (const digest of checkpointsToRemove(kept, await this.#parts.contents.all(), maxBytes))
       if (await this.#parts.records.forget(digest, unusedSinceMs)) forgotten.push(digest);
     const { removed, bytes } = await this.#sweep(unusedSinceMs);
     return { forgotten, removed, packed, bytes: bytes + freed };
@@ -96,7 +96,7 @@ export class StoreRetention {
   async #isWanted({ digest, checkpoint }: Packable, unusedSinceMs: number): Promise<boolean> {
     const { records, contents } = this.#parts;
     if ((await this.#usedMs(checkpoint)) >= unusedSinceMs || (await records.held()).has(checkpoint)) return true;
-    return !isTold(digest, await contents.all());
+    return !isDeltaEncoded(digest, await contents.all());
   }
 
   /** A delta of the file from which it has been rebuilt, to the byte; undefined when there is none. */

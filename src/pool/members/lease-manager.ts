@@ -1,6 +1,6 @@
 import type { Clock } from '../../kernel/clock.ts';
 import { parseLeaseId } from '../../kernel/ids.ts';
-import { Lease, LeaseLostError, type LeaseDesk, type LeaseLoss, type LeaseTicket } from '../ports/lease.ts';
+import { Lease, LeaseLostError, type LeaseIssuer, type LeaseLoss, type LeaseTicket } from '../ports/lease.ts';
 import type { Occupant } from './occupant.ts';
 import type { PoolConfig } from '../planning/pool-config.ts';
 import type { Member, Members } from './members.ts';
@@ -15,16 +15,16 @@ export interface Returns<Resident extends Occupant> {
 export type LeaseTerms = Pick<PoolConfig, 'leaseSeconds' | 'episodesPerSandbox'>;
 
 /** Grants leases and checks, at every use of one, that it is still in force. */
-export class LeaseManager<Resident extends Occupant> implements LeaseDesk {
-  readonly #roster: Members<Resident>;
+export class LeaseManager<Resident extends Occupant> implements LeaseIssuer {
+  readonly #members: Members<Resident>;
   readonly #clock: Clock;
   readonly #terms: LeaseTerms;
   readonly #returns: Returns<Resident>;
   #granted = 0;
   #revoked = 0;
 
-  constructor(roster: Members<Resident>, clock: Clock, terms: LeaseTerms, returns: Returns<Resident>) {
-    this.#roster = roster;
+  constructor(members: Members<Resident>, clock: Clock, terms: LeaseTerms, returns: Returns<Resident>) {
+    this.#members = members;
     this.#clock = clock;
     this.#terms = terms;
     this.#returns = returns;
@@ -43,7 +43,7 @@ export class LeaseManager<Resident extends Occupant> implements LeaseDesk {
     if (member.warm === undefined) throw new Error(`sandbox ${member.id} was never ready: it cannot be leased`);
     const generation = member.generation + 1;
     const id = parseLeaseId(`lease-${this.#granted + 1}`);
-    this.#roster.move(member, { kind: 'leased', lease: id, generation, expiresAt: this.#clock.now() + this.#terms.leaseSeconds * 1000 });
+    this.#members.move(member, { kind: 'leased', lease: id, generation, expiresAt: this.#clock.now() + this.#terms.leaseSeconds * 1000 });
     this.#granted++;
     member.generation = generation;
     const revocation = new AbortController();
@@ -64,7 +64,7 @@ export class LeaseManager<Resident extends Occupant> implements LeaseDesk {
   renew(ticket: LeaseTicket): void {
     const member = this.#holding(ticket);
     const expiresAt = this.#clock.now() + this.#terms.leaseSeconds * 1000;
-    this.#roster.move(member, { kind: 'leased', lease: ticket.id, generation: ticket.generation, expiresAt });
+    this.#members.move(member, { kind: 'leased', lease: ticket.id, generation: ticket.generation, expiresAt });
   }
 
   countEpisodes(ticket: LeaseTicket, count: number): void {
@@ -95,13 +95,13 @@ export class LeaseManager<Resident extends Occupant> implements LeaseDesk {
     const member = this.#inForce(ticket);
     if (member !== undefined) return member;
     ticket.signal.throwIfAborted();
-    const unrevoked = this.#roster.get(ticket.sandboxId)?.lease?.ticket === ticket;
+    const unrevoked = this.#members.get(ticket.sandboxId)?.lease?.ticket === ticket;
     throw new LeaseLostError(ticket.id, ticket.sandboxId, { kind: unrevoked ? 'expired' : 'released' });
   }
 
   /** A lease past its time is not in force, even where the planner has yet to revoke it. */
   #inForce(ticket: LeaseTicket): Member<Resident> | undefined {
-    const member = this.#roster.get(ticket.sandboxId);
+    const member = this.#members.get(ticket.sandboxId);
     if (member?.state.kind !== 'leased' || member.state.generation !== ticket.generation) return undefined;
     return this.#clock.now() < member.state.expiresAt ? member : undefined;
   }

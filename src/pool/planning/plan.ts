@@ -60,7 +60,7 @@ export function plan(pool: PoolObservation, now: number): PoolAction[] {
     const created = pool.phase === 'open' ? create(pool, census, missing, now, agenda) : 0;
     const surplus = present(census) + created - target;
     if (surplus > 0) retire(pool.config, census, surplus, now, agenda);
-    for (const sandbox of census.idle) if (!lieAtRest(pool.config, sandbox, now, agenda)) keepHeartbeat(pool.config, sandbox, now, agenda);
+    for (const sandbox of census.idle) if (!pauseIdle(pool.config, sandbox, now, agenda)) keepHeartbeat(pool.config, sandbox, now, agenda);
   }
   return agenda.finish();
 }
@@ -71,7 +71,7 @@ export function creationRate(config: PoolConfig): TokenRate {
 }
 
 /** Whether a sandbox has played as many episodes as it may. */
-export function isWornOut(sandbox: SandboxObservation, config: PoolConfig): boolean {
+export function hasPlayedEnough(sandbox: SandboxObservation, config: PoolConfig): boolean {
   return sandbox.episodes >= config.episodesPerSandbox;
 }
 
@@ -122,7 +122,7 @@ function end(sandbox: SandboxId, why: DestroyReason, census: Census, agenda: Age
 
 function reasonToEnd(pool: PoolObservation, sandbox: SandboxObservation, state: IdleState, now: number): DestroyReason | undefined {
   if (!isOpen(pool.phase)) return 'closed';
-  if (isWornOut(sandbox, pool.config)) return 'worn-out';
+  if (hasPlayedEnough(sandbox, pool.config)) return 'worn-out';
   if (state.pingedAt !== undefined && now >= state.pingedAt + pool.config.heartbeatSeconds * 1000) return 'silent';
   return undefined;
 }
@@ -238,7 +238,7 @@ function retire(config: PoolConfig, census: Census, surplus: number, now: number
 }
 
 /** What nobody has needed for a while is laid to rest, once it owes no answer. @returns whether it is at rest. */
-function lieAtRest({ restSeconds }: PoolConfig, { id, state }: IdleSandbox, now: number, agenda: Agenda): boolean {
+function pauseIdle({ restSeconds }: PoolConfig, { id, state }: IdleSandbox, now: number, agenda: Agenda): boolean {
   if (restSeconds === undefined || state.isResting === true) return state.isResting === true;
   const due = state.since + restSeconds * 1000;
   if (now < due) agenda.remember(due);

@@ -41,7 +41,7 @@ export interface LeaseTicket {
 }
 
 /** Grants leases. Each method checks first that the ticket is the one in force. */
-export interface LeaseDesk {
+export interface LeaseIssuer {
   renew(ticket: LeaseTicket): void;
   countEpisodes(ticket: LeaseTicket, count: number): void;
   episodesLeft(ticket: LeaseTicket): number;
@@ -61,10 +61,10 @@ export class Lease<Occupant> implements AsyncDisposable {
   readonly occupant: Occupant;
   /** Aborted with a `LeaseLostError` when the lease is revoked; not when its holder releases or discards it. */
   readonly signal: AbortSignal;
-  readonly #desk: LeaseDesk;
+  readonly #desk: LeaseIssuer;
   readonly #ticket: LeaseTicket;
 
-  constructor(ticket: LeaseTicket, sandbox: Sandbox, occupant: Occupant, desk: LeaseDesk) {
+  constructor(ticket: LeaseTicket, sandbox: Sandbox, occupant: Occupant, desk: LeaseIssuer) {
     this.id = ticket.id;
     this.generation = ticket.generation;
     this.signal = ticket.signal;

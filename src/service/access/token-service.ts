@@ -24,7 +24,7 @@ export interface IssuedToken {
 export type ListedToken = Omit<StoredToken, 'secretDigest'>;
 
 /** Where tokens are given out and taken back: here, or at a server. */
-export type TokenServicePort = Pick<TokenService, 'issue' | 'list' | 'revoke'>;
+export type TokenActions = Pick<TokenService, 'issue' | 'list' | 'revoke'>;
 
 /** Gives tokens out and takes them back; the audit has each of both. */
 export class TokenService {

@@ -5,7 +5,7 @@ import type { Digest } from '../../kernel/ids.ts';
 import { contentsOf, type EvaluationOrder } from './evaluation-order.ts';
 
 /** What decides an answer beside what was ordered. */
-export interface QuestionGround {
+export interface QuestionContext {
   /** Of the sandbox template's definition. */
   readonly template: Digest;
   /** Of Muster: another one may tell of the same episodes in another way. */
@@ -16,7 +16,7 @@ export interface QuestionGround {
 }
 
 /** Where checkpoints come from, and by when the answer is wanted, has no part in it; who asks has one where code runs. */
-export function questionOf(order: EvaluationOrder, { template, version, runs, principal }: QuestionGround): Question {
+export function questionOf(order: EvaluationOrder, { template, version, runs, principal }: QuestionContext): Question {
   const { kind, suite, suiteDigest, statistics } = order;
   const contents = contentsOf(order).map(({ digest }) => digest);
   const terms = order.kind === 'comparison' ? order.terms : undefined;

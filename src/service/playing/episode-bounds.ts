@@ -4,7 +4,7 @@ import { episodesAllowed, type Quota } from '../access/quota.ts';
 export type EpisodeQuota = (principal: string) => Pick<Quota, 'concurrentEpisodes'>;
 
 /**
- * The episodes of each principal that are played at the same time, over all pools of this process: each place in a pool plays one at a time.
+ * The episodes of each principal that are played at the same time, over all pools of this process: each slot in a pool plays one at a time.
  * Pools ask how far they may go, and are told when a principal that is at its bound gives something back.
  */
 export class EpisodeBounds {
@@ -22,7 +22,7 @@ export class EpisodeBounds {
     return { [Symbol.dispose]: () => void this.#pools.delete(onRoom) };
   }
 
-  /** @param here places that the principal has in the pool that asks. @param wanted those that it could use there, these included. */
+  /** @param here slots that the principal has in the pool that asks. @param wanted those that it could use there, these included. */
   most(principal: string, here: number, wanted: number): number {
     const elsewhere = (this.#played.get(principal) ?? 0) - here;
     return episodesAllowed(this.#quotaOf(principal), elsewhere, wanted);
@@ -37,7 +37,7 @@ export class EpisodeBounds {
     this.#played.set(principal, (this.#played.get(principal) ?? 0) + 1);
   }
 
-  /** @param by the pool, which shares its own places out itself. */
+  /** @param by the pool, which shares its own slots out itself. */
   givenBack(principal: string, by: () => void): void {
     const left = (this.#played.get(principal) ?? 0) - 1;
     if (left > 0) this.#played.set(principal, left);

@@ -10,7 +10,7 @@ export interface Competitor<Id> {
 
 export interface SharesState<Id> {
   /** Sandboxes that there may be. */
-  readonly places: number;
+  readonly slots: number;
   /** In the order they came. */
   readonly competitors: readonly Competitor<Id>[];
   /** What each principal has had of late, in any unit; 0 when left out. */
@@ -33,11 +33,11 @@ interface Claimant {
  * higher priority gets all that it wants before a lower one gets anything, and equals share alike. What cannot be divided goes to the
  * principals that were served least, and within one to those who came first.
  */
-export function plan<Id>({ places, competitors, served, most }: SharesState<Id>): ReadonlyMap<Id, number> {
+export function plan<Id>({ slots, competitors, served, most }: SharesState<Id>): ReadonlyMap<Id, number> {
   const byPrincipal = Map.groupBy(competitors, ({ principal }) => principal);
   const principals = [...byPrincipal.values()];
   const shares = shareOut(
-    places,
+    slots,
     [...byPrincipal].map(([principal, own]) => ({
       wanted: Math.min(sumOf(own), most?.get(principal) ?? Infinity),
       served: served.get(principal) ?? 0,
@@ -72,9 +72,9 @@ function* withinPrincipal<Id>(share: number, own: readonly Competitor<Id>[]): Ge
 }
 
 /** Max-min fair: those who want least get it, the others share alike in what is left, and what cannot be divided goes by need of service. */
-function shareOut(places: number, claimants: readonly Claimant[]): readonly number[] {
+function shareOut(slots: number, claimants: readonly Claimant[]): readonly number[] {
   const byWant = claimants.map(({ wanted }) => wanted).sort((a, b) => a - b);
-  let left = places;
+  let left = slots;
   let level = 0;
   for (const [at, wanted] of byWant.entries()) {
     const fair = Math.floor(left / (byWant.length - at));
@@ -83,7 +83,7 @@ function shareOut(places: number, claimants: readonly Claimant[]): readonly numb
     left -= wanted;
   }
   const shares = claimants.map(({ wanted }) => Math.min(wanted, level));
-  const over = places - shares.reduce((sum, share) => sum + share, 0);
+  const over = slots - shares.reduce((sum, share) => sum + share, 0);
   const short = claimants
     .map(({ wanted, served }, position) => ({ wanted, served, position }))
     .filter(({ wanted }) => wanted > level)

@@ -34,7 +34,7 @@ export interface SchedulerOptions {
   readonly config: SchedulerConfig;
   readonly onConcluded?: ((state: FinalState) => void) | undefined;
   /** The sandboxes of a template, shared out between evaluations. */
-  readonly placesOf: (template: string) => Slots;
+  readonly slotsOf: (template: string) => Slots;
 }
 
 interface Playing extends Claimable {
@@ -128,7 +128,7 @@ export class Scheduler {
   }
 
   #play(claimed: Claimable, begin: (options: ConstructorParameters<typeof RunningEvaluation>[1]) => RunningEvaluation): void {
-    const { store, player, clock, log, config, news, turns, placesOf, onConcluded } = this.#options;
+    const { store, player, clock, log, config, news, turns, slotsOf, onConcluded } = this.#options;
     const shares = new DisposableStack();
     const performance = begin({
       store,
@@ -139,7 +139,7 @@ export class Scheduler {
       ...config,
       onConcluded,
       onNews: (kind) => news.announce(claimed.id, kind),
-      share: (template) => shares.use(placesOf(template).join(claimed)),
+      share: (template) => shares.use(slotsOf(template).join(claimed)),
     });
     const ended = performance.run().finally(() => {
       shares[Symbol.dispose]();

@@ -1,4 +1,4 @@
-import type { Place, SlotShare } from '../../orchestrator/run/slot-share.ts';
+import type { Slot, SlotShare } from '../../orchestrator/run/slot-share.ts';
 import { untilAborted } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { noBounds, type EpisodeBounds } from './episode-bounds.ts';
@@ -34,7 +34,7 @@ class Member implements Competing {
   readonly priority: number;
   isBack = false;
   readonly holdings = new Set<Holding>();
-  readonly waiting = new Set<(place: Place) => void>();
+  readonly waiting = new Set<(slot: Slot) => void>();
 
   constructor({ principal, priority }: Competing) {
     this.principal = principal;
@@ -52,14 +52,15 @@ class Member implements Competing {
 }
 
 /**
- * The sandboxes of one pool, shared out between the evaluations that play on it. Each takes a place for every sandbox that it leases; whoever
- * has more than its share is asked to give places back, and does once what is under way there has been played. A place where nothing is
- * under way goes to whoever could use it, whatever the shares: so the next evaluation begins while the last episodes of the one before it are played.
+ * The sandboxes of one pool, shared out between the evaluations that play on it. Each takes a slot for every sandbox that it leases; one that
+ * has more than its share is asked to give slots back, and does once what is under way there has been played. A slot where nothing is
+ * under way goes to an evaluation that can use it, independent of the shares, so the next evaluation begins while the one before it plays its
+ * last episodes.
  */
 export class Slots implements Disposable {
   readonly #clock: Clock;
   readonly #members = new Set<Member>();
-  /** Milliseconds that principals have held places for, halved with every turn. */
+  /** Milliseconds that principals have held slots for, halved with every turn. */
   readonly #had = new Map<string, number>();
   /** The same when the turn began: within a turn no contender overtakes another. */
   readonly #served = new Map<string, number>();
@@ -110,8 +111,8 @@ export class Slots implements Disposable {
     this.#turn = undefined;
   }
 
-  async #take(member: Member, signal: AbortSignal): Promise<Place> {
-    const { promise, resolve } = Promise.withResolvers<Place>();
+  async #take(member: Member, signal: AbortSignal): Promise<Slot> {
+    const { promise, resolve } = Promise.withResolvers<Slot>();
     member.waiting.add(resolve);
     this.#share();
     try {
@@ -131,7 +132,7 @@ export class Slots implements Disposable {
       priority: member.isBack ? member.priority - BACK : member.priority,
       wanted: member.busy + member.waiting.size,
     }));
-    const limits = plan({ places: this.#total, competitors, served: this.#served, most: this.#most(competitors) });
+    const limits = plan({ slots: this.#total, competitors, served: this.#served, most: this.#most(competitors) });
     let unclaimed = this.#total - [...limits.values()].reduce((sum, limit) => sum + limit, 0);
     for (const [member, limit] of limits) {
       const spare = Math.min(member.spare, Math.max(0, unclaimed));
@@ -165,7 +166,7 @@ export class Slots implements Disposable {
     this.#bound = undefined;
   }
 
-  #hold(member: Member): Place {
+  #hold(member: Member): Slot {
     const holding: Holding = { recall: new AbortController(), isSpare: false, countedTo: this.#clock.now() };
     member.holdings.add(holding);
     this.#bounds.taken(member.principal);

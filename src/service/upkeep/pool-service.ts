@@ -8,7 +8,7 @@ import { noBounds, type EpisodeBounds } from '../playing/episode-bounds.ts';
 import { Slots } from '../playing/slots.ts';
 
 /** The pools of this process: one for each template. */
-export interface PoolFleet {
+export interface ManagedPools {
   readonly templates: readonly string[];
   /** How large it is when it does not drain. */
   sizeOf(template: string): PoolSize;
@@ -31,34 +31,34 @@ export interface PoolChange extends Partial<PoolSize> {
 
 /**
  * Where pools are looked at, scaled and drained, and where their sandboxes are shared out between evaluations. A pool that drains gives no
- * places: what is under way is finished, evaluations wait, and sandboxes end as they become idle.
+ * slots: what is under way is finished, evaluations wait, and sandboxes end as they become idle.
  */
 export class PoolService {
-  readonly #fleet: PoolFleet;
+  readonly #pools: ManagedPools;
   readonly #audit: Pick<AuditTrail, 'record'>;
   readonly #clock: Clock;
   readonly #bounds: EpisodeBounds;
-  readonly #places = new Map<string, Slots>();
+  readonly #slots = new Map<string, Slots>();
   /** One after the other: each is a change of what the last one left, and the audit takes its time. */
   readonly #changes = new PQueue({ concurrency: 1 });
   readonly #draining = new Set<string>();
 
   /** @param bounds what principals may have over all pools. */
-  constructor(fleet: PoolFleet, audit: Pick<AuditTrail, 'record'>, clock: Clock, bounds: EpisodeBounds = noBounds()) {
+  constructor(pools: ManagedPools, audit: Pick<AuditTrail, 'record'>, clock: Clock, bounds: EpisodeBounds = noBounds()) {
     this.#bounds = bounds;
-    this.#fleet = fleet;
+    this.#pools = pools;
     this.#audit = audit;
     this.#clock = clock;
   }
 
-  placesOf(template: string): Slots {
-    const known = this.#places.get(template) ?? new Slots(this.#fleet.sizeOf(template).max, this.#clock, this.#bounds);
-    this.#places.set(template, known);
+  slotsOf(template: string): Slots {
+    const known = this.#slots.get(template) ?? new Slots(this.#pools.sizeOf(template).max, this.#clock, this.#bounds);
+    this.#slots.set(template, known);
     return known;
   }
 
   list(): readonly PoolReport[] {
-    return this.#fleet.templates.map((name) => this.#report(name));
+    return this.#pools.templates.map((name) => this.#report(name));
   }
 
   /**
@@ -72,8 +72,8 @@ export class PoolService {
   }
 
   async #change(name: string, { draining, ...sizes }: PoolChange, principal: string): Promise<PoolReport> {
-    if (!this.#fleet.templates.includes(name))
-      throw new InputError('pool.not-found', `there is no pool ${name}; the templates are ${this.#fleet.templates.join(', ')}`);
+    if (!this.#pools.templates.includes(name))
+      throw new InputError('pool.not-found', `there is no pool ${name}; the templates are ${this.#pools.templates.join(', ')}`);
     const before = this.#report(name);
     const after = { min: before.min, max: before.max, warm: before.warm, ...defined(sizes) };
     assertSize(after);
@@ -92,12 +92,12 @@ export class PoolService {
   #apply(name: string, size: PoolSize, drains: boolean): void {
     if (drains) this.#draining.add(name);
     else this.#draining.delete(name);
-    this.#fleet.resize(name, size, drains);
-    this.placesOf(name).resize(drains ? 0 : size.max);
+    this.#pools.resize(name, size, drains);
+    this.slotsOf(name).resize(drains ? 0 : size.max);
   }
 
   #report(name: string): PoolReport {
-    return { name, ...this.#fleet.sizeOf(name), draining: this.#draining.has(name), state: this.#fleet.stateOf(name) };
+    return { name, ...this.#pools.sizeOf(name), draining: this.#draining.has(name), state: this.#pools.stateOf(name) };
   }
 }
 

@@ -6,7 +6,7 @@ import { parseDigest, type Digest } from '../../../src/kernel/ids.ts';
 import { silentLog } from '../../../src/kernel/log.ts';
 import type { CheckpointFile } from '../../../src/policy-distribution/checkpoint.ts';
 import type { StoredObject } from '../../../src/policy-distribution/files/stored-object.ts';
-import { ToldContents } from '../../../src/policy-distribution/delivery/told-contents.ts';
+import { DeltaEncodedContents } from '../../../src/policy-distribution/delivery/delta-encoded-contents.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
@@ -16,7 +16,7 @@ export class OriginScene implements AsyncDisposable {
   readonly origin: OriginServer;
   readonly #directory: ScratchDirectory;
   readonly #files = new Map<Digest, string>();
-  readonly #told: ToldContents;
+  readonly #told: DeltaEncodedContents;
 
   private constructor(directory: ScratchDirectory, options: Partial<OriginOptions>) {
     this.#directory = directory;
@@ -24,7 +24,7 @@ export class OriginScene implements AsyncDisposable {
       const hostPath = this.#files.get(digest);
       return hostPath === undefined ? undefined : { digest, hostPath, size: (await stat(hostPath)).size };
     };
-    this.#told = new ToldContents({ directory: `${directory.path}/deliveries`, clock: systemClock, find });
+    this.#told = new DeltaEncodedContents({ directory: `${directory.path}/deliveries`, clock: systemClock, find });
     this.origin = new OriginServer({
       url: 'http://127.0.0.1',
       host: '127.0.0.1',

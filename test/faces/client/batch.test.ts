@@ -3,7 +3,7 @@ import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseBatch, type BatchFile } from '../../../src/faces/client/batch/batch-file.ts';
 import { isLabelPattern, labelsIn } from '../../../src/faces/client/batch/batch-labels.ts';
-import { plannedCheckpoints, plannedSuites, type BatchGround } from '../../../src/faces/client/batch/batch-plan.ts';
+import { plannedCheckpoints, plannedSuites, type BatchContext } from '../../../src/faces/client/batch/batch-plan.ts';
 import { Batch, type BatchItem } from '../../../src/faces/client/batch/batch.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
 import { ClientScene } from '../../support/client-scene.ts';
@@ -17,7 +17,7 @@ const LATE = join(EXAMPLES, 'late.safetensors');
 const FILES = ['runs/a/step-2.bin', 'runs/a/step-10.bin', 'runs/b/step-3.bin'];
 
 /** Patterns fit as their beginnings say. */
-const GROUND: BatchGround = {
+const GROUND: BatchContext = {
   match: async (pattern) => FILES.filter((path) => path.startsWith(pattern.replace(/\*.*$/, ''))),
   readSuite: async (path) => `suite-of-${path.replaceAll(/\W/g, '-')}`,
   absolute: (path) => `/caller/${path}`,

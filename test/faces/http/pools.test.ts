@@ -3,13 +3,13 @@ import { describe, expect, it } from 'vitest';
 import type { PoolSize } from '../../../src/pool/planning/pool-config.ts';
 import { endedCounter, figureRoutes, measure } from '../../../src/faces/http/figures.ts';
 import { poolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
-import { PoolService, type PoolFleet } from '../../../src/service/upkeep/pool-service.ts';
+import { PoolService, type ManagedPools } from '../../../src/service/upkeep/pool-service.ts';
 import { settle } from '../../support/manual-clock.ts';
 import { ServerScene } from '../../support/server-scene.ts';
 import { ServiceScene } from '../../support/service-scene.ts';
 
 /** Pools that nobody plays on, but for their sizes. */
-class PaperFleet implements PoolFleet {
+class PaperPools implements ManagedPools {
   readonly templates = ['local', 'large'];
   readonly #sizes = new Map<string, PoolSize>();
   readonly draining = new Set<string>();
@@ -29,9 +29,9 @@ class PaperFleet implements PoolFleet {
   }
 }
 
-async function opened(): Promise<{ server: ServerScene; desk: PoolService; fleet: PaperFleet; store: ServiceScene['store'] }> {
+async function opened(): Promise<{ server: ServerScene; desk: PoolService; fleet: PaperPools; store: ServiceScene['store'] }> {
   const { store, clock } = new ServiceScene();
-  const fleet = new PaperFleet();
+  const fleet = new PaperPools();
   const desk = new PoolService(fleet, store.audit, clock);
   const registry = new Registry();
   const server = await ServerScene.open({}, { more: [(app) => poolRoutes(app, desk), (app) => figureRoutes(app, registry)] });
@@ -78,7 +78,7 @@ describe('the pools of a server', () => {
   it('that drain give no places, and what waits goes on when they are opened again, as large as they were', async () => {
     const { server, desk, fleet } = await opened();
     await using _server = server;
-    using share = desk.placesOf('local').join({ principal: 'alice', priority: 0 });
+    using share = desk.slotsOf('local').join({ principal: 'alice', priority: 0 });
     const { signal } = new AbortController();
     const held = await share.take(signal);
     expect(await server.send('PATCH', '/v1/pools/local', { body: { draining: true } })).toMatchObject({

@@ -215,7 +215,7 @@ def test_failed_rows_are_believed_when_they_make_sense_and_fail_all_rows_otherwi
             rows.act_rows(np.arange(count), [0] * count)
     finally:
         peer.join()
-    assert type(raised.value).__name__ in ("ToldFailure", "RowFaults")
+    assert type(raised.value).__name__ in ("ReportedFailure", "RowFaults")
     if isinstance(raised.value, RowFaults):
         assert set(raised.value.errors) <= set(range(count))
         assert all(

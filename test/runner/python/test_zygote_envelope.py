@@ -38,13 +38,13 @@ def test_messages_keep_their_bounds_and_their_descriptors(channel: Pair) -> None
     ours, theirs = channel
     first, second = pipe_with(b"first"), pipe_with(b"second")
     send(ours, {"type": "fork", "sandbox": "ü"}, [first, second])
-    send(ours, {"type": "beget"})
+    send(ours, {"type": "fork-image"})
     received = receive(theirs)
     assert received is not None
     message, descriptors = received
     assert message == {"type": "fork", "sandbox": "ü"}
     assert [os.read(descriptor, 10) for descriptor in descriptors] == [b"first", b"second"]
-    assert receive(theirs) == ({"type": "beget"}, [])
+    assert receive(theirs) == ({"type": "fork-image"}, [])
     for descriptor in (first, second, *descriptors):
         os.close(descriptor)
 

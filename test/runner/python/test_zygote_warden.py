@@ -58,7 +58,7 @@ class Walled:
     def bury(self) -> None:
         """Once the first process has ended."""
         os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOWAIT)
-        self.warden._bury()
+        self.warden._reap()
 
     def close(self) -> None:
         self.processes.close()

@@ -70,7 +70,7 @@ export class BubblewrapRuntime implements LocalRuntime {
   }
 }
 
-interface BubblewrapGround extends LocalHost {
+interface BubblewrapContext extends LocalHost {
   readonly capabilities: Capabilities;
   readonly bwrap: string;
   readonly system: readonly string[];
@@ -80,11 +80,11 @@ interface BubblewrapGround extends LocalHost {
 }
 
 class OpenBubblewrap implements OpenRuntime {
-  readonly #ground: BubblewrapGround;
+  readonly #ground: BubblewrapContext;
   readonly #clock: Clock;
   readonly #wardens: Wardens;
 
-  constructor(ground: BubblewrapGround, clock: Clock, log: (message: string) => void) {
+  constructor(ground: BubblewrapContext, clock: Clock, log: (message: string) => void) {
     this.#ground = ground;
     this.#clock = clock;
     this.#wardens = new Wardens({ ...ground, clock }, log);

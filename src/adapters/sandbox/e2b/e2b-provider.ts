@@ -12,7 +12,7 @@ import { checkAccount, type E2bAccount } from './account.ts';
 import { E2bSandbox } from './e2b-sandbox.ts';
 import { machineOf } from './e2b-template.ts';
 import { checkForE2b, E2B_ISOLATION } from './isolation.ts';
-import { isForgotten, isGone, labels, labelsOf, MUSTERS, readLabel } from './ownership.ts';
+import { isForgotten, isGone, labels, labelsOf, MANAGED_METADATA, readLabel } from './ownership.ts';
 import { RemoteProgram } from './remote-program.ts';
 import { E2bService } from './service.ts';
 import { uploadRunner } from './upload-runner.ts';
@@ -90,7 +90,7 @@ class E2bProvider implements SandboxProvider {
     const now = this.#options.clock.date().getTime();
     const gone = new Map<OwnerId, boolean>([[this.owner, false]]);
     const found: { readonly id: SandboxId; readonly sandboxId: string }[] = [];
-    for (const info of await this.#service.list(MUSTERS, signal)) {
+    for (const info of await this.#service.list(MANAGED_METADATA, signal)) {
       const label = readLabel(info);
       if (!label) continue;
       const isOrphan = gone.get(label.owner) ?? (await isGone(label.process));

@@ -4,7 +4,7 @@ import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import { mayBeRunning, type OwnerProcess, processSchema, thisProcess } from '../local/owner-record.ts';
 
 /** By this a sandbox of any Muster is found among all those of the account. */
-export const MUSTERS = { muster: 'sandbox' };
+export const MANAGED_METADATA = { muster: 'sandbox' };
 
 const OWNER = 'muster-owner';
 const SANDBOX = 'muster-sandbox';
@@ -15,7 +15,7 @@ const LIFETIME = 'muster-lifetime-seconds';
 /** What is written on a sandbox from the moment of its creation; it never changes. */
 export async function labels(owner: OwnerId, id: SandboxId, { name, limits }: SandboxTemplate): Promise<Record<string, string>> {
   const whose = { ...labelsOf(owner, id), [TEMPLATE]: name, [PROCESS]: JSON.stringify(await thisProcess()) };
-  return { ...MUSTERS, ...whose, [LIFETIME]: String(limits.lifetimeSeconds) };
+  return { ...MANAGED_METADATA, ...whose, [LIFETIME]: String(limits.lifetimeSeconds) };
 }
 
 /** By these a sandbox of the owner is found; without an id, all of them. */

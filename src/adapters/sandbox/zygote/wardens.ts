@@ -24,7 +24,7 @@ import { Warden } from './warden.ts';
 import { BASE_IMAGE, type WardenSettings } from './warden-messages.ts';
 
 /** What every warden of one provider stands on. */
-export interface WardenGround {
+export interface WardenContext {
   readonly bwrap: string;
   readonly system: readonly string[];
   /** Host directory that holds the synthesised files. */
@@ -62,7 +62,7 @@ const IMAGES = '_images';
 
 /** The wardens of one provider: one for each template, started when it is first needed, and again after it has died. */
 export class Wardens implements AsyncDisposable {
-  readonly #ground: WardenGround;
+  readonly #ground: WardenContext;
   readonly #log: (message: string) => void;
   readonly #opened: Promise<{ readonly gate: StreamGate; readonly inbox: Inbox; readonly places: SharedPlaces }>;
   readonly #wardens = new Map<string, Entry>();
@@ -70,7 +70,7 @@ export class Wardens implements AsyncDisposable {
   #imagesMade = 0;
 
   /** @param log is told what goes wrong without anything failing for it. */
-  constructor(ground: WardenGround, log: (message: string) => void) {
+  constructor(ground: WardenContext, log: (message: string) => void) {
     this.#ground = ground;
     this.#log = log;
     this.#opened = openPlaces(ground.directory, log);

@@ -7,7 +7,7 @@ import { namedCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
 import type { NewEvaluation } from '../request-bodies.ts';
 
 /** What batches need of the machine that they are on. Paths are from the directory of the batch file. */
-export interface BatchGround {
+export interface BatchContext {
   /** Files and directories that a pattern fits, in the order in which people count. */
   match(pattern: string): Promise<readonly string[]>;
   /** @throws InputError when it is none that may be sent. */
@@ -29,7 +29,7 @@ export interface PlannedSuite {
 }
 
 /** The checkpoints of a batch, each once. @throws InputError `batch.no-match`, `batch.labels`, `batch.twice`. */
-export async function plannedCheckpoints({ checkpoints }: BatchFile, ground: BatchGround): Promise<readonly PlannedCheckpoint[]> {
+export async function plannedCheckpoints({ checkpoints }: BatchFile, ground: BatchContext): Promise<readonly PlannedCheckpoint[]> {
   const planned = (await Promise.all(checkpoints.map((each) => expanded(each, ground)))).flat();
   const titles = planned.map(({ title }) => title);
   const twice = titles.find((title, i) => titles.indexOf(title) !== i);
@@ -38,13 +38,13 @@ export async function plannedCheckpoints({ checkpoints }: BatchFile, ground: Bat
 }
 
 /** @throws InputError as `readSuite` does. */
-export function plannedSuites({ suites }: BatchFile, ground: BatchGround): Promise<readonly PlannedSuite[]> {
+export function plannedSuites({ suites }: BatchFile, ground: BatchContext): Promise<readonly PlannedSuite[]> {
   return Promise.all(
     suites.map(async (title) => ({ title, suite: /\.(ya?ml|json)$/.test(title) ? await ground.readSuite(title) : title })),
   );
 }
 
-async function expanded(written: BatchCheckpoint, ground: BatchGround): Promise<readonly PlannedCheckpoint[]> {
+async function expanded(written: BatchCheckpoint, ground: BatchContext): Promise<readonly PlannedCheckpoint[]> {
   if (typeof written !== 'string') return 'files' in written ? fromFiles(written, ground) : [{ title: titleOf(written), named: written }];
   const named = namedCheckpoint(written);
   return 'path' in named ? fromFiles({ files: written }, ground) : [{ title: written, named }];
@@ -52,7 +52,7 @@ async function expanded(written: BatchCheckpoint, ground: BatchGround): Promise<
 
 type Files = Extract<BatchCheckpoint, { readonly files: string }>;
 
-async function fromFiles({ files, labelled, ...own }: Files, ground: BatchGround): Promise<readonly PlannedCheckpoint[]> {
+async function fromFiles({ files, labelled, ...own }: Files, ground: BatchContext): Promise<readonly PlannedCheckpoint[]> {
   const paths = await ground.match(files);
   if (paths.length === 0)
     throw new InputError(

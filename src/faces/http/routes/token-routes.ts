@@ -18,10 +18,10 @@ import {
 } from '../schemas/token-schemas.ts';
 
 /** Where a principal gives out tokens. */
-export type OfficeOf = (principal: string) => TokenService;
+export type TokenServiceFor = (principal: string) => TokenService;
 
 /** Giving out tokens, and taking them back. */
-export function tokenRoutes(instance: FastifyInstance, officeOf: OfficeOf): void {
+export function tokenRoutes(instance: FastifyInstance, officeOf: TokenServiceFor): void {
   const app = instance.withTypeProvider<ZodTypeProvider>();
   app.get(
     '/v1/tokens',

@@ -11,7 +11,7 @@ import { IncomingNames } from '../files/incoming-names.ts';
 import { factsOf, guarded, readAt, writeAll } from '../files/store-files.ts';
 
 /** A file as what differs from another, ready to be sent. */
-export interface ToldContent {
+export interface DeltaEncodedContent {
   readonly digest: Digest;
   /** What it is told by. */
   readonly base: Digest;
@@ -20,7 +20,7 @@ export interface ToldContent {
   readonly path: string;
 }
 
-export interface ToldContentsOptions {
+export interface DeltaEncodedContentsOptions {
   readonly directory: string;
   readonly clock: Clock;
   /** A file of the store, when it is here. */
@@ -36,14 +36,14 @@ const MOST_KEPT = 8;
  * Deltas of stored files against others, made at the first request, once for all requests, and kept for a while. The directory is
  * this process's own, and is removed with it.
  */
-export class ToldContents implements AsyncDisposable {
-  readonly #options: ToldContentsOptions;
+export class DeltaEncodedContents implements AsyncDisposable {
+  readonly #options: DeltaEncodedContentsOptions;
   /** By file and base; undefined for what is not worth it. In the order of their last use. */
-  readonly #told = new Map<string, Promise<ToldContent | undefined>>();
+  readonly #told = new Map<string, Promise<DeltaEncodedContent | undefined>>();
   readonly #closing = new AbortController();
   #directory: Promise<string> | undefined;
 
-  constructor(options: ToldContentsOptions) {
+  constructor(options: DeltaEncodedContentsOptions) {
     this.#options = options;
   }
 
@@ -53,7 +53,7 @@ export class ToldContents implements AsyncDisposable {
    * @returns undefined when none of them is here, or what differs is not much smaller than the file.
    * @throws InfrastructureError `store.full`, `store.unusable`
    */
-  async tell(digest: Digest, name: string, bases: readonly Digest[]): Promise<ToldContent | undefined> {
+  async tell(digest: Digest, name: string, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined> {
     for (const base of bases) {
       const found = base !== digest && (await this.#options.find(base));
       if (found) return await this.#once(digest, name, found);
@@ -68,7 +68,7 @@ export class ToldContents implements AsyncDisposable {
     if (directory !== undefined) await rm(directory, { recursive: true, force: true });
   }
 
-  #once(digest: Digest, name: string, base: StoredObject): Promise<ToldContent | undefined> {
+  #once(digest: Digest, name: string, base: StoredObject): Promise<DeltaEncodedContent | undefined> {
     const key = `${digestHex(digest)}.${digestHex(base.digest)}`;
     const known = this.#told.get(key);
     this.#told.delete(key);
@@ -91,7 +91,7 @@ export class ToldContents implements AsyncDisposable {
     );
   }
 
-  async #encode(key: string, digest: Digest, name: string, base: StoredObject): Promise<ToldContent | undefined> {
+  async #encode(key: string, digest: Digest, name: string, base: StoredObject): Promise<DeltaEncodedContent | undefined> {
     const object = await this.#options.find(digest);
     if (object?.size === undefined || object.size !== base.size) return undefined;
     await using stack = new AsyncDisposableStack();

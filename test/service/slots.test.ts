@@ -1,25 +1,25 @@
 import { describe, expect, it } from 'vitest';
-import type { Place, SlotShare } from '../../src/orchestrator/run/slot-share.ts';
+import type { Slot, SlotShare } from '../../src/orchestrator/run/slot-share.ts';
 import { EpisodeBounds } from '../../src/service/playing/episode-bounds.ts';
 import { Slots, type Competing } from '../../src/service/playing/slots.ts';
 import { ManualClock, settle } from '../support/manual-clock.ts';
 
-/** An evaluation that wants so many places all the time, and gives back what is recalled. */
+/** An evaluation that wants so many slots all the time, and gives back what is recalled. */
 class Player {
   held = 0;
   readonly #share: SlotShare & Disposable;
   readonly #over = new AbortController();
 
-  constructor(places: Slots, competing: Competing, wanted: number) {
-    this.#share = places.join(competing);
+  constructor(slots: Slots, competing: Competing, wanted: number) {
+    this.#share = slots.join(competing);
     for (let i = 0; i < wanted; i += 1) void this.#play().catch(() => undefined);
   }
 
   async #play(): Promise<void> {
     while (!this.#over.signal.aborted) {
-      using place = await this.#share.take(this.#over.signal);
+      using slot = await this.#share.take(this.#over.signal);
       this.held += 1;
-      await ended(place, this.#over.signal);
+      await ended(slot, this.#over.signal);
       this.held -= 1;
     }
   }
@@ -31,9 +31,9 @@ class Player {
   }
 }
 
-function ended(place: Place, over: AbortSignal): Promise<void> {
+function ended(slot: Slot, over: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  for (const signal of [place.recalled, over]) {
+  for (const signal of [slot.recalled, over]) {
     if (signal.aborted) resolve();
     signal.addEventListener('abort', () => resolve(), { once: true });
   }
@@ -43,11 +43,11 @@ function ended(place: Place, over: AbortSignal): Promise<void> {
 describe('the places of a pool, while evaluations come and go', () => {
   it('are given back for whoever comes, and come back to whoever stays', async () => {
     const clock = new ManualClock();
-    const places = new Slots(6, clock);
-    const batch = new Player(places, { principal: 'batch', priority: 0 }, 6);
+    const slots = new Slots(6, clock);
+    const batch = new Player(slots, { principal: 'batch', priority: 0 }, 6);
     await settle();
     expect(batch.held).toBe(6);
-    const loop = new Player(places, { principal: 'loop', priority: 0 }, 6);
+    const loop = new Player(slots, { principal: 'loop', priority: 0 }, 6);
     await settle();
     expect([batch.held, loop.held]).toEqual([3, 3]);
     await loop.leave();
@@ -59,8 +59,8 @@ describe('the places of a pool, while evaluations come and go', () => {
 
   it('go round when there are fewer of them than principals', async () => {
     const clock = new ManualClock();
-    const places = new Slots(1, clock);
-    const players = ['alice', 'bob', 'carol'].map((principal) => new Player(places, { principal, priority: 0 }, 1));
+    const slots = new Slots(1, clock);
+    const players = ['alice', 'bob', 'carol'].map((principal) => new Player(slots, { principal, priority: 0 }, 1));
     const turns = [0, 0, 0];
     for (let turn = 0; turn < 30; turn += 1) {
       await clock.advance(10_000);
@@ -73,13 +73,13 @@ describe('the places of a pool, while evaluations come and go', () => {
 
   it('are none while the pool drains, and there again when it opens', async () => {
     const clock = new ManualClock();
-    const places = new Slots(2, clock);
-    const player = new Player(places, { principal: 'alice', priority: 0 }, 2);
+    const slots = new Slots(2, clock);
+    const player = new Player(slots, { principal: 'alice', priority: 0 }, 2);
     await settle();
-    places.resize(0);
+    slots.resize(0);
     await settle();
     expect(player.held).toBe(0);
-    places.resize(3);
+    slots.resize(3);
     await settle();
     expect(player.held).toBe(2);
     await player.leave();
@@ -87,19 +87,19 @@ describe('the places of a pool, while evaluations come and go', () => {
 
   it('go to whoever could use them where nothing is under way, before work is given up anywhere, and are left alone while nobody could', async () => {
     const clock = new ManualClock();
-    const places = new Slots(4, clock);
-    using share = places.join({ principal: 'alice', priority: 0 });
+    const slots = new Slots(4, clock);
+    using share = slots.join({ principal: 'alice', priority: 0 });
     const held = await Promise.all(Array.from({ length: 4 }, () => share.take(new AbortController().signal)));
-    const [first, second] = held.map((place) => place.spare());
+    const [first, second] = held.map((slot) => slot.spare());
     await settle();
     expect(held.map(({ recalled }) => recalled.aborted)).toEqual([false, false, false, false]);
     first?.[Symbol.dispose]();
-    const next = new Player(places, { principal: 'alice', priority: -1 }, 4);
+    const next = new Player(slots, { principal: 'alice', priority: -1 }, 4);
     await settle();
     // The third and the fourth have nothing to do either; the first has found something.
     expect(held.map(({ recalled }) => recalled.aborted)).toEqual([false, true, true, true]);
     second?.[Symbol.dispose]();
-    for (const place of held.slice(1)) place[Symbol.dispose]();
+    for (const slot of held.slice(1)) slot[Symbol.dispose]();
     await settle();
     expect(next.held).toBe(3);
     await next.leave();
@@ -109,11 +109,11 @@ describe('the places of a pool, while evaluations come and go', () => {
 
   it('come back to the one that was asked for first when it has something to do again', async () => {
     const clock = new ManualClock();
-    const places = new Slots(2, clock);
-    using share = places.join({ principal: 'alice', priority: 0 });
+    const slots = new Slots(2, clock);
+    using share = slots.join({ principal: 'alice', priority: 0 });
     const held = await Promise.all([1, 2].map(() => share.take(new AbortController().signal)));
     using _spare = held[1]?.spare();
-    const next = new Player(places, { principal: 'alice', priority: -1 }, 2);
+    const next = new Player(slots, { principal: 'alice', priority: -1 }, 2);
     await settle();
     held[1]?.[Symbol.dispose]();
     await settle();
@@ -126,8 +126,8 @@ describe('the places of a pool, while evaluations come and go', () => {
 
   it('are not lost with a taker that gives up waiting', async () => {
     const clock = new ManualClock();
-    const places = new Slots(1, clock);
-    using share = places.join({ principal: 'alice', priority: 0 });
+    const slots = new Slots(1, clock);
+    using share = slots.join({ principal: 'alice', priority: 0 });
     const held = await share.take(new AbortController().signal);
     const over = new AbortController();
     const waiting = share.take(over.signal);
@@ -143,9 +143,9 @@ describe('the places of a pool, while evaluations come and go', () => {
 describe('a bound on what a principal may have played at the same time', () => {
   it('holds over all of its evaluations, whatever is free, and leaves others as they are', async () => {
     const clock = new ManualClock();
-    const places = new Slots(8, clock, new EpisodeBounds((principal) => ({ concurrentEpisodes: principal === 'batch' ? 3 : undefined })));
-    const batches = [2, 5].map((wanted) => new Player(places, { principal: 'batch', priority: 0 }, wanted));
-    const loop = new Player(places, { principal: 'loop', priority: 0 }, 4);
+    const slots = new Slots(8, clock, new EpisodeBounds((principal) => ({ concurrentEpisodes: principal === 'batch' ? 3 : undefined })));
+    const batches = [2, 5].map((wanted) => new Player(slots, { principal: 'batch', priority: 0 }, wanted));
+    const loop = new Player(slots, { principal: 'loop', priority: 0 }, 4);
     await settle();
     expect([batches.reduce((sum, { held }) => sum + held, 0), loop.held]).toEqual([3, 4]);
     await batches[0]?.leave();

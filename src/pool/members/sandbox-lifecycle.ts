@@ -12,32 +12,32 @@ import type { Sandbox } from '../ports/sandbox.ts';
 import type { IdleState } from '../planning/sandbox-state.ts';
 import type { Isolation } from '../ports/template.ts';
 
-export interface FleetListener<Resident extends Occupant> {
+export interface LifecycleListener<Resident extends Occupant> {
   /** A sandbox has to end; its holder loses it. */
   ending(member: Member<Resident>, loss: LeaseLoss): void;
   /** Something happened that may call for a plan. */
   changed(): void;
 }
 
-/** Brings sandboxes up, watches them and takes them down, and keeps the roster true while it does. */
-export class Fleet<Resident extends Occupant> {
+/** Brings sandboxes up, watches them and takes them down, and keeps the members true while it does. */
+export class SandboxLifecycle<Resident extends Occupant> {
   readonly creation: CreationHistory;
-  readonly #roster: Members<Resident>;
+  readonly #members: Members<Resident>;
   readonly #making: Making<Resident>;
   readonly #newSandboxId: () => SandboxId;
-  readonly #listener: FleetListener<Resident>;
+  readonly #listener: LifecycleListener<Resident>;
   readonly #totals = { created: 0, destroyed: 0, failed: 0, died: 0, abandoned: 0 };
   #isolation: Isolation | undefined;
   #destructionError: string | undefined;
 
   constructor(
-    roster: Members<Resident>,
+    members: Members<Resident>,
     making: Making<Resident>,
     creation: CreationHistory,
     newSandboxId: () => SandboxId,
-    listener: FleetListener<Resident>,
+    listener: LifecycleListener<Resident>,
   ) {
-    this.#roster = roster;
+    this.#members = members;
     this.#making = making;
     this.creation = creation;
     this.#newSandboxId = newSandboxId;
@@ -67,7 +67,7 @@ export class Fleet<Resident extends Occupant> {
     this.creation.began(audiences.length, clock.now());
     for (const audience of audiences) {
       const member = new Member<Resident>(this.#newSandboxId(), clock.now(), audience);
-      this.#roster.add(member);
+      this.#members.add(member);
       void live(member, this.#making, member.condemned.signal, {
         created: (sandbox) => this.#created(member, sandbox),
         warm: (sandbox, occupant) => this.#warm(member, sandbox, occupant),
@@ -83,7 +83,7 @@ export class Fleet<Resident extends Occupant> {
     this.creation.made(this.#making.clock.now());
     this.#isolation = sandbox.isolation;
     member.isMade = true;
-    if (member.state.kind === 'creating') this.#roster.move(member, { kind: 'warming' });
+    if (member.state.kind === 'creating') this.#members.move(member, { kind: 'warming' });
   }
 
   #warm(member: Member<Resident>, sandbox: Sandbox, occupant: Resident): void {
@@ -91,30 +91,30 @@ export class Fleet<Resident extends Occupant> {
     const now = this.#making.clock.now();
     member.warm = { sandbox, occupant };
     this.creation.succeeded();
-    this.#roster.move(member, { kind: 'idle', since: now, heardAt: now, pingedAt: undefined });
+    this.#members.move(member, { kind: 'idle', since: now, heardAt: now, pingedAt: undefined });
     this.#listener.changed();
   }
 
   /** An answer counts only while the sandbox has stayed idle since: a holder finds out by itself. */
   async ping(sandbox: SandboxId): Promise<void> {
-    const member = this.#roster.get(sandbox);
+    const member = this.#members.get(sandbox);
     if (member?.state.kind !== 'idle' || member.warm === undefined) return;
     const pinged: IdleState = { ...member.state, pingedAt: this.#making.clock.now() };
-    this.#roster.move(member, pinged);
+    this.#members.move(member, pinged);
     const { signal } = member.condemned;
     try {
       await untilAborted(member.warm.occupant.ping(signal), signal);
     } catch (error) {
       if (member.state === pinged) this.died(member, `its heartbeat failed: ${messageOf(error)}`);
     }
-    if (member.state === pinged) this.#roster.move(member, { ...pinged, heardAt: this.#making.clock.now(), pingedAt: undefined });
+    if (member.state === pinged) this.#members.move(member, { ...pinged, heardAt: this.#making.clock.now(), pingedAt: undefined });
   }
 
   /** The next holder wakes it by using it. */
   async rest(sandbox: SandboxId): Promise<void> {
-    const member = this.#roster.get(sandbox);
+    const member = this.#members.get(sandbox);
     if (member?.state.kind !== 'idle' || member.warm === undefined) return;
-    this.#roster.move(member, { ...member.state, isResting: true });
+    this.#members.move(member, { ...member.state, isResting: true });
     try {
       await member.warm.sandbox.capabilities?.rest?.();
     } catch (error) {
@@ -152,14 +152,14 @@ export class Fleet<Resident extends Occupant> {
   /** Entered in the books first, then told to its holder, then done. Nothing happens when it is ending already. */
   condemn(member: Member<Resident>, reason: string, loss: LeaseLoss): void {
     if (member.state.kind === 'destroying') return;
-    this.#roster.move(member, { kind: 'destroying', reason });
+    this.#members.move(member, { kind: 'destroying', reason });
     this.#listener.ending(member, loss);
     member.condemned.abort(new InfrastructureError('sandbox.condemned', `sandbox ${member.id} has to go: ${reason}`));
     this.#listener.changed();
   }
 
   #gone(member: Member<Resident>, error: InfrastructureError | undefined): void {
-    this.#roster.remove(member);
+    this.#members.remove(member);
     if (error === undefined) {
       if (member.isMade) this.#totals.destroyed++;
     } else {

@@ -8,7 +8,7 @@ from collections.abc import Callable
 Ended = Callable[[int], None]
 
 
-class Undertaker:
+class Reaper:
     """One thread reaps all children, so that no wait takes another child's exit."""
 
     def __init__(self) -> None:

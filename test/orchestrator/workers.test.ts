@@ -1,0 +1,40 @@
+import { describe, expect, it } from 'vitest';
+import type { Slot } from '../../src/orchestrator/run/slot-share.ts';
+import { Workers } from '../../src/orchestrator/run/workers.ts';
+
+const NEVER = new AbortController().signal;
+
+function place(): Slot {
+  const nothing = { [Symbol.dispose]: () => undefined };
+  return { ...nothing, recalled: NEVER, spare: () => nothing };
+}
+
+describe('Staff', () => {
+  it('is at work whole where there is nobody to share with', async () => {
+    const workers = new Workers(undefined);
+    const worker = [workers.add(), workers.add()];
+    await expect(workers.takeSlot(NEVER)).resolves.toBeUndefined();
+    expect([workers.size, workers.atWork]).toEqual([2, 2]);
+    worker[0]?.[Symbol.dispose]();
+    expect([workers.size, workers.atWork]).toEqual([1, 1]);
+  });
+
+  it('does not count among those at work who waits for a place that others have', async () => {
+    const granted = Promise.withResolvers<Slot>();
+    const workers = new Workers({ take: () => granted.promise, standBack: () => place() });
+    workers.add();
+    workers.add();
+    const taken = workers.takeSlot(NEVER);
+    expect([workers.size, workers.atWork]).toEqual([2, 1]);
+    granted.resolve(place());
+    await taken;
+    expect([workers.size, workers.atWork]).toEqual([2, 2]);
+  });
+
+  it('counts no longer as waiting whoever gives up', async () => {
+    const workers = new Workers({ take: () => Promise.reject(new Error('it is over')), standBack: () => place() });
+    workers.add();
+    await expect(workers.takeSlot(NEVER)).rejects.toThrow('it is over');
+    expect(workers.atWork).toBe(1);
+  });
+});
