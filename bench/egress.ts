@@ -96,7 +96,11 @@ class Scene implements AsyncDisposable {
     this.#files = files;
     this.cluster = cluster;
     this.#store = store;
-    this.#told = new DeltaEncodedContents({ directory: files.path('deliveries'), clock: systemClock, find: (digest) => store.file(digest) });
+    this.#told = new DeltaEncodedContents({
+      directory: files.path('deliveries'),
+      clock: systemClock,
+      find: (digest) => store.file(digest),
+    });
     const listens = { url: 'http://127.0.0.1', host: '127.0.0.1', port: 0, linkSeconds: 3600, transfers: 64 };
     this.#origin = new OriginServer({
       ...listens,
