@@ -158,6 +158,12 @@ function installGvisor() {
   say('runsc cannot be installed here: the gVisor tests will say that they were skipped');
 }
 
+/** Sandboxes in containers are tested on a daemon of the tests' own, which takes root: some 200 MB. */
+function installDocker() {
+  if (!asRoot || existsSync('/usr/sbin/dockerd') || installSystemPackage('docker.io')) return;
+  say('docker.io cannot be installed here: the tests of containers will say that they were skipped');
+}
+
 /** Reports are looked at in a real browser. */
 function installBrowser() {
   const isThere = ['chromium', 'chromium-browser', 'google-chrome'].some((name) => works('sh', ['-c', `command -v ${name}`]));
@@ -208,6 +214,7 @@ installBubblewrap();
 if (forTests) {
   installTorch();
   installGvisor();
+  installDocker();
   installBrowser();
   installPostgres();
   // The real TensorFlow, for a training loop and Keras models: 1.6 GB.

@@ -1,6 +1,7 @@
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { bubblewrap } from '../adapters/sandbox/bubblewrap/plugin.ts';
+import { docker } from '../adapters/sandbox/docker/plugin.ts';
 import { e2b } from '../adapters/sandbox/e2b/plugin.ts';
 import { gvisor } from '../adapters/sandbox/gvisor/plugin.ts';
 import { kubernetes } from '../adapters/sandbox/kubernetes/plugin.ts';
@@ -9,7 +10,7 @@ import type { ProviderPlugin } from '../pool/ports/provider-plugin.ts';
 export const PROJECT_DIRECTORY = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
 /** All providers of sandboxes, in the order in which people read of them. Part of the composition root. */
-export const PROVIDERS: readonly ProviderPlugin[] = [bubblewrap, gvisor, e2b, kubernetes];
+export const PROVIDERS: readonly ProviderPlugin[] = [bubblewrap, gvisor, docker, e2b, kubernetes];
 
 /** The plug-in of a template's provider, whose name the configuration's schema has checked. */
 export function pluginOf({ provider }: { readonly provider: string }): ProviderPlugin {

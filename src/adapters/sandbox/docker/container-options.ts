@@ -1,0 +1,91 @@
+import type { ContainerCreateOptions, MountSettings } from 'dockerode';
+import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import type { SandboxTemplate } from '../../../pool/ports/template.ts';
+import type { OwnerProcess } from '../local/owner-record.ts';
+import { writableSizes } from '../local/template/writable-space.ts';
+import { INBOX } from '../upload-path.ts';
+import { labels } from './ownership.ts';
+import type { DockerPart } from './settings.ts';
+
+/** Nobody, where Muster is root; otherwise Muster's own user, whose files the inbox has. */
+const NOBODY = 65_534;
+const NANOSECONDS = 1e9;
+
+export interface ContainerPlan {
+  readonly owner: OwnerId;
+  readonly id: SandboxId;
+  readonly template: SandboxTemplate;
+  readonly part: DockerPart;
+  readonly process: OwnerProcess;
+  /** Host directory that is the sandbox's inbox. */
+  readonly inbox: string;
+}
+
+export function containerName(owner: OwnerId, id: SandboxId): string {
+  return `${owner}-${id}`;
+}
+
+/** What the daemon is asked for: nothing but what the template says, on top of the image. */
+export function containerOptions({ owner, id, template, part, process: self, inbox }: ContainerPlan): ContainerCreateOptions {
+  const { limits, environment } = template;
+  const { tmpBytes, sharedBytes } = writableSizes(limits);
+  const binds = [...template.mounts, { source: inbox, target: INBOX }].map(({ source, target }) => readOnlyBind(source, target));
+  return {
+    name: containerName(owner, id),
+    Image: part.image,
+    // Whatever the image would start besides.
+    Entrypoint: [...template.command],
+    Cmd: [],
+    Env: Object.entries({ HOME: '/tmp', TMPDIR: '/tmp', ...environment }).map(([name, value]) => `${name}=${value}`),
+    User: inside(),
+    WorkingDir: '/tmp',
+    Labels: labels(owner, id, template, self),
+    OpenStdin: true,
+    StdinOnce: true,
+    AttachStdin: true,
+    AttachStdout: true,
+    AttachStderr: true,
+    Tty: false,
+    HostConfig: {
+      // A first process that hands signals on, and tells how the program ended.
+      Init: true,
+      NetworkMode: 'none',
+      IpcMode: 'none',
+      ReadonlyRootfs: true,
+      // Whole: by default a program may write what the kernel takes of its own processes there.
+      ReadonlyPaths: ['/proc'],
+      Tmpfs: { '/tmp': tmpfs(tmpBytes), '/dev/shm': tmpfs(sharedBytes), '/dev/mqueue': NO_QUEUES },
+      Mounts: binds,
+      CapDrop: ['ALL'],
+      SecurityOpt: ['no-new-privileges'],
+      Memory: limits.memoryBytes,
+      MemorySwap: limits.memoryBytes,
+      NanoCpus: Math.round(limits.cpus * NANOSECONDS),
+      // The first process counts.
+      PidsLimit: limits.processes + 1,
+      RestartPolicy: { Name: 'no' },
+      // What it prints is Muster's to read, and fills no disk.
+      LogConfig: { Type: 'none', Config: {} },
+      ...(part.runtime === undefined ? {} : { Runtime: part.runtime }),
+    },
+  };
+}
+
+function inside(): string {
+  const [uid, gid] = [process.getuid?.() ?? 0, process.getgid?.() ?? 0];
+  return uid === 0 ? `${NOBODY}:${NOBODY}` : `${uid}:${gid}`;
+}
+
+/** Over the message queues, which could be written to. */
+const NO_QUEUES = 'ro,size=4k,mode=555';
+
+function tmpfs(bytes: number): string {
+  return `rw,exec,nosuid,nodev,size=${bytes},mode=1777`;
+}
+
+/** Without what is mounted below the source: the daemon would leave that writable. */
+const BIND_OPTIONS = { Propagation: 'private', NonRecursive: true } as const;
+
+function readOnlyBind(source: string, target: string): MountSettings {
+  return { Type: 'bind', Source: source, Target: target, ReadOnly: true, BindOptions: BIND_OPTIONS };
+}

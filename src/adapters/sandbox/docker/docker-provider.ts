@@ -1,0 +1,188 @@
+import { mkdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import type Docker from 'dockerode';
+import { abortError } from '../../../kernel/abort.ts';
+import type { Clock } from '../../../kernel/clock.ts';
+import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
+import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/sandbox.ts';
+import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
+import { Creations } from '../creations.ts';
+import { Inbox } from '../local/inbox.ts';
+import { openOwnerDirectory, ownerDirectory, thisProcess } from '../local/owner-record.ts';
+import { startAttached } from './attach.ts';
+import { containerOptions } from './container-options.ts';
+import { daemonError, dockerAt, removeContainer } from './daemon.ts';
+import { dockerPartOf } from './docker-template.ts';
+import { DockerSandbox } from './docker-sandbox.ts';
+import { ensureImage } from './images.ts';
+import { checkForDocker, dockerIsolation, type DaemonLimits } from './isolation.ts';
+import type { DockerPart } from './settings.ts';
+import { sweepContainers, sweepDirectories } from './sweep.ts';
+
+export interface DockerOptions {
+  /** Where sandboxes have their inboxes and owners their records, in a directory `docker`. */
+  readonly stateDir: string;
+  readonly owner: OwnerId;
+  readonly clock: Clock;
+  /** Reports what goes wrong without anything failing for it. */
+  readonly log?: (message: string) => void;
+  /** Of daemons to sweep before anything has been made there. */
+  readonly sockets?: readonly string[];
+}
+
+/** Containers of this machine's Docker daemon. What it makes is labelled with its owner, where a sweep finds it. */
+export function createDockerProvider(options: DockerOptions): SandboxProvider {
+  return new DockerProvider(options);
+}
+
+interface Site {
+  readonly directory: string;
+  readonly inbox: Inbox;
+}
+
+class DockerProvider implements SandboxProvider {
+  readonly name = 'docker';
+  readonly owner: OwnerId;
+  readonly #clock: Clock;
+  readonly #log: (message: string) => void;
+  readonly #stateDir: string;
+  /** By socket. */
+  readonly #daemons = new Map<string, Docker>();
+  readonly #sandboxes = new Set<DockerSandbox>();
+  readonly #creations = new Creations();
+  #opening: Promise<void> | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor({ stateDir, owner, clock, log = () => {}, sockets = [] }: DockerOptions) {
+    this.owner = owner;
+    this.#clock = clock;
+    this.#log = log;
+    this.#stateDir = path.resolve(stateDir, 'docker');
+    for (const socket of sockets) this.#daemon(socket);
+  }
+
+  async describe(template: SandboxTemplate): Promise<Isolation> {
+    checkForDocker(template);
+    const part = dockerPartOf(template);
+    const docker = this.#daemon(part.socket);
+    try {
+      const limits: DaemonLimits = await docker.info();
+      const isolation = dockerIsolation(template, part, limits);
+      await ensureImage(docker, part);
+      return isolation;
+    } catch (error) {
+      throw daemonError(part.socket, error, 'what sandboxes need could not be found out');
+    }
+  }
+
+  create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    return this.#creations.run(signal, (either) => this.#create(spec, either));
+  }
+
+  async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
+    const swept: SandboxId[] = [];
+    for (const [socket, docker] of this.#daemons) {
+      try {
+        swept.push(...(await sweepContainers(docker, this.owner, signal)));
+      } catch (error) {
+        throw daemonError(socket, error, 'old containers could not be removed');
+      }
+    }
+    return [...new Set([...swept, ...(await sweepDirectories(this.#stateDir, this.owner, signal))])];
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  #daemon(socket: string): Docker {
+    const known = this.#daemons.get(socket) ?? dockerAt(socket);
+    this.#daemons.set(socket, known);
+    return known;
+  }
+
+  async #create(spec: SandboxSpec, signal: AbortSignal): Promise<Sandbox> {
+    const isolation = await this.describe(spec.template);
+    const part = dockerPartOf(spec.template);
+    await this.#open();
+    if (signal.aborted) throw abortError(signal);
+    const site = await this.#site(spec.id);
+    let container: Docker.Container | undefined;
+    try {
+      const made = await this.#container(spec, part, site);
+      container = made;
+      if (signal.aborted) throw abortError(signal);
+      const streams = await startAttached(made);
+      if (signal.aborted) streams.close();
+      if (signal.aborted) throw abortError(signal);
+      return this.#sandbox(spec, isolation, site, made, streams);
+    } catch (error) {
+      await this.#abandon(site, container);
+      if (signal.aborted) throw abortError(signal);
+      throw daemonError(part.socket, error, `sandbox ${spec.id} could not be made`);
+    }
+  }
+
+  async #site(id: SandboxId): Promise<Site> {
+    const directory = path.join(ownerDirectory(this.#stateDir, this.owner), id);
+    await mkdir(directory);
+    const inbox = new Inbox(directory);
+    await inbox.open();
+    return { directory, inbox };
+  }
+
+  /** Once it is requested it may be there: nothing ends the request before its answer has told which one it is. */
+  async #container({ id, template }: SandboxSpec, part: DockerPart, { inbox }: Site): Promise<Docker.Container> {
+    const plan = { owner: this.owner, id, template, part, process: await thisProcess(), inbox: inbox.directory };
+    return this.#daemon(part.socket).createContainer(containerOptions(plan));
+  }
+
+  #sandbox(
+    { id, template }: SandboxSpec,
+    isolation: Isolation,
+    site: Site,
+    container: Docker.Container,
+    streams: Awaited<ReturnType<typeof startAttached>>,
+  ): Sandbox {
+    const sandbox: DockerSandbox = new DockerSandbox({
+      id,
+      isolation,
+      container,
+      streams,
+      ...site,
+      clock: this.#clock,
+      lifetimeSeconds: template.limits.lifetimeSeconds,
+      onGone: () => this.#sandboxes.delete(sandbox),
+    });
+    this.#sandboxes.add(sandbox);
+    return sandbox;
+  }
+
+  async #abandon({ directory, inbox }: Site, container: Docker.Container | undefined): Promise<void> {
+    try {
+      if (container) await removeContainer(container);
+      await inbox.close();
+      await rm(directory, { recursive: true, force: true });
+    } catch (error) {
+      this.#log(`Docker: what was begun in ${directory} is left to the sweep: ${String(error)}`);
+    }
+  }
+
+  /** The record stands before there is anything that a sweep would have to find. */
+  #open(): Promise<void> {
+    this.#opening ??= openOwnerDirectory(this.#stateDir, this.owner, []).catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    return this.#opening;
+  }
+
+  async #close(): Promise<void> {
+    await this.#creations.close();
+    const ends = await Promise.allSettled([...this.#sandboxes].map((sandbox) => sandbox.destroy()));
+    const failure = ends.find((end) => end.status === 'rejected');
+    if (failure) throw failure.reason;
+    if (this.#opening) await rm(ownerDirectory(this.#stateDir, this.owner), { recursive: true, force: true });
+  }
+}

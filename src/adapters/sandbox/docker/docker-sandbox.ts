@@ -1,0 +1,121 @@
+import { rm } from 'node:fs/promises';
+import type Docker from 'dockerode';
+import type { Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
+import type { SandboxId } from '../../../kernel/ids.ts';
+import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
+import type { Isolation } from '../../../pool/ports/template.ts';
+import type { UploadContent } from '../../../pool/ports/upload-target.ts';
+import type { Inbox } from '../local/inbox.ts';
+import type { AttachedStreams } from './attached-streams.ts';
+import { removeContainer, statusOf } from './daemon.ts';
+
+export interface DockerSandboxParts {
+  readonly id: SandboxId;
+  readonly isolation: Isolation;
+  readonly container: Docker.Container;
+  readonly streams: AttachedStreams;
+  /** Of the sandbox alone; has its inbox. */
+  readonly directory: string;
+  readonly inbox: Inbox;
+  readonly clock: Clock;
+  readonly lifetimeSeconds: number;
+  /** Called once, when nothing is left of it. */
+  readonly onGone: () => void;
+}
+
+/** The code of a program that SIGKILL ended: its own, the kernel's, or the daemon's. */
+const EXIT_KILLED = 128 + 9;
+
+/**
+ * A program in a container. It runs until the program has ended, for whatever reason; then, without being asked, the container is removed and
+ * `exit` resolves. `destroy` only hastens that end. The first reason for the end is the one that counts.
+ */
+export class DockerSandbox implements Sandbox {
+  readonly id: SandboxId;
+  readonly isolation: Isolation;
+  readonly stdin: AttachedStreams['stdin'];
+  readonly stdout: AttachedStreams['stdout'];
+  readonly stderr: AttachedStreams['stderr'];
+  readonly exit: Promise<SandboxExit>;
+  readonly capabilities: SandboxCapabilities = { remove: (path) => this.#take(path) };
+  readonly #parts: DockerSandboxParts;
+  readonly #verdict = Promise.withResolvers<SandboxExit>();
+  #removal: Promise<void> | undefined;
+
+  constructor(parts: DockerSandboxParts) {
+    this.id = parts.id;
+    this.isolation = parts.isolation;
+    this.stdin = parts.streams.stdin;
+    this.stdout = parts.streams.stdout;
+    this.stderr = parts.streams.stderr;
+    this.#parts = parts;
+    this.exit = this.#live();
+  }
+
+  upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
+    return this.#parts.inbox.receive(path, content, signal);
+  }
+
+  async destroy(): Promise<void> {
+    this.#verdict.resolve({ kind: 'destroyed' });
+    await this.#verdict.promise;
+    await this.#remove();
+    await this.exit;
+  }
+
+  /** Never rejects: what goes wrong with the removal is thrown to the caller of `destroy`, and a sweep tries again. */
+  async #live(): Promise<SandboxExit> {
+    const { clock, lifetimeSeconds, streams } = this.#parts;
+    using _lifetime = clock.after(lifetimeSeconds * 1000, () => this.#verdict.resolve({ kind: 'lifetime' }));
+    void this.#ended().then((exit) => this.#verdict.resolve(exit));
+    const verdict = await this.#verdict.promise;
+    streams.drain();
+    if (verdict.kind === 'lost') streams.close();
+    await this.#remove().catch(() => streams.close());
+    await streams.complete;
+    return verdict;
+  }
+
+  /** How the program ended, once it has. */
+  async #ended(): Promise<SandboxExit> {
+    const { container, streams } = this.#parts;
+    try {
+      const { StatusCode: code } = await container.wait();
+      streams.drain();
+      // The daemon hands over the last output before it ends the connection.
+      await streams.complete;
+      const { State } = await container.inspect();
+      if (State.Status === 'removing' || State.Dead) return { kind: 'lost', detail: 'its container is being removed' };
+      return code === EXIT_KILLED && State.OOMKilled ? { kind: 'out-of-memory' } : { kind: 'exited', code };
+    } catch (error) {
+      if (statusOf(error) === 404) return { kind: 'lost', detail: 'its container was removed' };
+      return { kind: 'lost', detail: `the Docker daemon does not say how it ended: ${messageOf(error)}` };
+    }
+  }
+
+  async #take(path: string): Promise<void> {
+    try {
+      await this.#parts.inbox.remove(path);
+    } catch (error) {
+      throw new InfrastructureError('sandbox.upload', `"${path}" could not be taken away: ${messageOf(error)}`, { cause: error });
+    }
+  }
+
+  /** When it fails, the next call tries again. */
+  #remove(): Promise<void> {
+    this.#removal ??= this.#clear().catch((error: unknown) => {
+      this.#removal = undefined;
+      throw error;
+    });
+    return this.#removal;
+  }
+
+  async #clear(): Promise<void> {
+    const { container, inbox, directory, onGone } = this.#parts;
+    await removeContainer(container);
+    await inbox.close();
+    await rm(directory, { recursive: true, force: true });
+    onGone();
+  }
+}

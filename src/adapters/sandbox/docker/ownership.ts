@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
+import type { SandboxTemplate } from '../../../pool/ports/template.ts';
+import { type OwnerProcess, processSchema } from '../local/owner-record.ts';
+
+const OWNER = 'dev.muster.owner';
+const SANDBOX = 'dev.muster.sandbox';
+const TEMPLATE = 'dev.muster.template';
+const PROCESS = 'dev.muster.process';
+
+/** By these labels containers are found: all of Musters', or all of one owner's. */
+export function labelFilter(owner?: OwnerId): { readonly label: string[] } {
+  return { label: [owner === undefined ? OWNER : `${OWNER}=${owner}`] };
+}
+
+/** What is written on a container from the moment of its creation. */
+export function labels(owner: OwnerId, id: SandboxId, { name }: SandboxTemplate, process: OwnerProcess): Record<string, string> {
+  return { [OWNER]: owner, [SANDBOX]: id, [TEMPLATE]: name, [PROCESS]: JSON.stringify(process) };
+}
+
+export interface Label {
+  readonly owner: OwnerId;
+  readonly id: SandboxId;
+  readonly process: OwnerProcess;
+}
+
+const labelsSchema = z.object({ [OWNER]: z.string(), [SANDBOX]: z.string(), [PROCESS]: z.string() });
+
+/** @returns undefined for labels that no Muster wrote. */
+export function readLabel(written: Readonly<Record<string, string>>): Label | undefined {
+  try {
+    const read = labelsSchema.parse(written);
+    const process = processSchema.parse(JSON.parse(read[PROCESS]));
+    return { owner: parseOwnerId(read[OWNER]), id: parseSandboxId(read[SANDBOX]), process };
+  } catch {
+    // Not a Muster's container: the sweep leaves it alone.
+    return undefined;
+  }
+}

@@ -1,0 +1,36 @@
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import type Docker from 'dockerode';
+import { abortError } from '../../../kernel/abort.ts';
+import { type OwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
+import { directoryNames, mayBeRunning, readOwnerRecord, sandboxesDirectory, sweepStarting } from '../local/owner-record.ts';
+import { removeContainer } from './daemon.ts';
+import { labelFilter, readLabel } from './ownership.ts';
+
+/** Removes the containers of owners that no longer run. @returns the ids of their sandboxes. */
+export async function sweepContainers(docker: Docker, self: OwnerId, signal: AbortSignal): Promise<readonly SandboxId[]> {
+  const swept: SandboxId[] = [];
+  for (const { Id, Labels } of await docker.listContainers({ all: true, filters: labelFilter() })) {
+    if (signal.aborted) throw abortError(signal);
+    const label = readLabel(Labels);
+    if (!label || label.owner === self || (await mayBeRunning(label.process))) continue;
+    await removeContainer(docker.getContainer(Id));
+    swept.push(label.id);
+  }
+  return swept;
+}
+
+/** Removes the directories of owners that no longer run: to be called when their containers are gone. */
+export async function sweepDirectories(stateDir: string, self: OwnerId, signal: AbortSignal): Promise<readonly SandboxId[]> {
+  const swept: SandboxId[] = [];
+  await sweepStarting(stateDir);
+  for (const owner of await directoryNames(sandboxesDirectory(stateDir))) {
+    if (signal.aborted) throw abortError(signal);
+    const directory = path.join(sandboxesDirectory(stateDir), owner);
+    const record = owner === self ? undefined : await readOwnerRecord(directory);
+    if (!record || (await mayBeRunning(record.process))) continue;
+    for (const name of await directoryNames(directory)) if (!name.startsWith('_')) swept.push(parseSandboxId(name));
+    await rm(directory, { recursive: true, force: true });
+  }
+  return swept;
+}
