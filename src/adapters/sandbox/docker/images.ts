@@ -35,7 +35,7 @@ async function load(docker: Docker, part: DockerPart, archive: string): Promise<
   } catch (error) {
     throw noImage(part, `${archive} cannot be loaded: ${messageOf(error)}`, remedy);
   }
-  if (!(await hasImage(docker, part.image))) throw noImage(part, `${archive} holds other images`, remedy);
+  if (!(await hasImage(docker, part.image))) throw noImage(part, `${archive} does not hold it`, remedy);
 }
 
 async function pull(docker: Docker, part: DockerPart): Promise<void> {

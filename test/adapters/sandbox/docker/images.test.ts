@@ -1,0 +1,32 @@
+import { createWriteStream } from 'node:fs';
+import path from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import nock from 'nock';
+import { expect, it, vi } from 'vitest';
+import { ensureImage } from '../../../../src/adapters/sandbox/docker/images.ts';
+import { DockerPart } from '../../../../src/adapters/sandbox/docker/settings.ts';
+import { DockerDaemon, EMPTY_IMAGE, daemonUnavailable } from '../../../support/docker/docker-daemon.ts';
+
+nock.restore();
+vi.setConfig({ testTimeout: 120_000 });
+
+const unavailable = await daemonUnavailable();
+
+it.runIf(unavailable === undefined)(
+  'an image that the daemon does not have comes from its archive, or is refused with the remedy',
+  async () => {
+    await using daemon = await DockerDaemon.start();
+    const { docker, socket } = daemon;
+    const archive = path.join(daemon.directory, 'saved.tar');
+    await pipeline(await docker.getImage(EMPTY_IMAGE).get(), createWriteStream(archive));
+    await docker.getImage(EMPTY_IMAGE).remove();
+    const part = (image: string, from?: string): DockerPart => new DockerPart({ socket, pull: 'never', archive: from }, image);
+
+    await expect(ensureImage(docker, part(EMPTY_IMAGE))).rejects.toThrow(/does not have it, and docker\.pull is never; pull or build it/);
+    await expect(ensureImage(docker, part('muster-test:other', archive))).rejects.toThrow('saved.tar does not hold it');
+    await docker.getImage(EMPTY_IMAGE).remove();
+    await expect(ensureImage(docker, part(EMPTY_IMAGE, `${archive}.gone`))).rejects.toThrow(/saved\.tar\.gone cannot be loaded: ENOENT/);
+    await ensureImage(docker, part(EMPTY_IMAGE, archive));
+    expect((await docker.getImage(EMPTY_IMAGE).inspect()).RepoTags).toEqual([EMPTY_IMAGE]);
+  },
+);
