@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { access, chmod, mkdir, mkdtemp, open as openFile, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -288,6 +289,19 @@ describe('a sweep', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
     expect(await provider.sweep(NEVER)).toHaveLength(1);
+  });
+
+  it('ends what a killed owner has left running, also where there are no control groups and the program goes on without input', async () => {
+    const { ground, provider } = await open('none');
+    const marker = `outlives-${randomUUID()}`;
+    const running = async (): Promise<number> => (await listProcesses()).filter(({ argv }) => argv.includes(marker)).length;
+    const { child, created } = await ground.startOwner([[...IDLE, marker]]);
+    expect(created).toHaveLength(1);
+    expect(await running()).toBeGreaterThan(0);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    expect(await provider.sweep(NEVER)).toHaveLength(1);
+    expect(await running()).toBe(0);
   });
 
   it('leaves an owner of another pid namespace alone, because it cannot be judged from here', async () => {

@@ -9,7 +9,7 @@ import type { CgroupLayout } from './cgroups/cgroup-layout.ts';
 import { removeOrphanedGroups } from './cgroups/orphaned-groups.ts';
 import { removeOwnerGroups } from './cgroups/owner-cgroups.ts';
 import { directoryNames, mayBeRunning, type OwnerRecord, readOwnerRecord, sandboxesDirectory, sweepStarting } from './owner-record.ts';
-import { killProcess, listProcesses, untilGone } from './host/process-table.ts';
+import { isFirstOfNamespace, killProcess, listProcesses, mountedPaths, untilGone } from './host/process-table.ts';
 
 export interface SweepContext {
   readonly stateDir: string;
@@ -65,8 +65,9 @@ async function recordOf(directory: string): Promise<OwnerRecord | undefined> {
 }
 
 /**
- * Kills bubblewrap and runsc, and launchers that have not yet become it, whose command line names something in the directory.
- * Killing them ends everything in their sandboxes. Resolves when they are gone. Other programs that happen to name the directory are left alone.
+ * Kills bubblewrap and runsc, and launchers that have not yet become it, whose command line names something in the directory, and the first
+ * processes of sandboxes that have something of it mounted. Killing them ends everything in their sandboxes. Resolves when they are gone.
+ * Other programs that happen to name the directory are left alone.
  */
 export async function killSandboxProcesses(directory: string, clock: Clock): Promise<void> {
   await untilGone(`processes of ${directory}`, async () => (await killOnce(directory)) === 0, clock);
@@ -75,9 +76,21 @@ export async function killSandboxProcesses(directory: string, clock: Clock): Pro
 /** @returns how many were there to be killed. */
 async function killOnce(directory: string): Promise<number> {
   const processes = await listProcesses();
-  const found = processes.filter(({ argv }) => isBubblewrapOf(directory, argv) || isRunscOf(directory, argv));
-  for (const { pid } of found) killProcess(pid);
+  const found = processes.filter(({ argv }) => isBubblewrapOf(directory, argv) || isRunscOf(directory, argv)).map(({ pid }) => pid);
+  for (const { pid } of processes) if (await isFirstProcessOf(directory, pid)) found.push(pid);
+  for (const pid of found) killProcess(pid);
   return found.length;
+}
+
+/**
+ * A plain sandbox of root outlives bubblewrap's monitor: the monitor has no privileges when it dies, so the kernel does not let it signal a
+ * process of another user. Nothing but the mounts tells then which sandbox it is: mounts that show this owner's directory, wherever the state
+ * directory's file system is mounted.
+ */
+async function isFirstProcessOf(directory: string, pid: number): Promise<boolean> {
+  if (!(await isFirstOfNamespace(pid))) return false;
+  const shown = `${directory.slice(directory.lastIndexOf('/sandboxes/'))}/`;
+  return (await mountedPaths(pid)).some((mounted) => mounted.includes(shown));
 }
 
 function isBubblewrapOf(directory: string, argv: readonly string[]): boolean {

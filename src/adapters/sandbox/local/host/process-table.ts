@@ -45,6 +45,20 @@ export async function listProcesses(): Promise<readonly RunningProcess[]> {
   return found;
 }
 
+/** Whether a process is the first one of a pid namespace below this one's. */
+export async function isFirstOfNamespace(pid: number): Promise<boolean> {
+  const status = await readProcessFile(pid, 'status');
+  const ids = /^NSpid:\s+(.*)$/m.exec(status ?? '')?.[1]?.split(/\s+/) ?? [];
+  return ids.length > 1 && ids.at(-1) === '1';
+}
+
+/** What a process's mounts show, as paths within their file systems. Empty when the process is gone, or may not be looked at. */
+export async function mountedPaths(pid: number): Promise<readonly string[]> {
+  // proc_pid_mountinfo(5): the fourth field is the path within the file system.
+  const table = await readProcessFile(pid, 'mountinfo');
+  return (table ?? '').split('\n').map((line) => line.split(' ')[3] ?? '');
+}
+
 /** Sends SIGKILL; a process that is gone already is what was wanted. */
 export function killProcess(pid: number): void {
   try {
@@ -74,7 +88,7 @@ async function readProcessFile(pid: number, name: string): Promise<string | unde
   try {
     return await readFile(`/proc/${pid}/${name}`, 'utf8');
   } catch (error) {
-    if (hasErrno(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return undefined;
+    if (hasErrno(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM', 'EINVAL')) return undefined;
     throw error;
   }
 }
