@@ -68,7 +68,7 @@ describe('an evaluation whose sandboxes are to share something', () => {
       await using scene = new EvaluationScene({ program, clock: systemClock, sandboxes: 1, shares: () => shares, sharing });
       // Sandboxes in memory take nothing away.
       const remove = async (path: string): Promise<void> => void removed.push(path);
-      scene.onSandbox = (sandbox) => Object.assign(sandbox, { remove });
+      scene.onSandbox = (sandbox) => Object.assign(sandbox, { capabilities: { remove } });
       const { run } = await scene.evaluate(suiteWith({ stop: { rule: 'fixed', episodes: 5 } }), {}, checkpoint);
       return { policies, removed, created: run.pool.created };
     }

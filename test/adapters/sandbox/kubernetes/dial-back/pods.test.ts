@@ -4,6 +4,7 @@ import { text } from 'node:stream/consumers';
 import nock from 'nock';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { parseSandboxId } from '../../../../../src/kernel/ids.ts';
+import { PodPart } from '../../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { DialBackSettings } from '../../../../../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import type { Sandbox, SandboxProvider } from '../../../../../src/pool/ports/sandbox.ts';
 import { firstLine, NEVER } from '../../../../contract/sandbox-scene.ts';
@@ -38,8 +39,8 @@ describe('pods that dial back', () => {
   const create = async (command: readonly string[], changes: Partial<DialBackSettings> = {}): Promise<Sandbox> => {
     const provider = ground.provider();
     providers.push(provider);
-    const pod = { ...ground.pod, transport: { ...image.transport, ...changes } };
-    const template = { ...TEMPLATE, command, limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 27 }, pod };
+    const providerPart = new PodPart({ ...ground.pod, transport: { ...image.transport, ...changes } });
+    const template = { ...TEMPLATE, command, limits: { ...TEMPLATE.limits, memoryBytes: 2 ** 27 }, providerPart };
     await provider.describe(template);
     return await provider.create({ id: parseSandboxId(`s${(made += 1)}`), template }, NEVER);
   };
