@@ -27,7 +27,7 @@ export interface Leg {
   readonly cacheKey: CacheKey | undefined;
 }
 
-/** Every episode that was ever told of, a million of one evaluation and more. */
+/** Every episode that was recorded, a million of one evaluation and more. */
 export interface EpisodeLog {
   /**
    * All of them are durable once it resolves, and none unless. An index that is stored stays as it is, so that repeating an append changes

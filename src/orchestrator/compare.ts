@@ -33,7 +33,7 @@ export interface ComparisonRequest {
   readonly terms: ComparisonTermsInput;
 }
 
-/** What a comparison may be told beside its checkpoints. */
+/** Options of a comparison beside its checkpoints. */
 export interface ComparisonTermsInput {
   /** Probability that no verdict is wrong; the suite's own confidence when left out. */
   readonly confidence?: number;

@@ -11,7 +11,7 @@ import { safetensorsFile, scatter, trained, weights } from './safetensors-file.t
 
 const FORMATS = ['p.safetensors', 'p.onnx'];
 
-describe('a file that is told by another one', () => {
+describe('a file that is encoded against another one', () => {
   it('is the same to the byte, whatever has changed, and whichever stretch of it is read', async () => {
     const tensor = fc.record({ bf16: fc.boolean(), length: fc.nat(70_000), share: fc.constantFrom(0, 0.001, 0.01, 0.3, 0.7, 1) });
     await fc.assert(
@@ -103,7 +103,7 @@ describe('a delta that is not what it was', () => {
     await expect(wholeOf(read)).rejects.toThrow(/"tensor a" has another checksum/);
   });
 
-  it('or told by a base of another length is refused', async () => {
+  it('or on a base of another length is refused', async () => {
     await expect(decoded(await encoded('p.safetensors', file, base), base.subarray(1))).rejects.toThrow(MalformedDelta);
   });
 });

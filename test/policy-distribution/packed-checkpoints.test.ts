@@ -117,7 +117,7 @@ describe('checkpoints that are not in use', () => {
     expect(await scene.files('packed')).toEqual([]);
   });
 
-  it('of other formats are told by one of the same size', async () => {
+  it('of other formats are encoded against one of the same size', async () => {
     await using scene = await Scene.open();
     const before = weights(COUNT, 3);
     const first = await scene.add('a.onnx', Buffer.from(before.buffer));
@@ -131,20 +131,20 @@ describe('checkpoints that are not in use', () => {
     const all: StoredCheckpoint[] = [];
     for (let i = 0; i < 2 * MOST_DELTAS + 3; i += 1) all.push(await scene.step());
     await scene.store.retain(keepAll, signal);
-    // The last one, and each that so many others are told by.
+    // The last one, and each that is the base of so many others.
     expect(await scene.files('objects')).toHaveLength(3);
     expect(await scene.bytes()).toBeLessThan(3 * BYTES + all.length * 0.04 * BYTES);
     for (const i of [0, MOST_DELTAS, MOST_DELTAS + 1, all.length - 1])
       expect(await scene.store.find(all[i]?.digest ?? digestOf(''))).toEqual(all[i]);
   });
 
-  it('go for good beyond what may be kept, the oldest first, and take nothing with them that others are told by', async () => {
+  it('go for good beyond what may be kept, the oldest first, and take no base of others with them', async () => {
     await using scene = await Scene.open();
     const all = [await scene.step(), await scene.step(), await scene.step()];
     const retained = await scene.store.retain({ ...keepAll, maxBytes: 1.02 * BYTES }, signal);
     expect(retained).toMatchObject({ forgotten: [all[0]?.digest], removed: [all[0]?.digest] });
     expect(await scene.store.find(all[1]?.digest ?? digestOf(''))).toEqual(all[1]);
-    // The middle one is needed, so what it is told by stays although its own checkpoint goes.
+    // The middle one is needed, so its base stays although its own checkpoint goes.
     scene.clock.skip(2 * HOUR);
     await scene.store.retain(keepAll, signal);
     scene.clock.skip(2 * HOUR);
@@ -240,7 +240,7 @@ describe('a store that was harmed', () => {
     expect(await scene.files('packed')).toEqual([]);
   });
 
-  it('takes a checkpoint that lacks what it is told by for one that is not there, until it is brought anew', async () => {
+  it('takes a checkpoint that lacks its base for one that is not there, until it is brought anew', async () => {
     await using scene = await Scene.open();
     const [first, second] = [await scene.step(), await scene.step()];
     await scene.store.retain(keepAll, signal);

@@ -5,7 +5,7 @@ export interface EpisodeSeconds {
   readonly max: number;
 }
 
-/** Shortest time that is told apart from none; in seconds. */
+/** Shortest time that is distinguished from none; in seconds. */
 const SHORTEST = 1e-6;
 /** Buckets for each doubling of the time: quantiles are exact to 2^(1/32), which is 2.2 %. */
 const PER_DOUBLING = 32;

@@ -57,7 +57,7 @@ const halfWidth = z.number().positive().describe('in units of the return: the in
 export const confidenceSchema = z
   .number()
   .gt(0.5)
-  .max(LARGEST_CONFIDENCE, `expected at most ${LARGEST_CONFIDENCE}; a larger one cannot be told from 1`);
+  .max(LARGEST_CONFIDENCE, `expected at most ${LARGEST_CONFIDENCE}; a larger one cannot be distinguished from 1`);
 const confidence = confidenceSchema.default(0.95).describe('probability that the interval holds the true mean');
 
 export const stoppingSchema = z

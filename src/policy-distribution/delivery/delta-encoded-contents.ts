@@ -13,7 +13,7 @@ import { factsOf, guarded, readAt, writeAll } from '../files/store-files.ts';
 /** A file as what differs from another, ready to be sent. */
 export interface DeltaEncodedContent {
   readonly digest: Digest;
-  /** What it is told by. */
+  /** The base of its delta. */
   readonly base: Digest;
   /** Of the delta. */
   readonly bytes: number;
@@ -39,7 +39,7 @@ const MOST_KEPT = 8;
 export class DeltaEncodedContents implements AsyncDisposable {
   readonly #options: DeltaEncodedContentsOptions;
   /** By file and base; undefined for what is not worth it. In the order of their last use. */
-  readonly #told = new Map<string, Promise<DeltaEncodedContent | undefined>>();
+  readonly #deltas = new Map<string, Promise<DeltaEncodedContent | undefined>>();
   readonly #closing = new AbortController();
   #directory: Promise<string> | undefined;
 
@@ -63,30 +63,30 @@ export class DeltaEncodedContents implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
-    await Promise.allSettled(this.#told.values());
+    await Promise.allSettled(this.#deltas.values());
     const directory = await this.#directory?.catch(() => undefined);
     if (directory !== undefined) await rm(directory, { recursive: true, force: true });
   }
 
   #once(digest: Digest, name: string, base: StoredObject): Promise<DeltaEncodedContent | undefined> {
     const key = `${digestHex(digest)}.${digestHex(base.digest)}`;
-    const known = this.#told.get(key);
-    this.#told.delete(key);
+    const known = this.#deltas.get(key);
+    this.#deltas.delete(key);
     const telling = known ?? this.#encode(key, digest, name, base);
-    this.#told.set(key, telling);
-    if (known === undefined) telling.catch(() => this.#told.delete(key));
+    this.#deltas.set(key, telling);
+    if (known === undefined) telling.catch(() => this.#deltas.delete(key));
     this.#forgetOld();
     return telling;
   }
 
   /** A request that is being answered has it open, and can read on. */
   #forgetOld(): void {
-    const [oldest] = this.#told;
-    if (this.#told.size <= MOST_KEPT || oldest === undefined) return;
+    const [oldest] = this.#deltas;
+    if (this.#deltas.size <= MOST_KEPT || oldest === undefined) return;
     const [key, telling] = oldest;
-    this.#told.delete(key);
+    this.#deltas.delete(key);
     void telling.then(
-      (told) => told && rm(told.path, { force: true }),
+      (encoded) => encoded && rm(encoded.path, { force: true }),
       () => undefined,
     );
   }

@@ -30,7 +30,7 @@ export interface DeltaOptions {
 /**
  * Tells a file by what differs from a base, in one pass over both. Memory is that of a few blocks.
  *
- * @returns whether it is told: not when the delta would be too long, and then what was written is none.
+ * @returns whether it was encoded: false when the delta would be too long; what was written is then not a delta.
  */
 export async function encodeDelta(file: DeltaSide, base: DeltaSide, { maxBytes, write, signal }: DeltaOptions): Promise<boolean> {
   const encoder = new BlockEncoder(file.bytes, base.bytes);

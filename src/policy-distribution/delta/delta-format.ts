@@ -3,7 +3,7 @@ import { isDigest } from '../../kernel/ids.ts';
 import type { JsonBounds } from '../../kernel/json-bounds.ts';
 
 /**
- * A file told by what differs from another one, its base. docs/delta-format.md describes it for other programs that write or read it.
+ * A file encoded by what differs from another one, its base. docs/delta-format.md describes it for other programs that write or read it.
  *
  *     magic (8 bytes) | blocks, one after the other | index: JSON, zstd | bytes of the index (u32) | CRC-32 of the index (u32) | magic
  *
@@ -14,7 +14,7 @@ export const TAIL_BYTES = 8 + MAGIC.length;
 /** A segment has a dozen values, a block three: those of all tensors that a safetensors header may have, and of some hundred gigabytes. */
 export const INDEX_BOUNDS: JsonBounds = { bytes: 16 * 2 ** 20, depth: 8, values: 2_500_000 };
 
-/** How the bytes of a block are told. */
+/** How the bytes of a block are encoded. */
 export const BLOCK_KINDS = {
   /** They are the base's. */
   same: 0,

@@ -47,7 +47,7 @@ function assertCoherent({ file, base, segments }: DeltaIndex, payloadBytes: numb
     if (own % wordBytes !== 0) throw new MalformedDelta(`${said} has ${own} bytes, not whole words of ${wordBytes}`);
     if (from !== null && from + own > base.size) throw new MalformedDelta(`${said} is to be found beyond the end of the base`);
     const needsBase = blocks.some(([kind]) => kind < BLOCK_KINDS.bytes);
-    if (needsBase && from === null) throw new MalformedDelta(`${said} is told by a base that it does not have`);
+    if (needsBase && from === null) throw new MalformedDelta(`${said} refers to a base that the delta does not have`);
   }
 }
 

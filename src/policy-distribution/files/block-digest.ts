@@ -11,7 +11,7 @@ const BLOCKS = 8;
 /** From this size on a file is hashed in a thread of its own: starting one takes as long as hashing some 60 MB. */
 export const WORTH_A_THREAD_BYTES = 64 * 2 ** 20;
 
-/** What the thread is told, and what it says. Buffers move from one to the other. */
+/** Messages to and from the thread. Buffers move from one to the other. */
 export type DigestOrder = { readonly kind: 'block'; readonly buffer: ArrayBuffer; readonly length: number } | { readonly kind: 'end' };
 export type DigestReply = { readonly kind: 'block'; readonly buffer: ArrayBuffer } | { readonly kind: 'digest'; readonly hex: string };
 

@@ -41,7 +41,7 @@ export interface InspectedTensor {
 const MOST_PICKLE_BYTES = 32 * 2 ** 20;
 const KERAS_CONFIG = 'config.json';
 
-/** Told of bytes that are about to be unpacked. */
+/** Called before bytes are unpacked. */
 export type Take = (bytes: number) => void;
 
 /**

@@ -135,7 +135,7 @@ export class CheckpointStore {
   }
 
   /**
-   * A file that is told by what differs from another one that is here; the delta stays where it is.
+   * A file that a delta encodes on a base that is here; the delta stays where it is.
    *
    * @throws as `keepDelta` does, and InputError `checkpoint.path`.
    */

@@ -50,7 +50,7 @@ export class DeltaFile implements Stretches {
   readonly #block = new Block();
   #present: Place | undefined;
 
-  /** @param index as `readIndex` has read it from the delta. @throws MalformedDelta when the base is not the one that it is told by. */
+  /** @param index as `readIndex` has read it from the delta. @throws MalformedDelta when the base is another one. */
   constructor(delta: Stretches, index: DeltaIndex, base: Stretches) {
     if (base.size !== index.base.size) throw new MalformedDelta(`its base has ${base.size} bytes, expected ${index.base.size}`);
     [this.#delta, this.#base, this.index] = [delta, base, index];

@@ -15,7 +15,7 @@ import { WithdrawnFiles } from '../files/withdrawn-files.ts';
 /** A file that is kept as a delta. */
 export interface PackedFile {
   readonly digest: Digest;
-  /** What it is told by. */
+  /** The base of its delta. */
   readonly base: Digest;
   /** Of the delta. */
   readonly bytes: number;
@@ -144,7 +144,7 @@ async function* inBlocks(bytes: Stretches): AsyncGenerator<Uint8Array> {
   }
 }
 
-/** @param deltas of which the first is told by `base`, each further one by the one before it. */
+/** @param deltas the first on `base`, each further one on the one before it. */
 async function throughDeltas(base: FileStretches, deltas: readonly FileStretches[]): Promise<Stretches> {
   let bytes: Stretches = base;
   for (const delta of deltas) {

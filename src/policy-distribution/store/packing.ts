@@ -8,7 +8,7 @@ export interface Packable {
   /** In its checkpoint: its ending says what it is. */
   readonly path: string;
   readonly checkpoint: Digest;
-  /** What it may be told by, the likeliest first; empty when it has a delta already. */
+  /** Candidates for its base, the likeliest first; empty when it has a delta already. */
   readonly bases: readonly { readonly digest: Digest; readonly path: string }[];
 }
 
@@ -23,7 +23,7 @@ const MOST_BASES = 3;
 export const MOST_DELTAS = 16;
 
 /**
- * Which files could be kept as deltas, those of the least recently used checkpoint first. Each is told by one that was used later: what is used now
+ * Which files could be kept as deltas, those of the least recently used checkpoint first. The base of each is one that was used later: what is used now
  * is there as it is, and what is removed first is nothing that another needs.
  */
 export function packable(kept: readonly Kept[], contents: ReadonlyMap<Digest, StoredContent>): readonly Packable[] {
@@ -43,14 +43,14 @@ export function packable(kept: readonly Kept[], contents: ReadonlyMap<Digest, St
   );
 }
 
-/** Whether none would be read through too many deltas, and none through itself, if the one were told by the other. */
+/** Whether none would be read through too many deltas, and none through itself, if the one became the base of the other. */
 export function fits(digest: Digest, base: Digest, contents: ReadonlyMap<Digest, StoredContent>): boolean {
   const way = wayDown(base, contents);
   return way !== undefined && !way.includes(digest) && deltasAbove(digest, contents) + way.length <= MOST_DELTAS;
 }
 
 /**
- * A file, what its delta is told by, and so on; undefined when that leads nowhere. One that is there as it is may lose that when it has a delta,
+ * A file, the base of its delta, the base of that, and so on; undefined when a base is missing. One that is there as it is may lose that when it has a delta,
  * too.
  */
 function wayDown(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): readonly Digest[] | undefined {
@@ -74,7 +74,7 @@ export function isDeltaEncoded(digest: Digest, contents: ReadonlyMap<Digest, Sto
   return false;
 }
 
-/** The longest way from a file to one that is told by it, and so on. */
+/** The longest chain of deltas on top of a file. */
 function deltasAbove(digest: Digest, contents: ReadonlyMap<Digest, StoredContent>): number {
   let above = 0;
   for (const [other, { base }] of contents) if (base === digest) above = Math.max(above, 1 + deltasAbove(other, contents));

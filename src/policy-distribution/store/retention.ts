@@ -41,7 +41,7 @@ export function checkpointsToRemove(
   return forgotten;
 }
 
-/** Files, and what those that are kept as deltas are told by. */
+/** Files, and the bases of those that are kept as deltas. */
 export function contentsOf(
   files: readonly { readonly digest: Digest }[],
   contents: ReadonlyMap<Digest, Pick<StoredContent, 'base'>>,

@@ -19,14 +19,14 @@ export interface SentDelta {
   readonly expected: Digest;
   /** For that file. */
   readonly maxBytes: number;
-  /** What the delta may be told by. */
+  /** The files that may be the delta's base. */
   readonly usable: UsableFiles;
 }
 
 /**
  * Makes the file that a delta tells and keeps it, when it is what it should be.
  *
- * @throws InputError `checkpoint.delta`, `checkpoint.base` when what it is told by is not here, or not for who sends it, `checkpoint.digest`, `checkpoint.too-large`,
+ * @throws InputError `checkpoint.delta`, `checkpoint.base` when its base is not here, or not for the sender, `checkpoint.digest`, `checkpoint.too-large`,
  * `checkpoint.safetensors`; InfrastructureError `store.full`, `store.unusable`; the signal's reason.
  */
 export async function keepDelta(
@@ -42,8 +42,8 @@ export async function keepDelta(
     if (index.file.digest !== expected) throw refused(expected, `it tells ${index.file.digest}`);
     assertSize(expected, index.file.size, maxBytes);
     await using base = await baseOf(index, contents, usable);
-    const told = new DeltaFile(delta, index, base);
-    return await plain.write(heeding(signal, told.pieces()), told.size, async (readAt, size, found) => {
+    const file = new DeltaFile(delta, index, base);
+    return await plain.write(heeding(signal, file.pieces()), file.size, async (readAt, size, found) => {
       if (found !== expected)
         throw new InputError(
           'checkpoint.digest',
@@ -61,7 +61,7 @@ async function baseOf({ base }: DeltaIndex, contents: StoredContents, usable: Us
   const object = (await usable([base.digest])).has(base.digest) ? await contents.find(base.digest) : undefined;
   const file = object && (await FileStretches.open(object.hostPath));
   if (file) return file;
-  throw new InputError('checkpoint.base', `checkpoint: ${base.digest}, which the delta is told by, is not here; send the whole file`);
+  throw new InputError('checkpoint.base', `checkpoint: ${base.digest}, the base of the delta, is not here; send the whole file`);
 }
 
 async function* heeding(signal: AbortSignal, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

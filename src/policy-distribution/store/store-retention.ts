@@ -81,7 +81,7 @@ export class StoreRetention {
     const packed: Digest[] = [];
     let bytes = 0;
     for (const file of packable(kept, contents)) {
-      const delta = await this.#told(file, contents, signal);
+      const delta = await this.#encode(file, contents, signal);
       if (!delta) continue;
       const isNew = contents.get(file.digest)?.base === undefined;
       contents.set(file.digest, { bytes: delta.bytes, isPlain: true, base: delta.base });
@@ -100,7 +100,7 @@ export class StoreRetention {
   }
 
   /** A delta of the file from which it has been rebuilt, to the byte; undefined when there is none. */
-  async #told(file: Packable, contents: ReadonlyMap<Digest, StoredContent>, signal: AbortSignal): Promise<PackedFile | undefined> {
+  async #encode(file: Packable, contents: ReadonlyMap<Digest, StoredContent>, signal: AbortSignal): Promise<PackedFile | undefined> {
     const { packed } = this.#parts;
     if (file.bases.length === 0) return (await this.#isRebuilt(file.digest)) ? packed.find(file.digest) : undefined;
     for (const base of file.bases) {
@@ -115,9 +115,9 @@ export class StoreRetention {
   async #packBy({ digest, path }: Packable, base: Packable['bases'][number], signal: AbortSignal): Promise<boolean> {
     try {
       await using file = await this.#read(digest);
-      await using told = await this.#read(base.digest);
-      if (!file || !told) return false;
-      return await this.#parts.packed.pack(await side(digest, path, file), await side(base.digest, base.path, told), signal);
+      await using stored = await this.#read(base.digest);
+      if (!file || !stored) return false;
+      return await this.#parts.packed.pack(await side(digest, path, file), await side(base.digest, base.path, stored), signal);
     } catch (error) {
       // Of the base: then another one may do. "muster checkpoints verify" tells of it.
       if (isDamage(error)) return false;
@@ -125,7 +125,7 @@ export class StoreRetention {
     }
   }
 
-  /** Otherwise its delta goes: it is damaged, or another process has removed meanwhile what it is told by. */
+  /** Otherwise its delta goes: it is damaged, or another process has removed its base meanwhile. */
   async #isRebuilt(digest: Digest): Promise<boolean> {
     const { packed, plain } = this.#parts;
     const plainPath = async (each: Digest): Promise<string | undefined> =>

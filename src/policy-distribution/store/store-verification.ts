@@ -8,7 +8,7 @@ import type { RetentionParts } from './store-retention.ts';
 /** A file of the store that is not what its name says. */
 export interface Damage {
   readonly path: string;
-  /** What it should be, or what it is told by. */
+  /** The digest that it should have, or that of its base. */
   readonly digest: Digest;
   readonly problem: string;
   readonly removed: boolean;
@@ -63,7 +63,7 @@ export class StoreVerification {
     await this.#note({ path: object.hostPath, digest, bytes: object.size }, problem, () => this.#parts.plain.discard(digest));
   }
 
-  /** A delta is as good as what it is told by, which has been looked at by itself, too. */
+  /** A delta is as good as its base, which is verified by itself, too. */
   async #lookAtDelta(delta: PackedFile): Promise<void> {
     this.#options.signal.throwIfAborted();
     const problem = await this.#problemOf(delta);
@@ -76,7 +76,7 @@ export class StoreVerification {
       const plainPath = async (each: Digest): Promise<string | undefined> =>
         each === digest ? undefined : (await plain.find(each))?.hostPath;
       await using file = await packed.read(digest, plainPath);
-      if (!file) return 'what it is told by is not there';
+      if (!file) return 'its base is not there';
       const found = (await digestOfPieces(file.pieces(), file.bytes.size)).digest;
       return found === digest ? undefined : `it gives ${found}`;
     } catch (error) {

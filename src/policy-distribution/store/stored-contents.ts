@@ -9,7 +9,7 @@ export interface StoredContent {
   /** On the disk, in all. */
   readonly bytes: number;
   readonly isPlain: boolean;
-  /** What its delta is told by. */
+  /** The base of its delta. */
   readonly base: Digest | undefined;
 }
 
@@ -62,10 +62,7 @@ export class StoredContents {
     try {
       return await this.#plain.write(file.pieces(), file.bytes.size, async (_readAt, _size, found) => {
         if (found !== digest)
-          throw new InfrastructureError(
-            'store.damaged',
-            `store: ${delta.path} gives ${found}, or what it is told by is damaged; expected ${digest}`,
-          );
+          throw new InfrastructureError('store.damaged', `store: ${delta.path} gives ${found}, or its base is damaged; expected ${digest}`);
       });
     } catch (error) {
       throw asDamage(delta.path, error);

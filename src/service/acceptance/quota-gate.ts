@@ -64,7 +64,7 @@ export class QuotaGate {
     });
   }
 
-  /** @param check is told what else the principal was let in for, and refuses. */
+  /** @param check gets what the principal was admitted for so far, and refuses. */
   async #enter(wanted: Asked, check: (others: readonly Asked[]) => Promise<void>): Promise<Disposable> {
     const others = [...this.#asked].filter(({ principal }) => principal === wanted.principal);
     // Counted before it is known whether there is room: who asks meanwhile sees it.

@@ -7,7 +7,7 @@ export async function sideBySide<First, Second>(
   const givenUp = new AbortController();
   const brought = second(AbortSignal.any([signal, givenUp.signal]));
   try {
-    // Who is told of what is wrong with the first is not told of the second.
+    // A caller that gets the first error does not get the second.
     brought.catch(() => undefined);
     return [await first(), await brought];
   } catch (error) {

@@ -44,7 +44,7 @@ export class TokenService {
     if (!isPrincipalName(principal)) throw new InputError('token.principal', `principal: ${PRINCIPAL_EXPECTED}, got "${principal}"`);
     const { id, secretDigest, text } = mintBearerToken();
     const expiresAt = lifetimeMs === undefined ? undefined : this.#in(lifetimeMs);
-    // Told before it is done: of a token that works there is always an entry.
+    // Recorded before it is done, so that every token that works has an entry.
     await this.#record('token.create', id, { principal, role, expiresAt: expiresAt?.toISOString() });
     return { token: listed(await this.#store.tokens.create({ id, principal, role, secretDigest, expiresAt })), text };
   }

@@ -47,7 +47,7 @@ export class CheckpointService {
     const missing = Math.max(0, size - (await uploads.received(digest, uploader, content.kind)));
     using _room = await gate.upload(uploader, digest, missing, () => uploads.pendingBytes(uploader));
     const uploaded = await uploads.append({ ...part, usable: (digests) => use.usableFiles(uploader, digests) }, signal);
-    // The file's own size, also when a delta has told it: it may have to be kept as it is.
+    // The file's own size, also when it came as a delta: it may have to be kept as it is.
     const [file] = uploaded.kind === 'stored' && content.kind !== 'manifest' ? uploaded.checkpoint.files : [];
     if (file) await usage.chargeCheckpoint(uploader, digest, file.size);
     if (uploaded.kind === 'stored') await use.bring(uploader, [uploaded.checkpoint]);

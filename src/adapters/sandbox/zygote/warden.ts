@@ -68,7 +68,7 @@ interface Awaited {
 /**
  * Muster's side of a warden (runner/muster_zygote): the process that forks the sandboxes of one template.
  *
- * When it ends, for whatever reason, the kernel ends all its sandboxes; they are told as lost, and it makes no more.
+ * When it ends, for whatever reason, the kernel ends all its sandboxes; they count as lost, and it makes no more.
  */
 export class Warden implements AsyncDisposable {
   readonly #process: WardenProcess;

@@ -46,7 +46,7 @@ class Scene implements AsyncDisposable {
 const BEFORE = weights(200_000, 1);
 const NAME = 'policy.safetensors';
 
-describe('a file that is told by another', () => {
+describe('a file that is encoded against another', () => {
   it('is a delta that gives the very file, made once for all who ask', async () => {
     await using scene = await Scene.open();
     const [base, file] = [
@@ -65,7 +65,7 @@ describe('a file that is told by another', () => {
     expect(`sha256:${hash.digest('hex')}`).toBe(file.digest);
   });
 
-  it('is told by the first base that is here', async () => {
+  it('is encoded against the first base that is here', async () => {
     await using scene = await Scene.open();
     const [base, file] = [
       await scene.put(safetensorsFile({ w: BEFORE })),
