@@ -166,7 +166,7 @@ export class Pools implements AsyncDisposable {
     });
     try {
       await pool.started();
-      // It may have been told otherwise meanwhile.
+      // It may have been resized meanwhile.
       pool.resize(this.#sizeNow(name));
       this.#open[policy].set(name, pool);
       return { pool, made };

@@ -27,7 +27,7 @@ export async function kept<Document extends { readonly partial: boolean }>(
   }
 }
 
-/** Keeps the summary, also a partial one. An answer that cannot be kept is told all the same, with the error. */
+/** Keeps the summary, also a partial one. An answer that cannot be kept is still returned, with the error. */
 async function concluded<Document extends { readonly partial: boolean }>(
   results: ResultsDirectory,
   playing: Promise<Document>,

@@ -82,7 +82,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
   return isUri(uri) ? watch() : suggestingNearest(uri, watch);
 }
 
-/** @returns whether it worked; what went wrong is told. */
+/** @returns whether it worked; a failure is reported. */
 async function attempted(hooks: RunWatchHooks, work: () => Promise<void>): Promise<boolean> {
   try {
     await work();

@@ -14,7 +14,7 @@ import { broken, retried } from './retries.ts';
 /** What a server says of a file's version. */
 interface Version {
   readonly size: number;
-  /** Undefined when the server says nothing by which versions could be told apart. */
+  /** Undefined when the server says nothing by which versions could be distinguished. */
   readonly validator: string | undefined;
 }
 

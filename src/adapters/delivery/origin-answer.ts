@@ -7,7 +7,7 @@ import type { DeltaEncodedContent } from '../../policy-distribution/delivery/del
 import { MANIPULATION, tagsIn } from './requested-delta.ts';
 import { requestedRange } from './requested-range.ts';
 
-/** Answers with a file, or the part of it that was asked for. @param count told of the bytes as they go out. */
+/** Answers with a file, or the part of it that was asked for. @param count gets the bytes as they go out. */
 export async function answerFile(
   request: IncomingMessage,
   response: ServerResponse,

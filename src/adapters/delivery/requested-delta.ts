@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
 
-/** How a file may be told by another in an answer (RFC 3229): as docs/delta-format.md has it. */
+/** How an answer may carry a file as a delta of another (RFC 3229): as docs/delta-format.md has it. */
 export const MANIPULATION = 'muster-delta';
 
 /** A file as what differs from one that the other side has. */

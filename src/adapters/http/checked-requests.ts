@@ -37,7 +37,7 @@ export interface CheckedRequestsOptions {
 /**
  * Requests that strangers have asked for. Every URL is checked before it is asked, also those that answers redirect to; every address is
  * checked when it is connected to, so that a name which resolves to another address the second time gains nothing. Connections are not kept,
- * and no proxy of the environment is asked: it would connect to whatever it is told.
+ * and no proxy of the environment is asked: it would connect to any address.
  */
 export class CheckedRequests {
   readonly #egress: Egress;

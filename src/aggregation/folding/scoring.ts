@@ -10,7 +10,7 @@ export interface FailureScores {
   readonly crash: number;
 }
 
-/** Whether episodes that all fail are a mistake to be told of (`unexpected`), or an answer like any other (`scored`). */
+/** Whether episodes that all fail are a mistake (`unexpected`), or an answer like any other (`scored`). */
 export const FAILURE_POLICIES = ['unexpected', 'scored'] as const;
 export type FailurePolicy = (typeof FAILURE_POLICIES)[number];
 

@@ -34,7 +34,7 @@ function keyOf(path: string, stop: StopOverride | undefined): string {
   return JSON.stringify([path, stop]);
 }
 
-/** Undefined when it cannot be told, or the file is none: reading it says why. */
+/** Undefined when it cannot be known, or the file is none: reading it says why. */
 async function settledRevision(path: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     const { kind, files } = await filesystemSource.list(path, { signal, maxFiles: 1 });

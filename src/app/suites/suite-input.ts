@@ -27,7 +27,7 @@ export interface ReadSuite {
   readonly directory: string | undefined;
 }
 
-/** The same for a person on this machine, who is told what was probably meant when there is no such file. @throws InputError */
+/** The same for a person on this machine, with the path that was probably meant when there is no such file. @throws InputError */
 export function readOwnSuite(input: SuiteInput): Promise<ReadSuite> {
   const { suite } = input;
   return typeof suite === 'string' ? suggestingNearest(suite, () => readSuite(input)) : readSuite(input);

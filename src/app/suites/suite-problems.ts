@@ -2,7 +2,7 @@ import { messageOf, MusterError } from '../../kernel/errors.ts';
 import type { Library } from '../../service/orders/library.ts';
 
 /**
- * What callers would be told of each suite that the configuration names and that cannot be played as it is now, for people. They are read
+ * The problems of each suite that the configuration names and that cannot be played as it is now, for people. They are read
  * when they are asked for, so that one may be put in its place later: a server opens without it, and says so.
  */
 export async function suiteProblems(

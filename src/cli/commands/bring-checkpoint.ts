@@ -5,7 +5,7 @@ import { openProgressDisplay } from '../progress/progress-display.ts';
 import { uploadView } from '../progress/remote-progress.ts';
 
 /**
- * A checkpoint as a server can be told of it: one of this machine is brought there, with its progress on stderr.
+ * A checkpoint as a request names it: one of this machine is brought there, with its progress on stderr.
  *
  * @param given path, URI or SHA-256.
  * @param base path of one that the server may have.

@@ -100,7 +100,7 @@ async function allTokens(office: TokenActions): Promise<readonly ListedToken[]> 
   return tokens;
 }
 
-/** A whole token in the place of its id is told from a wrong id: it must not go into anything that is kept. */
+/** A whole token in place of its id gets its own error: it must not go into anything that is kept. */
 function tokenId(text: string): TokenId {
   if (text.startsWith('muster_'))
     throw new InputError('token.id', 'expected the id of a token, not the token itself: the 16 digits after "muster_"');

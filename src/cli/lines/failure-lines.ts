@@ -21,7 +21,7 @@ export function failedRows(name: string, failures: Summary['official']['failures
   return [[name, `${formatCount(failed)} of ${formatCount(resolved)} (${share}): ${counts}`]];
 }
 
-/** The first distinct errors with their tracebacks. @param isShownElsewhere the error that ended it is told in full elsewhere. */
+/** The first distinct errors with their tracebacks. @param isShownElsewhere the error that ended it is shown in full elsewhere. */
 export function errorLines({ errors = [], otherErrors = 0 }: Summary['run'], isShownElsewhere: boolean): string[] {
   const shown = errors.slice(0, MOST_ERRORS);
   const others = errors.slice(MOST_ERRORS).reduce((sum, { episodes }) => sum + episodes, otherErrors);

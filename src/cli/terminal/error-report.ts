@@ -1,7 +1,7 @@
 import { messageOf, MusterError } from '../../kernel/errors.ts';
 import { printable } from '../../kernel/text/printable.ts';
 
-/** What is told on stderr about an error: a defect with its stack, for the developer. */
+/** The text on stderr for an error: a defect with its stack, for the developer. */
 export function errorReport(error: unknown): string {
   if (error instanceof MusterError) return notice(error.message);
   return notice(`a defect of Muster: ${error instanceof Error ? (error.stack ?? error.message) : messageOf(error)}`);

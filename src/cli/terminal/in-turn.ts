@@ -1,4 +1,4 @@
-/** What a task in a row is told of those before it. */
+/** What a task in a row knows of those before it. */
 export interface Turn {
   /** Settles when it is the task's turn; until then it may get ready. */
   readonly after: Promise<void>;

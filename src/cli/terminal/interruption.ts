@@ -9,7 +9,7 @@ export interface Interruption extends Disposable {
   readonly signal: AbortSignal;
 }
 
-/** Why the work was ended; the person has been told. */
+/** Why the work was ended; the message was printed. */
 export class Interrupted extends DOMException {
   constructor(by: string) {
     super(by, 'AbortError');

@@ -2,7 +2,7 @@ import { messageOf } from '../../kernel/errors.ts';
 import { notice } from './error-report.ts';
 import { EXIT_CODES } from './exit-code.ts';
 
-/** Hands text to a stream. Resolves when it has been taken, or cannot be and those who listen for the stream's errors have been told. */
+/** Hands text to a stream. Resolves when it has been taken, or cannot be and the stream's error listeners have been called. */
 export function print(stream: NodeJS.WritableStream, text: string): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   // A stream calls back before it tells of the error.

@@ -10,7 +10,7 @@ export interface Submitting {
   /** Asked again with the same key, it is the same evaluation. A new one each time when left out. */
   readonly idempotencyKey?: string | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told how bringing a checkpoint goes. */
+  /** Called with the progress of an upload. */
   readonly onUpload?: ((progress: UploadProgress) => void) | undefined;
   /**
    * Path of a checkpoint that the server may have, the previous one of the run, say: what differs from it is sent, where that is less. Those that
@@ -23,7 +23,7 @@ export interface Waiting {
   /** Until an error says that it was not over by then. It goes on. */
   readonly timeoutSeconds?: number | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Told the figures as they come. */
+  /** Called with the figures as they come. */
   readonly onProgress?: ((figures: RunningFigures) => void) | undefined;
 }
 

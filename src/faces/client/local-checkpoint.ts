@@ -21,7 +21,7 @@ export interface LocalCheckpoint {
 
 export interface ReadOptions {
   readonly signal: AbortSignal;
-  /** Told of all bytes that were read so far, of as many in all. */
+  /** Called with the bytes that were read so far, and their total. */
   readonly onRead: (bytes: number, all: number) => void;
 }
 

@@ -20,7 +20,7 @@ export interface Asked {
   /** When it is to be over at the latest: what there is by then is kept, labelled partial. */
   readonly deadline?: Date | undefined;
   readonly labels?: Readonly<Record<string, string>> | undefined;
-  /** URL that is told when it is over. */
+  /** URL that is called when it is over. */
   readonly webhook?: string | undefined;
   /** False: every episode is played anew. */
   readonly cache?: boolean | undefined;

@@ -97,7 +97,7 @@ async function* watched(calls: Calls, answer: IncomingMessage, signal: AbortSign
   }
 }
 
-/** The data of server-sent events. @param onLine is told that something came, be it a heartbeat. */
+/** The data of server-sent events. @param onLine called whenever something came, also a heartbeat. */
 async function* dataOf(lines: AsyncIterable<string>, onLine: () => void): AsyncGenerator<string> {
   let found: string[] = [];
   const parser = createParser({ onEvent: ({ data }) => void found.push(data) });

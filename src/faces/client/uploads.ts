@@ -32,7 +32,7 @@ const OFFSET = 'upload-offset';
 /** The server has more of the upload, or less, than this client thinks: ask, and go on from there. */
 const ELSEWHERE = new Set(['upload.offset', 'upload.stalled', 'upload.superseded']);
 
-/** After these the whole file may be of use: what it is told by is gone, or the server takes no deltas. */
+/** After these the whole file may be of use: its base is gone, or the server takes no deltas. */
 const TAKES_NO_DELTA: ReadonlySet<RefusalReason> = new Set(['bad-request', 'not-found', 'conflict']);
 
 /** Something that is sent under its digest. */

@@ -31,7 +31,7 @@ export interface ObjectStore {
   put(place: ObjectPlace, text: string, signal: AbortSignal): Promise<void>;
 }
 
-/** Every failure of an object store: what its client threw, told apart. */
+/** Every failure of an object store: the errors that its client throws, by kind. */
 export class ObjectStoreError extends Error {
   /** Of HTTP; undefined when there was no answer. */
   readonly status: number | undefined;

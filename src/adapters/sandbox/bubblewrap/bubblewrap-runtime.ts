@@ -29,7 +29,7 @@ import { isNeeded, openOwnUser, type OwnUser, pathOf } from './command/own-user.
 export interface BubblewrapSettings extends RuntimeOptions {
   /** Looked up in PATH unless it is a path. */
   readonly bwrapPath?: string;
-  /** Told what goes wrong without anything failing for it. */
+  /** Reports problems that fail nothing. */
   readonly log?: (message: string) => void;
 }
 

@@ -132,7 +132,7 @@ class DockerProvider implements SandboxProvider {
     return { directory, inbox };
   }
 
-  /** Once it is requested it may be there: nothing ends the request before its answer has told which one it is. */
+  /** Once it is requested it may be there: the request is not aborted before its answer has named the container. */
   async #container({ id, template }: SandboxSpec, part: DockerPart, { inbox }: Site): Promise<Docker.Container> {
     const plan = { owner: this.owner, id, template, part, process: await thisProcess(), inbox: inbox.directory };
     return this.#daemon(part.socket).createContainer(containerOptions(plan));

@@ -25,7 +25,7 @@ export interface E2bOptions {
   readonly projectDirectory: string;
   /** Host that sandboxes fetch checkpoints from; left out: they reach nothing. */
   readonly origins?: readonly string[];
-  /** Told what goes wrong without anything failing for it. */
+  /** Reports problems that fail nothing. */
   readonly log: (message: string) => void;
 }
 

@@ -38,7 +38,7 @@ export interface SandboxParts {
  * A program in a sandbox of E2B's.
  *
  * It runs from construction until the program has ended, for whatever reason; then, without being asked, the sandbox is ended and `exit`
- * resolves. `destroy` only hastens that end. The first reason for the end is the one that is told.
+ * resolves. `destroy` only hastens that end. The first reason for the end is the one that counts.
  */
 export class E2bSandbox implements Sandbox {
   readonly id: SandboxId;

@@ -41,7 +41,7 @@ export function readLabel({ metadata }: Pick<SandboxInfo, 'metadata'>): Label | 
 }
 
 /**
- * Whether the owner is known to be gone. Only a process of this machine can be told to be; sandboxes of another machine's owner end by
+ * Whether the owner is known to be gone. That can be known only of a process of this machine; sandboxes of another machine's owner end by
  * themselves when they are not extended, which needs no clocks that agree.
  */
 export async function isGone(process: OwnerProcess): Promise<boolean> {

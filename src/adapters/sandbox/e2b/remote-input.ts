@@ -14,7 +14,7 @@ export class RemoteInput extends Writable {
   readonly #target: InputTarget;
   readonly #failed: (error: unknown) => void;
 
-  /** @param failed told that input was lost: there is no use in the program any more. */
+  /** @param failed called when input was lost: the program is of no use any more. */
   constructor(target: InputTarget, failed: (error: unknown) => void) {
     super({ decodeStrings: true });
     this.#target = target;

@@ -19,7 +19,7 @@ export class Tenancy implements Disposable {
   #timer: Disposable;
   #isHeld = false;
 
-  /** @param lost told when E2B has the sandbox no longer. */
+  /** @param lost called when E2B no longer has the sandbox. */
   constructor(service: E2bService, sandboxId: string, seconds: number, clock: Clock, lost: (detail: string) => void) {
     this.#service = service;
     this.#sandboxId = sandboxId;

@@ -23,7 +23,7 @@ export interface Launch {
 export async function launch({ command, covered, memberFiles }: Launch): Promise<LaunchedProcess> {
   const launcher = await startLauncher(LAUNCH, [...memberFiles, '--', ...command], ['ignore', 'ignore', ...covered.stdio]);
   const mark = new StartMark();
-  // The end of either is the end of both; how the program ended is told by its exit.
+  // The end of either is the end of both; its exit says how the program ended.
   pipeline(launcher.stdout, mark, () => {});
   return { ...launcher, stdout: mark, started: mark.seen };
 }

@@ -23,7 +23,7 @@ import { checkPodTemplate } from './template-check.ts';
 export interface KubernetesOptions {
   readonly owner: OwnerId;
   readonly clock: Clock;
-  /** Told what goes wrong without anything failing for it. */
+  /** Reports problems that fail nothing. */
   readonly log?: (message: string) => void;
   /** Where to sweep before anything has been made or described there. */
   readonly places?: readonly PodPlace[];

@@ -38,8 +38,8 @@ const SETTLE_MS = 3_000;
 const HEARD_MS = 15_000;
 
 /**
- * A program in a pod. It runs until the program has ended, or the pod, whichever is told first; then, without being asked, the pod is
- * deleted and `exit` resolves. `destroy` only hastens that end. The first reason for the end is the one that is told.
+ * A program in a pod. It runs until the program has ended, or the pod, whichever is reported first; then, by itself, the pod is
+ * deleted and `exit` resolves. `destroy` only hastens that end. The first reason for the end is the one that counts.
  */
 export class KubernetesSandbox implements Sandbox {
   readonly id: SandboxId;
@@ -91,7 +91,7 @@ export class KubernetesSandbox implements Sandbox {
     await this.exit;
   }
 
-  /** Never rejects: what goes wrong with the removal is told to the caller of `destroy`, and a sweep tries again. */
+  /** Never rejects: the caller of `destroy` gets the removal's error, and a sweep tries again. */
   async #live(): Promise<SandboxExit> {
     const { pod, line, channel, clock, lifetimeSeconds } = this.#parts;
     using _lifetime = clock.after(lifetimeSeconds * 1000, () => this.#verdict.resolve({ kind: 'lifetime' }));

@@ -16,7 +16,7 @@ export const CACHE_PERMISSIONS: readonly Permission[] = [
   ...['create', 'get'].map((verb) => ({ verb, group: '', resource: 'pods', subresource: 'exec' })),
 ];
 
-/** A server that does not answer at all is told of soon: nothing is under way yet that patience would save. */
+/** Gives up soon on a server that does not answer at all: nothing is under way yet that patience would save. */
 const FIRST_RETRIES = 1;
 
 const DEPLOY = 'deploy/kubernetes';

@@ -264,7 +264,7 @@ function isApart(template: SandboxTemplate): template is ApartTemplate {
 
 const POLICY_SUFFIX = '-policy';
 
-/** Its directory and control group have this name, so that whatever is left of it can be told from others'. */
+/** Its directory and control group have this name, so that its remains can be distinguished from others'. */
 function policyIdOf(id: SandboxId): SandboxId {
   return parseSandboxId(`${id}${POLICY_SUFFIX}`);
 }

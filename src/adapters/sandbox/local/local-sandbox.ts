@@ -41,7 +41,7 @@ interface Ended {
  * A program on this machine and what belongs to it.
  *
  * It runs from construction until the program has ended, for whatever reason; then, without being asked, its control group and
- * directory are removed and `exit` resolves. `destroy` only hastens that end. The first reason for the end is the one that is told.
+ * directory are removed and `exit` resolves. `destroy` only hastens that end. The first reason for the end is the one that counts.
  */
 export class LocalSandbox implements Sandbox {
   readonly id: SandboxId;
@@ -113,7 +113,7 @@ export class LocalSandbox implements Sandbox {
     return { verdict, end, memoryKills };
   }
 
-  /** Never rejects: what goes wrong with the removal is told to the caller of `destroy`, and a later sweep tries again. */
+  /** Never rejects: the caller of `destroy` gets the removal's error, and a later sweep tries again. */
   async #finish(): Promise<SandboxExit> {
     const { verdict, end, memoryKills } = await this.#ended;
     await this.#release().catch(() => {});

@@ -36,7 +36,7 @@ export const etcDirectory = (stateDir: string, owner: OwnerId): string => path.j
 /** The system-call filter of the owner's sandboxes, compiled. */
 export const filterFile = (stateDir: string, owner: OwnerId): string => path.join(etcDirectory(stateDir, owner), FILTER);
 
-/** Makes the owner's directory. It appears with its record in it, so that a sweep never meets one whose owner cannot be told. */
+/** Makes the owner's directory. It appears with its record in it, so that a sweep never meets one whose owner is unknown. */
 export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgroups: readonly string[]): Promise<void> {
   const self = await thisProcess();
   const starting = path.join(sandboxesDirectory(stateDir), `${STARTING}${self.pid}-${self.startTime}-${owner}`);
@@ -78,7 +78,7 @@ export async function mayBeRunning(owner: OwnerProcess): Promise<boolean> {
   return (await startTimeOf(owner.pid)) === owner.startTime;
 }
 
-/** Whether a process that may be on any machine runs, as far as it can be told from here. */
+/** Whether a process that may be on any machine runs, as far as this process can see. */
 export async function whereaboutsOf(owner: OwnerProcess): Promise<'running' | 'gone' | 'elsewhere'> {
   const self = await thisProcess();
   if (owner.bootId !== self.bootId || owner.pidNamespace !== self.pidNamespace) return 'elsewhere';

@@ -6,7 +6,7 @@ const MOST_HELD = 256;
 /** What is smaller is not worth a delta. In bytes. */
 const WORTH_HOLDING_BYTES = 2 ** 20;
 
-/** What has been fetched into one sandbox: each checkpoint once, and the files that the next one may be told by. */
+/** What has been fetched into one sandbox: each checkpoint once, and the files that may be the base of the next one. */
 export class HeldFiles {
   readonly #fetched = new Map<string, Promise<string>>();
   #files: readonly HeldFile[] = [];

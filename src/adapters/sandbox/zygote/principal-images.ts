@@ -15,7 +15,7 @@ export class PrincipalImages {
   readonly #onProblem: (message: string) => void;
   readonly #newName: () => string;
 
-  /** @param onProblem is told why something cannot be shared. @param newName of an image, which no other of the warden has. */
+  /** @param onProblem gets the reason when content cannot be shared. @param newName of an image, which no other of the warden has. */
   constructor(onProblem: (message: string) => void, newName: () => string) {
     this.#onProblem = onProblem;
     this.#newName = newName;

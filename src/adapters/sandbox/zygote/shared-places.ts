@@ -27,7 +27,7 @@ export class SharedPlaces {
   /** Removals that are under way, by what was there. */
   readonly #leaving = new Map<string, Promise<void>>();
 
-  /** @param onProblem is told why something could not be removed. */
+  /** @param onProblem gets the reason when a file could not be removed. */
   constructor(inbox: Pick<Inbox, 'receive' | 'remove'>, onProblem: (problem: unknown) => void) {
     this.#inbox = inbox;
     this.#onProblem = onProblem;

@@ -37,7 +37,7 @@ const REPORT_MAX_CHARACTERS = 64 * 1024;
 const SAID_MAX_CHARACTERS = 4096;
 
 /**
- * How long it may take to tell the end of a sandbox that it was told to kill, which takes the kernel milliseconds. Without an end it is
+ * How long it may take to report the end of a sandbox that it was ordered to kill, which takes the kernel milliseconds. Without an end it is
  * stuck, and the waiters for the sandbox would be, too.
  */
 const KILL_DEADLINE_MS = 10_000;
@@ -61,7 +61,7 @@ interface Fork extends Disposable {
 interface Awaited {
   readonly started: PromiseWithResolvers<void>;
   readonly ended: PromiseWithResolvers<ProgramEnd>;
-  /** Runs once it was told to kill it. */
+  /** Runs from the order to kill it. */
   deadline?: Disposable;
 }
 
@@ -221,7 +221,7 @@ export class Warden implements AsyncDisposable {
   }
 
   #hear(line: string): void {
-    // It has been killed, and its sandboxes with it: why is told to all of them when it has ended.
+    // It has been killed, and its sandboxes with it: all of them get the reason when it has ended.
     if (this.#problem !== undefined) return;
     try {
       if (line.length > REPORT_MAX_CHARACTERS) throw new RangeError(`a report of ${line.length} characters`);
@@ -248,7 +248,7 @@ export class Warden implements AsyncDisposable {
     }
   }
 
-  /** Without the base image there is nothing to fork from: the warden is of no more use, and everyone is told so when it has ended. */
+  /** Without the base image there is nothing to fork from: the warden is of no more use, and every sandbox gets that reason when it has ended. */
   #imageLost({ image, message, lasting }: Extract<WardenReport, { readonly type: 'image-lost' }>): void {
     if (image === BASE_IMAGE) {
       this.#isUnfit = lasting === true;

@@ -69,7 +69,7 @@ export class Wardens implements AsyncDisposable {
   readonly #images = new Map<string, PrincipalImages>();
   #imagesMade = 0;
 
-  /** @param log is told what goes wrong without anything failing for it. */
+  /** @param log gets problems that fail nothing. */
   constructor(ground: WardenContext, log: (message: string) => void) {
     this.#ground = ground;
     this.#log = log;
@@ -217,7 +217,7 @@ export class Wardens implements AsyncDisposable {
   }
 }
 
-/** Templates that differ in nothing else share a warden: what is run is told with each sandbox. */
+/** Templates that differ in nothing else share a warden: each sandbox's order names its program. */
 function keyOf(template: ForkableTemplate): string {
   return JSON.stringify({ ...template, name: undefined, command: undefined });
 }

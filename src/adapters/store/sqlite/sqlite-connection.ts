@@ -20,7 +20,7 @@ export class SqliteConnection {
   constructor(path: string) {
     this.#database = new DatabaseSync(path);
     // Exclusive before anything else: then the lock is the file's own, and is gone with the process, however that ends.
-    // `full`: what was told of survives the end of the machine, not only that of the process.
+    // `full`: what was reported survives a crash of the machine, not only of the process.
     this.#database.exec(
       'PRAGMA locking_mode = exclusive; PRAGMA journal_mode = wal; PRAGMA synchronous = full; PRAGMA foreign_keys = on; BEGIN IMMEDIATE; COMMIT',
     );

@@ -17,7 +17,7 @@ export type Request =
 export type Transaction = Extract<Request, { kind: 'transact' }>;
 export type Query = Extract<Request, { kind: 'query' }>;
 
-/** What the thread is told. */
+/** Messages to the thread. */
 export type Order = Request | { readonly kind: 'close' };
 
 export type Reply =

@@ -29,7 +29,7 @@ export interface BatchOptions {
   readonly suites: readonly PlannedSuite[];
   /** As `namedCheckpoint` takes it, with its path made absolute. */
   readonly baseline: string | undefined;
-  /** Told all items whenever one of them has changed. */
+  /** Called with all items whenever one of them has changed. */
   readonly onChange: (items: readonly BatchItem[]) => void;
   /** @param title of the checkpoint that is brought. */
   readonly onUpload: (title: string, progress: UploadProgress) => void;

@@ -23,7 +23,7 @@ export function withoutText<Item extends EvaluationItem | EvaluationResource>(it
 function withoutRemarks(summary: unknown): { readonly summary?: unknown; readonly withheld?: true } {
   if (summary === null || summary === undefined) return {};
   const read = remarkedSchema.safeParse(summary).data;
-  // Of another version of Muster: where its text stands cannot be told.
+  // Of another version of Muster: where its text stands is unknown.
   if (!read) return { summary: null, withheld: true };
   const { remarks = [], errors = [], ...run } = read.run;
   if (remarks.length === 0 && errors.length === 0) return {};

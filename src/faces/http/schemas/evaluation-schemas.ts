@@ -67,7 +67,7 @@ const asked = {
   webhook: z
     .strictObject({ url: z.url({ protocol: /^https?$/ }).max(2048) })
     .exactOptional()
-    .describe('told when it is over'),
+    .describe('called when it is over'),
   labels: z
     .record(labelName, text(256))
     .refine((labels) => Object.keys(labels).length <= 32, 'expected 32 labels at most')

@@ -18,7 +18,7 @@ function opened(descriptor: number): string {
   return `exec ${descriptor}<"$1" || exit 125; shift`;
 }
 
-/** Where the program's start is told. */
+/** Where the program's start is reported. */
 const STARTED_DESCRIPTOR = 3;
 /** Where the sandbox has two programs, each gets the line to the other here, and finds it at descriptor 3. */
 const LINE_DESCRIPTOR = NAMESPACE_DESCRIPTOR + 1;

@@ -33,7 +33,7 @@ export interface OwnUser extends AsyncDisposable {
   plain(): Promise<FileHandle>;
 }
 
-/** Whether there is a root to be told from the sandboxes: one that has the host's users, or so many of them that ours is among them. */
+/** Whether this process is a root that can have another user for its sandboxes: one that has the host's users, or so many of them that ours is among them. */
 export async function isNeeded(): Promise<boolean> {
   if (process.getuid?.() !== 0) return false;
   const maps = await Promise.all(['uid_map', 'gid_map'].map((name) => readFile(`/proc/self/${name}`, 'utf8')));

@@ -65,7 +65,7 @@ export class AgentSandbox {
     );
   }
 
-  /** Undefined when there is none. @param onServerTime told the API server's clock, in milliseconds since 1970; NaN when it does not say. */
+  /** Undefined when there is none. @param onServerTime gets the API server's clock, in milliseconds since 1970; NaN when it does not say. */
   async get(plural: Plural, name: string, signal: AbortSignal, onServerTime: (time: number) => void = () => {}): Promise<unknown> {
     return await this.#cluster.gate.request(`get ${plural}/${name}`, signal, async (attemptSignal): Promise<unknown> => {
       try {

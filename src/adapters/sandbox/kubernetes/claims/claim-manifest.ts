@@ -23,7 +23,7 @@ export interface ClaimOptions {
   readonly serverTime: number;
 }
 
-/** One sandbox's claim. It ends by itself when its Muster is gone: its controller is told by when. Pure. */
+/** One sandbox's claim. It ends by itself when its Muster is gone: it names its end for the controller. Pure. */
 export function claimManifest({ id, template }: SandboxSpec, pod: PodTemplate, { owner, warmPool, serverTime }: ClaimOptions): Manifest {
   const seconds = pod.unschedulableSeconds + START_SECONDS + template.limits.lifetimeSeconds;
   return {

@@ -55,7 +55,7 @@ export function isConflict(error: unknown): boolean {
   return refusalOf(error)?.code === 409;
 }
 
-/** What a person is told about a call that failed for good. @param what as in "create the pod x". */
+/** The message about a call that failed for good. @param what as in "create the pod x". */
 export function apiError(error: unknown, what: string): MusterError {
   if (error instanceof MusterError) return error;
   const refusal = refusalOf(error);

@@ -21,9 +21,9 @@ export interface WatchOptions<View extends WatchedView> extends Pick<ObjectKind<
   readonly config: KubeConfig;
   readonly labelSelector: string;
   readonly clock: Clock;
-  /** Told what goes wrong. It mends itself. */
+  /** Reports problems; the watch recovers by itself. */
   readonly log: (message: string) => void;
-  /** Told after every complete look at all of them. */
+  /** Called after every complete list. */
   readonly onList?: (objects: readonly View[]) => void;
 }
 

@@ -11,7 +11,7 @@ export interface Owning {
   readonly cluster: Cluster;
   readonly owner: OwnerId;
   readonly clock: Clock;
-  /** Told what goes wrong without anything failing for it. */
+  /** Reports problems that fail nothing. */
   readonly log: (message: string) => void;
 }
 

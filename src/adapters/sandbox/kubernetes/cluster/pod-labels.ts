@@ -14,7 +14,7 @@ const NETWORK = 'muster.dev/network';
 const TEMPLATE_DIGEST = 'muster.dev/template-digest';
 const GENERATION = 'muster.dev/generation';
 
-/** The way in which pods are made of templates; raised when it changes, so that pods of two Musters can be told apart. */
+/** The way in which pods are made of templates; raised when it changes, so that pods of two Musters can be distinguished. */
 const MANIFEST_GENERATION = '1';
 /** A label's value has 63 characters at most; this much of a digest is unlike any other. */
 const DIGEST_CHARACTERS = 16;

@@ -14,7 +14,7 @@ import { DialledContainer } from './dialled-container.ts';
 /** A container that runs dials at once, and tries for a minute. */
 const ARRIVAL_MS = 75_000;
 
-/** What all pods of one template are told. */
+/** Settings that all pods of one template get. */
 interface Directions {
   readonly url: URL;
   readonly hostAliases: readonly V1HostAlias[];

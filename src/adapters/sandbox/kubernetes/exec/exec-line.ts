@@ -6,7 +6,7 @@ import type { Heartbeats } from './heartbeats.ts';
 import type { PodHold, PodLine } from './pod-line.ts';
 import type { ProgramChannel } from './program-channel.ts';
 
-/** It ends as soon as it is told to, and buries orphans, as the first process has to. */
+/** It ends at SIGTERM, and reaps orphans, as the first process has to. */
 const WAIT = 'trap "exit 0" TERM INT; while :; do sleep 3600 & wait $!; done';
 
 /**

@@ -43,7 +43,7 @@ export async function uploadToInbox(exec: InboxExec, target: string, content: Up
   }
 }
 
-/** Whether the container still does what it is told. Never rejects. */
+/** Whether the container still executes commands. Never rejects. */
 export async function runsCommand(exec: InboxExec, signal: AbortSignal): Promise<boolean> {
   try {
     await run(exec, [':'], signal);

@@ -46,7 +46,7 @@ interface Kept {
 }
 
 /**
- * The caches of a cluster's nodes, and which checkpoints this Muster has on them. A node is told once to have a checkpoint, however many of its
+ * The caches of a cluster's nodes, and which checkpoints this Muster has on them. A node is ordered once to have a checkpoint, however many of its
  * pods want it: the program that fetches is run in the cache's own pod, so that nothing on a node listens to anybody.
  */
 export class NodeCaches implements Disposable {

@@ -13,7 +13,7 @@ import type { PodHold } from '../exec/pod-line.ts';
 export const NODE_CACHE = '/muster/node';
 /** Who both are inside. */
 const UID = 1000;
-/** The containers end at once when they are told to: this is for a node that is slow to tell them. */
+/** The containers end at once at SIGTERM: this is for a node that is slow to send it. */
 export const GRACE_SECONDS = 1;
 /** The pod's own deadline comes after Muster's, which can say why; it is for pods whose Muster is gone. */
 const DEADLINE_MARGIN_SECONDS = 60;

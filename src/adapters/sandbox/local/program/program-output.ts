@@ -22,7 +22,7 @@ export class ProgramOutput extends Readable {
     source.on('data', (chunk: Buffer) => {
       if (!this.push(chunk) && !this.#draining && !this.destroyed) source.pause();
     });
-    // A reset of the pipe ends it, like its end: how the program ended is told by its exit.
+    // A reset of the pipe ends it, like its end: its exit says how the program ended.
     source.on('error', () => {});
     source.once('close', finish);
   }
