@@ -138,7 +138,7 @@ describe('an index that lies', () => {
     ],
     ['of bytes that are not there', { segments: [{ ...segment, blocks: [[3, 8]] }] }, /8 bytes of blocks, there are 0/],
     ['of a base that is longer', { segments: [{ ...segment, from: 1 }] }, /beyond the end of the base/],
-    ['of a base that is not named', { segments: [{ ...segment, from: null }] }, /a base that it does not have/],
+    ['of a base that is not named', { segments: [{ ...segment, from: null }] }, /a base that the delta does not have/],
     ['of half words', { file: { digest, size: 6 }, segments: [{ ...segment, size: 6 }] }, /not whole words/],
     ['of a kind of block that there is not', { segments: [{ ...segment, blocks: [[5, 0]] }] }, /makes no sense/],
     ['of a negative size', { segments: [{ ...segment, size: -8 }] }, /makes no sense/],

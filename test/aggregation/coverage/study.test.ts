@@ -76,8 +76,9 @@ test('the command shows tables and targets, and keeps the figures', async () => 
   });
 });
 
+// With so many runs the rows that are left take far longer than the signal.
 test('the interrupt key ends the study and its threads at once', async () => {
-  const child = start('--only', 'decisions', '--only', 'normal, n = 3', '--runs', '20');
+  const child = start('--only', 'decisions', '--only', 'normal, n = 3', '--runs', '500');
   const ended = once(child, 'exit');
   await once(child.stderr, 'data');
   child.kill('SIGINT');
