@@ -1,5 +1,5 @@
 import { suggestingNearest } from '../adapters/files/nearest-path.ts';
-import { keptSummaries, type KeptSummary } from '../adapters/files/kept-summaries.ts';
+import { readSummaries, type KeptSummary } from '../adapters/files/kept-summaries.ts';
 import { episodeLines, openEarlierRun } from '../adapters/files/recorded-evaluation.ts';
 import { ResultsDirectory } from '../adapters/files/results-directory.ts';
 import type { EpisodeJournal } from '../evaluation-store/episode-journal.ts';
@@ -89,6 +89,6 @@ export async function openResults(path: string, suite: SuiteDefinition, facts: E
 /** What results that were kept add up to, by their paths. @throws InputError when there is no summary at a path, or it is of another version. */
 export async function readResultDocument(paths: readonly string[]): Promise<ResultDocument> {
   const kept: KeptSummary[] = [];
-  for (const path of paths) kept.push(...(await suggestingNearest(path, () => keptSummaries(path))));
+  for (const path of paths) kept.push(...(await suggestingNearest(path, () => readSummaries(path))));
   return resultDocument(kept);
 }

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { crc32 } from 'node:zlib';
-import { broken } from './retries.ts';
+import { brokenReadError } from './retries.ts';
 
 /** What a server says that the whole file's bytes come to. */
 export interface AnnouncedDigest {
@@ -21,15 +21,15 @@ export interface RunningDigest {
  * The strongest digest that the headers of an answer give: RFC 9530's, or those of the object stores, which presigned URLs answer with as well.
  * Digests of parts, and of what was stored compressed and comes otherwise, are none of the bytes that come.
  */
-export function announcedDigest(headers: IncomingHttpHeaders): AnnouncedDigest | undefined {
+export function readAnnouncedDigest(headers: IncomingHttpHeaders): AnnouncedDigest | undefined {
   const isOfParts = headers['x-amz-checksum-type'] === 'COMPOSITE';
   const isStoredAsItComes = ['', 'identity'].includes(text(headers['x-goog-stored-content-encoding']));
   const general = valueIn(headers['repr-digest'], /(?:^|[\s,])sha-256=:(?<base64>[\w+/]{43}=):/);
-  if (general !== undefined) return hashed('sha256', general);
+  if (general !== undefined) return createAnnouncedDigest('sha256', general);
   const amazons = isOfParts ? undefined : valueIn(headers['x-amz-checksum-sha256'], /^(?<base64>[\w+/]{43}=)$/);
-  if (amazons !== undefined) return hashed('sha256', amazons);
+  if (amazons !== undefined) return createAnnouncedDigest('sha256', amazons);
   const googles = isStoredAsItComes ? valueIn(headers['x-goog-hash'], /(?:^|[\s,])md5=(?<base64>[\w+/]{22}==)/) : undefined;
-  if (googles !== undefined) return hashed('md5', googles);
+  if (googles !== undefined) return createAnnouncedDigest('md5', googles);
   const amazonsCrc = isOfParts ? undefined : valueIn(headers['x-amz-checksum-crc32'], /^(?<base64>[\w+/]{6}==)$/);
   return amazonsCrc === undefined ? undefined : { algorithm: 'crc32', base64: amazonsCrc, start: startCrc32 };
 }
@@ -52,15 +52,15 @@ export class DigestCheck {
   assertSame(address: string): void {
     const { algorithm, base64 } = this.#announced;
     const found = this.#running.base64();
-    if (found !== base64) throw damaged(address, `their ${algorithm} is ${found}, the server announced ${base64}`);
+    if (found !== base64) throw damagedBytesError(address, `their ${algorithm} is ${found}, the server announced ${base64}`);
   }
 }
 
-export function damaged(address: string, found: string, cause?: unknown): ReturnType<typeof broken> {
-  return broken(address, `the bytes were damaged on the way: ${found}. Read it again`, cause);
+export function damagedBytesError(address: string, found: string, cause?: unknown): ReturnType<typeof brokenReadError> {
+  return brokenReadError(address, `the bytes were damaged on the way: ${found}. Read it again`, cause);
 }
 
-function hashed(algorithm: 'sha256' | 'md5', base64: string): AnnouncedDigest {
+function createAnnouncedDigest(algorithm: 'sha256' | 'md5', base64: string): AnnouncedDigest {
   return {
     algorithm,
     base64,

@@ -29,13 +29,13 @@ export function sourceByUri(sources: SourcesByUri): CheckpointSource {
     read: (file, signal, buffer) => of(file).read(file, signal, buffer),
     readFrom(file, from, signal) {
       const source = of(file);
-      return source.readFrom?.(file, from, signal) ?? after(from, source.read(file, signal));
+      return source.readFrom?.(file, from, signal) ?? skipBytes(from, source.read(file, signal));
     },
   };
 }
 
 /** What comes before is read, and passed over. */
-async function* after(from: number, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* skipBytes(from: number, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let passed = 0;
   for await (const chunk of bytes) {
     const rest = chunk.subarray(Math.min(chunk.length, Math.max(0, from - passed)));

@@ -5,8 +5,8 @@ import PQueue from 'p-queue';
 import { InputError } from '../../kernel/errors.ts';
 import { assertCheckpointPath } from '../../policy-distribution/checkpoint.ts';
 import { CheckpointChangedError, type ListedFile, type ListOptions } from '../../policy-distribution/checkpoint-source.ts';
-import { guarded, linkError, specialFileError } from './file-failures.ts';
-import { listed } from './file-revision.ts';
+import { translateErrors, linkError, specialFileError } from './file-failures.ts';
+import { toListedFile } from './file-revision.ts';
 import { isInside } from './roots.ts';
 
 /**
@@ -44,7 +44,7 @@ export class DirectoryWalk {
   /** @param chain real paths of the directories that lead here: a link back to one of them would never end. */
   async #enter(directory: string, path: string, chain: readonly string[]): Promise<void> {
     this.#countDirectory();
-    const entries = await guarded(directory, () => readdir(directory, { withFileTypes: true }));
+    const entries = await translateErrors(directory, () => readdir(directory, { withFileTypes: true }));
     const children = entries.map((entry) => ({ entry, path: path === '' ? entry.name : `${path}/${entry.name}` }));
     const wanted = children.filter((child) => this.#options.ignores?.(child.path) !== true);
     for (const child of wanted) assertCheckpointPath(child.path);
@@ -64,9 +64,9 @@ export class DirectoryWalk {
     const visit = async ({ entry, path }: Child): Promise<void> => {
       this.#options.signal.throwIfAborted();
       const address = join(directory, entry.name);
-      const stats = await guarded(address, () => lstat(address, { bigint: true }));
+      const stats = await translateErrors(address, () => lstat(address, { bigint: true }));
       if (!stats.isFile()) throw new CheckpointChangedError(address, 'something else took its place');
-      this.#add(listed(path, address, stats));
+      this.#add(toListedFile(path, address, stats));
     };
     try {
       await queue.addAll(files.map((file) => () => visit(file)));
@@ -76,14 +76,14 @@ export class DirectoryWalk {
   }
 
   async #visit(address: string, path: string, chain: readonly string[]): Promise<void> {
-    const real = await guarded(address, () => realpath(address));
+    const real = await translateErrors(address, () => realpath(address));
     if (!isInside(this.#root, real)) throw linkError(address, `leads to ${real}, outside of the checkpoint`);
-    const stats = await guarded(address, () => stat(real, { bigint: true }));
+    const stats = await translateErrors(address, () => stat(real, { bigint: true }));
     if (stats.isDirectory()) {
       if (chain.includes(real)) throw linkError(address, `leads back to ${real}, which it is in`);
       await this.#enter(real, path, [...chain, real]);
     } else if (stats.isFile()) {
-      this.#add(listed(path, real, stats));
+      this.#add(toListedFile(path, real, stats));
     } else throw specialFileError(address, stats);
   }
 

@@ -3,7 +3,7 @@ import { InfrastructureError, InputError, messageOf, MusterError } from '../../k
 
 /** What failures of reading this machine's files are called. */
 
-export async function guarded<Value>(address: string, operation: () => Promise<Value>): Promise<Value> {
+export async function translateErrors<Value>(address: string, operation: () => Promise<Value>): Promise<Value> {
   try {
     return await operation();
   } catch (error) {
@@ -12,7 +12,7 @@ export async function guarded<Value>(address: string, operation: () => Promise<V
 }
 
 /** The same for each step of an iteration. Errors that the consumer throws meanwhile are not its own. */
-export async function* guardedEach<Value>(address: string, values: AsyncIterable<Value>): AsyncGenerator<Value> {
+export async function* translateErrorsOfEach<Value>(address: string, values: AsyncIterable<Value>): AsyncGenerator<Value> {
   try {
     yield* values;
   } catch (error) {

@@ -5,7 +5,7 @@ import type { ListedFile } from '../../policy-distribution/checkpoint-source.ts'
 /** Kernels and network file systems tell times in steps of up to seconds: two changes within one may look like one. */
 const SETTLED_MILLISECONDS = 3000;
 
-export function listed(path: string, address: string, stats: BigIntStats): ListedFile {
+export function toListedFile(path: string, address: string, stats: BigIntStats): ListedFile {
   const sinceChange = systemClock.date().getTime() - Number(stats.ctimeNs / 1_000_000n);
   return { path, size: Number(stats.size), address, revision: revisionOf(stats), isSettled: sinceChange > SETTLED_MILLISECONDS };
 }

@@ -13,8 +13,8 @@ import {
 } from '../../policy-distribution/checkpoint-source.ts';
 import { dataBeside } from '../../policy-distribution/data-beside.ts';
 import { DirectoryWalk } from './directory-walk.ts';
-import { errorCode, guarded, guardedEach, readError, specialFileError } from './file-failures.ts';
-import { listed, revisionOf } from './file-revision.ts';
+import { errorCode, translateErrors, translateErrorsOfEach, readError, specialFileError } from './file-failures.ts';
+import { toListedFile, revisionOf } from './file-revision.ts';
 import { LARGE_BYTES, readLarge } from './large-file.ts';
 import { Roots } from './roots.ts';
 
@@ -47,10 +47,10 @@ function sourceOf(roots?: Roots): CheckpointSource {
       signal.throwIfAborted();
       await using handle = await openListed(file);
       // Where the file really lies, as the kernel has it: a link on the way may have been turned round since it was listed.
-      await roots?.assertInside(await guarded(file.address, () => readlink(`/proc/self/fd/${handle.fd}`)), file.address);
+      await roots?.assertInside(await translateErrors(file.address, () => readlink(`/proc/self/fd/${handle.fd}`)), file.address);
       await assertUnchanged(handle, file);
       const pieces = file.size < LARGE_BYTES ? readSmall(handle, given) : readLarge(handle, file.size);
-      for await (const piece of guardedEach(file.address, pieces)) {
+      for await (const piece of translateErrorsOfEach(file.address, pieces)) {
         signal.throwIfAborted();
         yield piece;
       }
@@ -68,17 +68,17 @@ async function* readSmall(handle: FileHandle, given: Uint8Array | undefined): As
 }
 
 async function listingOf(given: string, roots: Roots | undefined, options: ListOptions): Promise<CheckpointListing> {
-  const root = await guarded(given, () => realpath(given));
+  const root = await translateErrors(given, () => realpath(given));
   await roots?.assertInside(root, given);
-  const stats = await guarded(given, () => stat(root, { bigint: true }));
+  const stats = await translateErrors(given, () => stat(root, { bigint: true }));
   if (stats.isDirectory()) return { kind: 'directory', files: await new DirectoryWalk(root, options).run() };
-  const file = listedAlone(given, root, stats);
-  const beside = await listedBeside(given, roots);
+  const file = listSingleFile(given, root, stats);
+  const beside = await listFileBeside(given, roots);
   return beside === undefined ? { kind: 'file', files: [file] } : { kind: 'directory', files: [file, beside] };
 }
 
 /** Of a model that has its weights in a file beside it. */
-async function listedBeside(given: string, roots: Roots | undefined): Promise<ListedFile | undefined> {
+async function listFileBeside(given: string, roots: Roots | undefined): Promise<ListedFile | undefined> {
   const path = dataBeside(given);
   if (path === undefined) return undefined;
   const root = await realpath(path).catch((error: unknown) => {
@@ -87,7 +87,7 @@ async function listedBeside(given: string, roots: Roots | undefined): Promise<Li
   });
   if (root === undefined) return undefined;
   await roots?.assertInside(root, path);
-  return listedAlone(path, root, await guarded(path, () => stat(root, { bigint: true })));
+  return listSingleFile(path, root, await translateErrors(path, () => stat(root, { bigint: true })));
 }
 
 function pathOf(uri: string): string {
@@ -102,11 +102,11 @@ function pathOf(uri: string): string {
   }
 }
 
-function listedAlone(given: string, root: string, stats: BigIntStats): ListedFile {
+function listSingleFile(given: string, root: string, stats: BigIntStats): ListedFile {
   const path = basename(given);
   assertCheckpointPath(path);
   if (!stats.isFile()) throw specialFileError(given, stats);
-  return listed(path, root, stats);
+  return toListedFile(path, root, stats);
 }
 
 /** Does not wait for a writer if a fifo has taken the file's place, nor follow a link that has. */
@@ -122,7 +122,7 @@ async function openListed(file: ListedFile): Promise<FileHandle> {
 }
 
 async function assertUnchanged(handle: FileHandle, file: ListedFile): Promise<void> {
-  const opened = await guarded(file.address, () => handle.stat({ bigint: true }));
+  const opened = await translateErrors(file.address, () => handle.stat({ bigint: true }));
   const named = await stat(file.address, { bigint: true }).catch((error: unknown) => {
     throw errorCode(error) === 'ENOENT' ? new CheckpointChangedError(file.address, 'it is gone') : readError(file.address, error);
   });

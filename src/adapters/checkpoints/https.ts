@@ -7,9 +7,9 @@ import { InputError, type MusterError } from '../../kernel/errors.ts';
 import { assertFileName } from '../../policy-distribution/inspection/checkpoint-checks.ts';
 import { CheckpointChangedError, type CheckpointSource, type ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 import type { CheckedAnswer, CheckedRequests } from '../http/checked-requests.ts';
-import { announcedDigest } from './announced-digest.ts';
+import { readAnnouncedDigest } from './announced-digest.ts';
 import { ResumedReading, type ReopenableFile } from './resumed-reading.ts';
-import { broken, retried } from './retries.ts';
+import { brokenReadError, retry } from './retries.ts';
 
 /** What a server says of a file's version. */
 interface Version {
@@ -30,7 +30,7 @@ export function httpsSource(requests: CheckedRequests, clock: Clock): Checkpoint
     async list(uri, { signal }) {
       signal.throwIfAborted();
       const path = fileName(uri);
-      const { size, validator } = await retried(clock, signal, () => versionOf(requests, uri, signal));
+      const { size, validator } = await retry(clock, signal, () => versionOf(requests, uri, signal));
       const file = { path, size, address: shown(uri), revision: validator ?? `unversioned ${randomUUID()}` };
       urls.set(file, uri);
       return { kind: 'file', files: [file] };
@@ -39,7 +39,7 @@ export function httpsSource(requests: CheckedRequests, clock: Clock): Checkpoint
     async *read(file, signal) {
       signal.throwIfAborted();
       yield* new ResumedReading(reopenable(requests, file, urlOf(file)), clock, signal).bytes();
-      await retried(clock, signal, () => assertUnchanged(requests, file, urlOf(file), signal));
+      await retry(clock, signal, () => assertUnchanged(requests, file, urlOf(file), signal));
     },
 
     readFrom: (file, from, signal) => new ResumedReading(reopenable(requests, file, urlOf(file)), clock, signal, from).bytes(),
@@ -48,14 +48,14 @@ export function httpsSource(requests: CheckedRequests, clock: Clock): Checkpoint
 
 /** The file at a URL, over one connection after the other. */
 function reopenable(requests: CheckedRequests, file: ListedFile, url: string): ReopenableFile {
-  const gone = (found: string): InputError => new CheckpointChangedError(file.address, found);
+  const changedError = (found: string): InputError => new CheckpointChangedError(file.address, found);
   return {
     file,
     // Only a strong entity tag promises that two answers are of the same bytes.
     isVersioned: file.revision.startsWith('entity "'),
     async open(from, signal) {
       const range: Record<string, string> = from === 0 ? {} : { range: `bytes=${from}-` };
-      const answer = await ask(requests, url, range, signal, gone);
+      const answer = await ask(requests, url, range, signal, changedError);
       try {
         assertSame(file, versionIn(answer, file.address));
       } catch (error) {
@@ -66,7 +66,7 @@ function reopenable(requests: CheckedRequests, file: ListedFile, url: string): R
         // A server that knows no ranges begins anew.
         from: answer.status === 206 ? from : 0,
         body: answer.body,
-        digest: announcedDigest(answer.headers),
+        digest: readAnnouncedDigest(answer.headers),
         [Symbol.dispose]: () => answer[Symbol.dispose](),
       };
     },
@@ -107,10 +107,10 @@ async function ask(
   // 416 is what an empty file answers: it has no first byte.
   if (answer.status === 200 || answer.status === 206 || answer.status === 416) return answer;
   answer[Symbol.dispose]();
-  throw refused(shown(url), answer.status, missing);
+  throw refusalError(shown(url), answer.status, missing);
 }
 
-function refused(address: string, status: number, missing: (found: string) => InputError): MusterError {
+function refusalError(address: string, status: number, missing: (found: string) => InputError): MusterError {
   const found = `the server answered ${status}`;
   if (status === 404 || status === 410) return missing(found);
   if (status === 401 || status === 403)
@@ -118,7 +118,7 @@ function refused(address: string, status: number, missing: (found: string) => In
       'checkpoint.unreadable',
       `checkpoint: ${address} may not be read: ${found}; expected a URL that needs no sign-in, such as a presigned one`,
     );
-  if (status === 408 || status === 429 || status >= 500) return broken(address, found);
+  if (status === 408 || status === 429 || status >= 500) return brokenReadError(address, found);
   return new InputError('checkpoint.unreadable', `checkpoint: ${address} cannot be read: ${found}; expected 200 or 206`);
 }
 

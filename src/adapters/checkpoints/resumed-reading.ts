@@ -3,8 +3,8 @@ import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError, messageOf, MusterError } from '../../kernel/errors.ts';
 import type { ListedFile } from '../../policy-distribution/checkpoint-source.ts';
-import { damaged, DigestCheck, type AnnouncedDigest } from './announced-digest.ts';
-import { broken, MOST_FRUITLESS, untilRetry } from './retries.ts';
+import { damagedBytesError, DigestCheck, type AnnouncedDigest } from './announced-digest.ts';
+import { brokenReadError, MOST_FRUITLESS, waitBeforeRetry } from './retries.ts';
 
 /** A connection over which nothing comes for so long is given up, and the file is gone on with over another. */
 const IDLE_MS = 60_000;
@@ -54,25 +54,25 @@ export class ResumedReading {
     for (let fruitless = 0; this.#received < file.size;) {
       const before = this.#received;
       try {
-        yield* this.#overOneConnection();
-        if (this.#received < file.size) throw broken(file.address, `it ended after ${this.#received} of ${file.size} bytes`);
+        yield* this.#readOneConnection();
+        if (this.#received < file.size) throw brokenReadError(file.address, `it ended after ${this.#received} of ${file.size} bytes`);
       } catch (error) {
         this.#signal.throwIfAborted();
         fruitless = this.#received > before ? 0 : fruitless + 1;
         const canGoOn = !this.#isDamaged && this.#received < file.size && (this.#received === 0 || isVersioned);
         if (!(error instanceof InfrastructureError) || fruitless === MOST_FRUITLESS || !canGoOn) throw error;
-        await untilRetry(this.#clock, fruitless, this.#signal);
+        await waitBeforeRetry(this.#clock, fruitless, this.#signal);
       }
     }
     this.#check?.assertSame(file.address);
   }
 
-  async *#overOneConnection(): AsyncGenerator<Uint8Array> {
+  async *#readOneConnection(): AsyncGenerator<Uint8Array> {
     using opened = await this.#source.open(this.#received, this.#signal);
     if (this.#received === 0) this.#check = opened.digest && new DigestCheck(opened.digest);
     // What has come before is passed over.
     let passed = opened.from;
-    for await (const chunk of this.#timed(opened)) {
+    for await (const chunk of this.#readChunks(opened)) {
       const known = Math.min(chunk.length, this.#received - passed);
       passed += chunk.length;
       if (known === chunk.length) continue;
@@ -83,9 +83,9 @@ export class ResumedReading {
     }
   }
 
-  async *#timed({ body, isDamage }: OpenedFile): AsyncGenerator<Uint8Array> {
+  async *#readChunks({ body, isDamage }: OpenedFile): AsyncGenerator<Uint8Array> {
     const { address } = this.#source.file;
-    const late = (): Error => broken(address, `nothing came for ${IDLE_MS / 1000} s`);
+    const late = (): Error => brokenReadError(address, `nothing came for ${IDLE_MS / 1000} s`);
     const next = async (): Promise<IteratorResult<unknown, unknown>> => {
       using idle = new Deadline(this.#clock, IDLE_MS, late, this.#signal);
       const onAbort = (): void => void body.destroy(idle.signal.reason);
@@ -94,8 +94,8 @@ export class ResumedReading {
         return await iterator.next();
       } catch (error) {
         this.#isDamaged ||= isDamage?.(error) === true;
-        if (this.#isDamaged) throw damaged(address, messageOf(error), error);
-        throw error instanceof MusterError ? error : broken(address, messageOf(error), error);
+        if (this.#isDamaged) throw damagedBytesError(address, messageOf(error), error);
+        throw error instanceof MusterError ? error : brokenReadError(address, messageOf(error), error);
       } finally {
         idle.signal.removeEventListener('abort', onAbort);
       }

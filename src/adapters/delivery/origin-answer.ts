@@ -5,7 +5,7 @@ import { digestHex } from '../../policy-distribution/checkpoint.ts';
 import type { StoredObject } from '../../policy-distribution/files/stored-object.ts';
 import type { DeltaEncodedContent } from '../../policy-distribution/delivery/delta-encoded-contents.ts';
 import { MANIPULATION, tagsIn } from './requested-delta.ts';
-import { requestedRange } from './requested-range.ts';
+import { parseRequestedRange } from './requested-range.ts';
 
 /** Answers with a file, or the part of it that was asked for. @param count gets the bytes as they go out. */
 export async function answerFile(
@@ -18,7 +18,7 @@ export async function answerFile(
   const headers = { 'content-type': 'application/octet-stream', 'accept-ranges': 'bytes', 'cache-control': 'private', etag: tag };
   if (tagsIn(request.headers['if-none-match']).includes(digestHex(digest))) return void response.writeHead(304, headers).end();
   const isSame = request.headers['if-range'] === undefined || request.headers['if-range'] === tag;
-  const range = requestedRange(isSame ? request.headers.range : undefined, size);
+  const range = parseRequestedRange(isSame ? request.headers.range : undefined, size);
   switch (range.kind) {
     case 'none':
       return void response.writeHead(416, { ...headers, 'content-range': `bytes */${size}` }).end();
@@ -63,11 +63,11 @@ async function send(
   count: (bytes: number) => void,
 ): Promise<void> {
   if (method === 'HEAD') return void response.end();
-  const counted = async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  const countBytes = async function* (chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
     for await (const chunk of chunks) {
       count(chunk.length);
       yield chunk;
     }
   };
-  await pipeline(createReadStream(path, part), counted, response);
+  await pipeline(createReadStream(path, part), countBytes, response);
 }

@@ -8,7 +8,7 @@ import type { CheckpointFile } from '../../policy-distribution/checkpoint.ts';
 import type { StoredObject } from '../../policy-distribution/files/stored-object.ts';
 import type { DeltaEncodedContent } from '../../policy-distribution/delivery/delta-encoded-contents.ts';
 import { answerDelta, answerFile } from './origin-answer.ts';
-import { requestedDelta } from './requested-delta.ts';
+import { parseRequestedDelta } from './requested-delta.ts';
 import { SignedLinks, type Linked } from './signed-links.ts';
 
 export interface OriginOptions {
@@ -113,7 +113,7 @@ export class OriginServer implements AsyncDisposable {
         case 'expired':
           return refuse(response, 403, 'the link has expired');
         case 'good':
-          return await this.#whileThereIsRoom(request, response, verdict.linked);
+          return await this.#sendWithinLimit(request, response, verdict.linked);
       }
     } catch (error) {
       this.#options.log.debug({ error: messageOf(error) }, 'a file was not sent to its end');
@@ -122,7 +122,7 @@ export class OriginServer implements AsyncDisposable {
     }
   }
 
-  async #whileThereIsRoom(request: IncomingMessage, response: ServerResponse, linked: Linked): Promise<void> {
+  async #sendWithinLimit(request: IncomingMessage, response: ServerResponse, linked: Linked): Promise<void> {
     if (this.#sending >= this.#options.transfers)
       return refuse(response, 503, 'as many files are being sent as may be; come again', { 'retry-after': RETRY_SECONDS });
     this.#sending += 1;
@@ -135,7 +135,7 @@ export class OriginServer implements AsyncDisposable {
 
   async #send(request: IncomingMessage, response: ServerResponse, linked: Linked): Promise<void> {
     const count = (bytes: number): void => void (this.served.bytes += bytes);
-    const asked = requestedDelta(request.headers);
+    const asked = parseRequestedDelta(request.headers);
     const told = asked && (await this.#options.tell?.(linked, asked.bases));
     if (told) {
       this.served.deltas += 1;

@@ -13,7 +13,7 @@ export interface RequestedDelta {
 }
 
 /** What the headers `A-IM` and `If-None-Match` ask for (RFC 3229); undefined for the whole file. */
-export function requestedDelta(headers: IncomingHttpHeaders): RequestedDelta | undefined {
+export function parseRequestedDelta(headers: IncomingHttpHeaders): RequestedDelta | undefined {
   const taken = String(headers['a-im'] ?? '').split(',');
   if (!taken.some((each) => each.trim() === MANIPULATION)) return undefined;
   const bases = tagsIn(headers['if-none-match']).map((hex) => `sha256:${hex}`);

@@ -10,7 +10,7 @@ const ONE_RANGE = /^bytes=(?<first>\d{0,16})-(?<last>\d{0,16})$/;
  *
  * @param size of the whole, in bytes.
  */
-export function requestedRange(header: string | undefined, size: number): RequestedRange {
+export function parseRequestedRange(header: string | undefined, size: number): RequestedRange {
   const { first = '', last = '' } = ONE_RANGE.exec(header ?? '')?.groups ?? {};
   if (first === '' && last === '') return { kind: 'all' };
   if (first === '') return tail(Number(last), size);

@@ -15,7 +15,7 @@ export interface KeptSummary {
  *
  * @throws InputError when there is none, or one cannot be read.
  */
-export async function keptSummaries(path: string): Promise<readonly KeptSummary[]> {
+export async function readSummaries(path: string): Promise<readonly KeptSummary[]> {
   const files = await summaryFiles(path);
   if (files.length > 0) return Promise.all(files.map(async (file) => ({ file, summary: await readSummaryFile(file) })));
   const expected =

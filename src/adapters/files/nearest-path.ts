@@ -14,17 +14,17 @@ export async function suggestingNearest<Value>(path: string, work: () => Promise
     return await work();
   } catch (error) {
     if (!(error instanceof InputError) || !MISSING.has(error.code)) throw error;
-    const meant = (await isThere(path)) ? undefined : await nearestPath(path);
+    const meant = (await isThere(path)) ? undefined : await findNearestPath(path);
     throw meant === undefined ? error : new InputError(error.code, `${error.message}; did you mean ${meant}?`, { cause: error });
   }
 }
 
 /** The path with the nearest name in place of the first that is not there; without what follows, when that is not there either. */
-async function nearestPath(path: string, below = ''): Promise<string | undefined> {
+async function findNearestPath(path: string, below = ''): Promise<string | undefined> {
   const directory = dirname(path);
   if (directory === path) return undefined;
   const names = await readdir(directory).catch(() => undefined);
-  if (names === undefined) return nearestPath(directory, join(basename(path), below));
+  if (names === undefined) return findNearestPath(directory, join(basename(path), below));
   const name = basename(path);
   const longer = names.filter((each) => each.startsWith(`${name}.`));
   const meant = nearest(name, names) ?? (longer.length === 1 ? longer[0] : undefined);

@@ -32,11 +32,11 @@ export async function holdPath(path: string, purpose: string, clock: Clock, refu
 }
 
 async function isGone(path: string, owner: string, names: IncomingNames): Promise<boolean> {
-  const facts = await stat(path).catch(undefinedWhenMissing);
+  const facts = await stat(path).catch(ignoreMissing);
   return facts === undefined || (await names.isAbandoned(owner, facts.mtimeMs));
 }
 
-function undefinedWhenMissing(error: unknown): undefined {
+function ignoreMissing(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
 }

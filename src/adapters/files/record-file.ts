@@ -11,13 +11,13 @@ import { NOTHING_YET, watchRecordSchema, type WatchMemory, type WatchRecord } fr
  */
 export function recordFile(path: string, clock: Clock): WatchMemory {
   return {
-    hold: () => guarded(path, () => holdPath(path, 'watched-by', clock, alreadyWatched)),
+    hold: () => translateErrors(path, () => holdPath(path, 'watched-by', clock, alreadyWatchedError)),
     async read() {
-      const text = await guarded(path, () => readFile(path, 'utf8').catch(undefinedWhenMissing));
-      return text === undefined ? NOTHING_YET : parsed(path, text);
+      const text = await translateErrors(path, () => readFile(path, 'utf8').catch(ignoreMissing));
+      return text === undefined ? NOTHING_YET : parseRecord(path, text);
     },
     async write(record) {
-      await guarded(path, async () => {
+      await translateErrors(path, async () => {
         await mkdir(dirname(path), { recursive: true });
         await replaceFile(path, `${JSON.stringify(record)}\n`);
       });
@@ -36,12 +36,12 @@ export async function replaceFile(path: string, text: string): Promise<void> {
   }
 }
 
-function alreadyWatched(path: string): InputError {
+function alreadyWatchedError(path: string): InputError {
   const remedy = 'end the other one, or set another stateDir; when it ran on another machine and is gone, remove the file';
   return new InputError('watch.held', `watch: another "muster watch" evaluates this run on this suite (${path}); ${remedy}`);
 }
 
-function parsed(path: string, text: string): WatchRecord {
+function parseRecord(path: string, text: string): WatchRecord {
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -54,7 +54,7 @@ function parsed(path: string, text: string): WatchRecord {
   throw new InputError('watch.record', `watch: ${path} is no record of a watch; ${remedy}`, { cause: record.error });
 }
 
-async function guarded<Value>(path: string, operation: () => Promise<Value>): Promise<Value> {
+async function translateErrors<Value>(path: string, operation: () => Promise<Value>): Promise<Value> {
   try {
     return await operation();
   } catch (error) {
@@ -64,7 +64,7 @@ async function guarded<Value>(path: string, operation: () => Promise<Value>): Pr
   }
 }
 
-function undefinedWhenMissing(error: unknown): undefined {
+function ignoreMissing(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
 }

@@ -53,7 +53,7 @@ const LINE_FEED = 0x0a;
 
 /** A line for each episode. @throws InputError when there is no such file, or for a line that is no JSON; InfrastructureError when reading fails. */
 export async function* episodeLines(path: string): AsyncIterable<RecordedLine> {
-  await using file = await opened(path);
+  await using file = await openEpisodes(path);
   const input = file.createReadStream();
   let line = 0;
   try {
@@ -94,7 +94,7 @@ async function* linesOf(input: AsyncIterable<Buffer>, path: string): AsyncGenera
   yield* lines;
 }
 
-async function opened(path: string): Promise<FileHandle> {
+async function openEpisodes(path: string): Promise<FileHandle> {
   const expected = 'expected the episodes that "muster eval --out" kept beside the summary';
   const remedy = 'give the whole directory, or record the evaluation again ("muster plan" takes summary.json by itself, too)';
   try {

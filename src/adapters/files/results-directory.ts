@@ -44,7 +44,7 @@ export class ResultsDirectory implements AsyncDisposable {
   static async create(path: string, configuration: unknown, clock: Clock): Promise<ResultsDirectory> {
     const made = await makeDirectory(path);
     await using stack = new AsyncDisposableStack();
-    const hold = stack.use(await held(path, clock));
+    const hold = stack.use(await holdDirectory(path, clock));
     const present = (await readdir(path)).filter((name) => !name.startsWith(`${EPISODES}.${HOLD}.`));
     if (present.length > 0) {
       throw new InputError(
@@ -54,7 +54,7 @@ export class ResultsDirectory implements AsyncDisposable {
     }
     await writeWhole(path, 'config.json', configuration);
     const results = stack.use(new ResultsDirectory(path, { made, isResumed: false }, hold));
-    await results.#opened();
+    await results.#waitUntilOpen();
     stack.move();
     return results;
   }
@@ -68,7 +68,7 @@ export class ResultsDirectory implements AsyncDisposable {
    */
   static async resume(path: string, configuration: unknown, clock: Clock): Promise<{ results: ResultsDirectory; earlier: string }> {
     await using stack = new AsyncDisposableStack();
-    const hold = stack.use(await held(path, clock));
+    const hold = stack.use(await holdDirectory(path, clock));
     const earlier = join(path, EARLIER);
     try {
       await appendWholeLines(join(path, EPISODES), earlier);
@@ -77,7 +77,7 @@ export class ResultsDirectory implements AsyncDisposable {
     }
     await writeWhole(path, 'config.json', configuration);
     const results = stack.use(new ResultsDirectory(path, { isResumed: true }, hold));
-    await results.#opened();
+    await results.#waitUntilOpen();
     stack.move();
     return { results, earlier };
   }
@@ -89,11 +89,11 @@ export class ResultsDirectory implements AsyncDisposable {
    */
   static async beginAnew(path: string, configuration: unknown, clock: Clock): Promise<ResultsDirectory> {
     await using stack = new AsyncDisposableStack();
-    const hold = stack.use(await held(path, clock));
+    const hold = stack.use(await holdDirectory(path, clock));
     for (const name of ['summary.json', EARLIER]) await rm(join(path, name), { force: true });
     await writeWhole(path, 'config.json', configuration);
     const results = stack.use(new ResultsDirectory(path, { isResumed: true }, hold));
-    await results.#opened();
+    await results.#waitUntilOpen();
     stack.move();
     return results;
   }
@@ -111,7 +111,7 @@ export class ResultsDirectory implements AsyncDisposable {
     if (destroyed) throw new Error('the results directory has been closed');
     this.#isEmpty = false;
     if (this.#episodes.write(`${JSON.stringify(record)}\n`)) return undefined;
-    this.#draining ??= this.#drained().finally(() => (this.#draining = undefined));
+    this.#draining ??= this.#waitUntilDrained().finally(() => (this.#draining = undefined));
     return this.#draining;
   }
 
@@ -148,7 +148,7 @@ export class ResultsDirectory implements AsyncDisposable {
     await this.#hold[Symbol.asyncDispose]();
   }
 
-  async #opened(): Promise<void> {
+  async #waitUntilOpen(): Promise<void> {
     try {
       await once(this.#episodes, 'open');
     } catch (error) {
@@ -156,7 +156,7 @@ export class ResultsDirectory implements AsyncDisposable {
     }
   }
 
-  async #drained(): Promise<void> {
+  async #waitUntilDrained(): Promise<void> {
     const settled = new AbortController();
     try {
       await Promise.race([
@@ -187,14 +187,14 @@ async function makeDirectory(path: string): Promise<string | undefined> {
   }
 }
 
-async function held(path: string, clock: Clock): Promise<AsyncDisposable> {
-  const refused = (other: string): InputError =>
+async function holdDirectory(path: string, clock: Clock): Promise<AsyncDisposable> {
+  const inUseError = (other: string): InputError =>
     new InputError(
       'out.in-use',
       `--out ${path}: another process writes its results there (${other}); wait for its end, or name a new directory`,
     );
   try {
-    return await holdPath(join(path, EPISODES), HOLD, clock, refused);
+    return await holdPath(join(path, EPISODES), HOLD, clock, inUseError);
   } catch (error) {
     throw error instanceof MusterError ? error : unkept(path, error);
   }

@@ -12,7 +12,7 @@ export async function appendWholeLines(from: string, to: string): Promise<void> 
 
 /** Bytes up to the last line feed. A line is at most some hundred kilobytes long, so the end of the file is looked at piece by piece. */
 async function sizeOfWholeLines(path: string): Promise<number> {
-  await using file = await open(path).catch(undefinedWhenMissing);
+  await using file = await open(path).catch(ignoreMissing);
   if (file === undefined) return 0;
   const piece = Buffer.alloc(64 * 1024);
   for (let end = (await file.stat()).size; end > 0;) {
@@ -25,7 +25,7 @@ async function sizeOfWholeLines(path: string): Promise<number> {
   return 0;
 }
 
-function undefinedWhenMissing(error: unknown): undefined {
+function ignoreMissing(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
 }

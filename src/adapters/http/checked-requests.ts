@@ -47,7 +47,7 @@ export class CheckedRequests {
   constructor({ egress, clock, lookup = dns.lookup, ca }: CheckedRequestsOptions) {
     this.#egress = egress;
     this.#clock = clock;
-    const connection = { lookup: checkedLookup(egress, lookup), keepAlive: false };
+    const connection = { lookup: createCheckedLookup(egress, lookup), keepAlive: false };
     this.#agents = {
       'http:': new http.Agent(connection),
       'https:': new https.Agent({ ...connection, ...(ca === undefined ? {} : { ca }) }),
@@ -72,11 +72,11 @@ export class CheckedRequests {
         const found = `${shown(url)} redirects more than ${MOST_REDIRECTIONS} times`;
         throw new InputError('egress.redirections', `${found}; name the URL that it leads to in the end`);
       }
-      target = this.#redirected(target, location);
+      target = this.#checkRedirect(target, location);
     }
   }
 
-  #redirected(from: URL, location: string): URL {
+  #checkRedirect(from: URL, location: string): URL {
     const to = URL.parse(location, from.href);
     if (!to) throw new InputError('egress.url', `${shown(from)} redirects to what is no URL`);
     if (from.protocol === 'https:' && to.protocol !== 'https:')
@@ -118,7 +118,7 @@ export class CheckedRequests {
 }
 
 /** Hands on only the addresses that may be reached, and fails when there are none: what is connected to is what was checked. */
-function checkedLookup(egress: Egress, lookup: LookupFunction): LookupFunction {
+function createCheckedLookup(egress: Egress, lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, found) => {
       if (error) return callback(error, []);

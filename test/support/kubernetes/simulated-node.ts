@@ -249,7 +249,7 @@ export class SimulatedNode implements AsyncDisposable {
     await Promise.allSettled(pod.starts);
     this.kill(name);
     await Promise.all([...pod.programs].map((program) => program.ended));
-    if (!pod.cgroup) await Promise.all([...pod.programs].map((program) => program.gone()));
+    if (!pod.cgroup) await Promise.all([...pod.programs].map((program) => program.waitUntilGone()));
     await pod.cgroup?.remove(systemClock);
     await Promise.all(pod.exits.map((exit) => exit[Symbol.asyncDispose]()));
     await rm(pod.directory, { recursive: true, force: true, maxRetries: 5 });

@@ -2,7 +2,7 @@ import type { Bucket, Storage } from '@google-cloud/storage';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { systemClock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
-import { announcedDigest, type AnnouncedDigest } from '../announced-digest.ts';
+import { readAnnouncedDigest, type AnnouncedDigest } from '../announced-digest.ts';
 import type { OpenedFile } from '../resumed-reading.ts';
 import { clientError, numberIn } from './client-error.ts';
 import { getStored } from './stored-bytes.ts';
@@ -38,7 +38,7 @@ export class GcsStore implements ObjectStore {
     const file = (await this.#bucket(bucket)).file(name);
     try {
       const [metadata] = await file.getMetadata();
-      return found(name, metadata);
+      return toFoundObject(name, metadata);
     } catch (error) {
       const told = gcsError(error);
       if (told.status === 404) return undefined;
@@ -53,7 +53,7 @@ export class GcsStore implements ObjectStore {
       const [files, next] = await from.getFiles({ prefix, ...page });
       const following: unknown = next && Reflect.get(next, 'pageToken');
       return {
-        objects: files.map(({ name, metadata }) => found(name, metadata)),
+        objects: files.map(({ name, metadata }) => toFoundObject(name, metadata)),
         next: typeof following === 'string' ? following : undefined,
       };
     } catch (error) {
@@ -78,7 +78,7 @@ export class GcsStore implements ObjectStore {
       return {
         from: status === 206 ? from : 0,
         body: answer,
-        digest: announcedDigest({ ...headers, 'x-goog-stored-content-encoding': undefined }) ?? (await announcedCrc32c(headers)),
+        digest: readAnnouncedDigest({ ...headers, 'x-goog-stored-content-encoding': undefined }) ?? (await readAnnouncedCrc32c(headers)),
         [Symbol.dispose]: () => void answer.destroy(),
       };
     }
@@ -121,11 +121,11 @@ export class GcsStore implements ObjectStore {
   }
 
   #connect(): Promise<Storage> {
-    this.#client ??= this.#connected();
+    this.#client ??= this.#createClient();
     return this.#client;
   }
 
-  async #connected(): Promise<Storage> {
+  async #createClient(): Promise<Storage> {
     const { Storage } = await import('@google-cloud/storage');
     const { endpoint, project } = this.#settings;
     return new Storage({
@@ -147,7 +147,7 @@ function generationOf(revision: string): string {
 }
 
 /** Of objects that were put together of parts, which have no other. */
-async function announcedCrc32c(headers: IncomingHttpHeaders): Promise<AnnouncedDigest | undefined> {
+async function readAnnouncedCrc32c(headers: IncomingHttpHeaders): Promise<AnnouncedDigest | undefined> {
   const base64 = /(?:^|[\s,])crc32c=(?<base64>[\w+/]{6}==)/.exec(String(headers['x-goog-hash'] ?? ''))?.groups?.['base64'];
   if (base64 === undefined) return undefined;
   const { CRC32C } = await import('@google-cloud/storage');
@@ -164,7 +164,7 @@ async function announcedCrc32c(headers: IncomingHttpHeaders): Promise<AnnouncedD
   };
 }
 
-function found(name: string, { size, generation }: { readonly size?: unknown; readonly generation?: unknown }): FoundObject {
+function toFoundObject(name: string, { size, generation }: { readonly size?: unknown; readonly generation?: unknown }): FoundObject {
   return { name, size: Number(size), revision: `generation ${String(generation)}` };
 }
 

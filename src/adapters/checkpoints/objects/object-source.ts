@@ -13,7 +13,7 @@ import {
   type ListOptions,
 } from '../../../policy-distribution/checkpoint-source.ts';
 import { ResumedReading, type ReopenableFile } from '../resumed-reading.ts';
-import { broken, retried } from '../retries.ts';
+import { brokenReadError, retry } from '../retries.ts';
 import { objectPlace, ObjectStoreError, type FoundObject, type ObjectPlace, type ObjectStore } from './object-store.ts';
 
 /** Another version has another revision, and readers can be given a link to it. */
@@ -44,12 +44,12 @@ export class ObjectSource implements CheckpointSource {
     const place = objectPlace(uri);
     this.#assertAllowed(uri);
     const found = isDirectoryName(place.name) ? undefined : await this.#find(uri, place, signal);
-    if (found) return await this.#alone(uri, place, fileOf(uri, found), signal);
+    if (found) return await this.#listSingleFile(uri, place, fileOf(uri, found), signal);
     return { kind: 'directory' as const, files: await this.#directory(uri, place, options) };
   }
 
   /** Or with what lies beside it. */
-  async #alone(uri: string, { bucket }: ObjectPlace, file: ListedFile, signal: AbortSignal): Promise<CheckpointListing> {
+  async #listSingleFile(uri: string, { bucket }: ObjectPlace, file: ListedFile, signal: AbortSignal): Promise<CheckpointListing> {
     const besideUri = dataBeside(uri);
     if (besideUri === undefined) return { kind: 'file', files: [file] };
     this.#assertAllowed(besideUri);
@@ -84,7 +84,7 @@ export class ObjectSource implements CheckpointSource {
       file,
       isVersioned: true,
       open: (from, signal) =>
-        this.#answered(file.address, signal, async (either) => {
+        this.#request(file.address, signal, async (either) => {
           try {
             return await this.#store.open(place, file.revision, from, either);
           } catch (error) {
@@ -96,7 +96,7 @@ export class ObjectSource implements CheckpointSource {
   }
 
   #find(address: string, place: ObjectPlace, signal: AbortSignal): Promise<FoundObject | undefined> {
-    return retried(this.#clock, signal, () => this.#answered(address, signal, (either) => this.#store.find(place, either)));
+    return retry(this.#clock, signal, () => this.#request(address, signal, (either) => this.#store.find(place, either)));
   }
 
   async #directory(uri: string, place: ObjectPlace, { signal, maxFiles, ignores }: ListOptions): Promise<readonly ListedFile[]> {
@@ -109,7 +109,7 @@ export class ObjectSource implements CheckpointSource {
       // Stores' own pages put such objects where a directory is to be shown.
       if (isDirectoryName(path) || isIgnored(path, ignores)) continue;
       assertCheckpointPath(path);
-      if (files.length >= maxFiles) throw tooMany(uri, maxFiles);
+      if (files.length >= maxFiles) throw tooManyFilesError(uri, maxFiles);
       files.push({ path, size, address: `${rootOf(uri)}/${name}`, revision, ...IN_BUCKET });
     }
     if (!isThere) throw missing(uri);
@@ -120,25 +120,25 @@ export class ObjectSource implements CheckpointSource {
     let token: string | undefined;
     do {
       const from = token;
-      const page = await retried(this.#clock, signal, () => this.#answered(uri, signal, (either) => this.#store.page(place, from, either)));
+      const page = await retry(this.#clock, signal, () => this.#request(uri, signal, (either) => this.#store.page(place, from, either)));
       yield* page.objects;
       token = page.next;
     } while (token !== undefined);
   }
 
   /** @param ask is given a signal that is aborted when it takes too long. */
-  async #answered<Value>(address: string, signal: AbortSignal, ask: (either: AbortSignal) => Promise<Value>): Promise<Value> {
-    const late = (): Error => broken(address, `${this.#store.name} did not answer within ${ANSWER_MS / 1000} s`);
+  async #request<Value>(address: string, signal: AbortSignal, ask: (either: AbortSignal) => Promise<Value>): Promise<Value> {
+    const late = (): Error => brokenReadError(address, `${this.#store.name} did not answer within ${ANSWER_MS / 1000} s`);
     using deadline = new Deadline(this.#clock, ANSWER_MS, late, signal);
     try {
       return await untilAborted(ask(deadline.signal), deadline.signal);
     } catch (error) {
       deadline.signal.throwIfAborted();
-      throw this.#told(address, error);
+      throw this.#translateError(address, error);
     }
   }
 
-  #told(address: string, error: unknown): MusterError {
+  #translateError(address: string, error: unknown): MusterError {
     if (error instanceof MusterError) return error;
     if (!(error instanceof ObjectStoreError)) throw error;
     const { status, message, isUnsigned } = error;
@@ -148,7 +148,7 @@ export class ObjectSource implements CheckpointSource {
     }
     if (status === 404) return missing(address, error);
     const mayPass = status === undefined || status === 408 || status === 429 || status >= 500;
-    if (mayPass) return broken(address, `${this.#store.name}: ${message}`, error);
+    if (mayPass) return brokenReadError(address, `${this.#store.name}: ${message}`, error);
     return new InputError(
       'checkpoint.unreadable',
       `checkpoint: ${address} cannot be read: ${this.#store.name} answered ${status}: ${message}`,
@@ -189,7 +189,7 @@ function missing(uri: string, cause?: unknown): InputError {
   return new InputError('checkpoint.missing', `checkpoint: ${uri} does not exist; check the bucket and the name`, { cause });
 }
 
-function tooMany(uri: string, maxFiles: number): InputError {
+function tooManyFilesError(uri: string, maxFiles: number): InputError {
   const remedy = 'name the checkpoint itself, not a prefix around it, or raise checkpoints.maxFiles';
   return new InputError('checkpoint.too-many-files', `checkpoint: ${uri} holds more than ${maxFiles} files; ${remedy}`);
 }

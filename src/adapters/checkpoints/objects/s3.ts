@@ -1,7 +1,7 @@
 import type { GetObjectCommandOutput, S3Client, _Object } from '@aws-sdk/client-s3';
 import { Readable } from 'node:stream';
 import { messageOf } from '../../../kernel/errors.ts';
-import { announcedDigest } from '../announced-digest.ts';
+import { readAnnouncedDigest } from '../announced-digest.ts';
 import type { OpenedFile } from '../resumed-reading.ts';
 import { clientError, numberIn } from './client-error.ts';
 import { ObjectStoreError, type FoundObject, type ObjectPage, type ObjectPlace, type ObjectStore } from './object-store.ts';
@@ -55,7 +55,7 @@ export class S3Store implements ObjectStore {
       const listed = await client.send(new commands.ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ...page }), {
         abortSignal: signal,
       });
-      return { objects: (listed.Contents ?? []).map(found), next: listed.NextContinuationToken };
+      return { objects: (listed.Contents ?? []).map(toFoundObject), next: listed.NextContinuationToken };
     } catch (error) {
       throw s3Error(error);
     }
@@ -67,7 +67,7 @@ export class S3Store implements ObjectStore {
     const asked = { Bucket: bucket, Key: name, IfMatch: revision.replace(/^entity /, ''), ChecksumMode: 'ENABLED', ...part } as const;
     try {
       const answer = await client.send(new commands.GetObjectCommand(asked), { abortSignal: signal });
-      return opened(answer, from);
+      return toOpenedFile(answer, from);
     } catch (error) {
       throw error instanceof ObjectStoreError ? error : s3Error(error);
     }
@@ -111,7 +111,7 @@ async function connect({ endpoint, region, pathStyle }: S3Settings): Promise<Con
   return { client, commands };
 }
 
-function opened(answer: GetObjectCommandOutput, from: number): OpenedFile {
+function toOpenedFile(answer: GetObjectCommandOutput, from: number): OpenedFile {
   const { Body: body } = answer;
   if (!(body instanceof Readable)) throw clientError(new Error('it answered without a body'), undefined, false);
   // Listened to even after the last read: the reader reports a connection that breaks later.
@@ -124,14 +124,14 @@ function opened(answer: GetObjectCommandOutput, from: number): OpenedFile {
   return {
     from: answer.ContentRange === undefined ? 0 : from,
     body,
-    digest: announcedDigest(headers),
+    digest: readAnnouncedDigest(headers),
     // Of an answer with the whole file the client checks what the store announces, also by algorithms that Muster does not know.
     isDamage: (error) => messageOf(error).startsWith('Checksum mismatch'),
     [Symbol.dispose]: () => void body.destroy(),
   };
 }
 
-function found({ Key: name = '', Size: size = 0, ETag: tag }: _Object): FoundObject {
+function toFoundObject({ Key: name = '', Size: size = 0, ETag: tag }: _Object): FoundObject {
   return { name, size, revision: revisionOf(tag) };
 }
 

@@ -57,7 +57,7 @@ async function probeVersion(bwrapPath: string): Promise<Finding> {
   if (!found) return { state: 'missing', detail: `${bwrapPath} is not installed`, remedy: INSTALL };
   const { output } = await runTrial(found, ['--version']);
   const version = /(\d+)\.(\d+)(\.\d+)*/.exec(output);
-  if (version && atLeast([Number(version[1]), Number(version[2])], VERSION_MIN))
+  if (version && isAtLeast([Number(version[1]), Number(version[2])], VERSION_MIN))
     return { state: 'available', detail: `${found} ${version[0]}` };
   return { state: 'missing', detail: `${found} is too old: "${output.trim()}"`, remedy: INSTALL };
 }
@@ -154,9 +154,9 @@ async function processesByUser(): Promise<LimitEnforcement> {
 /** The kernel does not hold root to RLIMIT_NPROC, also not inside of a user namespace that root has made. */
 async function countsProcesses(): Promise<boolean> {
   const release = /^(\d+)\.(\d+)/.exec(await readFile('/proc/sys/kernel/osrelease', 'utf8'));
-  return process.getuid?.() !== 0 && release !== null && atLeast([Number(release[1]), Number(release[2])], KERNEL_COUNTS_BY_NAMESPACE);
+  return process.getuid?.() !== 0 && release !== null && isAtLeast([Number(release[1]), Number(release[2])], KERNEL_COUNTS_BY_NAMESPACE);
 }
 
-function atLeast([major, minor]: readonly [number, number], [wantedMajor, wantedMinor]: readonly [number, number]): boolean {
+function isAtLeast([major, minor]: readonly [number, number], [wantedMajor, wantedMinor]: readonly [number, number]): boolean {
   return major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
 }

@@ -8,7 +8,7 @@ import type { Sandbox, SandboxProvider, SandboxSpec } from '../../../pool/ports/
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { Creations } from '../creations.ts';
 import { Inbox } from '../local/inbox.ts';
-import { openOwnerDirectory, ownerDirectory, thisProcess } from '../local/owner-record.ts';
+import { openOwnerDirectory, ownerDirectory, identifyThisProcess } from '../local/owner-record.ts';
 import { startAttached } from './attach.ts';
 import { containerOptions } from './container-options.ts';
 import { daemonError, dockerAt, removeContainer } from './daemon.ts';
@@ -134,7 +134,7 @@ class DockerProvider implements SandboxProvider {
 
   /** Once it is requested it may be there: the request is not aborted before its answer has named the container. */
   async #container({ id, template }: SandboxSpec, part: DockerPart, { inbox }: Site): Promise<Docker.Container> {
-    const plan = { owner: this.owner, id, template, part, process: await thisProcess(), inbox: inbox.directory };
+    const plan = { owner: this.owner, id, template, part, process: await identifyThisProcess(), inbox: inbox.directory };
     return this.#daemon(part.socket).createContainer(containerOptions(plan));
   }
 

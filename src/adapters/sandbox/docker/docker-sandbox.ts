@@ -68,7 +68,7 @@ export class DockerSandbox implements Sandbox {
   async #live(): Promise<SandboxExit> {
     const { clock, lifetimeSeconds, streams } = this.#parts;
     using _lifetime = clock.after(lifetimeSeconds * 1000, () => this.#verdict.resolve({ kind: 'lifetime' }));
-    void this.#ended().then((exit) => this.#verdict.resolve(exit));
+    void this.#waitForEnd().then((exit) => this.#verdict.resolve(exit));
     const verdict = await this.#verdict.promise;
     streams.drain();
     if (verdict.kind === 'lost') streams.close();
@@ -78,7 +78,7 @@ export class DockerSandbox implements Sandbox {
   }
 
   /** How the program ended, once it has. */
-  async #ended(): Promise<SandboxExit> {
+  async #waitForEnd(): Promise<SandboxExit> {
     const { container, streams } = this.#parts;
     try {
       const { StatusCode: code } = await container.wait();

@@ -14,7 +14,7 @@ export async function ensureImage(docker: Docker, part: DockerPart): Promise<voi
   if (await hasImage(docker, part.image)) return;
   if (part.archive !== undefined) await load(docker, part, part.archive);
   else if (part.pull === 'missing') await pull(docker, part);
-  else throw noImage(part, 'the daemon does not have it, and docker.pull is never', 'pull or build it, or set docker.archive');
+  else throw noImageError(part, 'the daemon does not have it, and docker.pull is never', 'pull or build it, or set docker.archive');
 }
 
 async function hasImage(docker: Docker, image: string): Promise<boolean> {
@@ -31,29 +31,33 @@ async function load(docker: Docker, part: DockerPart, archive: string): Promise<
   const remedy = 'name a file that "docker save" wrote of this image';
   try {
     await stat(archive);
-    await finished(docker, await docker.loadImage(createReadStream(archive), { quiet: true }));
+    await followProgress(docker, await docker.loadImage(createReadStream(archive), { quiet: true }));
   } catch (error) {
-    throw noImage(part, `${archive} cannot be loaded: ${messageOf(error)}`, remedy);
+    throw noImageError(part, `${archive} cannot be loaded: ${messageOf(error)}`, remedy);
   }
-  if (!(await hasImage(docker, part.image))) throw noImage(part, `${archive} does not hold it`, remedy);
+  if (!(await hasImage(docker, part.image))) throw noImageError(part, `${archive} does not hold it`, remedy);
 }
 
 async function pull(docker: Docker, part: DockerPart): Promise<void> {
   const { image } = part;
   try {
-    await finished(docker, await docker.pull(/[:@]/.test(image.slice(image.lastIndexOf('/') + 1)) ? image : `${image}:latest`));
+    await followProgress(docker, await docker.pull(/[:@]/.test(image.slice(image.lastIndexOf('/') + 1)) ? image : `${image}:latest`));
   } catch (error) {
-    throw noImage(part, `it cannot be pulled: ${messageOf(error)}`, 'build it with deploy/docker/runner.Dockerfile, or set docker.archive');
+    throw noImageError(
+      part,
+      `it cannot be pulled: ${messageOf(error)}`,
+      'build it with deploy/docker/runner.Dockerfile, or set docker.archive',
+    );
   }
 }
 
 /** Resolves when the daemon has done it. */
-function finished(docker: Docker, progress: NodeJS.ReadableStream): Promise<void> {
+function followProgress(docker: Docker, progress: NodeJS.ReadableStream): Promise<void> {
   return new Promise((resolve, reject) => {
     docker.modem.followProgress(progress, (error: Error | null) => (error ? reject(error) : resolve()));
   });
 }
 
-function noImage({ image }: DockerPart, problem: string, remedy: string): InputError {
+function noImageError({ image }: DockerPart, problem: string, remedy: string): InputError {
   return new InputError('docker.no-image', `docker.image is ${image}, but ${problem}; ${remedy}`);
 }

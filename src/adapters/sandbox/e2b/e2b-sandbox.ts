@@ -67,8 +67,8 @@ export class E2bSandbox implements Sandbox {
     this.stderr = program.stderr;
     this.#inbox = new RemoteInbox(remote, clock);
     this.#slumber = new IdlePause({ fallAsleep: () => this.#pause(), wakeUp: () => this.#resume() });
-    program.wake = () => this.#slumber.awake();
-    const awake = (): Promise<void> | undefined => this.#slumber.awake();
+    program.wake = () => this.#slumber.wake();
+    const awake = (): Promise<void> | undefined => this.#slumber.wake();
     const fetching = fetchesWith === undefined ? undefined : new RemoteFetching(remote, fetchesWith, program.signal, awake);
     this.capabilities = { fetching, rest: () => this.#slumber.rest(), isHeard: () => this.#isHeard() };
     this.#lifetime = clock.after(lifetimeSeconds * 1000, () => this.#end({ kind: 'lifetime' }));
@@ -77,7 +77,7 @@ export class E2bSandbox implements Sandbox {
   }
 
   async upload(path: string, content: UploadContent, signal: AbortSignal): Promise<string> {
-    await this.#slumber.awake();
+    await this.#slumber.wake();
     return this.#inbox.receive(path, content, signal);
   }
 

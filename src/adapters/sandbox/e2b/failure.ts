@@ -17,7 +17,7 @@ export function isPassing(error: unknown): boolean {
  * Whether a creation came to nothing for certain. After anything else, a broken connection above all, there may be a sandbox whose id
  * nobody was told.
  */
-export function madeNothing(error: unknown): boolean {
+export function hasMadeNothing(error: unknown): boolean {
   return error instanceof RateLimitError || error instanceof AuthenticationError || REFUSED.has(statusOf(error));
 }
 

@@ -21,7 +21,7 @@ export class IdlePause {
   }
 
   rest(): Promise<void> {
-    return this.#next(async () => {
+    return this.#enqueue(async () => {
       if (this.#isAsleep) return;
       await this.#sleeper.fallAsleep();
       this.#isAsleep = true;
@@ -29,23 +29,23 @@ export class IdlePause {
   }
 
   /** @returns undefined when it is awake. */
-  awake(): Promise<void> | undefined {
+  wake(): Promise<void> | undefined {
     if (!this.#isAsleep && this.#turn === undefined) return undefined;
-    return this.#next(async () => {
+    return this.#enqueue(async () => {
       if (!this.#isAsleep) return;
       await this.#sleeper.wakeUp();
       this.#isAsleep = false;
     });
   }
 
-  #next(step: () => Promise<void>): Promise<void> {
+  #enqueue(step: () => Promise<void>): Promise<void> {
     this.#steps += 1;
-    const turn = this.#after(this.#turn, step);
+    const turn = this.#runAfter(this.#turn, step);
     this.#turn = turn;
     return turn;
   }
 
-  async #after(before: Promise<void> | undefined, step: () => Promise<void>): Promise<void> {
+  async #runAfter(before: Promise<void> | undefined, step: () => Promise<void>): Promise<void> {
     await before;
     await step();
     this.#steps -= 1;

@@ -1,7 +1,7 @@
 import type { SandboxInfo } from 'e2b';
 import { type OwnerId, parseOwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
-import { mayBeRunning, type OwnerProcess, processSchema, thisProcess } from '../local/owner-record.ts';
+import { mayBeRunning, type OwnerProcess, processSchema, identifyThisProcess } from '../local/owner-record.ts';
 
 /** By this a sandbox of any Muster is found among all those of the account. */
 export const MANAGED_METADATA = { muster: 'sandbox' };
@@ -14,7 +14,7 @@ const LIFETIME = 'muster-lifetime-seconds';
 
 /** What is written on a sandbox from the moment of its creation; it never changes. */
 export async function labels(owner: OwnerId, id: SandboxId, { name, limits }: SandboxTemplate): Promise<Record<string, string>> {
-  const whose = { ...labelsOf(owner, id), [TEMPLATE]: name, [PROCESS]: JSON.stringify(await thisProcess()) };
+  const whose = { ...labelsOf(owner, id), [TEMPLATE]: name, [PROCESS]: JSON.stringify(await identifyThisProcess()) };
   return { ...MANAGED_METADATA, ...whose, [LIFETIME]: String(limits.lifetimeSeconds) };
 }
 
@@ -45,7 +45,7 @@ export function readLabel({ metadata }: Pick<SandboxInfo, 'metadata'>): Label | 
  * themselves when they are not extended, which needs no clocks that agree.
  */
 export async function isGone(process: OwnerProcess): Promise<boolean> {
-  const { bootId } = await thisProcess();
+  const { bootId } = await identifyThisProcess();
   return process.bootId === bootId && !(await mayBeRunning(process));
 }
 

@@ -40,7 +40,7 @@ export class RemoteFetching implements Fetching {
     if (way !== 'pull') throw fetchError(`E2B does not have the way "${way}"`);
     await this.#awake();
     const either = AbortSignal.any([signal, this.#over]);
-    return await this.#held.once(order, () => this.#pull(order, either));
+    return await this.#held.fetchOnce(order, () => this.#pull(order, either));
   }
 
   async #pull({ digest, files }: FetchOrder, signal: AbortSignal): Promise<string> {

@@ -1,7 +1,7 @@
 import { ALL_TRAFFIC, Sandbox, SandboxNotFoundError, Template, type SandboxInfo } from 'e2b';
 import type { Clock } from '../../../kernel/clock.ts';
 import { type E2bAccount } from './account.ts';
-import { madeNothing, failureOf, statusOf, unknownTemplate } from './failure.ts';
+import { hasMadeNothing, failureOf, statusOf, unknownTemplate } from './failure.ts';
 import { patiently } from './patience.ts';
 
 /** For the control plane and for short requests to a sandbox. Creating one from a cached template takes well below a second. */
@@ -47,7 +47,7 @@ export class E2bService {
       });
     } catch (error) {
       if (statusOf(error) === 404) throw unknownTemplate(template, error);
-      if (!madeNothing(error)) await maybeMade();
+      if (!hasMadeNothing(error)) await maybeMade();
       throw failureOf(error, 'create a sandbox');
     }
   }

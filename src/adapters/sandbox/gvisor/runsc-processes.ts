@@ -20,7 +20,7 @@ export class RunscProcesses implements FurtherProcesses {
 
   kill(): void {}
 
-  async gone(): Promise<void> {
+  async waitUntilGone(): Promise<void> {
     await killSandboxProcesses(this.#directory, this.#clock);
   }
 }

@@ -5,7 +5,7 @@ import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts
 const CONTAINER = { scope: 'tree', by: 'container' } as const;
 
 /** A policy is an object that any cluster keeps, also one whose network plugin does not heed it. */
-function unverifiedNetwork(network: PodTemplate['network']): string {
+function describeUnverifiedNetwork(network: PodTemplate['network']): string {
   return `not verified: the NetworkPolicy for kubernetes.network: ${network} exists, and Muster has not tried whether the cluster's network plugin enforces it (docs/kubernetes.md)`;
 }
 
@@ -21,7 +21,7 @@ export function podIsolation(template: SandboxTemplate, { runtimeClassName, netw
       disk: { scope: 'tree', by: 'tmpfs' },
       lifetime: { scope: 'tree', by: 'timer' },
     },
-    ...(network === 'cluster' ? {} : { unverified: [unverifiedNetwork(network)] }),
+    ...(network === 'cluster' ? {} : { unverified: [describeUnverifiedNetwork(network)] }),
   };
   const missing = template.demands.find((demand) => isolation.limits[demand].scope !== 'tree');
   if (missing === undefined) return isolation;

@@ -16,7 +16,7 @@ import { podOf } from './pods/kubernetes-template.ts';
 import { NamespaceSite } from './namespace-site.ts';
 import { podName } from './cluster/pod-labels.ts';
 import type { PodLine } from './exec/pod-line.ts';
-import { whileItRuns } from './pods/pod-readiness.ts';
+import { runWhileAlive } from './pods/pod-readiness.ts';
 import { preflight } from './preflight.ts';
 import { checkPodTemplate } from './template-check.ts';
 
@@ -98,7 +98,7 @@ class KubernetesProvider implements SandboxProvider {
     };
     try {
       const followed = await wanted.ready(signal);
-      const channel = await whileItRuns(followed, signal, (either) =>
+      const channel = await runWhileAlive(followed, signal, (either) =>
         line.exec(followed.name, PROGRAM_CONTAINER, [...line.start, ...template.command], either),
       );
       const { lifetimeSeconds } = template.limits;

@@ -62,10 +62,10 @@ export async function assertNetworkPolicy(
   const bound = boundOf(pod);
   const open = egress.find(({ spec }) => !bound.holds(spec.egress));
   if (egress.length > 0 && open === undefined) return;
-  throw noPolicy(cluster.namespace, pod.network, open, bound);
+  throw missingPolicyError(cluster.namespace, pod.network, open, bound);
 }
 
-function noPolicy(namespace: string, network: string, open: Policy | undefined, { effect, file }: Bound): InputError {
+function missingPolicyError(namespace: string, network: string, open: Policy | undefined, { effect, file }: Bound): InputError {
   const wish = `the template has kubernetes.network: ${network}, but`;
   if (open !== undefined) {
     const problem = `${wish} the NetworkPolicy "${open.metadata.name}" in "${namespace}" allows Muster's pods connections`;

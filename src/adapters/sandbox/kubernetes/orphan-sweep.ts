@@ -31,10 +31,10 @@ export function orphansOf(cluster: Cluster, claims: AgentSandbox | undefined): r
   };
   if (!claims) return [pods];
   const plurals: readonly Plural[] = ['sandboxclaims', 'sandboxwarmpools', 'sandboxtemplates'];
-  return [pods, ...plurals.map((plural) => claimed(claims, plural))];
+  return [pods, ...plurals.map((plural) => createOrphans(claims, plural))];
 }
 
-function claimed(api: AgentSandbox, plural: Plural): Orphans {
+function createOrphans(api: AgentSandbox, plural: Plural): Orphans {
   return {
     what: plural,
     list: async (selector, signal) => (await api.list(plural, labelsOf, selector, signal)).items,

@@ -20,14 +20,14 @@ export function checkPodTemplate(template: SandboxTemplate): void {
   for (const variable of Object.keys(environment)) {
     if (!/^[^=\0]+$/.test(variable)) reject(name, 'environment', `has the name ${JSON.stringify(variable)}`, 'names without "=" and NUL');
   }
-  atLeast(name, 'limits.memoryBytes', memoryBytes, MEMORY_MIN_BYTES);
-  atLeast(name, 'limits.processes', processes, 1);
-  atLeast(name, 'limits.cpus', cpus, 0.01);
-  atLeast(name, 'limits.diskBytes', diskBytes, DISK_MIN_BYTES);
-  atLeast(name, 'limits.lifetimeSeconds', lifetimeSeconds, 0);
+  assertAtLeast(name, 'limits.memoryBytes', memoryBytes, MEMORY_MIN_BYTES);
+  assertAtLeast(name, 'limits.processes', processes, 1);
+  assertAtLeast(name, 'limits.cpus', cpus, 0.01);
+  assertAtLeast(name, 'limits.diskBytes', diskBytes, DISK_MIN_BYTES);
+  assertAtLeast(name, 'limits.lifetimeSeconds', lifetimeSeconds, 0);
 }
 
-function atLeast(template: string, field: string, value: number, minimum: number): void {
+function assertAtLeast(template: string, field: string, value: number, minimum: number): void {
   if (!Number.isFinite(value) || value < minimum) reject(template, field, `is ${value}`, `a finite number from ${minimum} on`);
 }
 

@@ -77,7 +77,7 @@ export class Inbox {
   /** To be called once it is closed. @throws as soon as anything is there that it has not put there. */
   async discard(): Promise<void> {
     await Promise.all(Array.from(this.#files, (file) => unlink(file)));
-    const directories = new Set([...this.#made.keys()].flatMap((directory) => this.#upTo(directory)));
+    const directories = new Set([...this.#made.keys()].flatMap((directory) => this.#withParents(directory)));
     for (const directory of [...directories].toSorted((a, b) => b.length - a.length)) await rmdir(directory);
     if (this.#staged) await rmdir(this.#staging);
     await rmdir(this.#directory);
@@ -126,12 +126,12 @@ export class Inbox {
 
   async #makeNow(directory: string): Promise<void> {
     await mkdir(directory, { recursive: true });
-    for (const each of this.#upTo(directory)) await openToOthers(each, 0o755);
+    for (const each of this.#withParents(directory)) await openToOthers(each, 0o755);
   }
 
   /** A directory in the inbox, and those that it is in. */
-  #upTo(directory: string): readonly string[] {
-    return directory === this.#directory ? [] : [directory, ...this.#upTo(path.dirname(directory))];
+  #withParents(directory: string): readonly string[] {
+    return directory === this.#directory ? [] : [directory, ...this.#withParents(path.dirname(directory))];
   }
 }
 

@@ -162,7 +162,9 @@ export class LocalProvider implements SandboxProvider {
       const memoryKills = await Promise.all(sites.map(async ({ cgroup }) => (await cgroup?.memoryKills().catch(() => 0)) ?? 0));
       await Promise.all(sites.map((site) => this.#abandon(site)));
       if (signal.aborted) throw abortError(signal);
-      throw memoryKills.some((count) => count > 0) ? outOfMemory(error, template) : creationError(error, path.join(this.#directory, id));
+      throw memoryKills.some((count) => count > 0)
+        ? outOfMemoryError(error, template)
+        : creationError(error, path.join(this.#directory, id));
     }
   }
 
@@ -283,7 +285,7 @@ async function makeSite(directory: string, id: SandboxId): Promise<void> {
   }
 }
 
-function outOfMemory(cause: unknown, { limits }: SandboxTemplate): InfrastructureError {
+function outOfMemoryError(cause: unknown, { limits }: SandboxTemplate): InfrastructureError {
   const detail = `the memory limit of ${limits.memoryBytes} bytes ended what was to start it; raise limits.memoryBytes`;
   return new InfrastructureError('sandbox.start', `${messageOf(cause)}; ${detail}`, { cause });
 }

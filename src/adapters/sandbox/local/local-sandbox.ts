@@ -54,7 +54,7 @@ export class LocalSandbox implements Sandbox {
   readonly exit: Promise<SandboxExit>;
   readonly capabilities: Required<Pick<SandboxCapabilities, 'remove' | 'usage'>> = {
     remove: (path) => this.#remove(path),
-    usage: async () => this.#used ?? (await this.#counted()),
+    usage: async () => this.#used ?? (await this.#readCgroupUsage()),
   };
   readonly #parts: SandboxParts;
   readonly #lifetime: Disposable;
@@ -109,7 +109,7 @@ export class LocalSandbox implements Sandbox {
     // Muster knows why it ended it, and hundreds may end at a time.
     if (verdict) return { verdict, end, memoryKills: 0 };
     const memoryKills = (await this.#parts.cgroup?.memoryKills().catch(() => 0)) ?? 0;
-    this.#used = { ...this.#used, ...(await this.#counted().catch(() => ({}))) };
+    this.#used = { ...this.#used, ...(await this.#readCgroupUsage().catch(() => ({}))) };
     return { verdict, end, memoryKills };
   }
 
@@ -123,7 +123,7 @@ export class LocalSandbox implements Sandbox {
     return verdict ?? exitOf(end, memoryKills);
   }
 
-  async #counted(): Promise<SandboxUsage> {
+  async #readCgroupUsage(): Promise<SandboxUsage> {
     return (await this.#parts.cgroup?.usage()) ?? {};
   }
 
@@ -144,7 +144,7 @@ export class LocalSandbox implements Sandbox {
   async #clear(): Promise<void> {
     const { program, inbox, cgroup, clock, directory, onGone } = this.#parts;
     // A control group cannot be removed before the last process in it is gone, and kills what is left.
-    if (!cgroup) await program.gone();
+    if (!cgroup) await program.waitUntilGone();
     await Promise.all([inbox.close(), cgroup?.remove(clock)]);
     await removeSite(directory, inbox);
     onGone();

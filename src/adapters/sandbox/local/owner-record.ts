@@ -38,7 +38,7 @@ export const filterFile = (stateDir: string, owner: OwnerId): string => path.joi
 
 /** Makes the owner's directory. It appears with its record in it, so that a sweep never meets one whose owner is unknown. */
 export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgroups: readonly string[]): Promise<void> {
-  const self = await thisProcess();
+  const self = await identifyThisProcess();
   const starting = path.join(sandboxesDirectory(stateDir), `${STARTING}${self.pid}-${self.startTime}-${owner}`);
   const record: OwnerRecord = { process: self, cgroups: [...cgroups] };
   await mkdir(sandboxesDirectory(stateDir), { recursive: true, mode: 0o700 });
@@ -72,15 +72,15 @@ export async function readOwnerRecord(directory: string): Promise<OwnerRecord | 
 
 /** Whether the owner can be running. An owner that cannot be judged from here, in another pid namespace, counts as running. */
 export async function mayBeRunning(owner: OwnerProcess): Promise<boolean> {
-  const self = await thisProcess();
+  const self = await identifyThisProcess();
   if (owner.bootId !== self.bootId) return false;
   if (owner.pidNamespace !== self.pidNamespace) return true;
   return (await startTimeOf(owner.pid)) === owner.startTime;
 }
 
 /** Whether a process that may be on any machine runs, as far as this process can see. */
-export async function whereaboutsOf(owner: OwnerProcess): Promise<'running' | 'gone' | 'elsewhere'> {
-  const self = await thisProcess();
+export async function locateProcess(owner: OwnerProcess): Promise<'running' | 'gone' | 'elsewhere'> {
+  const self = await identifyThisProcess();
   if (owner.bootId !== self.bootId || owner.pidNamespace !== self.pidNamespace) return 'elsewhere';
   return (await startTimeOf(owner.pid)) === owner.startTime ? 'running' : 'gone';
 }
@@ -105,7 +105,7 @@ export async function directoryNames(directory: string): Promise<readonly string
   }
 }
 
-export async function thisProcess(): Promise<OwnerProcess> {
+export async function identifyThisProcess(): Promise<OwnerProcess> {
   const [startTime, bootId, pidNamespace] = await Promise.all([
     startTimeOf(process.pid),
     readFile('/proc/sys/kernel/random/boot_id', 'utf8'),

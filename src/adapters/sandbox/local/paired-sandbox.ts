@@ -41,7 +41,7 @@ export class PairedSandbox implements Sandbox {
     this.#clock = clock;
     this.stdin = environment.stdin;
     this.stdout = environment.stdout;
-    this.stderr = merged([environment.stderr, policy.stdout, policy.stderr]);
+    this.stderr = mergeStreams([environment.stderr, policy.stdout, policy.stderr]);
     this.shares = policy.shares;
     this.past = policy.past;
     const { remove } = environment.capabilities;
@@ -78,13 +78,13 @@ export class PairedSandbox implements Sandbox {
     const environment = this.#environment.exit;
     const policy = this.#policy.exit;
     await Promise.race([environment, policy]);
-    await this.#bothOrLate(Promise.all([environment, policy]));
+    await this.#waitForBoth(Promise.all([environment, policy]));
     // Whichever still runs: its end tells that it was destroyed, and is no reason.
     await Promise.all([this.#environment.destroy(), this.#policy.destroy()].map((end) => end.catch(() => undefined)));
     return verdictOf(await environment, await policy);
   }
 
-  async #bothOrLate(both: Promise<unknown>): Promise<void> {
+  async #waitForBoth(both: Promise<unknown>): Promise<void> {
     const late = new AbortController();
     const either = AbortSignal.any([late.signal, this.#destroyed.signal]);
     await Promise.race([both, sleep(this.#clock, FOLLOWS_MS, either).catch(() => undefined)]);
@@ -112,7 +112,7 @@ function verdictOf(environment: SandboxExit, policy: SandboxExit): SandboxExit {
 }
 
 /** One stream of all that these give, in the order in which it arrives. */
-function merged(sources: readonly Readable[]): Readable {
+function mergeStreams(sources: readonly Readable[]): Readable {
   const all = new PassThrough();
   let left = sources.length;
   for (const source of sources) {

@@ -9,7 +9,7 @@ import type { CgroupLayout } from './cgroups/cgroup-layout.ts';
 import { removeOrphanedGroups } from './cgroups/orphaned-groups.ts';
 import { removeOwnerGroups } from './cgroups/owner-cgroups.ts';
 import { directoryNames, mayBeRunning, type OwnerRecord, readOwnerRecord, sandboxesDirectory, sweepStarting } from './owner-record.ts';
-import { isFirstOfNamespace, killProcess, listProcesses, mountedPaths, untilGone } from './host/process-table.ts';
+import { isFirstOfNamespace, killProcess, listProcesses, readMountedPaths, waitUntilGone } from './host/process-table.ts';
 
 export interface SweepContext {
   readonly stateDir: string;
@@ -29,14 +29,14 @@ export async function sweepOwners(context: SweepContext, signal: AbortSignal): P
   await sweepStarting(context.stateDir);
   for (const name of await directoryNames(sandboxesDirectory(context.stateDir))) {
     if (signal.aborted) throw abortError(signal);
-    const owner = parsed(name, parseOwnerId);
+    const owner = parseName(name, parseOwnerId);
     if (owner !== undefined && owner !== context.owner) swept.push(...(await sweepOwner(context, owner)));
   }
-  if (context.layout) await removeOrphanedGroups({ ...context, layout: context.layout, recorded: await recordedOwners(context) });
+  if (context.layout) await removeOrphanedGroups({ ...context, layout: context.layout, recorded: await listOwners(context) });
   return swept;
 }
 
-async function recordedOwners({ stateDir, owner }: SweepContext): Promise<ReadonlySet<string>> {
+async function listOwners({ stateDir, owner }: SweepContext): Promise<ReadonlySet<string>> {
   return new Set([owner, ...(await directoryNames(sandboxesDirectory(stateDir)))]);
 }
 
@@ -48,7 +48,7 @@ async function sweepOwner({ stateDir, files, clock }: SweepContext, owner: Owner
   // Only groups of this owner's name are touched, whatever the record says.
   const groups = record.cgroups.filter((group) => group.endsWith(`/muster/${owner}`));
   await removeOwnerGroups(files, groups, clock);
-  const ids = (await directoryNames(directory)).map((name) => parsed(name, parseSandboxId)).filter((id) => id !== undefined);
+  const ids = (await directoryNames(directory)).map((name) => parseName(name, parseSandboxId)).filter((id) => id !== undefined);
   await rm(directory, { recursive: true, force: true });
   return ids;
 }
@@ -70,7 +70,7 @@ async function recordOf(directory: string): Promise<OwnerRecord | undefined> {
  * Other programs that happen to name the directory are left alone.
  */
 export async function killSandboxProcesses(directory: string, clock: Clock): Promise<void> {
-  await untilGone(`processes of ${directory}`, async () => (await killOnce(directory)) === 0, clock);
+  await waitUntilGone(`processes of ${directory}`, async () => (await killOnce(directory)) === 0, clock);
 }
 
 /** @returns how many were there to be killed. */
@@ -90,7 +90,7 @@ async function killOnce(directory: string): Promise<number> {
 async function isFirstProcessOf(directory: string, pid: number): Promise<boolean> {
   if (!(await isFirstOfNamespace(pid))) return false;
   const shown = `${directory.slice(directory.lastIndexOf('/sandboxes/'))}/`;
-  return (await mountedPaths(pid)).some((mounted) => mounted.includes(shown));
+  return (await readMountedPaths(pid)).some((mounted) => mounted.includes(shown));
 }
 
 function isBubblewrapOf(directory: string, argv: readonly string[]): boolean {
@@ -102,7 +102,7 @@ function isRunscOf(directory: string, argv: readonly string[]): boolean {
   return argv.some((word) => word.startsWith(`--root=${directory}/`));
 }
 
-function parsed<Name>(text: string, parse: (text: string) => Name): Name | undefined {
+function parseName<Name>(text: string, parse: (text: string) => Name): Name | undefined {
   try {
     return parse(text);
   } catch (error) {

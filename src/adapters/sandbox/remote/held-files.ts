@@ -17,7 +17,7 @@ export class HeldFiles {
   }
 
   /** The directory that the files are in. Several who ask at once have it fetched once; what failed is tried again by the next. */
-  once(order: FetchOrder, fetch: () => Promise<string>): Promise<string> {
+  fetchOnce(order: FetchOrder, fetch: () => Promise<string>): Promise<string> {
     const known = this.#fetched.get(order.digest);
     if (known) return known;
     const fetching = this.#fetch(order, fetch);

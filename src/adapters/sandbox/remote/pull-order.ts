@@ -30,7 +30,7 @@ export function pullCommand(python: string): readonly string[] {
 
 /** @param into absolute path of a directory inside that is not there yet. */
 export function pullOrder(into: string, files: readonly LinkedFile[], bases: readonly HeldFile[]): string {
-  return JSON.stringify({ kind: 'pull', into, files: orderedFiles(files), seconds: PULL_SECONDS, bases: bases.map(heldFile) });
+  return JSON.stringify({ kind: 'pull', into, files: encodeLinkedFiles(files), seconds: PULL_SECONDS, bases: bases.map(encodeHeldFile) });
 }
 
 /** For a node's cache: has the checkpoint there, and keeps it for the holder until then. */
@@ -44,11 +44,11 @@ export interface HoldOrder extends FetchOrder {
 }
 
 export function holdOrder({ digest, files, holder, until, releases }: HoldOrder): string {
-  const order = { checkpoint: hex(digest), files: orderedFiles(files), holder, until, releases: releases.map(hex) };
+  const order = { checkpoint: hex(digest), files: encodeLinkedFiles(files), holder, until, releases: releases.map(hex) };
   return JSON.stringify({ kind: 'hold', ...order, seconds: PULL_SECONDS });
 }
 
-function orderedFiles(files: readonly LinkedFile[]): object[] {
+function encodeLinkedFiles(files: readonly LinkedFile[]): object[] {
   return files.map(({ path, size, digest, url, bucketUrl }) => ({
     path,
     size,
@@ -58,7 +58,7 @@ function orderedFiles(files: readonly LinkedFile[]): object[] {
   }));
 }
 
-function heldFile({ digest, path }: HeldFile): object {
+function encodeHeldFile({ digest, path }: HeldFile): object {
   return { sha256: hex(digest), path };
 }
 

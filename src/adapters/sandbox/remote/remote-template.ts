@@ -22,13 +22,13 @@ export function remoteTemplate(name: string, settings: TemplateSettings, python:
 }
 
 function checkNotLocal(name: string, { python, start, mounts, network }: TemplateSettings): void {
-  if (python !== 'auto') throw notLocal(name, 'python', 'auto', 'the interpreter inside is named by the settings of the provider');
-  if (start === 'forked') throw notLocal(name, 'start', 'auto', 'only sandboxes of this machine are forked');
-  if (mounts.length > 0) throw notLocal(name, 'mounts', '[]', "put the files into the provider's image or template");
-  if (network !== 'none') throw notLocal(name, 'network', 'none', 'there is no host to share a network with');
+  if (python !== 'auto') throw notLocalError(name, 'python', 'auto', 'the interpreter inside is named by the settings of the provider');
+  if (start === 'forked') throw notLocalError(name, 'start', 'auto', 'only sandboxes of this machine are forked');
+  if (mounts.length > 0) throw notLocalError(name, 'mounts', '[]', "put the files into the provider's image or template");
+  if (network !== 'none') throw notLocalError(name, 'network', 'none', 'there is no host to share a network with');
 }
 
-function notLocal(name: string, setting: string, neutral: string, why: string): InputError {
+function notLocalError(name: string, setting: string, neutral: string, why: string): InputError {
   const text = `templates.${name}.${setting} speaks of this machine, where its sandboxes are not`;
   return new InputError('template.not-local', `${text}; set it to ${neutral} (what a template leaves out it takes from "local"): ${why}`);
 }

@@ -31,7 +31,7 @@ export class ForkedProgram implements SandboxedProgram {
     this.#kill();
   }
 
-  async gone(): Promise<void> {
+  async waitUntilGone(): Promise<void> {
     await this.ended;
   }
 }

@@ -178,14 +178,14 @@ export class SharedImages {
     };
     const made = warden.makeImage(image.image, parent.image, contentOf(content));
     made.then(
-      (policies) => this.#loaded(content, policies),
-      (error: unknown) => this.#failed(image, content, error),
+      (policies) => this.#onLoaded(content, policies),
+      (error: unknown) => this.#onFailed(image, content, error),
     );
     return { image, made };
   }
 
   /** What may bring code is none: a sandbox that has run that is not used for another. */
-  #loaded(content: readonly PlacedContent[], policies: readonly PreloadedPolicy[]): void {
+  #onLoaded(content: readonly PlacedContent[], policies: readonly PreloadedPolicy[]): void {
     for (const { content: each } of content) {
       const taken = policies.find(({ digest }) => digest === each.digest);
       const isLight = taken !== undefined && taken.bytes <= LIGHT.bytes && taken.seconds <= LIGHT.seconds;
@@ -208,12 +208,12 @@ export class SharedImages {
   #prepare(warden: ImageMaker, { image, made }: Making): void {
     this.#coming = image;
     made.then(
-      () => this.#arrived(warden, image),
+      () => this.#onArrived(warden, image),
       () => undefined,
     );
   }
 
-  #arrived(warden: ImageMaker, image: Image): void {
+  #onArrived(warden: ImageMaker, image: Image): void {
     // It was needed before it was ready, or is not wanted any more.
     if (this.#present === image) return;
     if (this.#coming !== image) return warden.retireImage(image.image);
@@ -225,7 +225,7 @@ export class SharedImages {
    * Whoever wants it loads it in a sandbox, and learns there what is wrong with it. What somebody has taken away while it was being loaded is
    * not to blame.
    */
-  #failed(image: Image, content: readonly PlacedContent[], error: unknown): void {
+  #onFailed(image: Image, content: readonly PlacedContent[], error: unknown): void {
     const wasComing = this.#coming === image;
     if (wasComing) this.#coming = undefined;
     if (!image.warden.hasEnded) this.#giveUp(image, content, error);

@@ -49,7 +49,7 @@ export class SharedPlaces {
       place.holders += 1;
       try {
         const path = await untilAborted(place.path, signal);
-        return this.#held(digest, place, path);
+        return this.#holdPlace(digest, place, path);
       } catch (error) {
         this.#letGo(digest, place);
         // Another holder's attempt may have failed because it was aborted.
@@ -70,7 +70,7 @@ export class SharedPlaces {
     return place;
   }
 
-  #held(digest: string, place: Place, path: string): HeldPlace {
+  #holdPlace(digest: string, place: Place, path: string): HeldPlace {
     let isHeld = true;
     return {
       path,

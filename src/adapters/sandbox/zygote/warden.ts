@@ -95,7 +95,7 @@ export class Warden implements AsyncDisposable {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#gone = promise;
     process.process.once('close', (code, signal) => {
-      this.#lost(`the zygote ended (${signal ?? `exit code ${code ?? 'unknown'}`})`);
+      this.#onLost(`the zygote ended (${signal ?? `exit code ${code ?? 'unknown'}`})`);
       resolve();
     });
   }
@@ -134,7 +134,7 @@ export class Warden implements AsyncDisposable {
   async fork(wanted: WantedProgram, signal: AbortSignal): Promise<ForkedProgram> {
     using fork = this.#expect(wanted);
     this.#order({ type: 'fork', ...fork.order });
-    return await this.#begun(fork, signal);
+    return await this.#waitForStart(fork, signal);
   }
 
   /** The same for two that are joined by a socket pair. Either both begin, or neither is left. */
@@ -144,15 +144,15 @@ export class Warden implements AsyncDisposable {
     this.#order({ type: 'fork', ...first.order, beside: second.order });
     const failed = new AbortController();
     const either = AbortSignal.any([signal, failed.signal]);
-    const begun = async (fork: Fork): Promise<ForkedProgram> => {
+    const waitForStart = async (fork: Fork): Promise<ForkedProgram> => {
       try {
-        return await this.#begun(fork, either);
+        return await this.#waitForStart(fork, either);
       } catch (error) {
         failed.abort(error);
         throw error;
       }
     };
-    const [a, b] = await Promise.allSettled([begun(first), begun(second)]);
+    const [a, b] = await Promise.allSettled([waitForStart(first), waitForStart(second)]);
     if (a.status === 'fulfilled' && b.status === 'fulfilled') return [a.value, b.value];
     await Promise.all([this.#end(first), this.#end(second)]);
     throw signal.aborted ? abortError(signal) : failed.signal.reason;
@@ -174,7 +174,7 @@ export class Warden implements AsyncDisposable {
     };
   }
 
-  async #begun(fork: Fork, signal: AbortSignal): Promise<ForkedProgram> {
+  async #waitForStart(fork: Fork, signal: AbortSignal): Promise<ForkedProgram> {
     try {
       const [streams] = await untilAborted(Promise.all([fork.streams, fork.started]), signal);
       return new ForkedProgram(streams, fork.ended, () => this.#kill(fork.order.sandbox));
@@ -270,7 +270,7 @@ export class Warden implements AsyncDisposable {
     awaited?.ended.resolve(endOf(report));
   }
 
-  #lost(how: string): void {
+  #onLost(how: string): void {
     this.#hasEnded = true;
     const detail = this.#withOutput(this.#problem ?? how);
     for (const { started, ended, deadline } of this.#sandboxes.values()) {

@@ -16,7 +16,7 @@ const MIGRATION_LOCK = 0x6d757374;
  * server cannot be reached.
  */
 export async function openPostgresStore(url: string, clock: Clock): Promise<EvaluationStore> {
-  const name = shownName(url);
+  const name = describeDatabase(url);
   const database = await PostgresDatabase.open(url, name);
   try {
     await database.locked(MIGRATION_LOCK, () => migrate(database, name, clock));
@@ -28,7 +28,7 @@ export async function openPostgresStore(url: string, clock: Clock): Promise<Eval
 }
 
 /** Without user and password. */
-function shownName(url: string): string {
+function describeDatabase(url: string): string {
   const parsed = URL.parse(url);
   if (parsed === null || !['postgres:', 'postgresql:'].includes(parsed.protocol))
     throw new InputError('store.url', 'store.url: expected postgresql://user:password@host:port/database');

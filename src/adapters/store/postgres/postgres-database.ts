@@ -1,7 +1,7 @@
 import { Pool, types, type PoolClient } from 'pg';
 import { InfrastructureError, InputError, messageOf } from '../../../kernel/errors.ts';
 import type { BulkInsert, Database, Dialect, Row, Step } from '../sql/schema/database.ts';
-import { rendered, type Sql, type Value } from '../sql/schema/statement.ts';
+import { renderSql, type Sql, type Value } from '../sql/schema/statement.ts';
 
 const DIALECT: Dialect = {
   identity: 'bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY',
@@ -71,21 +71,21 @@ export class PostgresDatabase implements Database {
   }
 
   async query(statement: Sql): Promise<readonly Row[]> {
-    return this.#guarded(() => rowsOf(this.#pool, statement));
+    return this.#translateErrors(() => rowsOf(this.#pool, statement));
   }
 
   async transact(steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined> {
-    return this.#guarded(() => this.#withClient((client) => transaction(client, steps)));
+    return this.#translateErrors(() => this.#withClient((client) => transaction(client, steps)));
   }
 
   /** While it runs, no other transaction runs under the same lock, on any connection. */
   async locked<Result>(lock: number, run: () => Promise<Result>): Promise<Result> {
     return this.#withClient(async (client) => {
-      await this.#guarded(() => client.query('SELECT pg_advisory_lock($1)', [lock]));
+      await this.#translateErrors(() => client.query('SELECT pg_advisory_lock($1)', [lock]));
       try {
         return await run();
       } finally {
-        await this.#guarded(() => client.query('SELECT pg_advisory_unlock($1)', [lock]));
+        await this.#translateErrors(() => client.query('SELECT pg_advisory_unlock($1)', [lock]));
       }
     });
   }
@@ -107,7 +107,7 @@ export class PostgresDatabase implements Database {
     }
   }
 
-  async #guarded<Result>(run: () => Promise<Result>): Promise<Result> {
+  async #translateErrors<Result>(run: () => Promise<Result>): Promise<Result> {
     try {
       return await run();
     } catch (error) {
@@ -133,7 +133,7 @@ async function transaction(client: PoolClient, steps: readonly Step[]): Promise<
 
 async function rowsOf(client: Pick<PoolClient, 'query'>, statement: Sql): Promise<readonly Row[]> {
   const { rows } = await client.query<Row>(
-    rendered(statement, (position) => `$${position}`),
+    renderSql(statement, (position) => `$${position}`),
     [...statement.values],
   );
   return rows;

@@ -8,7 +8,7 @@ import { guard, statement, type Database } from './schema/database.ts';
 import { evaluationOfRow } from './evaluation-row.ts';
 import { stateEvent } from './sql-course.ts';
 import { appendEvents } from './sql-events.ts';
-import { announced } from './sql-webhooks.ts';
+import { announceSteps } from './sql-webhooks.ts';
 import { plain, sql } from './schema/statement.ts';
 
 export class SqlAnswers implements AnswerCache {
@@ -49,7 +49,7 @@ export class SqlAnswers implements AnswerCache {
         sql`INSERT INTO episodes (evaluation, arm, episode, task, outcome, result, length, seconds, extra)
             SELECT ${key}, arm, episode, task, outcome, result, length, seconds, extra FROM episodes WHERE evaluation = ${given.key}`,
       ),
-      ...announced(key, webhooks, now),
+      ...announceSteps(key, webhooks, now),
       acceptedEvaluation(evaluation.id),
     ]);
     if (rows) return { kind: 'accepted', evaluation: evaluationOfRow(rows.at(-1)?.[0] ?? {}) };

@@ -12,9 +12,9 @@ import type { EvaluationId } from '../../../kernel/ids.ts';
 import { acceptance, acceptedEvaluation } from './acceptance.ts';
 import { numberOf, textOf } from './schema/columns.ts';
 import { statement, type Database } from './schema/database.ts';
-import { forgotten, sweepEpisodes } from './schema/discarded.ts';
+import { forgetSteps, sweepEpisodes } from './schema/discarded.ts';
 import { evaluationOfRow } from './evaluation-row.ts';
-import { joined, plain, sql, type Sql } from './schema/statement.ts';
+import { joinSql, plain, sql, type Sql } from './schema/statement.ts';
 
 /** Of evaluations, by their ids. */
 const ASKED_AT_ONCE = 500;
@@ -57,7 +57,7 @@ export class SqlCatalogue implements EvaluationCatalogue {
     for (let from = 0; from < ids.length; from += ASKED_AT_ONCE) {
       const asked = ids.slice(from, from + ASKED_AT_ONCE).map((id) => sql`${id}`);
       const rows = await this.#database.query(
-        sql`SELECT id FROM evaluations WHERE id IN (${joined(asked, ', ')}) AND state IN ('waiting', 'running')`,
+        sql`SELECT id FROM evaluations WHERE id IN (${joinSql(asked, ', ')}) AND state IN ('waiting', 'running')`,
       );
       for (const row of rows) open.add(textOf(row, 'id'));
     }
@@ -68,7 +68,7 @@ export class SqlCatalogue implements EvaluationCatalogue {
     const position = after === undefined ? undefined : positionOf(after);
     const conditions = conditionsOf(filter);
     if (position) conditions.push(sql`(created_at, id) < (${position.milliseconds}, ${position.id})`);
-    const where = conditions.length === 0 ? plain('') : sql`WHERE ${joined(conditions, ' AND ')}`;
+    const where = conditions.length === 0 ? plain('') : sql`WHERE ${joinSql(conditions, ' AND ')}`;
     const rows = await this.#database.query(sql`SELECT * FROM evaluations ${where} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`);
     return pageOf(rows.map(evaluationOfRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
@@ -85,7 +85,7 @@ export class SqlCatalogue implements EvaluationCatalogue {
     const ended = await this.#database.query(
       sql`SELECT key FROM evaluations WHERE ended_at < ${before.getTime()} ORDER BY ended_at LIMIT ${limit}`,
     );
-    await this.#database.transact(ended.flatMap((row) => forgotten(numberOf(row, 'key'))));
+    await this.#database.transact(ended.flatMap((row) => forgetSteps(numberOf(row, 'key'))));
     await sweepEpisodes(this.#database);
     return ended.length;
   }
@@ -101,7 +101,7 @@ function conditionsOf({ principal, suite, run, states, label, from, before }: Ev
       : [
           states.length === 0
             ? plain('1 = 0')
-            : sql`state IN (${joined(
+            : sql`state IN (${joinSql(
                 states.map((state) => sql`${state}`),
                 ', ',
               )})`,

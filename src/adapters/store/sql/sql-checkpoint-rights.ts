@@ -4,7 +4,7 @@ import { InfrastructureError } from '../../../kernel/errors.ts';
 import { parseDigest, type Digest } from '../../../kernel/ids.ts';
 import { dateOf, optional, textOf } from './schema/columns.ts';
 import { statement, type Database, type Row } from './schema/database.ts';
-import { joined, sql, type Sql } from './schema/statement.ts';
+import { joinSql, sql, type Sql } from './schema/statement.ts';
 
 /** Digests in one statement. */
 const ASKED_AT_ONCE = 500;
@@ -35,7 +35,7 @@ export class SqlCheckpointRights implements CheckpointRights {
   async usable(principal: string, digests: readonly Digest[]): Promise<ReadonlyMap<Digest, Usable>> {
     const usable = new Map<Digest, Usable>();
     for (let from = 0; from < digests.length; from += ASKED_AT_ONCE) {
-      const asked = listed(digests.slice(from, from + ASKED_AT_ONCE));
+      const asked = listDigests(digests.slice(from, from + ASKED_AT_ONCE));
       // An operator grants what others brought. What the principal itself has brought comes last, and so counts.
       const rows = await this.#database.query(
         sql`SELECT b.digest, b.kind, b.name, b.at, b.principal, 0 AS own FROM checkpoint_grants g
@@ -97,8 +97,8 @@ function andBy(grantedBy: string | undefined): Sql {
   return grantedBy === undefined ? sql`` : sql` AND granted_by = ${grantedBy}`;
 }
 
-function listed(digests: readonly Digest[]): Sql {
-  return joined(
+function listDigests(digests: readonly Digest[]): Sql {
+  return joinSql(
     digests.map((digest) => sql`${digest}`),
     ', ',
   );

@@ -7,7 +7,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { statement, type Database, type Step } from './schema/database.ts';
 import { transactOwned } from './schema/owned.ts';
 import { appendEvents } from './sql-events.ts';
-import { announced } from './sql-webhooks.ts';
+import { announceSteps } from './sql-webhooks.ts';
 import { sql } from './schema/statement.ts';
 
 export class SqlCourse implements EvaluationCourse {
@@ -32,21 +32,21 @@ export class SqlCourse implements EvaluationCourse {
   }
 
   async report(ownership: Ownership, report: Report): Promise<void> {
-    await transactOwned(this.#database, ownership, reported(ownership.key, report, this.#now()));
+    await transactOwned(this.#database, ownership, reportSteps(ownership.key, report, this.#now()));
   }
 
   async conclude(ownership: Ownership, { state, report, summary, failure, question, withheld, webhooks }: Conclusion): Promise<void> {
     const { key } = ownership;
     const now = this.#now();
     await transactOwned(this.#database, ownership, [
-      ...(report ? reported(key, report, now) : []),
+      ...(report ? reportSteps(key, report, now) : []),
       statement(
         sql`UPDATE evaluations SET state = ${state}, ended_at = ${now}, summary = ${jsonOf(summary)}, failure = ${jsonOf(failure)}
             WHERE key = ${key}`,
       ),
       ...appendEvents(key, [stateEvent(state)], now),
-      ...announced(key, webhooks, now),
-      ...answered(key, question),
+      ...announceSteps(key, webhooks, now),
+      ...answerSteps(key, question),
       ...(withheld === true ? [statement(sql`DELETE FROM cache_donors WHERE evaluation = ${key}`)] : []),
       statement(sql`UPDATE ownerships SET expires_at = 0, fence = fence + 1 WHERE evaluation = ${key}`),
     ]);
@@ -61,14 +61,14 @@ export function stateEvent(state: EvaluationState): NewEvent {
   return { type: 'state', data: { state } };
 }
 
-function reported(key: number, { running, events }: Report, now: number): readonly Step[] {
+function reportSteps(key: number, { running, events }: Report, now: number): readonly Step[] {
   return [
     statement(sql`UPDATE evaluations SET running = ${JSON.stringify(running)} WHERE key = ${key}`),
     ...appendEvents(key, events, now),
   ];
 }
 
-function answered(key: number, question: Question | undefined): readonly Step[] {
+function answerSteps(key: number, question: Question | undefined): readonly Step[] {
   if (question === undefined) return [];
   return [
     statement(

@@ -28,14 +28,14 @@ export class SqlTokens implements Tokens {
   }
 
   async find(id: TokenId): Promise<StoredToken | undefined> {
-    const [row] = await this.#database.query(selected(sql`WHERE id = ${id}`));
+    const [row] = await this.#database.query(selectTokens(sql`WHERE id = ${id}`));
     return row && tokenOfRow(row);
   }
 
   async list({ limit, after }: PageRequest): Promise<Page<StoredToken>> {
     const position = after === undefined ? undefined : positionOf(after);
     const beyond = position ? sql`WHERE (created_at, id) < (${position.milliseconds}, ${position.id})` : plain('');
-    const rows = await this.#database.query(selected(sql`${beyond} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`));
+    const rows = await this.#database.query(selectTokens(sql`${beyond} ORDER BY created_at DESC, id DESC LIMIT ${limit + 1}`));
     return pageOf(rows.map(tokenOfRow), limit, ({ createdAt, id }) => ({ milliseconds: createdAt.getTime(), id }));
   }
 
@@ -46,7 +46,7 @@ export class SqlTokens implements Tokens {
   }
 }
 
-function selected(which: Sql): Sql {
+function selectTokens(which: Sql): Sql {
   return sql`SELECT id, principal, role, secret_digest, created_at, expires_at, revoked_at FROM tokens ${which}`;
 }
 

@@ -4,7 +4,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { parseEvaluationId } from '../../../kernel/ids.ts';
 import { dateOf, documentOf, numberOf, optional, textOf } from './schema/columns.ts';
 import { statement, type Database, type Step } from './schema/database.ts';
-import { joined, plain, sql, type Sql } from './schema/statement.ts';
+import { joinSql, plain, sql, type Sql } from './schema/statement.ts';
 
 export class SqlWebhooks implements WebhookOutbox {
   readonly #database: Database;
@@ -53,7 +53,7 @@ export class SqlWebhooks implements WebhookOutbox {
 }
 
 /** Steps that have webhooks delivered from now on. @param key of the evaluation. @param now milliseconds. */
-export function announced(key: number | Sql, webhooks: readonly NewWebhook[], now: number): readonly Step[] {
+export function announceSteps(key: number | Sql, webhooks: readonly NewWebhook[], now: number): readonly Step[] {
   return webhooks.map(({ url, body }) =>
     statement(
       sql`INSERT INTO webhooks (evaluation, url, body, attempts, due_at) VALUES (${key}, ${url}, ${JSON.stringify(body)}, 0, ${now})`,
@@ -63,7 +63,7 @@ export function announced(key: number | Sql, webhooks: readonly NewWebhook[], no
 
 function andNot(urls: readonly string[]): Sql {
   if (urls.length === 0) return plain('');
-  const listed = joined(
+  const listed = joinSql(
     urls.map((url) => sql`${url}`),
     ', ',
   );

@@ -4,7 +4,7 @@ import type { Clock } from '../../../kernel/clock.ts';
 import { within } from '../../../kernel/deadline.ts';
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { Database, Dialect, Row, Step } from '../sql/schema/database.ts';
-import { rendered, type Sql } from '../sql/schema/statement.ts';
+import { renderSql, type Sql } from '../sql/schema/statement.ts';
 import type { Message, Order, Rendered, RenderedStep, Reply } from './sqlite-messages.ts';
 import { cannotBeOpened } from './unusable-file.ts';
 
@@ -52,8 +52,8 @@ export class SqliteDatabase implements Database {
     this.#clock = clock;
     this.#thread = thread;
     thread.on('message', (message: Message) => this.#take(message));
-    thread.on('error', (error) => this.#end(this.#failed(error.message)));
-    thread.on('exit', () => this.#end(this.#failed('it has been closed')));
+    thread.on('error', (error) => this.#end(this.#failedError(error.message)));
+    thread.on('exit', () => this.#end(this.#failedError('it has been closed')));
   }
 
   /**
@@ -80,12 +80,12 @@ export class SqliteDatabase implements Database {
   }
 
   async query(statement: Sql): Promise<readonly Row[]> {
-    const reply = await this.#ask({ kind: 'query', id: this.#nextId(), ...this.#rendered(statement) });
+    const reply = await this.#ask({ kind: 'query', id: this.#nextId(), ...this.#render(statement) });
     return reply.kind === 'done' ? (reply.rows[0] ?? []) : [];
   }
 
   async transact(steps: readonly Step[]): Promise<readonly (readonly Row[])[] | undefined> {
-    const reply = await this.#ask({ kind: 'transact', id: this.#nextId(), steps: steps.map((step) => this.#renderedStep(step)) });
+    const reply = await this.#ask({ kind: 'transact', id: this.#nextId(), steps: steps.map((step) => this.#renderStep(step)) });
     return reply.kind === 'done' ? reply.rows : undefined;
   }
 
@@ -101,10 +101,10 @@ export class SqliteDatabase implements Database {
     const { promise, resolve, reject } = Promise.withResolvers<Reply>();
     this.#waiting.set(request.id, { resolve, reject });
     this.#post(request);
-    const late = (): Error => this.#failed(`it did not answer within ${ANSWER_MILLISECONDS / 1000} s`);
+    const late = (): Error => this.#failedError(`it did not answer within ${ANSWER_MILLISECONDS / 1000} s`);
     try {
       const reply = await within(this.#clock, ANSWER_MILLISECONDS, promise, late);
-      if (reply.kind === 'failed') throw this.#failed(reply.message);
+      if (reply.kind === 'failed') throw this.#failedError(reply.message);
       return reply;
     } finally {
       this.#waiting.delete(request.id);
@@ -130,19 +130,19 @@ export class SqliteDatabase implements Database {
     return this.#lastId;
   }
 
-  #rendered(statement: Sql): Rendered {
-    return { text: rendered(statement, () => '?'), values: statement.values };
+  #render(statement: Sql): Rendered {
+    return { text: renderSql(statement, () => '?'), values: statement.values };
   }
 
-  #renderedStep(step: Step): RenderedStep {
-    if (step.kind !== 'bulk') return { kind: step.kind, ...this.#rendered(step.sql) };
+  #renderStep(step: Step): RenderedStep {
+    if (step.kind !== 'bulk') return { kind: step.kind, ...this.#render(step.sql) };
     const { table, columns, rows } = step.insert;
     const names = columns.map(({ name }) => name).join(', ');
     const places = columns.map(() => '?').join(', ');
     return { kind: 'bulk', text: `INSERT INTO ${table} (${names}) VALUES (${places}) ON CONFLICT DO NOTHING`, rows };
   }
 
-  #failed(why: string): InfrastructureError {
+  #failedError(why: string): InfrastructureError {
     return new InfrastructureError('store.failed', `the store in ${this.#path} failed: ${why}`);
   }
 }

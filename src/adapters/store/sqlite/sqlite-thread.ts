@@ -17,7 +17,7 @@ try {
   port.on('message', (order: Order) => {
     const requests: Request[] = [];
     let isLast = false;
-    for (let next: Order | undefined = order; next !== undefined; next = nextOrder()) {
+    for (let next: Order | undefined = order; next !== undefined; next = receiveOrder()) {
       if (next.kind === 'close') isLast = true;
       else requests.push(next);
       if (requests.length === MOST_AT_ONCE) break;
@@ -33,7 +33,7 @@ try {
   port.close();
 }
 
-function nextOrder(): Order | undefined {
+function receiveOrder(): Order | undefined {
   return port === null ? undefined : receiveMessageOnPort(port)?.message;
 }
 

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { isForgotten, isGone, labels, readLabel } from '../../../../src/adapters/sandbox/e2b/ownership.ts';
-import { thisProcess } from '../../../../src/adapters/sandbox/local/owner-record.ts';
+import { identifyThisProcess } from '../../../../src/adapters/sandbox/local/owner-record.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import { TEMPLATE } from '../../../support/evaluation-scene.ts';
 
 const [owner, id] = [parseOwnerId('owner'), parseSandboxId('s1')];
-const self = await thisProcess();
+const self = await identifyThisProcess();
 const metadata = await labels(owner, id, TEMPLATE);
 
 test('what is written on a sandbox is read back', () => {

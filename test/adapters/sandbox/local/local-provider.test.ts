@@ -42,7 +42,7 @@ class ImitatedProgram implements SandboxedProgram {
     this.#end.resolve({ kind: 'lost', detail: 'killed', wasKilled: true });
   }
 
-  async gone(): Promise<void> {
+  async waitUntilGone(): Promise<void> {
     await this.ended;
   }
 }
@@ -215,7 +215,7 @@ it('the end of the provider waits for creations, then ends runtime and sandboxes
 it('what cannot be removed stays on record, for a sweep to find', async () => {
   const scene = await Scene.open(false, false);
   const program = new ImitatedProgram();
-  program.gone = () => Promise.reject(new InfrastructureError('sandbox.stuck', 'they still run'));
+  program.waitUntilGone = () => Promise.reject(new InfrastructureError('sandbox.stuck', 'they still run'));
   scene.runtime.start = () => Promise.resolve(program);
   await scene.create();
   await expect(scene.provider[Symbol.asyncDispose]()).rejects.toHaveProperty('code', 'sandbox.stuck');

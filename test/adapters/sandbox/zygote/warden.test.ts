@@ -209,7 +209,7 @@ describe('Muster’s side of a warden', () => {
     program.kill();
     expect(await script.order()).toMatchObject({ type: 'kill', sandbox: 'one' });
     script.report({ type: 'ended', sandbox: 'one', signal: 9 });
-    await program.gone();
+    await program.waitUntilGone();
     program.kill();
     void warden.fork({ sandbox: TWO, command: COMMAND, image: BASE_IMAGE }, NEVER).catch(() => {});
     expect(await script.order()).toMatchObject({ type: 'fork', sandbox: 'two' });

@@ -1,6 +1,6 @@
 import type { Clock } from '../../../../kernel/clock.ts';
 import type { FurtherProcesses } from '../../local/program/launched-program.ts';
-import { childrenOf, killProcess, startTimeOf, untilGone } from '../../local/host/process-table.ts';
+import { childrenOf, killProcess, startTimeOf, waitUntilGone } from '../../local/host/process-table.ts';
 import { killSandboxProcesses } from '../../local/sweep.ts';
 
 /**
@@ -33,10 +33,10 @@ export class BubblewrapProcesses implements FurtherProcesses {
   }
 
   /** Once its first process is gone the kernel has seen to it that all others of its pid namespace are. */
-  async gone(wasSignalled: boolean): Promise<void> {
+  async waitUntilGone(wasSignalled: boolean): Promise<void> {
     const first = this.#first;
     if (first)
-      await untilGone(`processes of ${this.#directory}`, async () => (await startTimeOf(first.pid)) !== first.startTime, this.#clock);
+      await waitUntilGone(`processes of ${this.#directory}`, async () => (await startTimeOf(first.pid)) !== first.startTime, this.#clock);
     else if (wasSignalled) await killSandboxProcesses(this.#directory, this.#clock);
   }
 }

@@ -20,7 +20,10 @@ const SEALS = ['--remount-ro', '/dev', '--remount-ro', '/'];
 
 /** The host's system directories as mounts: links where the host has links. */
 export function systemArguments({ mounts, links }: SystemView): readonly string[] {
-  return [...mounts.flatMap(({ source, target }) => shown(source, target)), ...links.flatMap(({ at, to }) => ['--symlink', to, at])];
+  return [
+    ...mounts.flatMap(({ source, target }) => bindWithDirectories(source, target)),
+    ...links.flatMap(({ at, to }) => ['--symlink', to, at]),
+  ];
 }
 
 export interface SandboxView {
@@ -51,7 +54,7 @@ export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView
     '--seccomp',
     `${FILTER_DESCRIPTOR}`,
     ...fileArguments(template, view),
-    ...shown(view.inbox, INBOX),
+    ...bindWithDirectories(view.inbox, INBOX),
     ...mountArguments(template),
     ...SEALS,
     '--remount-ro',
@@ -104,8 +107,8 @@ export function wardenArguments(template: SandboxTemplate, view: SandboxView, si
     '--cap-add',
     'ALL',
     ...fileArguments(template, view),
-    ...shown(view.inbox, INBOX),
-    ...shown(sites, SITES),
+    ...bindWithDirectories(view.inbox, INBOX),
+    ...bindWithDirectories(sites, SITES),
     ...mountArguments(template),
     ...SEALS,
     '--chdir',
@@ -152,13 +155,13 @@ function fileArguments(template: SandboxTemplate, view: SandboxView): readonly s
     '--dev',
     '/dev',
     ...writableArguments(template.limits),
-    ...systemFiles(template.network).flatMap((file) => shown(file, file, '--ro-bind-try')),
-    ...Object.keys(SYNTHESISED_FILES).flatMap((name) => shown(`${view.etc}/${name}`, `/etc/${name}`)),
+    ...systemFiles(template.network).flatMap((file) => bindWithDirectories(file, file, '--ro-bind-try')),
+    ...Object.keys(SYNTHESISED_FILES).flatMap((name) => bindWithDirectories(`${view.etc}/${name}`, `/etc/${name}`)),
   ];
 }
 
 function mountArguments({ mounts }: SandboxTemplate): readonly string[] {
-  return mounts.flatMap(({ source, target }) => shown(source, target));
+  return mounts.flatMap(({ source, target }) => bindWithDirectories(source, target));
 }
 
 /** Further arguments, which are kept from the process table: variables hold keys and passwords. */
@@ -176,7 +179,7 @@ function tmpfs(target: string, bytes: number): readonly string[] {
 }
 
 /** In directories that everybody may enter: those that bubblewrap makes unasked are its user's alone. */
-function shown(source: string, target: string, option: '--ro-bind' | '--ro-bind-try' = '--ro-bind'): readonly string[] {
+function bindWithDirectories(source: string, target: string, option: '--ro-bind' | '--ro-bind-try' = '--ro-bind'): readonly string[] {
   const names = target.split('/').slice(1, -1);
   const directories = names.map((_, i) => `/${names.slice(0, i + 1).join('/')}`);
   return [...directories.flatMap((directory) => ['--perms', '0755', '--dir', directory]), option, source, target];

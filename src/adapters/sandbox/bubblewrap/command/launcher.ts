@@ -10,11 +10,11 @@ import { ARGUMENTS_DESCRIPTOR, FILTER_DESCRIPTOR, NAMESPACE_DESCRIPTOR } from '.
  * Opens the filter, enters the control groups, then becomes bubblewrap: whatever bubblewrap forks is in them from its first instruction.
  * Arguments: the filter's file, files to write the process id to, `--`, the command.
  */
-const LAUNCH = `${opened(FILTER_DESCRIPTOR)}; ${ENTER_GROUPS}; exec "$@"`;
+const LAUNCH = `${openDescriptor(FILTER_DESCRIPTOR)}; ${ENTER_GROUPS}; exec "$@"`;
 /** The same, with the file of a user namespace before all. */
-const LAUNCH_WITHIN = `${opened(NAMESPACE_DESCRIPTOR)}; ${LAUNCH}`;
+const LAUNCH_WITHIN = `${openDescriptor(NAMESPACE_DESCRIPTOR)}; ${LAUNCH}`;
 
-function opened(descriptor: number): string {
+function openDescriptor(descriptor: number): string {
   return `exec ${descriptor}<"$1" || exit 125; shift`;
 }
 
@@ -62,13 +62,13 @@ export interface Launch {
 /** @throws InfrastructureError when the machine is out of processes or file descriptors. */
 export async function launch(plan: Launch): Promise<LaunchedProcess> {
   const { script, argv, beyond } = shellOf(plan, START);
-  return launchedBy(await startLauncher(script, argv, beyond), plan);
+  return launchWith(await startLauncher(script, argv, beyond), plan);
 }
 
 /** Launches two that share a socket pair. @throws InfrastructureError as `launch` does; then neither is left. */
 export async function launchJoined(one: Launch, other: Launch): Promise<readonly [LaunchedProcess, LaunchedProcess]> {
   const [first, second] = await startJoinedLaunchers(shellOf(one, START_JOINED), shellOf(other, START_JOINED), LINE_DESCRIPTOR);
-  return [launchedBy(first, one), launchedBy(second, other)];
+  return [launchWith(first, one), launchWith(second, other)];
 }
 
 function shellOf(plan: Launch, start: string): ShellStart {
@@ -82,7 +82,7 @@ function shellOf(plan: Launch, start: string): ShellStart {
   };
 }
 
-function launchedBy(launcher: Launcher, plan: Launch): LaunchedProcess {
+function launchWith(launcher: Launcher, plan: Launch): LaunchedProcess {
   handOver(plan.unlisted, pipeOf(launcher, ARGUMENTS_DESCRIPTOR));
   return { ...launcher, started: hasData(pipeOf(launcher, STARTED_DESCRIPTOR)) };
 }

@@ -61,7 +61,7 @@ export class AgentSandbox {
   /** See `Cluster.create`. */
   async create(plural: Plural, body: Manifest, signal: AbortSignal): Promise<void> {
     await this.#cluster.create(`the ${body.kind} ${body.metadata.name}`, signal, (attemptSignal) =>
-      this.#api.createNamespacedCustomObject({ ...this.#at(plural), body }, withSignal(attemptSignal)),
+      this.#api.createNamespacedCustomObject({ ...this.#locationOf(plural), body }, withSignal(attemptSignal)),
     );
   }
 
@@ -70,7 +70,7 @@ export class AgentSandbox {
     return await this.#cluster.gate.request(`get ${plural}/${name}`, signal, async (attemptSignal): Promise<unknown> => {
       try {
         const options = withSignal(attemptSignal, ({ date = '' }) => onServerTime(Date.parse(date)));
-        return await this.#api.getNamespacedCustomObject({ ...this.#at(plural), name }, options);
+        return await this.#api.getNamespacedCustomObject({ ...this.#locationOf(plural), name }, options);
       } catch (error) {
         if (isNotFound(error)) return undefined;
         throw error;
@@ -80,7 +80,7 @@ export class AgentSandbox {
 
   async list<View>(plural: Plural, parse: (object: unknown) => View, labelSelector: string, signal: AbortSignal): Promise<Listing<View>> {
     return await listAll(async (next) => {
-      const request = { ...this.#at(plural), labelSelector, limit: PAGE, ...(next === undefined ? {} : { _continue: next }) };
+      const request = { ...this.#locationOf(plural), labelSelector, limit: PAGE, ...(next === undefined ? {} : { _continue: next }) };
       const answer: unknown = await this.#cluster.gate.request(`list the ${plural}`, signal, (attemptSignal) =>
         this.#api.listNamespacedCustomObject(request, withSignal(attemptSignal)),
       );
@@ -93,7 +93,7 @@ export class AgentSandbox {
   async delete(plural: Plural, name: string, signal: AbortSignal): Promise<void> {
     await this.#cluster.gate.request(`delete ${plural}/${name}`, signal, async (attemptSignal) => {
       try {
-        await this.#api.deleteNamespacedCustomObject({ ...this.#at(plural), name, ...FOREGROUND }, withSignal(attemptSignal));
+        await this.#api.deleteNamespacedCustomObject({ ...this.#locationOf(plural), name, ...FOREGROUND }, withSignal(attemptSignal));
       } catch (error) {
         if (!isNotFound(error)) throw error;
       }
@@ -102,12 +102,12 @@ export class AgentSandbox {
 
   async deleteAll(plural: Plural, labelSelector: string, signal: AbortSignal): Promise<void> {
     await this.#cluster.gate.request(`delete the ${plural} of ${labelSelector}`, signal, async (attemptSignal) => {
-      const request = { ...this.#at(plural), labelSelector, ...FOREGROUND };
+      const request = { ...this.#locationOf(plural), labelSelector, ...FOREGROUND };
       await this.#api.deleteCollectionNamespacedCustomObject(request, withSignal(attemptSignal));
     });
   }
 
-  #at(plural: Plural) {
+  #locationOf(plural: Plural) {
     return { group: GROUP, version: VERSION, namespace: this.#cluster.namespace, plural };
   }
 }

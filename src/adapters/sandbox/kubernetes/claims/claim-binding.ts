@@ -20,20 +20,20 @@ export interface Patience {
  * @throws InputError `kubernetes.no-warm-pool`, `kubernetes.no-sandbox-template`, `template.refused-by-cluster`; InfrastructureError
  * `sandbox.unclaimed`, `sandbox.claim-expired`, `sandbox.claim-finished`, `sandbox.claim-deleted`.
  */
-export async function untilBound(claim: FollowedClaim, patience: Patience, signal: AbortSignal): Promise<string> {
+export async function waitUntilBound(claim: FollowedClaim, patience: Patience, signal: AbortSignal): Promise<string> {
   for (;;) {
     if (signal.aborted) throw abortError(signal);
-    const pod = boundPod(claim, patience);
+    const pod = findBoundPod(claim, patience);
     if (pod !== undefined) return pod;
     await claim.change(signal);
   }
 }
 
-/** Resolves when there is a pod of the claim's sandbox. @throws as `untilBound` does. */
-export async function untilMade(claim: FollowedClaim, pod: FollowedPod, patience: Patience, signal: AbortSignal): Promise<void> {
+/** Resolves when there is a pod of the claim's sandbox. @throws as `waitUntilBound` does. */
+export async function waitUntilPodExists(claim: FollowedClaim, pod: FollowedPod, patience: Patience, signal: AbortSignal): Promise<void> {
   while (pod.state.kind === 'unseen') {
     if (signal.aborted) throw abortError(signal);
-    boundPod(claim, patience);
+    findBoundPod(claim, patience);
     const over = new AbortController();
     const either = AbortSignal.any([signal, over.signal]);
     const changes = [claim.change(either), pod.change(either)];
@@ -43,7 +43,7 @@ export async function untilMade(claim: FollowedClaim, pod: FollowedPod, patience
 }
 
 /** Undefined as long as there is hope, and none. */
-function boundPod({ name, state }: FollowedClaim, patience: Patience): string | undefined {
+function findBoundPod({ name, state }: FollowedClaim, patience: Patience): string | undefined {
   switch (state.kind) {
     case 'bound':
       if (state.trouble) assertPassable(name, state.trouble, patience);

@@ -59,18 +59,18 @@ const EXPIRED: ReadonlySet<string> = new Set(['ClaimExpired', 'SandboxExpired'])
 export function claimState({ metadata, status }: ClaimView): ClaimState {
   const ready = status.conditions.find(({ type }) => type === 'Ready');
   const finished = status.conditions.find(({ type, status: is }) => type === 'Finished' && is === 'True');
-  if (ready && EXPIRED.has(ready.reason)) return { kind: 'over', end: 'expired', detail: said(ready.reason, ready.message) };
+  if (ready && EXPIRED.has(ready.reason)) return { kind: 'over', end: 'expired', detail: joinReason(ready.reason, ready.message) };
   if (metadata.deletionTimestamp !== undefined) return { kind: 'over', end: 'deleted', detail: 'it was deleted' };
-  if (finished) return { kind: 'over', end: 'finished', detail: said(finished.reason, finished.message) };
+  if (finished) return { kind: 'over', end: 'finished', detail: joinReason(finished.reason, finished.message) };
   if (status.sandbox.name !== '') return { kind: 'bound', pod: status.sandbox.name, trouble: troubleOf(ready) };
   if (ready === undefined) return { kind: 'waiting', wait: { kind: 'unbound', detail: 'its controller has not spoken yet' } };
-  return { kind: 'waiting', wait: { kind: WAITS[ready.reason] ?? 'unbound', detail: said(ready.reason, ready.message) } };
+  return { kind: 'waiting', wait: { kind: WAITS[ready.reason] ?? 'unbound', detail: joinReason(ready.reason, ready.message) } };
 }
 
 function troubleOf(ready: z.infer<typeof conditionSchema> | undefined): ClaimWait | undefined {
-  return ready?.reason === REFUSED_POD ? { kind: 'unbound', detail: said(ready.reason, ready.message) } : undefined;
+  return ready?.reason === REFUSED_POD ? { kind: 'unbound', detail: joinReason(ready.reason, ready.message) } : undefined;
 }
 
-function said(reason: string, message: string): string {
+function joinReason(reason: string, message: string): string {
   return message === '' ? reason : `${reason}: ${message}`;
 }

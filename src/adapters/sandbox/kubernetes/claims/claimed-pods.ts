@@ -9,12 +9,12 @@ import { ObjectWatch } from '../cluster/object-watch.ts';
 import type { Owning } from '../cluster/owned-objects.ts';
 import { podKind, type FollowedPod } from '../pods/pod-kind.ts';
 import { podName } from '../cluster/pod-labels.ts';
-import { untilReady } from '../pods/pod-readiness.ts';
-import { gathered, type PodSupply, type WantedPod } from '../pods/pod-supply.ts';
+import { waitUntilReady } from '../pods/pod-readiness.ts';
+import { mergeObstacles, type PodSupply, type WantedPod } from '../pods/pod-supply.ts';
 import type { PodState, PodView } from '../cluster/pod-view.ts';
-import { isGone, untilGone } from '../pods/removal.ts';
+import { isGone, waitUntilGone } from '../pods/removal.ts';
 import type { AgentSandbox } from './agent-sandbox.ts';
-import { untilBound, untilMade } from './claim-binding.ts';
+import { waitUntilBound, waitUntilPodExists } from './claim-binding.ts';
 import type { Claims, FollowedClaim } from './claim-kind.ts';
 import { claimManifest } from './claim-manifest.ts';
 import { findWarmPool, OwnWarmPool, type WarmPool } from './warm-pool.ts';
@@ -72,7 +72,7 @@ export class ClaimedPods implements PodSupply {
   }
 
   obstacles(): readonly Obstacle[] {
-    return gathered(
+    return mergeObstacles(
       Array.from(this.#held, ({ claim, pod }) => (pod?.state.kind === 'pending' ? pod.state.obstacle : obstacleOf(claim.state))),
     );
   }
@@ -91,14 +91,14 @@ export class ClaimedPods implements PodSupply {
     const manifest = claimManifest(spec, this.#pod, { owner, warmPool: warmPool.name, serverTime });
     await api.create('sandboxclaims', manifest, signal);
     const patience = { seconds: this.#pod.unschedulableSeconds, since: clock.now(), clock };
-    const name = await untilBound(held.claim, patience, signal);
+    const name = await waitUntilBound(held.claim, patience, signal);
     const pod: FollowedPod = new FollowedObject(name, { ...this.#kind, watch, clock });
     held.pod = pod;
     // A warm pod was there before anybody followed it; a cold one may not be there yet, and is reported when it is.
     const found = await this.#kind.get(name, signal);
     if (found) watch.learn(name, found);
-    await untilMade(held.claim, pod, patience, signal);
-    await untilReady(pod, this.#pod, clock, signal);
+    await waitUntilPodExists(held.claim, pod, patience, signal);
+    await waitUntilReady(pod, this.#pod, clock, signal);
     return pod;
   }
 
@@ -125,10 +125,10 @@ export class ClaimedPods implements PodSupply {
     const { claim, pod } = held;
     if (!isGone(claim)) {
       await claims.delete(claim, id);
-      await untilGone(claim, `the claim ${claim.name}`, (signal) => this.#force(pod, signal), clock, COLLECTED_MS);
+      await waitUntilGone(claim, `the claim ${claim.name}`, (signal) => this.#force(pod, signal), clock, COLLECTED_MS);
     }
     // A sandbox that was taken from its claim by another client leaves its pod behind.
-    if (pod && !isGone(pod)) await untilGone(pod, `the pod ${pod.name}`, (signal) => this.#force(pod, signal), clock);
+    if (pod && !isGone(pod)) await waitUntilGone(pod, `the pod ${pod.name}`, (signal) => this.#force(pod, signal), clock);
     pod?.[Symbol.dispose]();
     claims.letGo(claim);
     this.#held.delete(held);

@@ -51,14 +51,14 @@ export function shortcomings(template: unknown, expected: V1PodSpec, { runtimeCl
   );
   const hasOther = runtimeClassName === undefined && spec['runtimeClassName'] !== undefined;
   const runtime = hasOther
-    ? [`runtimeClassName is ${shown(spec['runtimeClassName'])}, expected what kubernetes.runtimeClassName says`]
+    ? [`runtimeClassName is ${formatValue(spec['runtimeClassName'])}, expected what kubernetes.runtimeClassName says`]
     : [];
   return [...open, ...runtime, ...differences(expected, actual, '')];
 }
 
 function differences(expected: unknown, actual: unknown, path: string): readonly string[] {
   if (Array.isArray(expected)) return listDifferences(expected, actual, path);
-  if (!isMapping(expected)) return isSame(expected, actual) ? [] : [`${path} is ${shown(actual)}, expected ${shown(expected)}`];
+  if (!isMapping(expected)) return isSame(expected, actual) ? [] : [`${path} is ${formatValue(actual)}, expected ${formatValue(expected)}`];
   const found = isMapping(actual) ? actual : {};
   return Object.entries(expected)
     .filter(([key, value]) => value !== undefined && !FREE.has(key))
@@ -69,7 +69,7 @@ function listDifferences(expected: readonly unknown[], actual: unknown, path: st
   const found: readonly unknown[] = Array.isArray(actual) ? actual : [];
   return expected.flatMap((member) => {
     const [key, name] = keyOf(member);
-    if (key === undefined) return found.includes(member) ? [] : [`${path} lacks ${shown(member)}`];
+    if (key === undefined) return found.includes(member) ? [] : [`${path} lacks ${formatValue(member)}`];
     const same = found.find((other) => isMapping(other) && other[key] === name);
     const place = `${path}[${String(name)}]`;
     return same === undefined ? [`${place} is missing`] : differences(member, same, place);
@@ -111,6 +111,6 @@ function isMapping(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   return value === undefined ? 'missing' : JSON.stringify(value);
 }

@@ -65,15 +65,15 @@ export function apiError(error: unknown, what: string): MusterError {
       cause: error,
     });
   }
-  return refused(refusal, text, error);
+  return refusalError(refusal, text, error);
 }
 
-function refused({ code, message, retryAfterMs }: Refusal, text: string, cause: unknown): MusterError {
+function refusalError({ code, message, retryAfterMs }: Refusal, text: string, cause: unknown): MusterError {
   switch (code) {
     case 401:
       return new InputError('kubernetes.unauthorized', `${text}; renew the credentials of the kubeconfig's user`, { cause });
     case 403:
-      return forbidden(message, text, cause);
+      return forbiddenError(message, text, cause);
     case 404:
       return new InfrastructureError('kubernetes.not-found', text, { cause });
     case 400:
@@ -87,7 +87,7 @@ function refused({ code, message, retryAfterMs }: Refusal, text: string, cause: 
 }
 
 /** One status for a missing permission, and for all that the API server's admission has against a pod: quotas, bounds, policies, classes. */
-function forbidden(message: string, text: string, cause: unknown): MusterError {
+function forbiddenError(message: string, text: string, cause: unknown): MusterError {
   if (message.includes('exceeded quota')) {
     return new ProviderBusyError('kubernetes.quota', `${text}; lower pool.max, or have the namespace's ResourceQuota raised`, { cause });
   }

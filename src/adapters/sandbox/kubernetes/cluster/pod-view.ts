@@ -90,13 +90,13 @@ export function podState(pod: PodView): PodState {
 function podEnd({ metadata, status }: PodView): PodEnd | undefined {
   const disruption = status.conditions.find(({ type, status }) => type === 'DisruptionTarget' && status === 'True');
   if (status.reason === 'NodeLost' || disruption?.reason === 'DeletionByTaintManager' || disruption?.reason === 'DeletionByPodGC') {
-    return { kind: 'node-lost', detail: said('its node was lost', disruption?.message ?? status.message) };
+    return { kind: 'node-lost', detail: joinMessage('its node was lost', disruption?.message ?? status.message) };
   }
   if (status.reason === 'Preempting' || disruption?.reason === 'PreemptionByScheduler') {
-    return { kind: 'preempted', detail: said('it made room for a pod of higher priority', disruption?.message ?? status.message) };
+    return { kind: 'preempted', detail: joinMessage('it made room for a pod of higher priority', disruption?.message ?? status.message) };
   }
   if (status.reason === 'Evicted' || disruption?.reason === 'EvictionByEvictionAPI' || disruption?.reason === 'TerminationByKubelet') {
-    return { kind: 'evicted', detail: said('it was evicted from its node', status.message || disruption?.message) };
+    return { kind: 'evicted', detail: joinMessage('it was evicted from its node', status.message || disruption?.message) };
   }
   if (status.reason === 'DeadlineExceeded') return { kind: 'deadline', detail: 'its activeDeadlineSeconds passed' };
   const terminated = status.containerStatuses.find(({ state }) => state.terminated !== undefined);
@@ -106,24 +106,25 @@ function podEnd({ metadata, status }: PodView): PodEnd | undefined {
   if (metadata.deletionTimestamp !== undefined) return { kind: 'deleted', detail: 'its pod was deleted' };
   const { reason = '', exitCode = 0, message = '' } = terminated?.state.terminated ?? {};
   if (terminated)
-    return { kind: 'ended', detail: said(`its container "${terminated.name}" ended (${reason}, exit code ${exitCode})`, message) };
+    return { kind: 'ended', detail: joinMessage(`its container "${terminated.name}" ended (${reason}, exit code ${exitCode})`, message) };
   if (status.phase === 'Failed' || status.phase === 'Succeeded')
-    return { kind: 'ended', detail: said(`its pod is ${status.phase}`, status.message) };
+    return { kind: 'ended', detail: joinMessage(`its pod is ${status.phase}`, status.message) };
   return undefined;
 }
 
 function podObstacle({ status }: PodView): PodObstacle | undefined {
   for (const { name, state } of status.containerStatuses) {
     const { reason = '', message = '' } = state.waiting ?? {};
-    const detail = said(`container "${name}": ${reason}`, message);
+    const detail = joinMessage(`container "${name}": ${reason}`, message);
     if (IMAGE_REASONS.has(reason)) return { kind: 'image', detail, isStuck: !PASSING_REASONS.has(reason) };
     if (CONTAINER_REASONS.has(reason)) return { kind: 'container', detail, isStuck: true };
   }
   const scheduled = status.conditions.find(({ type }) => type === 'PodScheduled');
-  if (scheduled?.status === 'False') return { kind: 'unschedulable', detail: said(scheduled.reason, scheduled.message), isStuck: false };
+  if (scheduled?.status === 'False')
+    return { kind: 'unschedulable', detail: joinMessage(scheduled.reason, scheduled.message), isStuck: false };
   return undefined;
 }
 
-function said(what: string, message: string | undefined): string {
+function joinMessage(what: string, message: string | undefined): string {
   return message ? `${what}: ${message}` : what;
 }

@@ -51,7 +51,7 @@ export class DialledContainer implements Disposable {
    * @throws InfrastructureError `kubernetes.dial-back` when none will come.
    */
   async start(command: readonly string[], signal: AbortSignal): Promise<DialChannel> {
-    const channel = this.#taken() ?? (await this.#next(AbortSignal.any([signal, this.#over.signal])));
+    const channel = this.#takeWaiting() ?? (await this.#waitForChannel(AbortSignal.any([signal, this.#over.signal])));
     const next = this.#isForOne ? undefined : newToken();
     this.#expected = next === undefined ? undefined : digestOf(next);
     channel.start(command, next);
@@ -75,13 +75,13 @@ export class DialledContainer implements Disposable {
     if (this.#waiting === channel) this.#end(end.kind === 'dropped' ? end.detail : 'its dialler went away');
   }
 
-  #taken(): DialChannel | undefined {
+  #takeWaiting(): DialChannel | undefined {
     const channel = this.#waiting;
     this.#waiting = undefined;
     return channel;
   }
 
-  async #next(signal: AbortSignal): Promise<DialChannel> {
+  async #waitForChannel(signal: AbortSignal): Promise<DialChannel> {
     const { promise, resolve } = Promise.withResolvers<DialChannel>();
     this.#takers.push(resolve);
     try {
@@ -95,7 +95,7 @@ export class DialledContainer implements Disposable {
   #end(why: string): void {
     this.#expected = undefined;
     this.#over.abort(new InfrastructureError('kubernetes.dial-back', `no connection of the container "${this.#name}" is left: ${why}`));
-    this.#taken()?.terminate();
+    this.#takeWaiting()?.terminate();
   }
 }
 

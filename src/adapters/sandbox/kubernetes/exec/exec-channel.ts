@@ -49,8 +49,8 @@ export class ExecChannel implements ProgramChannel {
     this.#socket = socket;
     this.#clock = clock;
     this.stdin = SocketInput.ofExec(socket);
-    this.stdout = new ExecOutput(() => this.#wanted(this.stdout));
-    this.stderr = new ExecOutput(() => this.#wanted(this.stderr));
+    this.stdout = new ExecOutput(() => this.#resumeReading(this.stdout));
+    this.stderr = new ExecOutput(() => this.#resumeReading(this.stderr));
     const { promise, resolve } = Promise.withResolvers<ProgramEnd>();
     this.ended = promise;
     socket.on('message', (data) => this.#onMessage(data));
@@ -105,7 +105,7 @@ export class ExecChannel implements ProgramChannel {
     this.#socket.pause();
   }
 
-  #wanted(output: ExecOutput): void {
+  #resumeReading(output: ExecOutput): void {
     if (!this.#full.delete(output) || this.#full.size > 0) return;
     // A sign of life that was asked for before the pause may be behind what is read now.
     this.#isAsked = false;

@@ -42,7 +42,7 @@ export async function openExecSocket(config: KubeConfig, exec: ExecCommand, sign
     resolve(socket);
   });
   socket.on('error', (error) => reject(execError(exec, messageOf(error))));
-  socket.once('unexpected-response', (_request, response) => void refused(exec, response).then(reject, reject));
+  socket.once('unexpected-response', (_request, response) => void refusalError(exec, response).then(reject, reject));
   try {
     return await promise;
   } catch (error) {
@@ -59,7 +59,7 @@ function execPath({ namespace, pod, container, command }: ExecCommand): string {
   return `/api/v1/namespaces/${namespace}/pods/${pod}/exec?${query.toString()}`;
 }
 
-async function refused(exec: ExecCommand, response: IncomingMessage): Promise<MusterError> {
+async function refusalError(exec: ExecCommand, response: IncomingMessage): Promise<MusterError> {
   const said = statusText(await text(response));
   if (response.statusCode === 403) {
     const remedy = 'give Muster the Role of deploy/kubernetes/rbac.yaml: it needs "create" and "get" on pods/exec';

@@ -65,7 +65,7 @@ async function send(
   let sent = 0;
   try {
     for await (const piece of piecesOf(content, signal)) {
-      await untilAborted(written(channel.stdin, piece), signal);
+      await untilAborted(writePiece(channel.stdin, piece), signal);
       sent += piece.length;
     }
     channel.stdin.end();
@@ -78,7 +78,7 @@ async function send(
 }
 
 /** Resolves when the piece has left this process, and its memory is free again. */
-async function written(input: Writable, piece: Buffer): Promise<void> {
+async function writePiece(input: Writable, piece: Buffer): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   input.write(piece, (error) => (error ? reject(error) : resolve()));
   await promise;

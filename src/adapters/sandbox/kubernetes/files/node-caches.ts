@@ -120,7 +120,7 @@ export class NodeCaches implements Disposable {
     const { owner, clock, exec } = this.#options;
     const { signal } = this.#closing;
     const pod = await this.#cacheOn(node, nodeCache, signal);
-    const releases = this.#released(node, order.digest);
+    const releases = this.#releaseUnused(node, order.digest);
     const until = Math.ceil(clock.date().getTime() / 1000) + HOLD_SECONDS;
     const run = (words: readonly string[], running: AbortSignal): Promise<ProgramChannel> =>
       exec(nodeCache.namespace, pod, CACHE_CONTAINER, words, running);
@@ -134,7 +134,7 @@ export class NodeCaches implements Disposable {
     }
   }
 
-  #released(node: string, wanted: string): readonly string[] {
+  #releaseUnused(node: string, wanted: string): readonly string[] {
     const onNode = this.#kept.get(node);
     const unused = [...(onNode ?? [])].filter(([digest, { users }]) => digest !== wanted && users.size === 0).map(([digest]) => digest);
     for (const digest of unused) onNode?.delete(digest);

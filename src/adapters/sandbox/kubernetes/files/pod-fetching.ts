@@ -37,7 +37,7 @@ export class PodFetching implements Fetching {
     const either = AbortSignal.any([signal, over]);
     switch (way) {
       case 'pull':
-        return await this.#held.once(order, () => this.#pull(order, either));
+        return await this.#held.fetchOnce(order, () => this.#pull(order, either));
       case 'shared-cache':
         return await this.#fromNode(order, either);
     }

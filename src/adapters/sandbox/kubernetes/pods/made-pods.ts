@@ -5,10 +5,10 @@ import { podKind, type FollowedPod } from './pod-kind.ts';
 import { podName } from '../cluster/pod-labels.ts';
 import type { PodHold } from '../exec/pod-line.ts';
 import { podManifest } from './pod-manifest.ts';
-import { untilReady } from './pod-readiness.ts';
-import { gathered, type PodSupply, type WantedPod } from './pod-supply.ts';
+import { waitUntilReady } from './pod-readiness.ts';
+import { mergeObstacles, type PodSupply, type WantedPod } from './pod-supply.ts';
 import type { PodState, PodView } from '../cluster/pod-view.ts';
-import { isGone, untilGone } from './removal.ts';
+import { isGone, waitUntilGone } from './removal.ts';
 
 /** Pods that Muster makes itself, and deletes. */
 export class MadePods implements PodSupply {
@@ -30,7 +30,7 @@ export class MadePods implements PodSupply {
   }
 
   obstacles(): readonly Obstacle[] {
-    return gathered(Array.from(this.#pods.all, ({ state }) => (state.kind === 'pending' ? state.obstacle : undefined)));
+    return mergeObstacles(Array.from(this.#pods.all, ({ state }) => (state.kind === 'pending' ? state.obstacle : undefined)));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -41,7 +41,7 @@ export class MadePods implements PodSupply {
     const { cluster, owner, clock } = this.#options;
     const template = podOf(spec.template);
     await cluster.createPod(podManifest(owner, spec, template, hold), signal);
-    await untilReady(pod, template, clock, signal);
+    await waitUntilReady(pod, template, clock, signal);
     return pod;
   }
 
@@ -49,7 +49,7 @@ export class MadePods implements PodSupply {
     const { cluster, clock } = this.#options;
     if (!isGone(pod)) {
       await this.#pods.delete(pod, id);
-      await untilGone(pod, `the pod ${pod.name}`, (signal) => cluster.deletePod(pod.name, 0, signal), clock);
+      await waitUntilGone(pod, `the pod ${pod.name}`, (signal) => cluster.deletePod(pod.name, 0, signal), clock);
     }
     this.#pods.letGo(pod);
   }

@@ -4,7 +4,7 @@ import type { Clock } from '../../../../kernel/clock.ts';
 import { messageOf } from '../../../../kernel/errors.ts';
 import type { OwnerId } from '../../../../kernel/ids.ts';
 import { tryParseJson } from '../../../../kernel/json-bounds.ts';
-import { processSchema, thisProcess, whereaboutsOf } from '../../local/owner-record.ts';
+import { processSchema, identifyThisProcess, locateProcess } from '../../local/owner-record.ts';
 import { apiError, isConflict, isNotFound } from '../cluster/api-errors.ts';
 import { withSignal, type Cluster } from '../cluster/cluster.ts';
 import { MANAGED_BY, MANAGED_SELECTOR, OWNER } from '../cluster/pod-labels.ts';
@@ -68,7 +68,7 @@ export class OwnerLease implements AsyncDisposable {
 
   async #create(signal: AbortSignal): Promise<void> {
     const { namespace } = this.#cluster;
-    const record = JSON.stringify(await thisProcess());
+    const record = JSON.stringify(await identifyThisProcess());
     const body: V1Lease = {
       apiVersion: 'coordination.k8s.io/v1',
       kind: 'Lease',
@@ -168,7 +168,7 @@ export async function owners(cluster: Cluster, signal: AbortSignal): Promise<Rea
 async function judge(lease: LeaseView, serverTime: number): Promise<'alive' | 'dead'> {
   const { annotations, managedFields, creationTimestamp } = lease.metadata;
   const record = processSchema.safeParse(tryParseJson(annotations[PROCESS] ?? ''));
-  const whereabouts = record.success ? await whereaboutsOf(record.data) : 'elsewhere';
+  const whereabouts = record.success ? await locateProcess(record.data) : 'elsewhere';
   if (whereabouts !== 'elsewhere') return whereabouts === 'running' ? 'alive' : 'dead';
   const touched = Math.max(creationTimestamp ?? 0, ...managedFields.map(({ time }) => time ?? 0));
   return serverTime - touched > lease.spec.leaseDurationSeconds * 1000 ? 'dead' : 'alive';

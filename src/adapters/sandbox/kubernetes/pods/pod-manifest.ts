@@ -64,7 +64,7 @@ function placement(pod: PodTemplate): Pick<V1PodSpec, 'nodeSelector' | 'tolerati
   const { runtimeClassName, priorityClassName } = pod;
   return {
     nodeSelector: { ...pod.nodeSelector },
-    tolerations: [...pod.tolerations.map(tolerationOf), ...lostNodeTolerations()],
+    tolerations: [...pod.tolerations.map(tolerationOf), ...createLostNodeTolerations()],
     imagePullSecrets: pod.imagePullSecrets.map((name) => ({ name })),
     ...(runtimeClassName === undefined ? {} : { runtimeClassName }),
     ...(priorityClassName === undefined ? {} : { priorityClassName }),
@@ -81,7 +81,7 @@ function tolerationOf({ key, operator, value, effect, tolerationSeconds }: PodTe
   };
 }
 
-function lostNodeTolerations(): V1Toleration[] {
+function createLostNodeTolerations(): V1Toleration[] {
   return ['not-ready', 'unreachable'].map((taint) => ({
     key: `node.kubernetes.io/${taint}`,
     operator: 'Exists',

@@ -11,7 +11,7 @@ import type { PodEnd, PodObstacle } from '../cluster/pod-view.ts';
  * @throws InfrastructureError `sandbox.unschedulable`, `sandbox.container`, `sandbox.evicted`, `sandbox.preempted`, `sandbox.node-lost`, …;
  * InputError `template.image` when its image cannot be had.
  */
-export async function untilReady(followed: FollowedPod, pod: PodTemplate, clock: Clock, signal: AbortSignal): Promise<void> {
+export async function waitUntilReady(followed: FollowedPod, pod: PodTemplate, clock: Clock, signal: AbortSignal): Promise<void> {
   const since = clock.now();
   for (;;) {
     const { state } = followed;
@@ -38,7 +38,7 @@ export async function untilReady(followed: FollowedPod, pod: PodTemplate, clock:
  *
  * @throws InfrastructureError when it ends first: why is what its pod says.
  */
-export async function whileItRuns<Value>(
+export async function runWhileAlive<Value>(
   followed: FollowedPod,
   signal: AbortSignal,
   act: (signal: AbortSignal) => Promise<Value>,

@@ -25,7 +25,7 @@ export interface WantedPod {
 }
 
 /** The same obstacle of many pods is one that keeps many. */
-export function gathered(obstacles: Iterable<{ readonly kind: string; readonly detail: string } | undefined>): readonly Obstacle[] {
+export function mergeObstacles(obstacles: Iterable<{ readonly kind: string; readonly detail: string } | undefined>): readonly Obstacle[] {
   const found = new Map<string, { kind: string; sandboxes: number; detail: string }>();
   for (const obstacle of obstacles) {
     if (obstacle === undefined) continue;

@@ -22,7 +22,7 @@ export interface Leaving {
  * @param forcedMs how long that may take.
  * @throws InfrastructureError `sandbox.not-gone` when neither comes to pass.
  */
-export async function untilGone(
+export async function waitUntilGone(
   leaving: Leaving,
   what: string,
   force: (signal: AbortSignal) => Promise<void>,

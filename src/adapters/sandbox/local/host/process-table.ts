@@ -53,7 +53,7 @@ export async function isFirstOfNamespace(pid: number): Promise<boolean> {
 }
 
 /** What a process's mounts show, as paths within their file systems. Empty when the process is gone, or may not be looked at. */
-export async function mountedPaths(pid: number): Promise<readonly string[]> {
+export async function readMountedPaths(pid: number): Promise<readonly string[]> {
   // proc_pid_mountinfo(5): the fourth field is the path within the file system.
   const table = await readProcessFile(pid, 'mountinfo');
   return (table ?? '').split('\n').map((line) => line.split(' ')[3] ?? '');
@@ -74,7 +74,7 @@ export function killProcess(pid: number): void {
  * @param what is waited for, in the plural, for the message.
  * @throws InfrastructureError after ten seconds.
  */
-export async function untilGone(what: string, isGone: () => Promise<boolean>, clock: Clock): Promise<void> {
+export async function waitUntilGone(what: string, isGone: () => Promise<boolean>, clock: Clock): Promise<void> {
   const deadline = clock.now() + GONE_DEADLINE_MS;
   while (!(await isGone())) {
     if (clock.now() >= deadline) {

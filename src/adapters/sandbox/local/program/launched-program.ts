@@ -25,7 +25,7 @@ export interface FurtherProcesses {
   /** Kills what `find` has noted. */
   kill(): void;
   /** Resolves when none is in the process table, once the launched one is not. @param wasSignalled whether a signal ended that one. */
-  gone(wasSignalled: boolean): Promise<void>;
+  waitUntilGone(wasSignalled: boolean): Promise<void>;
 }
 
 const SAID_MAX_CHARACTERS = 2000;
@@ -72,7 +72,7 @@ export class LaunchedProgram implements SandboxedProgram {
     } catch (error) {
       this.kill();
       for (const stream of [this.stdin, this.stdout, this.stderr]) stream.destroy();
-      await (isGrouped ? this.ended : this.gone());
+      await (isGrouped ? this.ended : this.waitUntilGone());
       throw error;
     }
   }
@@ -83,15 +83,15 @@ export class LaunchedProgram implements SandboxedProgram {
     this.#further.kill();
   }
 
-  async gone(): Promise<void> {
+  async waitUntilGone(): Promise<void> {
     await this.ended;
-    await this.#further.gone(this.#wasSignalled);
+    await this.#further.waitUntilGone(this.#wasSignalled);
   }
 
   async #startError(): Promise<InfrastructureError> {
     const end = await this.ended;
     // Its output ends with the last of its processes.
-    await this.gone();
+    await this.waitUntilGone();
     const said = (await text(this.stderr)).trim().slice(0, SAID_MAX_CHARACTERS);
     const how = end.kind === 'exited' ? `exit code ${end.code}` : end.detail;
     return new InfrastructureError('sandbox.start', `${this.#holder} did not start the program (${how}): ${said || 'it said nothing'}`);

@@ -12,7 +12,7 @@ export interface SandboxedProgram {
   /** Kills it with all that it has started, at once. Nothing happens when it has ended. */
   kill(): void;
   /** Resolves when nothing of it is in the process table, which may be later than `ended`. @throws InfrastructureError when that takes too long. */
-  gone(): Promise<void>;
+  waitUntilGone(): Promise<void>;
 }
 
 /** `usage` is of the program and those of its descendants that it has buried, and of the largest process: for want of a control group. */

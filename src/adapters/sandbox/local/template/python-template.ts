@@ -142,13 +142,13 @@ async function hindranceAt(path: string, python: string): Promise<string | undef
     return undefined;
   } catch (error) {
     if (hasErrno(error, 'EACCES'))
-      return `Python at ${path} may not be run by this user: it, a directory above or what it links to is closed; ${openedFor(python)}`;
+      return `Python at ${path} may not be run by this user: it, a directory above or what it links to is closed; ${pythonAccessRemedy(python)}`;
     if (hasErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return `no Python at ${path}; ${remedyFor(python)}`;
     throw error;
   }
 }
 
-function openedFor(python: string): string {
+function pythonAccessRemedy(python: string): string {
   const setup = 'remove .venv, and run npm run setup with PYTHON set to one that every user may run, such as /usr/bin/python3';
   return python === 'auto' ? setup : remedyFor(python);
 }

@@ -6,7 +6,7 @@ import { sql } from './statement.ts';
 const EPISODES_A_TIME = 20_000;
 
 /** Steps that remove an evaluation at once; its episodes, which may be a million, are marked for the sweep. @param key of the evaluation. */
-export function forgotten(key: number): readonly Step[] {
+export function forgetSteps(key: number): readonly Step[] {
   return [
     statement(sql`INSERT INTO discarded (evaluation) VALUES (${key}) ON CONFLICT DO NOTHING`),
     statement(sql`DELETE FROM evaluations WHERE key = ${key}`),

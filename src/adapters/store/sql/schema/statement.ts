@@ -33,11 +33,11 @@ export function plain(text: string): Sql {
   return { texts: [text], values: [] };
 }
 
-export function joined(parts: readonly Sql[], separator: string): Sql {
+export function joinSql(parts: readonly Sql[], separator: string): Sql {
   return parts.reduce((all, part, i) => (i === 0 ? part : sql`${all}${plain(separator)}${part}`), plain(''));
 }
 
 /** @param placeholder of the value at a position, from 1 on. */
-export function rendered({ texts }: Sql, placeholder: (position: number) => string): string {
+export function renderSql({ texts }: Sql, placeholder: (position: number) => string): string {
   return texts.reduce((text, part, i) => `${text}${placeholder(i)}${part}`);
 }
