@@ -210,13 +210,38 @@ def test_a_suite_in_a_file_is_sent_as_it_is_written(muster: Client, fake: FakeMu
         (SUBJECT, "/nowhere/suite.yaml", {}, "/nowhere/suite.yaml cannot be read"),
         (SUBJECT, "cartpole", {"deadline": datetime(2026, 1, 1)}, "deadline: expected a time with its zone"),
         (SUBJECT, "cartpole", {"stop": {"halfWidth": float("nan")}}, "cannot be written as JSON"),
+        (SUBJECT, "cartpole", {"deadline": "tomorrow"}, "deadline: expected a time with its zone"),
+        (SUBJECT, "cartpole", {"labels": ["x"]}, "labels: expected a mapping"),
+        (SUBJECT, "cartpole", {"idempotency_key": 5}, "idempotency_key: expected text"),
+        (SUBJECT, "cartpole", {"timeout": "5 minutes"}, "timeout: expected a number of seconds"),
+        (SUBJECT, "cartpole", {"timeout": float("nan")}, "timeout: expected a number of seconds"),
+        (SUBJECT, "cartpole", {"progress": "bars"}, "progress: expected"),
+        (SUBJECT, "cartpole", {"baseline": 5}, "checkpoint.path: expected a path, got 5"),
+        (object(), "cartpole", {}, "checkpoint.path: expected a path, got <object"),
+        (SUBJECT, 7, {}, "suite: expected the name"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_before_anything_is_sent(
-    muster: Client, fake: FakeMuster, checkpoint: str, suite: str, options: Any, says: str
+    muster: Client, fake: FakeMuster, checkpoint: Any, suite: Any, options: Any, says: str
 ) -> None:
     with pytest.raises(InvalidArgument, match=says):
         muster.evaluate(checkpoint, suite, **options)
+    assert fake.asked == []
+
+
+def test_filters_ids_and_settings_of_another_type_are_refused_before_anything_is_sent(muster: Client, fake: FakeMuster) -> None:
+    given: Any = {"state": 5}
+    with pytest.raises(InvalidArgument, match="state: expected"):
+        list(muster.list(**given))
+    given = {"label": "owner=ppo"}
+    with pytest.raises(InvalidArgument, match="label: expected a name and its value"):
+        list(muster.list(**given))
+    wrong: Any = 5
+    with pytest.raises(InvalidArgument, match="evaluation_id: expected"):
+        muster.get(wrong)
+    for settings in ({"url": wrong}, {"token": wrong}, {"timeout": "5"}):
+        with pytest.raises(InvalidArgument, match=f"{next(iter(settings))}: expected"):
+            Client(**{"url": "http://127.0.0.1:9", **settings})
     assert fake.asked == []
 
 
@@ -242,6 +267,9 @@ def test_a_keyword_that_is_none_is_refused_before_anything_is_sent(muster: Clien
         muster.compare(SUBJECT, SUBJECT, "cartpole", **slipped)
     with pytest.raises(TypeError, match="'lables'; did you mean 'label'"):
         list(muster.list(**slipped))
+    slipped = {"timout": 5}
+    with pytest.raises(TypeError, match="'timout'; did you mean 'timeout'"):
+        muster.evaluate(SUBJECT, "cartpole", **slipped)
     assert fake.asked == []
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from muster_client.arguments import assert_seconds
 from muster_client.effects import Exchange, Pause, Request, Response, Steps, perform
 from muster_client.errors import MusterError, ServerUnavailable
 from muster_client.patience import Patience
@@ -40,6 +41,8 @@ class Deadline:
     """The end of a wait for an evaluation."""
 
     def __init__(self, settings: Settings, seconds: float | None, late: Callable[[float], MusterError]) -> None:
+        if seconds is not None:
+            assert_seconds("timeout", seconds)
         self._now = settings.now
         self._end = None if seconds is None else settings.now() + seconds
         self._error = None if seconds is None else late(seconds)

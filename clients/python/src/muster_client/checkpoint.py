@@ -9,6 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from muster_client.arguments import assert_is
 from muster_client.errors import InvalidArgument
 
 SHA256 = re.compile(r"(sha256:)?[0-9a-f]{64}")
@@ -38,6 +39,11 @@ class Checkpoint:
         given = [name for name in ("path", "uri", "sha256") if getattr(self, name) is not None]
         if len(given) != 1:
             raise InvalidArgument(f"checkpoint: expected one of path, uri and sha256, got {' and '.join(given) or 'none'}")
+        for name in given:
+            is_path = name == "path"
+            assert_is(f"checkpoint.{name}", getattr(self, name), (str, os.PathLike) if is_path else str, "a path" if is_path else "text")
+        if self.base is not None:
+            assert_is("checkpoint.base", self.base, (str, os.PathLike), "a path")
         if self.base is not None and self.path is None:
             raise InvalidArgument("checkpoint.base: expected beside path: only what is sent can be told by another one")
         if self.sha256 is not None and not SHA256.fullmatch(self.sha256):

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from urllib.parse import quote
 
+from muster_client.arguments import assert_known, assert_seconds
 from muster_client.calls import SLOW_ANSWER_SECONDS, STREAM_IDLE_SECONDS, Deadline, call
 from muster_client.checkpoint import CheckpointLike, checkpoint_reference, named_checkpoint
 from muster_client.effects import Emit, Items, Open, Pause, Read, Request, Steps, Work, for_each, perform
@@ -22,7 +23,6 @@ from muster_client.submission import (
     ComparisonOptions,
     EvaluationOptions,
     Filter,
-    assert_known,
     comparison_request,
     evaluation_path,
     evaluation_request,
@@ -43,7 +43,7 @@ def upload(settings: Settings, path: str | os.PathLike[str]) -> Steps[str]:
 def submit(
     settings: Settings, checkpoint: CheckpointLike, suite: SuiteLike, baseline: CheckpointLike | None, options: EvaluationOptions
 ) -> Steps[Evaluation]:
-    assert_known(options, EvaluationOptions)
+    assert_known({**options}, EvaluationOptions, ("baseline", "timeout", "progress"))
     written = yield from perform(Work(lambda: suite_reference(suite)))
     subject = yield from _reference(settings, checkpoint, options.get("run"), options.get("version"))
     other = None if baseline is None else (yield from _reference(settings, baseline))
@@ -53,7 +53,7 @@ def submit(
 def submit_comparison(
     settings: Settings, baseline: CheckpointLike, candidates: Sequence[CheckpointLike], suite: SuiteLike, options: ComparisonOptions
 ) -> Steps[Evaluation]:
-    assert_known(options, ComparisonOptions)
+    assert_known({**options}, ComparisonOptions, ("timeout", "progress"))
     written = yield from perform(Work(lambda: suite_reference(suite)))
     reference = yield from _reference(settings, baseline)
     references = []
@@ -66,6 +66,8 @@ def answered(
     settings: Settings, submission: Steps[Evaluation], timeout: float | None, watch: Watch
 ) -> Steps[Summary | ComparisonSummary]:
     """Submits, waits, and returns the answer."""
+    if timeout is not None:
+        assert_seconds("timeout", timeout)
     evaluation = yield from submission
     if evaluation.is_over:
         return _summary_of(evaluation)

@@ -7,6 +7,7 @@ from typing import Literal
 
 from tqdm.auto import tqdm
 
+from muster_client.errors import InvalidArgument
 from muster_client.evaluation import Event, Running
 
 Progress = Literal["auto", "bar", "off"] | Callable[[Running], None]
@@ -19,6 +20,8 @@ def watching(progress: Progress, name: str) -> AbstractContextManager[Watch]:
     """What events are to be given to, while they come."""
     if callable(progress):
         return nullcontext(_figures_to(progress))
+    if progress not in ("auto", "bar", "off"):
+        raise InvalidArgument(f'progress: expected "auto", "bar", "off" or a function, got {progress!r}')
     if progress == "bar" or (progress == "auto" and (sys.stderr.isatty() or _is_notebook())):
         return _bar(name)
     return nullcontext(lambda _event: None)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
+from muster_client.arguments import assert_is, assert_seconds
 from muster_client.errors import InvalidArgument
 from muster_client.sent_before import SentBefore
 
@@ -47,6 +48,7 @@ def server_url(url: str | None) -> str:
     found = url or os.environ.get("MUSTER_URL")
     if not found:
         raise InvalidArgument("url: expected the address of a Muster server, such as http://127.0.0.1:7677; give it, or set MUSTER_URL")
+    assert_is("url", found, str, "the address of a Muster server as text")
     parts = urlsplit(found)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment or parts.username is not None:
         raise InvalidArgument("url: expected http://HOST:PORT or https://HOST:PORT, without user, query or fragment")
@@ -58,6 +60,7 @@ def access_token(token: str | None, url: str, plain_http: bool) -> str | None:
     found = token or os.environ.get("MUSTER_TOKEN") or None
     if found is None:
         return None
+    assert_is("token", found, str, "the token as text")
     if not (found.isascii() and found.isprintable() and " " not in found):
         raise InvalidArgument("token: expected visible ASCII characters alone; is there a line break at its end?")
     if not plain_http and urlsplit(url).scheme == "http" and not _is_loopback(urlsplit(url).hostname or ""):
@@ -73,6 +76,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def positive_seconds(name: str, seconds: float) -> float:
+    assert_seconds(name, seconds)
     if seconds > 0:
         return float(seconds)
     raise InvalidArgument(f"{name}: expected seconds, more than 0, got {seconds!r}")

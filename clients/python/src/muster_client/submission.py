@@ -4,10 +4,10 @@ import json
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
 from typing import Any, TypedDict
 from urllib.parse import quote, urlencode
 
+from muster_client.arguments import assert_is, assert_known
 from muster_client.effects import Request
 from muster_client.errors import InvalidArgument
 from muster_client.evaluation import State
@@ -63,14 +63,6 @@ class Filter(TypedDict, total=False):
     """Accepted before this time."""
 
 
-def assert_known(given: Mapping[str, object], known: type) -> None:
-    """Raises TypeError for a keyword that `known`, a typed dictionary, does not have: nothing else looks when a program runs."""
-    names: frozenset[str] = vars(known)["__optional_keys__"]
-    for name in given.keys() - names:
-        meant = get_close_matches(name, names, 1) or sorted(names)
-        raise TypeError(f"unexpected keyword argument {name!r}; did you mean {' or '.join(map(repr, meant))}?")
-
-
 def evaluation_request(
     checkpoint: dict[str, Any], baseline: dict[str, Any] | None, suite: str | dict[str, Any], options: EvaluationOptions
 ) -> Request:
@@ -91,12 +83,17 @@ def comparison_request(
 
 
 def evaluation_path(evaluation_id: str, *parts: str) -> str:
+    assert_is("evaluation_id", evaluation_id, str, "the id of an evaluation, such as its `id`")
     return "/".join(["/v1/evaluations", quote(evaluation_id, safe=""), *parts])
 
 
 def list_request(filters: Filter, page_size: int, after: str | None) -> Request:
-    assert_known(filters, Filter)
+    assert_known({**filters}, Filter, ("page_size",))
     state, label = filters.get("state"), filters.get("label")
+    if state is not None:
+        assert_is("state", state, (str, list, tuple), "a state such as \"running\", or a list of them")
+    if label is not None and not (isinstance(label, tuple) and len(label) == 2 and all(isinstance(part, str) for part in label)):
+        raise InvalidArgument(f"label: expected a name and its value, such as (\"owner\", \"ppo\"), got {label!r}")
     query = {
         "run": filters.get("run"),
         "suite": filters.get("suite"),
@@ -121,11 +118,16 @@ def json_request(method: str, path: str, body: Mapping[str, Any], headers: Mappi
 
 
 def _submission(path: str, body: dict[str, Any], options: Options) -> Request:
-    return json_request("POST", path, body, {"idempotency-key": options.get("idempotency_key") or str(uuid.uuid4())})
+    key = options.get("idempotency_key") or str(uuid.uuid4())
+    if not (isinstance(key, str) and key.isascii() and key.isprintable()):
+        raise InvalidArgument(f"idempotency_key: expected text of visible ASCII characters, got {key!r}")
+    return json_request("POST", path, body, {"idempotency-key": key})
 
 
 def _common(options: Options) -> dict[str, Any]:
     webhook, labels = options.get("webhook"), options.get("labels")
+    if labels is not None:
+        assert_is("labels", labels, Mapping, "a mapping of names to texts, such as {\"owner\": \"ppo\"}")
     return {
         "priority": options.get("priority"),
         "deadline": _moment("deadline", options.get("deadline")),
@@ -139,6 +141,6 @@ def _moment(name: str, given: datetime | timedelta | None) -> str | None:
     if given is None:
         return None
     moment = datetime.now(UTC) + given if isinstance(given, timedelta) else given
-    if moment.tzinfo is None:
+    if not isinstance(moment, datetime) or moment.tzinfo is None:
         raise InvalidArgument(f"{name}: expected a time with its zone, such as datetime.now(UTC) + timedelta(minutes=5), got {moment!r}")
     return moment.isoformat(timespec="milliseconds")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from muster_client.arguments import assert_is
 from muster_client.errors import InvalidArgument
 from muster_client.fields import Fields
 
@@ -36,6 +37,7 @@ def suite_reference(given: SuiteLike) -> str | dict[str, Any]:
     """As requests have it. Nothing of a suite is checked but that it can be read: the server does that, and names the field."""
     if isinstance(given, Mapping):
         return dict(given)
+    assert_is("suite", given, (str, os.PathLike), "the name of a suite, the path of a YAML or JSON file, or a mapping")
     text = os.fspath(given)
     if isinstance(given, str) and not text.endswith(FILE_ENDINGS):
         return text
