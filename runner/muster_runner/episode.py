@@ -9,6 +9,7 @@ from typing import Any, Literal
 from muster_runner.environments import Environment, assert_info
 from muster_runner.failure import EnvironmentFault, ReportedFailure, describe, describe_environment
 from muster_runner.frames import Episode
+from muster_runner.nan_observations import has_nan
 from muster_runner.policies.policy import Policy
 from muster_runner.random_state import seed_global_generators
 
@@ -20,6 +21,8 @@ class Completed:
     metrics: dict[str, float]
     """Seconds that were spent in the policy; estimated from some of the steps."""
     forward: float | None = None
+    """Whether an observation was seen to hold NaN. Not every observation is looked at."""
+    saw_nan: bool = False
 
 
 @dataclass(frozen=True)
@@ -44,22 +47,22 @@ def play(environment: Environment, policy: Policy, episode: Episode, metrics: It
     The return is the sum of the rewards in their order, in double precision.
     """
     try:
-        total, length, info, forward = _run(environment, policy, episode)
+        total, length, info, forward, saw_nan = _run(environment, policy, episode)
         measured = measure(info, metrics)
     except PolicyCrash as crash:
         return failure(crash.__cause__ or crash, "policy-crash")
     except BaseException as error:
         return failure(error, "environment-crash")
-    return ended(total, length, measured, forward)
+    return ended(total, length, measured, forward, saw_nan=saw_nan)
 
 
-def ended(total: float, length: int, metrics: dict[str, float], forward: float | None = None) -> Outcome:
+def ended(total: float, length: int, metrics: dict[str, float], forward: float | None = None, *, saw_nan: bool = False) -> Outcome:
     if not math.isfinite(total):
         return Failed("invalid-return", f"the return is {total} after {length} steps, expected a finite number")
-    return Completed(total, length, metrics, forward)
+    return Completed(total, length, metrics, forward, saw_nan)
 
 
-def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[float, int, Any, float]:
+def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[float, int, Any, float, bool]:
     # A try statement that nothing is raised in costs nothing (since Python 3.11), so each step can tell whose fault it was.
     act = policy.act
     step = environment.step
@@ -73,6 +76,7 @@ def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[fl
     total = 0.0
     length = 0
     measured = 0.0
+    saw_nan = False
     while True:
         try:
             if length % MEASURED_STEPS:
@@ -81,6 +85,7 @@ def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[fl
                 began = perf_counter()
                 action = act(observation)
                 measured += perf_counter() - began
+                saw_nan = saw_nan or has_nan(observation)
         except BaseException as error:
             raise PolicyCrash from error
         observation, reward, terminated, truncated, info = step(action)
@@ -88,7 +93,7 @@ def _run(environment: Environment, policy: Policy, episode: Episode) -> tuple[fl
         length += 1
         if terminated or truncated:
             samples = (length - 1) // MEASURED_STEPS + 1
-            return total, length, info, measured / samples * length
+            return total, length, info, measured / samples * length, saw_nan or has_nan(observation)
 
 
 def failure(error: BaseException, cause: Literal["environment-crash", "policy-crash"]) -> Failed:

@@ -12,6 +12,7 @@ from muster_runner.channel import Channel
 from muster_runner.episode import Completed, Failed, Outcome, failure, play
 from muster_runner.frames import PROTOCOL_VERSION, Episode, Load, Outgoing, Ping, Play, ProtocolError, parse, shorten
 from muster_runner.loading import Loaded, LoadedTask, load
+from muster_runner.nan_observations import NAN_REMARK
 from muster_runner.prints import EpisodePrints
 from muster_runner.refusal import Refusal
 from muster_runner.shared_memory import is_memory_shared
@@ -156,6 +157,8 @@ def outcome_frame(range_id: int, index: int, outcome: Outcome, seconds: float, l
                 "length": outcome.length,
                 "metrics": outcome.metrics,
             }
+            if outcome.saw_nan:
+                frame["warnings"] = [NAN_REMARK]
             if outcome.forward is not None:
                 # An estimate: the steps that it was taken from may have been slower than the others.
                 forward = min(outcome.forward, seconds)

@@ -57,6 +57,7 @@ const completedSchema = z.object({
   return: z.custom<number>((value) => typeof value === 'number', 'expected a number'),
   length: z.int().min(0),
   metrics: z.record(z.string().max(64), z.number()).default({}),
+  warnings: z.array(z.string().max(1000)).max(16).optional(),
 });
 const failedSchema = z.object({ type: z.literal('failed'), ...episodeFields, cause: z.enum(FAILURE_CAUSES), detail: shortText });
 

@@ -94,6 +94,7 @@ export class Playing {
       killed: false,
       ...(frame.forward === undefined ? {} : { forwardSeconds: Math.min(frame.forward, seconds) }),
       ...(log ? { log } : {}),
+      ...(frame.type === 'completed' && frame.warnings ? { remarks: frame.warnings } : {}),
     });
     this.#rearm();
     return undefined;

@@ -90,3 +90,16 @@ describe('an evaluation in which every episode fails', () => {
     expect((await server.command.ended).exitCode).toBe(0);
   });
 });
+
+describe('an evaluation of which an environment shows NaN', () => {
+  it.each([undefined, { mode: 'lockstep', width: 2 }])('gives its mean with a warning, played as %j', async (play) => {
+    await using stage = await Stage.open();
+    const suite = await stage.faultSuite({ how: 'shows NaN', episodes: [7], changes: { ...MANY, ...(play && { play }) } });
+    const { exitCode, stdout } = await stage.run(['eval', suite, '-c', ANYTHING, '-n', '1', '--json']);
+    expect(exitCode).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      official: { episodes: 40, failedShare: 0 },
+      warnings: expect.arrayContaining([expect.stringContaining('observations that hold NaN')]),
+    });
+  });
+});

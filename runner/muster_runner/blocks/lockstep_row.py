@@ -25,6 +25,8 @@ class Row:
     """What reset and the last step said."""
     observation: Any = None
     info: Any = None
+    """Whether its first observation held NaN."""
+    saw_nan: bool = False
     """Sum of the rewards."""
     total: float = 0.0
     """How often all rows had been stepped when the episode began."""

@@ -14,6 +14,7 @@ from muster_runner.blocks.step_watch import OverdueStep, StepWatch
 from muster_runner.environments import assert_info, close_environment
 from muster_runner.episode import Completed, Failed, Outcome, ended, failure, measure
 from muster_runner.frames import Batching, Episode
+from muster_runner.nan_observations import has_nan
 from muster_runner.policies.rows_policy import Rows, RowsPolicy
 from muster_runner.prints import EpisodePrints
 from muster_runner.random_state import seed_global_generators
@@ -125,6 +126,7 @@ class LockstepRun:
         row.step = row.environment.step
         row.observation, row.info = row.environment.reset(seed=episode.environment_seed)
         assert_info(row.info)
+        row.saw_nan = has_nan(row.observation)
 
     def _release(self, row: Row) -> None:
         environment, row.environment = row.environment, None
@@ -189,7 +191,8 @@ class LockstepRun:
 
     def _ended(self, row: Row) -> Outcome:
         try:
-            return ended(row.total, self._steps + 1 - row.first_step, measure(row.info, self._metrics))
+            saw_nan = row.saw_nan or has_nan(row.observation)
+            return ended(row.total, self._steps + 1 - row.first_step, measure(row.info, self._metrics), saw_nan=saw_nan)
         except BaseException as error:
             return failure(error, "environment-crash")
 

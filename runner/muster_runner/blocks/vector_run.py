@@ -13,6 +13,7 @@ from muster_runner.blocks.vector_asked_rows import AskedRows
 from muster_runner.environments import VectorEnvironment
 from muster_runner.episode import Failed, Outcome, PolicyCrash, ended, failure, measure
 from muster_runner.frames import Episode
+from muster_runner.nan_observations import has_nan
 from muster_runner.policies.rows_policy import RowFaults, RowsPolicy
 from muster_runner.random_state import seed_global_generators
 
@@ -36,6 +37,7 @@ class VectorRun:
         self._metrics = metrics
         self._limit = limit
         self._outcomes: list[Outcome | None] = [None] * len(episodes)
+        self._saw_nan = False
         self.forward_seconds = 0.0
         self.is_intact = True
         """Whether the environment may be used again."""
@@ -77,6 +79,7 @@ class VectorRun:
             over: Flags = np.logical_or(terminated, truncated)
             charged += (perf_counter() - began) / left
             if np.count_nonzero(over):
+                self._saw_nan = self._saw_nan or has_nan(observations)
                 left -= self._end(over & waiting, totals, length, info)
                 waiting &= ~over
                 asked.heed(waiting, left)
@@ -92,6 +95,7 @@ class VectorRun:
         self._policy.begin_block(first.policy_seed)
         observations, _ = self._environment.reset(seed=first.environment_seed)
         self._check_observations(observations)
+        self._saw_nan = has_nan(observations)
         try:
             for row, episode in enumerate(self._episodes):
                 self._policy.reset_row(row, episode.policy_seed)
@@ -111,7 +115,7 @@ class VectorRun:
         rows: list[int] = over.nonzero()[0].tolist()
         for row in rows:
             metrics = measure(self._last_info(info, row), self._metrics) if self._metrics else {}
-            outcome = self._outcomes[row] = ended(float(totals[row]), length, metrics)
+            outcome = self._outcomes[row] = ended(float(totals[row]), length, metrics, saw_nan=self._saw_nan)
             self.is_intact = self.is_intact and not isinstance(outcome, Failed)
         return len(rows)
 

@@ -104,12 +104,12 @@ export class Arm {
     return this.#sharedFailures;
   }
 
-  /** Takes in what a runner has to say of what it loaded. */
+  /** Takes in what a runner has to say of what it loaded or played. */
   hear(remarks: readonly string[]): void {
     for (const remark of remarks) if (this.#remarks.size < MOST_REMARKS) this.#remarks.add(remark);
   }
 
-  /** What runners said of what they loaded, each once. */
+  /** What runners said of what they loaded and played, each once. */
   get remarks(): readonly string[] {
     return [...this.#remarks];
   }
@@ -260,6 +260,7 @@ export class Arm {
 
   #count({ played, planned, outcome }: SettledEpisode): void {
     this.#held?.add(played, planned, outcome);
+    if (played.remarks) this.hear(played.remarks);
     if (outcome.kind === 'failed') this.#failures.note(played.index, outcome, this.#goal.folded);
     this.#goal.offer(played.index, planned.task, asFolded(played.index, outcome));
   }

@@ -55,6 +55,19 @@ def test_an_observation_of_another_shape_than_declared_is_the_environments_fault
         assert f"an observation of shape {np.shape(given)}, and its observation_space declares (4,)" in outcome["detail"]
 
 
+@pytest.mark.parametrize("observation", [[0.5] * 4, [0.5, math.nan, 0.5, 0.5]])
+@pytest.mark.parametrize("batching", [None, {"form": "lockstep", "width": 2, "episodes": 4, "episodeSeconds": 60}])
+def test_an_observation_that_holds_nan_is_remarked_on(
+    runner: RunnerProcess, tmp_path: Path, batching: dict[str, Any] | None, observation: list[float]
+) -> None:
+    policy = write_mlp(tmp_path / "p.safetensors", random_layers(4, 8, 2))
+    runner.load(*policy, environment("toys:Misdeclared", observation=observation), **({} if batching is None else {"batching": batching}))
+    is_nan = any(map(math.isnan, observation))
+    for outcome in runner.play(episodes(4)):
+        assert outcome["type"] == "completed"
+        assert ["hold NaN" in warning for warning in outcome.get("warnings", [])] == [True] * is_nan
+
+
 def test_stochastic_actions_follow_the_softmax(runner: RunnerProcess, tmp_path: Path) -> None:
     policy = write_mlp(tmp_path / "p.safetensors", constant_layer(1, [1000.0, 1000.0 + math.log(3)]))
     runner.load(*policy, environment("toys:Chosen"), actions="stochastic")

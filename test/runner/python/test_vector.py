@@ -44,6 +44,11 @@ def test_each_rows_first_episode_counts_however_rows_begin_anew(runner: RunnerPr
         assert [outcome["metrics"] for outcome in outcomes] == [{"played": float(i)} for i in range(1, 7)]
 
 
+def test_observations_that_hold_nan_are_remarked_on(runner: RunnerProcess, any_policy: Policy) -> None:
+    runner.load(*any_policy, environment("vector_toys:Rows", blind=True), batching=vector(3))
+    assert ["hold NaN" in outcome["warnings"][0] for outcome in runner.play(work(3))] == [True] * 3
+
+
 def test_gymnasiums_own_vector_form_plays_whole_episodes(runner: RunnerProcess) -> None:
     policy = (MIDDLE, file_digest(MIDDLE))
     runner.load(*policy, environment("gymnasium:CartPole-v1"), batching=vector(64))

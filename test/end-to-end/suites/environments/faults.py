@@ -40,6 +40,8 @@ class Faulty(gymnasium.Env[Any, Any]):
             reward = self.fault(reward)
             if self.fault is has_old_interface:
                 return np.zeros(1, np.float32), reward, True, {}  # type: ignore[return-value]
+            if self.fault is shows_nan:
+                return np.full(1, np.nan, np.float32), reward, True, False, {}
         return np.zeros(1, np.float32), reward, True, False, {"torch": float("torch" in sys.modules)}
 
 
@@ -117,6 +119,10 @@ def has_old_interface(reward: float) -> float:
     return reward
 
 
+def shows_nan(reward: float) -> float:
+    return reward
+
+
 def differs(_: float) -> float:
     return int.from_bytes(os.urandom(4)) / 2**32
 
@@ -125,6 +131,7 @@ FAULTS: dict[str, Callable[[float], float]] = {
     "raises": raises,
     "is broken outside": is_broken_outside,
     "has the old interface": has_old_interface,
+    "shows NaN": shows_nan,
     "not at all": lambda reward: reward,
     "prints garbage": prints_garbage,
     "writes to descriptor 1": writes_to_descriptor,

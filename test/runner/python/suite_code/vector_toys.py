@@ -21,7 +21,7 @@ class Rows(VectorEnv[Any, Any, Any]):
     single_action_space: spaces.Space[Any] = spaces.Discrete(2)
 
     def __init__(self, num_envs: int, mode: str | None = "NextStep", **behaviour: Any) -> None:
-        """@param behaviour: `fails_at` a step, `endless` a row, `shape` of the reward, `shows_more` rows than there are."""
+        """@param behaviour: `fails_at` a step, `endless` a row, `shape` of the reward, `shows_more` rows than there are, `blind`: shows NaN."""
         self.num_envs = num_envs
         self.mode = mode
         self.metadata = {} if mode is None else {"autoreset_mode": AutoresetMode(mode)}
@@ -64,7 +64,8 @@ class Rows(VectorEnv[Any, Any, Any]):
         return self.observe(), rewards, over, np.zeros(self.num_envs, bool), info
 
     def observe(self) -> Any:
-        return np.zeros((self.num_envs + self.behaviour.get("shows_more", 0), 1), np.float32)
+        seen = np.nan if self.behaviour.get("blind") else 0.0
+        return np.full((self.num_envs + self.behaviour.get("shows_more", 0), 1), seen, np.float32)
 
     def rewards(self, _actions: Any) -> Floats:
         return np.ones(self.num_envs)
