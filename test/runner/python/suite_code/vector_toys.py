@@ -21,7 +21,7 @@ class Rows(VectorEnv[Any, Any, Any]):
     single_action_space: spaces.Space[Any] = spaces.Discrete(2)
 
     def __init__(self, num_envs: int, mode: str | None = "NextStep", **behaviour: Any) -> None:
-        """@param behaviour: `fails_at` a step, `endless` a row, `shape` of the reward, `shows_more` rows than there are, `blind`: shows NaN."""
+        """@param behaviour: `fails_at` a step, `endless` a row, `shape` of the reward, `shows_more` rows, `blind` to show NaN."""
         self.num_envs = num_envs
         self.mode = mode
         self.metadata = {} if mode is None else {"autoreset_mode": AutoresetMode(mode)}
