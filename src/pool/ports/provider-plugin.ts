@@ -4,7 +4,7 @@ import type { HealthCheck } from '../../kernel/health-check.ts';
 import type { FetchWay } from '../../kernel/fetching.ts';
 import type { OwnerId } from '../../kernel/ids.ts';
 import type { SandboxProvider } from './sandbox.ts';
-import type { SandboxTemplate } from './template.ts';
+import type { LimitName, SandboxLimits, SandboxTemplate, WorkspacePlace } from './template.ts';
 import type { ConfiguredTemplate, TemplateSettings } from './template-settings.ts';
 
 /** What a provider stands on, whichever it is. */
@@ -57,10 +57,22 @@ export interface ProviderDefinition<Settings> extends ProviderFacts {
   /** @throws InputError, InfrastructureError when no sandbox can be made of the settings. */
   template(name: string, settings: TemplateSettings, own: Settings, context: TemplateContext): Promise<SandboxTemplate>;
   allowance?(own: Settings): Allowance;
+  /**
+   * Makes templates of places in which commands are run. Left out by providers that have none.
+   *
+   * @throws InputError, InfrastructureError as `template` does.
+   */
+  workspace?(name: string, settings: WorkspaceSettings, context: TemplateContext): Promise<SandboxTemplate>;
   /** Why sandboxes cannot fetch in this way; undefined when they can. Left out by providers whose sandboxes fetch nothing. */
   refusesFetching?(way: FetchWay, own: Settings): Refusal | undefined;
   /** What `muster doctor` looks at. @param templates names of those that use the provider. @param own their settings. */
   checks?(templates: readonly string[], own: readonly Settings[]): readonly HealthCheck[];
+}
+
+/** What a place in which commands are run is made of. */
+export interface WorkspaceSettings extends WorkspacePlace {
+  readonly limits: SandboxLimits;
+  readonly demands: readonly LimitName[];
 }
 
 export interface TemplateContext {
@@ -73,6 +85,7 @@ export interface ProviderPlugin extends ProviderFacts {
   readonly settings: z.ZodType;
   open(host: ProviderHost, templates: readonly ConfiguredTemplate[]): Promise<SandboxProvider>;
   template(name: string, template: ConfiguredTemplate, context: TemplateContext): Promise<SandboxTemplate>;
+  workspace?(name: string, settings: WorkspaceSettings, context: TemplateContext): Promise<SandboxTemplate>;
   allowance(template: ConfiguredTemplate): Allowance;
   /** Whether sandboxes can fetch files at all. */
   readonly fetches: boolean;

@@ -5,6 +5,7 @@ import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts
 import { kernelCgroupFiles } from '../local/cgroups/cgroup-files.ts';
 import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
 import { findProgram } from '../local/host/find-program.ts';
+import { INSIDE_UID } from '../local/host/inside-identity.ts';
 import { type LaunchedProcess, LaunchedProgram } from '../local/program/launched-program.ts';
 import type {
   ApartTemplate,
@@ -17,7 +18,7 @@ import type {
   StartedPair,
   StartedProgram,
 } from '../local/local-runtime.ts';
-import { systemView } from '../local/template/system-view.ts';
+import { rootView, systemView } from '../local/template/system-view.ts';
 import { Wardens } from '../zygote/wardens.ts';
 import { BubblewrapProcesses } from './command/bubblewrap-processes.ts';
 import { type Capabilities, probeCapabilities } from './capabilities.ts';
@@ -101,7 +102,7 @@ class OpenBubblewrap implements OpenRuntime {
   async start(site: SandboxSite, template: SandboxTemplate, signal: AbortSignal): Promise<StartedProgram> {
     if (isForked(template, this.#ground.capabilities)) return this.#wardens.fork(site, template, signal);
     await using namespace = await this.#ground.ownUser?.plain();
-    const launched = await launch(this.#plan(site, template, namespace));
+    const launched = await launch(await this.#plan(site, template, namespace));
     const program = new LaunchedProgram('bubblewrap', launched, new BubblewrapProcesses(site.directory, this.#clock));
     await program.begin(site.cgroup !== undefined, signal);
     return { program };
@@ -112,7 +113,7 @@ class OpenBubblewrap implements OpenRuntime {
     await using one = await this.#ground.ownUser?.plain();
     await using other = await this.#ground.ownUser?.plain();
     const policyTemplate = { ...template, command: template.policy.command };
-    const launched = await launchJoined(this.#plan(environment, template, one), this.#plan(policy, policyTemplate, other));
+    const launched = await launchJoined(await this.#plan(environment, template, one), await this.#plan(policy, policyTemplate, other));
     const program = (process: LaunchedProcess, { directory }: SandboxSite): LaunchedProgram =>
       new LaunchedProgram('bubblewrap', process, new BubblewrapProcesses(directory, this.#clock));
     const programs = [program(launched[0], environment), program(launched[1], policy)] as const;
@@ -142,14 +143,17 @@ class OpenBubblewrap implements OpenRuntime {
   }
 
   /** @param namespace the sandbox's user namespace, where it does not make one itself. */
-  #plan({ inbox, cgroup }: SandboxSite, template: SandboxTemplate, namespace: FileHandle | undefined): Launch {
-    const { bwrap, system, etc, filter, covered, rlimits, ownUser } = this.#ground;
+  async #plan({ inbox, cgroup }: SandboxSite, template: SandboxTemplate, namespace: FileHandle | undefined): Promise<Launch> {
+    const { bwrap, etc, filter, covered, rlimits, ownUser } = this.#ground;
+    const root = template.workspace?.root;
+    const system = root === undefined ? this.#ground.system : systemArguments(await rootView(root));
     return {
       bubblewrap: [bwrap, ...bubblewrapArguments(template, { system, etc, inbox }, ownUser?.setpriv)],
       unlisted: environmentArguments(template.environment),
       filter,
       userNamespace: namespace && pathOf(namespace),
-      program: template.command,
+      program: template.workspace && ownUser ? [...template.command, '--user', `${INSIDE_UID}`] : template.command,
+      isFirst: template.workspace !== undefined,
       limits: template.limits,
       covered,
       memberFiles: cgroup?.memberFiles ?? [],

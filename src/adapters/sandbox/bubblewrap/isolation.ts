@@ -8,7 +8,7 @@ import type { Capabilities } from './capabilities.ts';
 /** See `SandboxProvider.describe`. */
 export function isolationFor(template: SandboxTemplate, capabilities: Capabilities): Isolation {
   requireSandboxes(capabilities);
-  checkTemplate(template);
+  checkTemplate(template, true);
   requireForking(template, capabilities);
   requireDemands(template, capabilities.limits, capabilities.cgroups);
   const way = isForked(template, capabilities) ? 'bubblewrap, forked' : 'bubblewrap';

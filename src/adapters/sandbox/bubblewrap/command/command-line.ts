@@ -1,4 +1,4 @@
-import type { SandboxLimits, SandboxTemplate } from '../../../../pool/ports/template.ts';
+import type { SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { INBOX } from '../../upload-path.ts';
 import { ENVIRONMENT, INSIDE_UID, SYNTHESISED_FILES } from '../../local/host/inside-identity.ts';
 import { systemFiles, type SystemView } from '../../local/template/system-view.ts';
@@ -56,13 +56,15 @@ export function bubblewrapArguments(template: SandboxTemplate, view: SandboxView
     ...fileArguments(template, view),
     ...bindWithDirectories(view.inbox, INBOX),
     ...mountArguments(template),
+    ...workspaceArguments(template),
     ...SEALS,
     '--remount-ro',
     '/proc',
     '--chdir',
     '/tmp',
     '--',
-    ...(setpriv === undefined ? [] : becoming(setpriv)),
+    // The first process of a workspace becomes that user by itself: its file system need not have the program for it.
+    ...(setpriv === undefined || template.workspace ? [] : becoming(setpriv)),
   ];
 }
 
@@ -154,9 +156,16 @@ function fileArguments(template: SandboxTemplate, view: SandboxView): readonly s
     '/proc',
     '--dev',
     '/dev',
-    ...writableArguments(template.limits),
-    ...systemFiles(template.network).flatMap((file) => bindWithDirectories(file, file, '--ro-bind-try')),
-    ...Object.keys(SYNTHESISED_FILES).flatMap((name) => bindWithDirectories(`${view.etc}/${name}`, `/etc/${name}`)),
+    ...writableArguments(template),
+    ...(template.workspace?.root === undefined ? configurationArguments(template, view) : []),
+  ];
+}
+
+/** Files in /etc. Another root file system has its own. */
+function configurationArguments({ network }: SandboxTemplate, { etc }: SandboxView): readonly string[] {
+  return [
+    ...systemFiles(network).flatMap((file) => bindWithDirectories(file, file, '--ro-bind-try')),
+    ...Object.keys(SYNTHESISED_FILES).flatMap((name) => bindWithDirectories(`${etc}/${name}`, `/etc/${name}`)),
   ];
 }
 
@@ -169,9 +178,15 @@ export function environmentArguments(environment: SandboxTemplate['environment']
   return ['--clearenv', ...Object.entries({ ...ENVIRONMENT, ...environment }).flatMap(([name, value]) => ['--setenv', name, value])];
 }
 
-function writableArguments(limits: SandboxLimits): readonly string[] {
-  const { tmpBytes, sharedBytes } = writableSizes(limits);
+function writableArguments(template: SandboxTemplate): readonly string[] {
+  const { tmpBytes, sharedBytes } = writableSizes(template.limits, 1 + (template.workspace?.writable.length ?? 0));
   return [...tmpfs('/dev/shm', sharedBytes), ...tmpfs('/tmp', tmpBytes)];
+}
+
+function workspaceArguments({ workspace, limits }: SandboxTemplate): readonly string[] {
+  if (!workspace) return [];
+  const { tmpBytes } = writableSizes(limits, 1 + workspace.writable.length);
+  return workspace.writable.flatMap((directory) => [...parentDirectories(directory), ...tmpfs(directory, tmpBytes)]);
 }
 
 function tmpfs(target: string, bytes: number): readonly string[] {
@@ -180,7 +195,12 @@ function tmpfs(target: string, bytes: number): readonly string[] {
 
 /** In directories that everybody may enter: those that bubblewrap makes unasked are its user's alone. */
 function bindWithDirectories(source: string, target: string, option: '--ro-bind' | '--ro-bind-try' = '--ro-bind'): readonly string[] {
+  return [...parentDirectories(target), option, source, target];
+}
+
+/** Makes the directories that it is in. */
+function parentDirectories(target: string): readonly string[] {
   const names = target.split('/').slice(1, -1);
   const directories = names.map((_, i) => `/${names.slice(0, i + 1).join('/')}`);
-  return [...directories.flatMap((directory) => ['--perms', '0755', '--dir', directory]), option, source, target];
+  return directories.flatMap((directory) => ['--perms', '0755', '--dir', directory]);
 }

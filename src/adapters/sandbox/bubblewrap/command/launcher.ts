@@ -50,6 +50,8 @@ export interface Launch {
   /** The file of a user namespace that bubblewrap finds at a descriptor of its own. */
   readonly userNamespace: string | undefined;
   readonly program: readonly string[];
+  /** It is the first process itself: it tells of its start and limits itself. */
+  readonly isFirst: boolean;
   readonly limits: SandboxLimits;
   /** Makes up for descriptors of Muster's that a child would inherit. */
   readonly covered: DescriptorCover;
@@ -74,7 +76,9 @@ export async function launchJoined(one: Launch, other: Launch): Promise<readonly
 function shellOf(plan: Launch, start: string): ShellStart {
   const { userNamespace } = plan;
   const outside = [...(userNamespace === undefined ? [] : [userNamespace]), plan.filter, ...plan.memberFiles, '--', ...plan.bubblewrap];
-  const inside = ['/bin/sh', '-c', `${insideLimits(plan)}${start}`, 'muster-start', ...plan.program];
+  const inside = plan.isFirst
+    ? [...plan.program, ...limitArguments(plan)]
+    : ['/bin/sh', '-c', `${insideLimits(plan)}${start}`, 'muster-start', ...plan.program];
   return {
     script: `${outsideLimits(plan.limits)}; ulimit -n ${OPEN_FILES} 2>/dev/null || :; ${userNamespace === undefined ? LAUNCH : LAUNCH_WITHIN}`,
     argv: [...outside, ...inside],
@@ -123,6 +127,14 @@ async function hasData(pipe: Duplex): Promise<boolean> {
 /** A limit that is lower already cannot be raised, and need not be. */
 function outsideLimits({ diskBytes }: SandboxLimits): string {
   return `ulimit -c 0; ulimit -f ${Math.ceil(diskBytes / 512)} 2>/dev/null || :`;
+}
+
+/** Limits that a first process sets for itself. */
+function limitArguments({ limits, rlimits }: Launch): readonly string[] {
+  return [
+    ...(rlimits.memory ? ['--address-space', `${limits.memoryBytes}`] : []),
+    ...(rlimits.processes ? ['--processes', `${limits.processes + 1}`] : []),
+  ];
 }
 
 /** The number of processes is counted within the sandbox's own user namespace, so it is set inside. Shells differ in the option. */

@@ -69,7 +69,8 @@ export async function inspectPython(python: string, modules: readonly string[], 
   }
 }
 
-function answerOf(python: string, argv: readonly string[], signal: AbortSignal): Promise<string> {
+/** What the interpreter prints. @throws InfrastructureError `python.unusable`. */
+export function answerOf(python: string, argv: readonly string[], signal: AbortSignal): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
   const environment = { PATH: '/usr/local/bin:/usr/bin:/bin', HOME: '/nonexistent', LANG: 'C.UTF-8', OMP_NUM_THREADS: '1' };
   const limits = { timeout: TIMEOUT_MS, maxBuffer: MAX_OUTPUT_BYTES, killSignal: 'SIGKILL' } as const;

@@ -1,4 +1,5 @@
-import { lstat, readlink } from 'node:fs/promises';
+import { lstat, readdir, readlink } from 'node:fs/promises';
+import path from 'node:path';
 import type { Mount, SandboxTemplate } from '../../../../pool/ports/template.ts';
 import { hasErrno } from '../host/errno.ts';
 
@@ -29,6 +30,22 @@ export async function systemView(): Promise<SystemView> {
     } catch (error) {
       if (!hasErrno(error, 'ENOENT')) throw error;
     }
+  }
+  return { mounts, links };
+}
+
+/** Made for each sandbox, whatever the root file system has there. */
+const OWN_DIRECTORIES: ReadonlySet<string> = new Set(['dev', 'proc', 'sys', 'tmp', 'muster']);
+
+/** Another root file system as a sandbox sees it: entry by entry, so that there is room for what is made beside them. */
+export async function rootView(root: string): Promise<SystemView> {
+  const mounts: Mount[] = [];
+  const links: Link[] = [];
+  for (const entry of await readdir(root, { withFileTypes: true })) {
+    if (OWN_DIRECTORIES.has(entry.name)) continue;
+    const source = path.join(root, entry.name);
+    if (entry.isSymbolicLink()) links.push({ at: `/${entry.name}`, to: await readlink(source) });
+    else if (entry.isDirectory() || entry.isFile()) mounts.push({ source, target: `/${entry.name}` });
   }
   return { mounts, links };
 }

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { InputError } from '../../../../kernel/errors.ts';
-import type { SandboxLimits, SandboxTemplate } from '../../../../pool/ports/template.ts';
+import type { SandboxLimits, SandboxTemplate, WorkspacePlace } from '../../../../pool/ports/template.ts';
 import { DISK_MIN_BYTES } from './writable-space.ts';
 
 /** Less is not enough for what holds a sandbox and a shell to start. */
@@ -8,8 +8,12 @@ const MEMORY_MIN_BYTES = 4 * 2 ** 20;
 /** Mounting over these would undo what isolates the sandbox, or hide the inbox. */
 const RESERVED = ['/', '/proc', '/dev', '/muster/inbox', '/sys'];
 
-/** @throws InputError `template.invalid` for what no local sandbox can be made of. */
-export function checkTemplate(template: SandboxTemplate): void {
+/**
+ * @param makesWorkspaces whether the provider does.
+ * @throws InputError `template.invalid` for what no local sandbox can be made of.
+ */
+export function checkTemplate(template: SandboxTemplate, makesWorkspaces = false): void {
+  if (template.workspace) checkWorkspace(template.name, template.workspace, makesWorkspaces);
   checkLimits(template.name, template.limits);
   if (template.command.length === 0) reject(template.name, 'command', 'is empty', 'the program and its arguments');
   for (const name of Object.keys(template.environment)) {
@@ -23,6 +27,22 @@ export function checkTemplate(template: SandboxTemplate): void {
       reject(template.name, 'mounts', `has the target "${target}"`, `a normalised absolute path, not in ${RESERVED.join(', ')}`);
     }
   }
+}
+
+function checkWorkspace(name: string, { root, writable }: WorkspacePlace, isMade: boolean): void {
+  if (!isMade) reject(name, 'workspace', 'is not made by its provider', 'the provider bubblewrap');
+  if (root !== undefined && !path.isAbsolute(root)) reject(name, 'workspace.root', `is "${root}"`, 'an absolute path');
+  for (const each of writable) {
+    const isPlace =
+      path.isAbsolute(each) && path.normalize(each) === each && !each.endsWith('/') && !isReserved(each) && !isIn(each, '/tmp');
+    if (!isPlace || each.includes('\0')) {
+      reject(name, 'workspace.writable', `has ${JSON.stringify(each)}`, `a normalised absolute path, not in /tmp, ${RESERVED.join(', ')}`);
+    }
+  }
+}
+
+function isIn(target: string, directory: string): boolean {
+  return target === directory || target.startsWith(`${directory}/`);
 }
 
 function isReserved(target: string): boolean {

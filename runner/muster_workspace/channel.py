@@ -1,0 +1,58 @@
+"""The line to Muster: one JSON object a line, in both directions."""
+
+import json
+import os
+from base64 import b64encode
+from typing import Any, BinaryIO, Self
+
+MAX_LINE_BYTES = 1 << 20
+"""Of a line in either direction, line feed not counted."""
+DATA_BYTES = 384 * 1024
+"""Of what one frame carries, before it is encoded."""
+
+
+class ProtocolError(Exception):
+    """Muster sent what it never should have sent, or is gone."""
+
+
+class Channel:
+    """Frames in and out."""
+
+    def __init__(self, source: BinaryIO, sink: int) -> None:
+        self._source = source
+        self._sink = sink
+
+    @classmethod
+    def take(cls) -> Self:
+        """Take the standard input and output away from everything that this process starts."""
+        source, sink, null = os.dup(0), os.dup(1), os.open("/dev/null", os.O_RDWR)
+        os.dup2(null, 0)
+        os.dup2(2, 1)
+        os.close(null)
+        return cls(os.fdopen(source, "rb", MAX_LINE_BYTES), sink)
+
+    def receive(self) -> dict[str, Any] | None:
+        """Wait for the next frame; None once Muster has ended its side."""
+        line = self._source.readline(MAX_LINE_BYTES + 2)
+        if not line:
+            return None
+        if not line.endswith(b"\n"):
+            raise ProtocolError("a line that is cut off or too long")
+        try:
+            frame = json.loads(line)
+        except ValueError as error:
+            raise ProtocolError(f"a line that is no JSON: {error}") from error
+        if not isinstance(frame, dict):
+            raise ProtocolError("a line that is no JSON object")
+        return frame
+
+    def send(self, frame: dict[str, Any]) -> None:
+        """Send a frame."""
+        line = memoryview(json.dumps(frame, separators=(",", ":")).encode("ascii") + b"\n")
+        while line:
+            line = line[os.write(self._sink, line) :]
+
+    def send_data(self, frame: dict[str, Any], data: bytes | bytearray) -> None:
+        """Send bytes in as many frames as it takes; none for no bytes."""
+        for start in range(0, len(data), DATA_BYTES):
+            self.send({**frame, "data": b64encode(data[start : start + DATA_BYTES]).decode("ascii")})

@@ -1,0 +1,193 @@
+"""Running one command: with an input, for a time, its output bounded, until nothing of it is left."""
+
+import os
+import selectors
+import signal
+import time
+from dataclasses import dataclass
+from typing import Any, Self
+
+from muster_workspace import fields
+from muster_workspace.channel import ProtocolError
+from muster_workspace.output import BoundedOutput
+from muster_workspace.processes import Accounts, end_all, resident_bytes
+
+# Between two looks at the memory of all processes: shorter peaks of several processes together are not seen.
+_SAMPLE_SECONDS = 0.01
+_WRITE_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Command:
+    """What is to be run."""
+
+    argv: list[str]
+    directory: str
+    environment: dict[str, str]
+    seconds: float
+    head: int
+    tail: int
+    most: int
+    """Bytes of output, of both streams together, after which it is ended."""
+    input: bytes
+
+    @classmethod
+    def read(cls, frame: fields.Frame, given: bytes) -> Self:
+        """Take it from an `exec` frame, and its input from those before."""
+        argv = fields.texts(frame, "argv")
+        if not argv:
+            raise ProtocolError("argv is empty")
+        environment = fields.variables(frame, "environment")
+        head, tail, most = (fields.whole(frame, name) for name in ("head", "tail", "most"))
+        return cls(argv, fields.text(frame, "directory"), environment, fields.number(frame, "seconds"), head, tail, most, given)
+
+
+@dataclass
+class Pipes:
+    """This process's ends of a command's streams, and the end from which a failed start is read."""
+
+    input: int
+    stdout: int
+    stderr: int
+    problem: int
+    theirs: tuple[int, ...]
+
+
+class RunningCommand:
+    """A command from its start to its end."""
+
+    def __init__(self, command: Command) -> None:
+        self._command = command
+        self._accounts = Accounts()
+        self._peak_bytes = 0
+        self._start = time.monotonic()
+        pipes = _open_pipes()
+        self._pid = _start(command, pipes)
+        for theirs in pipes.theirs:
+            os.close(theirs)
+        self._problem = _read_all(pipes.problem)
+        descriptors = {"stdout": pipes.stdout, "stderr": pipes.stderr}
+        self._streams = {name: BoundedOutput(each, command.head, command.tail) for name, each in descriptors.items()}
+        self._input = pipes.input
+        self._left = memoryview(command.input)
+        self._open = {pipes.stdout, pipes.stderr}
+        self._selector = selectors.DefaultSelector()
+
+    def run(self) -> tuple[dict[str, Any], dict[str, BoundedOutput]]:
+        """Wait for the end. Returns what to say of it, and what it printed."""
+        end = {"kind": "unstartable", "detail": self._problem} if self._problem else self._watch()
+        seconds = time.monotonic() - self._start
+        end_all(self._accounts)
+        self._drain()
+        for stream in self._streams.values():
+            stream.finish()
+        peak = max(self._peak_bytes, self._accounts.largest_bytes)
+        return {"end": end, "seconds": seconds, "cpuSeconds": self._accounts.cpu_seconds, "peakBytes": peak}, self._streams
+
+    def _watch(self) -> dict[str, Any]:
+        """Serve the streams until the command ends, or is to be ended."""
+        for stream in self._streams.values():
+            self._selector.register(stream.descriptor, selectors.EVENT_READ, stream)
+        if self._left:
+            self._selector.register(self._input, selectors.EVENT_WRITE)
+        else:
+            self._end_input()
+        exited = os.pidfd_open(self._pid)
+        self._selector.register(exited, selectors.EVENT_READ)
+        try:
+            return self._serve()
+        finally:
+            os.close(exited)
+            self._selector.close()
+            self._end_input()
+
+    def _serve(self) -> dict[str, Any]:
+        deadline = self._start + self._command.seconds
+        sample = self._start
+        while True:
+            now = time.monotonic()
+            if now >= sample:
+                self._peak_bytes = max(self._peak_bytes, resident_bytes())
+                sample = now + _SAMPLE_SECONDS
+            for key, _ in self._selector.select(max(0.0, min(deadline, sample) - now)):
+                self._attend(key.fd, key.data)
+            self._accounts.reap()
+            status = self._accounts.statuses.get(self._pid)
+            if status is not None:
+                return _end_of(status)
+            if sum(stream.total for stream in self._streams.values()) > self._command.most:
+                return {"kind": "output-limit"}
+            if time.monotonic() >= deadline:
+                return {"kind": "timeout"}
+
+    def _attend(self, descriptor: int, stream: BoundedOutput | None) -> None:
+        if stream is not None:
+            if not stream.read():
+                self._selector.unregister(descriptor)
+                self._open.discard(descriptor)
+                os.close(descriptor)
+        elif descriptor == self._input:
+            try:
+                self._left = self._left[os.write(descriptor, self._left[:_WRITE_BYTES]) :]
+            except BlockingIOError:
+                return
+            except BrokenPipeError:
+                self._left = memoryview(b"")
+            if not self._left:
+                self._selector.unregister(descriptor)
+                self._end_input()
+
+    def _end_input(self) -> None:
+        if self._input >= 0:
+            os.close(self._input)
+            self._input = -1
+
+    def _drain(self) -> None:
+        """Read what is still in the pipes. Nobody writes there any more."""
+        for stream in self._streams.values():
+            if stream.descriptor in self._open:
+                while stream.read():
+                    pass
+                os.close(stream.descriptor)
+        self._end_input()
+
+
+def _open_pipes() -> Pipes:
+    their_input, input_ = os.pipe()
+    stdout, their_stdout = os.pipe()
+    stderr, their_stderr = os.pipe()
+    problem, their_problem = os.pipe()
+    for own in (input_, stdout, stderr):
+        os.set_blocking(own, False)
+    return Pipes(input_, stdout, stderr, problem, (their_input, their_stdout, their_stderr, their_problem))
+
+
+def _start(command: Command, pipes: Pipes) -> int:
+    pid = os.fork()
+    if pid != 0:
+        return pid
+    problem = pipes.theirs[3]
+    try:
+        os.setsid()
+        for descriptor, theirs in enumerate(pipes.theirs[:3]):
+            os.dup2(theirs, descriptor)
+        for number in (signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        os.chdir(command.directory)
+        os.execvpe(command.argv[0], command.argv, command.environment)
+    except OSError as error:
+        os.write(problem, f"{command.argv[0]} in {command.directory}: {error.strerror}".encode("utf-8", "replace"))
+    finally:
+        os._exit(127)
+
+
+def _read_all(descriptor: int) -> str:
+    """What the child says of a failed start; nothing once it has become the command."""
+    with os.fdopen(descriptor, "rb") as pipe:
+        return pipe.read().decode("utf-8", "replace")
+
+
+def _end_of(status: int) -> dict[str, Any]:
+    if os.WIFSIGNALED(status):
+        return {"kind": "signalled", "signal": os.WTERMSIG(status)}
+    return {"kind": "exited", "code": os.WEXITSTATUS(status)}

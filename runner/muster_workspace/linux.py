@@ -1,0 +1,62 @@
+"""System calls that Python has no functions for."""
+
+import ctypes
+import os
+import struct
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_DUMPABLE = 4
+_PR_CAPBSET_DROP = 24
+_PR_CAP_AMBIENT = 47
+_PR_CAP_AMBIENT_CLEAR_ALL = 4
+_LAST_CAPABILITY = 63
+_EINVAL = 22
+_SIGKILL = 9
+# The header of capset(2): the version, and this process; then effective, permitted and inheritable ones, twice 32 bits each.
+_OWN_CAPABILITIES, _NONE = struct.pack("Ii", 0x2008_0522, 0), bytes(24)
+_IPC_RMID = 0
+_libc.shmctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
+_libc.msgctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
+_libc.semctl.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int)
+
+
+def become(user: int) -> None:
+    """Become another user for good, and keep no capability. To be called by the superuser of a user namespace."""
+    for capability in range(_LAST_CAPABILITY + 1):
+        if _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) != 0 and ctypes.get_errno() != _EINVAL:
+            raise _failure("prctl")
+    os.setgroups([])
+    os.setresgid(user, user, user)
+    os.setresuid(user, user, user)
+    _check("prctl", _libc.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0))
+    _check("capset", _libc.capset(_OWN_CAPABILITIES, _NONE))
+    # The kernel forgets it for a process that becomes another user.
+    _check("prctl", _libc.prctl(_PR_SET_PDEATHSIG, _SIGKILL, 0, 0, 0))
+
+
+def seal() -> None:
+    """Keep processes of the same user from this one's memory and descriptors: /proc/PID belongs to root from now on."""
+    _check("prctl", _libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0))
+
+
+def remove_ipc(kind: str, number: int) -> None:
+    """Remove a System V shared memory segment, message queue or set of semaphores. One that is gone already is no failure."""
+    match kind:
+        case "shm":
+            _libc.shmctl(number, _IPC_RMID, None)
+        case "msg":
+            _libc.msgctl(number, _IPC_RMID, None)
+        case "sem":
+            _libc.semctl(number, 0, _IPC_RMID)
+
+
+def _check(call: str, result: int) -> None:
+    if result != 0:
+        raise _failure(call)
+
+
+def _failure(call: str) -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, f"{call}: {os.strerror(number)}")

@@ -1,0 +1,41 @@
+"""What a command prints, bounded: its beginning and its end are kept."""
+
+import os
+
+_READ_BYTES = 1 << 16
+
+
+class BoundedOutput:
+    """The first `head` bytes and, of what follows, the last `tail` bytes."""
+
+    def __init__(self, descriptor: int, head: int, tail: int) -> None:
+        self.descriptor = descriptor
+        self.head = bytearray()
+        self.tail = bytearray()
+        self.total = 0
+        self._head_bytes = head
+        self._tail_bytes = tail
+
+    def read(self) -> bool:
+        """Take what is there. False once there will be nothing more."""
+        try:
+            data = os.read(self.descriptor, _READ_BYTES)
+        except BlockingIOError:
+            return True
+        if not data:
+            return False
+        self.total += len(data)
+        room = self._head_bytes - len(self.head)
+        self.head += data[:room]
+        self.tail += data[room:] if room > 0 else data
+        # Cutting at twice the size costs each byte one move, not many.
+        if len(self.tail) > 2 * self._tail_bytes + _READ_BYTES:
+            self._cut()
+        return True
+
+    def finish(self) -> None:
+        """Keep no more than was asked for."""
+        self._cut()
+
+    def _cut(self) -> None:
+        del self.tail[: max(0, len(self.tail) - self._tail_bytes)]

@@ -1,0 +1,113 @@
+"""Files below the directories that may be written to, found without following links.
+
+Whoever ran in the sandbox before may have left links where files are to be written, or in the place of directories.
+"""
+
+import itertools
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+
+class Refusal(Exception):
+    """A file cannot be taken in or given out as it is. `kind` is for programs."""
+
+    def __init__(self, kind: str, path: str, detail: str) -> None:
+        super().__init__(f"{path}: {detail}")
+        self.kind = kind
+        self.path = path
+        self.detail = detail
+
+
+def parts_below(path: str, bases: tuple[str, ...]) -> tuple[str, list[str]]:
+    """Split a normal absolute path into the innermost of the directories that it is in, and the names below that."""
+    parts = path.split("/")[1:]
+    if not path.startswith("/") or any(part in ("", ".", "..") for part in parts):
+        raise Refusal("path", path, "is no normal absolute path")
+    for base in sorted(bases, key=len, reverse=True):
+        if path == base or path.startswith(f"{base}/"):
+            return base, path[len(base) :].split("/")[1:]
+    raise Refusal("path", path, f"is in none of {', '.join(bases)}, which are all that can be written to")
+
+
+@contextmanager
+def opened_directory(base: str, parts: list[str], make: bool) -> Iterator[int]:
+    """A descriptor of a directory below a base."""
+    descriptor = os.open(base, _DIRECTORY)
+    try:
+        for part in parts:
+            if make:
+                _make(part, descriptor)
+            below = os.open(part, _DIRECTORY, dir_fd=descriptor)
+            os.close(descriptor)
+            descriptor = below
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def opened_below(directory: int, name: str) -> Iterator[int]:
+    """A descriptor of a directory in another."""
+    descriptor = os.open(name, _DIRECTORY, dir_fd=directory)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def empty(directory: int) -> None:
+    """Remove everything in a directory, of whatever mode and however deep: what is in a directory in it is moved up, then it is removed."""
+    moved = itertools.count()
+    while names := _names(directory):
+        for name in names:
+            if _is_directory(name, directory):
+                os.chmod(name, 0o700, dir_fd=directory)
+                with opened_below(directory, name) as below:
+                    _move_up(below, directory, moved)
+                os.rmdir(name, dir_fd=directory)
+            else:
+                os.unlink(name, dir_fd=directory)
+
+
+def _move_up(below: int, directory: int, moved: Iterator[int]) -> None:
+    for name in _names(below):
+        if _is_directory(name, below):
+            # To move a directory is to change its entry "..".
+            os.chmod(name, 0o700, dir_fd=below)
+            os.rename(name, f".muster-{os.urandom(8).hex()}-{next(moved)}", src_dir_fd=below, dst_dir_fd=directory)
+        else:
+            os.unlink(name, dir_fd=below)
+
+
+def _names(directory: int) -> list[str]:
+    with os.scandir(directory) as entries:
+        return [entry.name for entry in entries]
+
+
+def _is_directory(name: str, directory: int) -> bool:
+    return stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode)
+
+
+def remove(name: str, directory: int) -> None:
+    """Remove a file, or a directory with all that is in it, whatever its mode. Nothing there is no failure."""
+    try:
+        if not _is_directory(name, directory):
+            os.unlink(name, dir_fd=directory)
+            return
+    except FileNotFoundError:
+        return
+    os.chmod(name, 0o700, dir_fd=directory)
+    with opened_below(directory, name) as below:
+        empty(below)
+    os.rmdir(name, dir_fd=directory)
+
+
+def _make(name: str, directory: int) -> None:
+    try:
+        os.mkdir(name, 0o755, dir_fd=directory)
+    except FileExistsError:
+        return

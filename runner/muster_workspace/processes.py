@@ -1,0 +1,86 @@
+"""All processes of the sandbox but this one."""
+
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from muster_workspace.linux import remove_ipc
+
+_PROC = Path("/proc")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+# Killed processes are gone in microseconds, but for one that waits for a disk.
+_GONE_SECONDS = 10.0
+
+
+class Remaining(Exception):
+    """Processes were killed and are still there."""
+
+
+def others() -> Iterator[int]:
+    """The ids of all processes but this one."""
+    own = os.getpid()
+    for entry in os.scandir(_PROC):
+        if entry.name.isdigit() and int(entry.name) != own:
+            yield int(entry.name)
+
+
+def resident_bytes() -> int:
+    """The memory of all others together. What several have mapped counts for each."""
+    total = 0
+    for pid in others():
+        try:
+            total += int((_PROC / str(pid) / "statm").read_bytes().split()[1]) * _PAGE_BYTES
+        except (OSError, IndexError):
+            continue
+    return total
+
+
+class Accounts:
+    """What processes have used that have ended."""
+
+    def __init__(self) -> None:
+        self.cpu_seconds = 0.0
+        self.largest_bytes = 0
+        self.statuses: dict[int, int] = {}
+
+    def reap(self) -> None:
+        """Bury everything that has ended, orphans included."""
+        while True:
+            try:
+                pid, status, usage = os.wait4(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            if pid == 0:
+                return
+            self.statuses[pid] = status
+            self.cpu_seconds += usage.ru_utime + usage.ru_stime
+            self.largest_bytes = max(self.largest_bytes, usage.ru_maxrss * 1024)
+
+
+def end_all(accounts: Accounts) -> None:
+    """Kill every other process, bury them, and remove what processes leave in the kernel. Raises Remaining."""
+    deadline = time.monotonic() + _GONE_SECONDS
+    while True:
+        with contextlib.suppress(ProcessLookupError):
+            # Everything that this user may signal, without the first process, which this is.
+            os.kill(-1, signal.SIGKILL)
+        accounts.reap()
+        if next(others(), None) is None:
+            break
+        if time.monotonic() > deadline:
+            raise Remaining(f"processes {list(others())} do not end")
+        time.sleep(0.0005)
+    for kind in ("shm", "msg", "sem"):
+        for number in _ipc_numbers(kind):
+            remove_ipc(kind, number)
+
+
+def _ipc_numbers(kind: str) -> list[int]:
+    try:
+        lines = (_PROC / "sysvipc" / kind).read_text().splitlines()
+    except FileNotFoundError:
+        return []
+    return [int(line.split()[1]) for line in lines[1:]]

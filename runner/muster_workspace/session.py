@@ -1,0 +1,85 @@
+"""Answers what Muster asks, one request after the other."""
+
+from muster_workspace import fields
+from muster_workspace.channel import Channel, ProtocolError
+from muster_workspace.command import Command, RunningCommand
+from muster_workspace.files import Bounds, Incoming, Outgoing, wipe
+from muster_workspace.places import Refusal
+from muster_workspace.processes import Accounts, Remaining, end_all
+
+PROTOCOL = 1
+
+
+def serve(channel: Channel, writable: tuple[str, ...]) -> None:
+    """Serve requests until Muster ends its side."""
+    session = _Session(channel, writable)
+    channel.send({"type": "ready", "protocol": PROTOCOL})
+    while (frame := channel.receive()) is not None:
+        session.answer(frame)
+
+
+class _Session:
+    def __init__(self, channel: Channel, writable: tuple[str, ...]) -> None:
+        self._channel = channel
+        self._writable = writable
+        self._incoming = Incoming(writable)
+        self._input = bytearray()
+
+    def answer(self, frame: fields.Frame) -> None:
+        request = fields.whole(frame, "request")
+        try:
+            self._answer(frame, request)
+        except Refusal as refusal:
+            self._refused(request, refusal.kind, refusal.path, refusal.detail)
+        except Remaining as error:
+            self._refused(request, "processes", "", str(error))
+        except OSError as error:
+            self._refused(request, "failed", str(error.filename or frame.get("path", "")), error.strerror or str(error))
+
+    def _answer(self, frame: fields.Frame, request: int) -> None:
+        match fields.text(frame, "type"):
+            case "ping":
+                self._done(request)
+            case "input":
+                self._input += fields.data(frame, "data")
+            case "exec":
+                self._exec(frame, request)
+            case "put":
+                self._put(frame, request)
+            case "wipe":
+                wipe(fields.text(frame, "path"), self._writable)
+                self._done(request)
+            case "collect":
+                self._collect(frame, request)
+            case other:
+                raise ProtocolError(f"a frame of type {other!r}")
+
+    def _exec(self, frame: fields.Frame, request: int) -> None:
+        command = Command.read(frame, bytes(self._input))
+        self._input.clear()
+        end, streams = RunningCommand(command).run()
+        for name, stream in streams.items():
+            self._channel.send_data({"type": "output", "request": request, "stream": name, "part": "head"}, stream.head)
+            self._channel.send_data({"type": "output", "request": request, "stream": name, "part": "tail"}, stream.tail)
+        totals = {name: stream.total for name, stream in streams.items()}
+        self._channel.send({"type": "ended", "request": request, "bytes": totals, **end})
+
+    def _put(self, frame: fields.Frame, request: int) -> None:
+        is_last = fields.truth(frame, "last")
+        path, mode, data = fields.text(frame, "path"), fields.whole(frame, "mode"), fields.data(frame, "data")
+        self._incoming.put(path, mode, data, fields.truth(frame, "first"), is_last)
+        if is_last:
+            self._done(request)
+
+    def _collect(self, frame: fields.Frame, request: int) -> None:
+        end_all(Accounts())
+        outgoing = Outgoing(self._channel, {"request": request}, Bounds(fields.whole(frame, "files"), fields.whole(frame, "bytes")))
+        for path in fields.texts(frame, "paths"):
+            outgoing.give(path)
+        self._done(request)
+
+    def _done(self, request: int) -> None:
+        self._channel.send({"type": "done", "request": request})
+
+    def _refused(self, request: int, kind: str, path: str, detail: str) -> None:
+        self._channel.send({"type": "refused", "request": request, "kind": kind, "path": path[:4096], "detail": detail[:4096]})

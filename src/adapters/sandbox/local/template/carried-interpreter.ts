@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { InfrastructureError } from '../../../../kernel/errors.ts';
+import { answerOf } from './python-environment.ts';
+
+/** Files of the host by which a Python can be started in any root file system. All paths are absolute, none goes through a link. */
+export interface CarriedInterpreter {
+  /** The dynamic linker, which is started with the interpreter as its argument. */
+  readonly loader: string;
+  /** What the interpreter and the modules that it needs are linked with. */
+  readonly libraries: readonly string[];
+  readonly executable: string;
+  /** The directory of its own modules. */
+  readonly standardLibrary: string;
+}
+
+/** Imports all that the program in workspaces does, then says which files are mapped. */
+const QUESTIONS = `
+import json, os, sys, sysconfig
+sys.path.insert(0, sys.argv[1])
+import muster_workspace.command_line
+standard = os.path.realpath(sysconfig.get_path("stdlib"))
+executable = os.path.realpath(sys.executable)
+with open("/proc/self/maps") as maps:
+    files = sorted({line.split(maxsplit=5)[5].strip() for line in maps if len(line.split(maxsplit=5)) == 6})
+shared = [file for file in files if file.startswith("/") and ".so" in os.path.basename(file) and not file.startswith(standard + "/")]
+loaders = [file for file in shared if os.path.basename(file).startswith("ld-")]
+libraries = [file for file in shared if file not in loaders]
+print(json.dumps({"executable": executable, "standardLibrary": standard, "loaders": loaders, "libraries": libraries}))
+`;
+
+const path = z.string().startsWith('/');
+const answerSchema = z.object({
+  executable: path,
+  standardLibrary: path,
+  loaders: z.array(path).length(1),
+  libraries: z.array(path).max(64),
+});
+
+/**
+ * @param runner directory of Muster's own Python programs.
+ * @throws InfrastructureError `python.unusable`.
+ */
+export async function carriedInterpreter(python: string, runner: string, signal: AbortSignal): Promise<CarriedInterpreter> {
+  const output = await answerOf(python, ['-I', '-S', '-B', '-c', QUESTIONS, runner], signal);
+  const answer = answerSchema.safeParse(parsed(output));
+  const [loader] = answer.data?.loaders ?? [];
+  if (!answer.success || loader === undefined) {
+    const detail = `it said ${JSON.stringify(output.slice(0, 300))} of its libraries; expected one dynamic linker`;
+    throw new InfrastructureError(
+      'python.unusable',
+      `Python at ${python} cannot be carried into another root file system: ${detail}; run npm run setup`,
+    );
+  }
+  const { executable, standardLibrary, libraries } = answer.data;
+  return { loader, libraries, executable, standardLibrary };
+}
+
+function parsed(output: string): unknown {
+  try {
+    return JSON.parse(output);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,65 @@
+import { join } from 'node:path';
+import type { TemplateContext, WorkspaceSettings } from '../../../../pool/ports/provider-plugin.ts';
+import type { Mount, SandboxTemplate } from '../../../../pool/ports/template.ts';
+import { type CarriedInterpreter, carriedInterpreter } from './carried-interpreter.ts';
+
+/** Where sandboxes have what Muster runs in them. */
+const RUNNER_INSIDE = '/muster/runner';
+const PYTHON_INSIDE = '/muster/python';
+const LIBRARIES_INSIDE = `${PYTHON_INSIDE}/lib`;
+
+/**
+ * A place in which commands are run: a root file system, and the program that Muster speaks to. That program brings its interpreter with it and
+ * starts that by its own loader, so that the root file system need not have a Python, nor the same C library.
+ *
+ * @throws InfrastructureError `python.unusable`.
+ */
+export async function workspaceTemplate(
+  name: string,
+  { root, writable, limits, demands }: WorkspaceSettings,
+  { projectDirectory, signal }: TemplateContext,
+): Promise<SandboxTemplate> {
+  const runner = join(projectDirectory, 'runner');
+  const interpreter = await carriedInterpreter(join(projectDirectory, '.venv', 'bin', 'python'), runner, signal);
+  const places = ['/tmp', '/dev/shm', ...writable];
+  return {
+    name,
+    command: [...startOf(interpreter), `${RUNNER_INSIDE}/workspace.py`, ...places.flatMap((each) => ['--writable', each])],
+    environment: {},
+    mounts: [...mountsOf(interpreter), { source: runner, target: RUNNER_INSIDE }],
+    network: 'none',
+    limits,
+    demands,
+    workspace: { root, writable },
+  };
+}
+
+function startOf({ loader, executable }: CarriedInterpreter): readonly string[] {
+  const isolated = ['-I', '-S', '-B'];
+  return [inside(loader), '--library-path', LIBRARIES_INSIDE, `${PYTHON_INSIDE}/bin/${nameOf(executable)}`, ...isolated];
+}
+
+/** The interpreter finds its library beside the directory that it is in. */
+function mountsOf({ loader, libraries, executable, standardLibrary }: CarriedInterpreter): readonly Mount[] {
+  return [
+    { source: executable, target: `${PYTHON_INSIDE}/bin/${nameOf(executable)}` },
+    { source: standardLibrary, target: `${LIBRARIES_INSIDE}/${nameOf(standardLibrary)}` },
+    { source: loader, target: inside(loader) },
+    ...libraries.flatMap((source) => soughtNames(source).map((name) => ({ source, target: `${LIBRARIES_INSIDE}/${name}` }))),
+  ];
+}
+
+/** A library is linked with by a name that leaves out some of its version's parts: libffi.so.8.1.2 by libffi.so.8. */
+function soughtNames(library: string): readonly string[] {
+  const [stem = '', version = ''] = nameOf(library).split('.so', 2);
+  const parts = version.split('.').slice(1);
+  return [0, ...parts.keys().map((i) => i + 1)].map((count) => [`${stem}.so`, ...parts.slice(0, count)].join('.'));
+}
+
+function inside(library: string): string {
+  return `${LIBRARIES_INSIDE}/${nameOf(library)}`;
+}
+
+function nameOf(path: string): string {
+  return path.slice(path.lastIndexOf('/') + 1);
+}

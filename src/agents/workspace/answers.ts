@@ -1,0 +1,94 @@
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { Collected, CommandEnd, CommandResult, PrintedOutput, WorkspaceFile } from './command.ts';
+import type { AnswerFrame } from './workspace-frames.ts';
+
+/** Puts the frames of one answer together. */
+export interface Answer<Result> {
+  /** @returns undefined while there is more to come. @throws InfrastructureError when the frame does not belong here. */
+  take(frame: AnswerFrame): Result | undefined;
+}
+
+export class CommandAnswer implements Answer<CommandResult> {
+  readonly #parts: Record<'stdout' | 'stderr', Record<'head' | 'tail', Buffer[]>> = {
+    stdout: { head: [], tail: [] },
+    stderr: { head: [], tail: [] },
+  };
+
+  take(frame: AnswerFrame): CommandResult | undefined {
+    switch (frame.type) {
+      case 'output':
+        this.#parts[frame.stream][frame.part].push(frame.data);
+        return undefined;
+      case 'ended': {
+        const { end, bytes, seconds, cpuSeconds, peakBytes } = frame;
+        return { ...this.#result(end, bytes), seconds, cpuSeconds, peakBytes };
+      }
+      case 'refused':
+        throw new InfrastructureError('workspace.failed', `a command could not be run: ${frame.kind} ${frame.path}: ${frame.detail}`);
+      default:
+        throw unexpected(frame);
+    }
+  }
+
+  /** What is known when the sandbox has ended by its memory limit. */
+  outOfMemory(): CommandResult {
+    return { ...this.#result({ kind: 'out-of-memory' }, { stdout: 0, stderr: 0 }), seconds: 0, cpuSeconds: 0, peakBytes: 0 };
+  }
+
+  #result(end: CommandEnd, bytes: Readonly<Record<'stdout' | 'stderr', number>>): Pick<CommandResult, 'end' | 'stdout' | 'stderr'> {
+    const printed = (stream: 'stdout' | 'stderr'): PrintedOutput => ({
+      head: Buffer.concat(this.#parts[stream].head),
+      tail: Buffer.concat(this.#parts[stream].tail),
+      total: bytes[stream],
+    });
+    return { end, stdout: printed('stdout'), stderr: printed('stderr') };
+  }
+}
+
+export class CollectionAnswer implements Answer<Collected> {
+  readonly #files: { readonly path: string; readonly executable: boolean; readonly parts: Buffer[] }[] = [];
+  readonly #directories: string[] = [];
+
+  take(frame: AnswerFrame): Collected | undefined {
+    switch (frame.type) {
+      case 'entry':
+        if (frame.kind === 'directory') this.#directories.push(frame.path);
+        else this.#files.push({ path: frame.path, executable: frame.executable, parts: [] });
+        return undefined;
+      case 'data':
+        this.#files.at(-1)?.parts.push(frame.data);
+        return undefined;
+      case 'done':
+        return { kind: 'collected', files: this.#files.map(joined), directories: this.#directories };
+      case 'refused':
+        return { kind: 'refused', refusal: { kind: frame.kind, path: frame.path, detail: frame.detail } };
+      default:
+        throw unexpected(frame);
+    }
+  }
+}
+
+function joined({
+  path,
+  executable,
+  parts,
+}: {
+  readonly path: string;
+  readonly executable: boolean;
+  readonly parts: Buffer[];
+}): WorkspaceFile {
+  return { path, executable, content: Buffer.concat(parts) };
+}
+
+/** Of what is done or not. */
+export class DoneAnswer implements Answer<true> {
+  take(frame: AnswerFrame): true {
+    if (frame.type === 'done') return true;
+    if (frame.type !== 'refused') throw unexpected(frame);
+    throw new InfrastructureError('workspace.failed', `the workspace refused: ${frame.kind} ${frame.path}: ${frame.detail}`);
+  }
+}
+
+function unexpected({ type }: AnswerFrame): InfrastructureError {
+  return new InfrastructureError('workspace.protocol', `the program in the workspace answered with "${type}"`);
+}

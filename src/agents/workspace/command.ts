@@ -1,0 +1,73 @@
+/** A command to be run in a workspace. Nothing of its process tree is left when it has ended. */
+export interface Command {
+  readonly argv: readonly string[];
+  /** Absolute path inside. */
+  readonly directory: string;
+  /** All of it: nothing is inherited. */
+  readonly environment: Readonly<Record<string, string>>;
+  readonly seconds: number;
+  readonly input?: Uint8Array;
+  readonly output: OutputBounds;
+}
+
+/** In bytes. What a command prints between its beginning and its end is left out. */
+export interface OutputBounds {
+  readonly head: number;
+  readonly tail: number;
+  /** Of both streams together: a command that prints more is ended. */
+  readonly most: number;
+}
+
+/** How a command ended, by itself or not. What the machine does to it is an error that is thrown. */
+export type CommandEnd =
+  | { readonly kind: 'exited'; readonly code: number }
+  | { readonly kind: 'signalled'; readonly signal: number }
+  | { readonly kind: 'timeout' }
+  | { readonly kind: 'output-limit' }
+  /** There is no such program, or it may not be run. */
+  | { readonly kind: 'unstartable'; readonly detail: string }
+  /** The memory limit of its sandbox ended everything in it. */
+  | { readonly kind: 'out-of-memory' };
+
+export interface PrintedOutput {
+  readonly head: Buffer;
+  readonly tail: Buffer;
+  /** Bytes that were printed, those left out included. */
+  readonly total: number;
+}
+
+export interface CommandResult {
+  readonly end: CommandEnd;
+  readonly stdout: PrintedOutput;
+  readonly stderr: PrintedOutput;
+  /** Wall-clock time. */
+  readonly seconds: number;
+  /** Processor time of its whole tree. */
+  readonly cpuSeconds: number;
+  /** Memory of its whole tree, sampled every 10 ms; at least that of its largest process. */
+  readonly peakBytes: number;
+}
+
+/** A file with the path that it has, or is to have, inside. */
+export interface WorkspaceFile {
+  readonly path: string;
+  readonly content: Buffer;
+  readonly executable: boolean;
+}
+
+/** Why files could not be taken in or given out as they are. */
+export interface FileRefusal {
+  readonly kind: string;
+  readonly path: string;
+  readonly detail: string;
+}
+
+export type Collected =
+  | { readonly kind: 'collected'; readonly files: readonly WorkspaceFile[]; readonly directories: readonly string[] }
+  | { readonly kind: 'refused'; readonly refusal: FileRefusal };
+
+export interface CollectionBounds {
+  /** Files and directories. */
+  readonly files: number;
+  readonly bytes: number;
+}

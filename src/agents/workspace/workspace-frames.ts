@@ -1,0 +1,57 @@
+import { z } from 'zod';
+
+/** Of a line in either direction, line feed not counted. */
+export const MAX_FRAME_BYTES = 1 << 20;
+/** Of what one frame carries, before it is encoded. */
+export const DATA_BYTES = 384 * 1024;
+export const WORKSPACE_PROTOCOL = 1;
+
+const request = z.int().min(0);
+const data = z.base64().transform((text) => Buffer.from(text, 'base64'));
+const measure = z.number().min(0);
+
+const endSchema = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('exited'), code: z.int() }),
+  z.object({ kind: z.literal('signalled'), signal: z.int() }),
+  z.object({ kind: z.literal('timeout') }),
+  z.object({ kind: z.literal('output-limit') }),
+  z.object({ kind: z.literal('unstartable'), detail: z.string().max(8192) }),
+]);
+
+const frameSchema = z.discriminatedUnion('type', [
+  z.object({ type: z.literal('ready'), protocol: z.int() }),
+  z.object({ type: z.literal('done'), request }),
+  z.object({ type: z.literal('refused'), request, kind: z.string(), path: z.string(), detail: z.string() }),
+  z.object({ type: z.literal('output'), request, stream: z.enum(['stdout', 'stderr']), part: z.enum(['head', 'tail']), data }),
+  z.object({
+    type: z.literal('ended'),
+    request,
+    end: endSchema,
+    bytes: z.object({ stdout: z.int().min(0), stderr: z.int().min(0) }),
+    seconds: measure,
+    cpuSeconds: measure,
+    peakBytes: measure,
+  }),
+  z.discriminatedUnion('kind', [
+    z.object({ type: z.literal('entry'), request, kind: z.literal('directory'), path: z.string() }),
+    z.object({ type: z.literal('entry'), request, kind: z.literal('file'), path: z.string(), executable: z.boolean() }),
+  ]),
+  z.object({ type: z.literal('data'), request, data }),
+]);
+
+/** From the program in a workspace. */
+export type WorkspaceFrame = z.infer<typeof frameSchema>;
+/** Answers a request, alone or as the part of an answer. */
+export type AnswerFrame = Exclude<WorkspaceFrame, { readonly type: 'ready' }>;
+
+/** @returns a text on what is wrong with the line, if it is no frame. */
+export function parseWorkspaceFrame(line: string): WorkspaceFrame | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return 'no JSON';
+  }
+  const frame = frameSchema.safeParse(value);
+  return frame.success ? frame.data : z.prettifyError(frame.error).slice(0, 500);
+}

@@ -1,0 +1,201 @@
+import { once } from 'node:events';
+import { StringDecoder } from 'node:string_decoder';
+import { untilAborted } from '../../kernel/abort.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { Deadline } from '../../kernel/deadline.ts';
+import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import { RecentText } from '../../kernel/recent-text.ts';
+import type { Occupant } from '../../pool/members/occupant.ts';
+import { exposedTo, FRESH, type Exposure, type PastExposure } from '../../pool/ports/exposure.ts';
+import type { Sandbox, SandboxExit } from '../../pool/ports/sandbox.ts';
+import { FrameReader } from '../../runner/frame-reader.ts';
+import { type Answer, CollectionAnswer, CommandAnswer, DoneAnswer } from './answers.ts';
+import type { Collected, CollectionBounds, Command, CommandResult, WorkspaceFile } from './command.ts';
+import { type AnswerFrame, DATA_BYTES, MAX_FRAME_BYTES, parseWorkspaceFrame, WORKSPACE_PROTOCOL } from './workspace-frames.ts';
+
+/** Characters of stderr that are kept. */
+const STDERR_KEPT = 8 * 1024;
+/** What a request may take beyond the time that its command has: files to be written, processes to be ended. */
+const GRACE_MS = 60_000;
+
+interface Pending {
+  /** @returns whether that was the last of its answer. */
+  take(frame: AnswerFrame): boolean;
+  fail(error: Error): void;
+}
+
+/**
+ * The conversation with the program in one workspace: commands, files in, files out, one request after the other. The program is the first
+ * process of its sandbox and out of reach of what it runs, so what it says is trusted to be its own, and bounded all the same.
+ */
+export class WorkspaceSession implements Occupant {
+  readonly #sandbox: Sandbox;
+  readonly #clock: Clock;
+  readonly #ready = Promise.withResolvers<void>();
+  readonly #gone = Promise.withResolvers<string>();
+  readonly #pending = new Map<number, Pending>();
+  readonly #stderr = new RecentText(STDERR_KEPT);
+  #past: PastExposure = FRESH;
+  #requests = 0;
+  #exit: SandboxExit | undefined;
+  #closed: InfrastructureError | undefined;
+
+  /** Resolves with the reason once the session is closed; never rejects. */
+  readonly gone: Promise<string> = this.#gone.promise;
+
+  private constructor(sandbox: Sandbox, clock: Clock) {
+    this.#sandbox = sandbox;
+    this.#clock = clock;
+    this.#ready.promise.catch(() => undefined);
+    const reader = new FrameReader(
+      MAX_FRAME_BYTES,
+      (line) => this.#onLine(line),
+      () => this.#close(`it sent more than ${MAX_FRAME_BYTES} bytes without a line feed`),
+    );
+    const decoder = new StringDecoder('utf8');
+    sandbox.stdout.on('data', (chunk: Buffer) => reader.push(chunk));
+    sandbox.stderr.on('data', (chunk: Buffer) => this.#stderr.append(decoder.write(chunk)));
+    void sandbox.exit.then((exit) => this.#onExit(exit));
+  }
+
+  /** Waits for the program's first frame. @throws InfrastructureError when the program ends before it. */
+  static async open(sandbox: Sandbox, clock: Clock, signal: AbortSignal): Promise<WorkspaceSession> {
+    const session = new WorkspaceSession(sandbox, clock);
+    await untilAborted(session.#ready.promise, signal);
+    return session;
+  }
+
+  get past(): PastExposure {
+    return this.#past;
+  }
+
+  /** What has been used once is used up: the next holder gets a fresh one. */
+  isReusable(): boolean {
+    return this.#past.kind === 'fresh';
+  }
+
+  /** To be called before anything is brought in. */
+  expose(coming: Exposure): void {
+    this.#past = exposedTo(this.#past, coming);
+  }
+
+  /**
+   * Runs a command, until it and all that it has started has ended.
+   *
+   * @throws InfrastructureError when the sandbox is lost; the signal's reason.
+   */
+  async run(command: Command, signal: AbortSignal): Promise<CommandResult> {
+    const { argv, directory, environment, seconds, output, input = new Uint8Array() } = command;
+    const answer = new CommandAnswer();
+    try {
+      return await this.#ask(answer, seconds * 1000 + GRACE_MS, signal, async (request) => {
+        for (const data of chunksOf(input)) await this.#send({ type: 'input', request, data });
+        await this.#send({ type: 'exec', request, argv, directory, environment, seconds, ...output });
+      });
+    } catch (error) {
+      if (this.#exit?.kind === 'out-of-memory') return answer.outOfMemory();
+      throw error;
+    }
+  }
+
+  /** Writes files, and the directories that they are in. @throws InfrastructureError when one cannot be written. */
+  async put(files: readonly WorkspaceFile[], signal: AbortSignal): Promise<void> {
+    for (const { path, content, executable } of files) {
+      const parts = content.length === 0 ? [''] : chunksOf(content);
+      await this.#ask(new DoneAnswer(), GRACE_MS, signal, async (request) => {
+        for (const [i, data] of parts.entries()) {
+          const place = { path, mode: executable ? 0o755 : 0o644, first: i === 0, last: i === parts.length - 1 };
+          await this.#send({ type: 'put', request, ...place, data });
+        }
+      });
+    }
+  }
+
+  /** Makes a directory anew, without what is in it. @throws InfrastructureError when that fails. */
+  async wipe(path: string, signal: AbortSignal): Promise<void> {
+    await this.#ask(new DoneAnswer(), GRACE_MS, signal, (request) => this.#send({ type: 'wipe', request, path }));
+  }
+
+  /** Ends everything that runs, then reads files, and all files in directories. Links, devices, sockets and pipes are refused. */
+  collect(paths: readonly string[], { files, bytes }: CollectionBounds, signal: AbortSignal): Promise<Collected> {
+    return this.#ask(new CollectionAnswer(), GRACE_MS, signal, (request) => this.#send({ type: 'collect', request, paths, files, bytes }));
+  }
+
+  async ping(signal: AbortSignal): Promise<void> {
+    await this.#ask(new DoneAnswer(), GRACE_MS, signal, (request) => this.#send({ type: 'ping', request }));
+  }
+
+  /** How its sandbox ended; undefined while it has not. */
+  get exit(): SandboxExit | undefined {
+    return this.#exit;
+  }
+
+  async #ask<Result>(
+    answer: Answer<Result>,
+    milliseconds: number,
+    signal: AbortSignal,
+    send: (request: number) => Promise<void>,
+  ): Promise<Result> {
+    if (this.#closed) throw this.#closed;
+    const request = (this.#requests += 1);
+    const settled = Promise.withResolvers<Result>();
+    // It may be rejected while what is asked is still being sent.
+    settled.promise.catch(() => undefined);
+    const take = (frame: AnswerFrame): boolean => {
+      const result = answer.take(frame);
+      if (result !== undefined) settled.resolve(result);
+      return result !== undefined;
+    };
+    this.#pending.set(request, { take, fail: settled.reject });
+    const late = (): Error => new InfrastructureError('workspace.silent', `a workspace did not answer in ${milliseconds / 1000} s`);
+    using deadline = new Deadline(this.#clock, milliseconds, late, signal);
+    await untilAborted(send(request), deadline.signal);
+    return await untilAborted(settled.promise, deadline.signal);
+  }
+
+  async #send(frame: object): Promise<void> {
+    const { stdin } = this.#sandbox;
+    if (!stdin.write(`${JSON.stringify(frame)}\n`) && !this.#closed) await Promise.race([once(stdin, 'drain'), this.gone]);
+  }
+
+  #onLine(line: string): void {
+    if (this.#closed) return;
+    const frame = parseWorkspaceFrame(line);
+    if (typeof frame === 'string') return this.#close(`it sent what is no frame: ${frame}`);
+    if (frame.type === 'ready') return this.#onReady(frame.protocol);
+    const pending = this.#pending.get(frame.request);
+    if (!pending) return this.#close(`it answered request ${frame.request}, which is not open`);
+    try {
+      if (pending.take(frame)) this.#pending.delete(frame.request);
+    } catch (error) {
+      this.#pending.delete(frame.request);
+      pending.fail(error instanceof Error ? error : new Error(messageOf(error)));
+    }
+  }
+
+  #onReady(protocol: number): void {
+    if (protocol === WORKSPACE_PROTOCOL) return this.#ready.resolve();
+    this.#close(`it speaks protocol ${protocol}, expected ${WORKSPACE_PROTOCOL}`);
+  }
+
+  #onExit(exit: SandboxExit): void {
+    this.#exit = exit;
+    const said = this.#stderr.take().trim();
+    this.#close(`its sandbox has ended (${exit.kind}${exit.kind === 'exited' ? ` ${exit.code}` : ''})${said === '' ? '' : `: ${said}`}`);
+  }
+
+  #close(reason: string): void {
+    if (this.#closed) return;
+    this.#closed = new InfrastructureError('workspace.gone', `a workspace is of no use any more: ${reason}`);
+    this.#ready.reject(this.#closed);
+    for (const pending of this.#pending.values()) pending.fail(this.#closed);
+    this.#pending.clear();
+    this.#gone.resolve(reason);
+  }
+}
+
+function chunksOf(content: Uint8Array): readonly string[] {
+  const buffer = Buffer.from(content.buffer, content.byteOffset, content.byteLength);
+  const count = Math.ceil(buffer.length / DATA_BYTES);
+  return Array.from({ length: count }, (_, i) => buffer.toString('base64', i * DATA_BYTES, (i + 1) * DATA_BYTES));
+}

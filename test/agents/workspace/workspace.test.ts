@@ -1,0 +1,151 @@
+import { execFile } from 'node:child_process';
+import { chmod, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { commandOf, shell, WorkspaceScene } from '../../support/workspace-scene.ts';
+
+const soon = (): AbortSignal => AbortSignal.timeout(60_000);
+const BOUNDS = { files: 100, bytes: 2 ** 20 };
+
+/** A root file system with one program in it, which is linked with nothing. */
+async function staticRoot(): Promise<AsyncDisposable & { readonly directory: string }> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'muster-root-'));
+  await mkdir(path.join(directory, 'bin'));
+  const source = path.join(import.meta.dirname, 'static-program.c');
+  await promisify(execFile)('gcc', ['-static', '-o', path.join(directory, 'bin/hello'), source]);
+  await symlink('bin', path.join(directory, 'sbin'));
+  await chmod(directory, 0o755);
+  return { directory, [Symbol.asyncDispose]: () => rm(directory, { recursive: true }) };
+}
+
+let scene: WorkspaceScene;
+beforeAll(async () => {
+  scene = await WorkspaceScene.open();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+
+describe('a workspace', () => {
+  it('runs commands with their input, and says how each ended and what it used', async () => {
+    const { session } = await scene.workspace();
+    const echoed = await shell(session, 'cat; echo problem >&2; exit 3', {
+      input: Buffer.alloc(3_000_000, 'x'),
+      output: { head: 10, tail: 5, most: 2 ** 24 },
+    });
+    expect(echoed.end).toEqual({ kind: 'exited', code: 3 });
+    expect(echoed.stdout).toEqual({ head: Buffer.from('xxxxxxxxxx'), tail: Buffer.from('xxxxx'), total: 3_000_000 });
+    expect(echoed.stderr.head.toString()).toBe('problem\n');
+    expect((await shell(session, 'kill -9 $$')).end).toEqual({ kind: 'signalled', signal: 9 });
+    expect((await shell(session, 'sleep 60', { seconds: 0.3 })).end).toEqual({ kind: 'timeout' });
+    expect((await shell(session, 'yes', { output: { head: 1, tail: 1, most: 1_000_000 } })).end).toEqual({ kind: 'output-limit' });
+    const missing = await shell(session, '', { argv: ['/nothing/here'] });
+    expect(missing.end).toEqual({ kind: 'unstartable', detail: '/nothing/here in /app: No such file or directory' });
+    const busy = await shell(
+      session,
+      '(i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done) & (i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done); wait',
+    );
+    expect(busy.cpuSeconds).toBeGreaterThan(0.05);
+    const large = await shell(
+      session,
+      'python3 -c "import time; b = bytearray(40_000_000); time.sleep(.2)" & python3 -c "import time; b = bytearray(40_000_000); time.sleep(.2)"; wait',
+    );
+    expect(large.end).toEqual({ kind: 'exited', code: 0 });
+    expect(large.peakBytes).toBeGreaterThan(80_000_000);
+  });
+
+  it('leaves nothing of a command running, and keeps what it runs away from the program that Muster speaks to', async () => {
+    const { session } = await scene.workspace();
+    const daemon = '(setsid sh -c "trap : TERM HUP; while :; do sleep .01; echo late >>/app/late; done" </dev/null >/dev/null 2>&1 &)';
+    expect((await shell(session, `${daemon}; sleep .2; echo done`)).stdout.head.toString()).toBe('done\n');
+    const after = await shell(session, 'wc -c </app/late; sleep .2; wc -c </app/late; ls /proc | grep -c "^[0-9]*$"');
+    const [before, later, processes] = after.stdout.head.toString().trim().split(/\s+/);
+    expect(before).toBe(later);
+    // The first process, the shell, and the two of the pipe.
+    expect(Number(processes)).toBeLessThanOrEqual(4);
+    // From within, the first process gets no signal that it has no handler for.
+    await shell(session, 'kill -9 1; kill -TERM 1; kill -INT 1; kill -STOP 1');
+    const reaches = [
+      'cat /proc/1/environ',
+      'ls /proc/1/fd',
+      'head -c 1 /proc/1/mem',
+      'echo x >/proc/1/fd/1',
+      'echo x >/usr/bin/env',
+      'touch /x',
+    ];
+    const reached: string[] = [];
+    for (const each of reaches) if ((await shell(session, `(${each}) >/dev/null && echo REACHED`)).stdout.total > 0) reached.push(each);
+    expect(reached).toEqual([]);
+    const who = await shell(session, 'id -u; cat /proc/self/status | grep -E "CapEff|CapBnd|NoNewPrivs"');
+    expect(who.stdout.head.toString().replaceAll(/\s+/g, ' ')).toBe(
+      '1000 CapEff: 0000000000000000 CapBnd: 0000000000000000 NoNewPrivs: 1 ',
+    );
+    await session.ping(soon());
+  });
+
+  it('takes files in and gives them out, whatever lies in their way', async () => {
+    const { session } = await scene.workspace({ writable: ['/app', '/tests'] });
+    const large = Buffer.alloc(1_500_000, 'muster');
+    await session.put(
+      [
+        { path: '/app/a\nb/ü.txt', content: large, executable: false },
+        { path: '/app/run', content: Buffer.from('#!/bin/sh\necho ran'), executable: true },
+        { path: '/app/empty', content: Buffer.alloc(0), executable: false },
+      ],
+      soon(),
+    );
+    expect((await shell(session, './run')).stdout.head.toString()).toBe('ran\n');
+    const given = await session.collect(['/app'], { files: 10, bytes: 2 ** 21 }, soon());
+    expect(given).toEqual({
+      kind: 'collected',
+      directories: ['/app', '/app/a\nb'],
+      files: [
+        { path: '/app/a\nb/ü.txt', content: large, executable: false },
+        { path: '/app/empty', content: Buffer.alloc(0), executable: false },
+        { path: '/app/run', content: Buffer.from('#!/bin/sh\necho ran'), executable: true },
+      ],
+    });
+    await shell(
+      session,
+      'mkdir -p /tests/a/b; cd /tests/a; i=0; while [ $i -lt 300 ]; do mkdir d; cd d; i=$((i+1)); done; echo x >f; chmod 0 /tests/a/b; ln -s /app /tests/link',
+    );
+    await session.put([{ path: '/tests/link', content: Buffer.from('mine'), executable: false }], soon());
+    await expect(session.put([{ path: '/tests/../x', content: large, executable: false }], soon())).rejects.toThrow(
+      'is no normal absolute path',
+    );
+    await expect(session.put([{ path: '/usr/x', content: large, executable: false }], soon())).rejects.toThrow('is in none of');
+    await session.wipe('/tests', soon());
+    expect((await shell(session, 'ls -A /tests; cat run')).stdout.head.toString()).toBe('#!/bin/sh\necho ran');
+  });
+
+  it('needs nothing of its root file system: neither Python, nor a C library, nor a shell', async () => {
+    await using root = await staticRoot();
+    const { session } = await scene.workspace({ root: root.directory, writable: ['/app'] });
+    const said = await session.run(commandOf(['/bin/hello', 'world']), soon());
+    expect({ end: said.end, said: said.stdout.head.toString() }).toEqual({
+      end: { kind: 'exited', code: 0 },
+      said: 'hello world: no /usr/bin/python3, no /bin/sh\n',
+    });
+    const kept = await session.collect(['/app/out'], BOUNDS, soon());
+    expect(kept).toMatchObject({ kind: 'collected', files: [{ content: Buffer.from('hello world\n') }] });
+    expect((await session.run(commandOf(['/bin/sh', '-c', ':']), soon())).end.kind).toBe('unstartable');
+  });
+
+  it.each([
+    ['a link', 'ln -s /etc/passwd /app/out', 'link'],
+    ['a link on the way', 'mkdir /app/d; echo 1 >/app/d/out; rm -rf /app/d; ln -s /etc /app/d', 'link'],
+    ['a pipe', 'mkfifo /app/out', 'special'],
+    ['a socket', 'python3 -c "import socket; socket.socket(socket.AF_UNIX).bind(\'/app/out\')"', 'special'],
+    ['a huge file', 'truncate -s 2T /app/out 2>/dev/null || truncate -s 60M /app/out', 'too-large'],
+    ['many files', 'mkdir /app/out; cd /app/out; seq 1 2000 | xargs touch', 'too-many'],
+    ['nothing', ':', 'missing'],
+    ['a name that is no text', 'mkdir /app/out; touch "/app/out/$(printf \'\\377\')"', 'name'],
+  ])('refuses %s where a file is to be', async (_, script, kind) => {
+    const { sandbox, session } = await scene.workspace();
+    await shell(session, script);
+    const paths = kind === 'link' && script.includes('/app/d') ? ['/app/d/passwd'] : ['/app/out'];
+    expect(await session.collect(paths, BOUNDS, soon())).toMatchObject({ kind: 'refused', refusal: { kind } });
+    await session.ping(soon());
+    await sandbox.destroy();
+  });
+});
