@@ -1,0 +1,90 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { lstat, open, readdir } from 'node:fs/promises';
+import { basename, join, resolve } from 'node:path';
+import { isReadWhole, TASK_BOUNDS, type TaskDirectory } from '../../agents/tasks/task-directory.ts';
+import { isPlainPath, RELATIVE_PATH_EXPECTED } from '../../agents/tasks/relative-path.ts';
+import type { TaskFile } from '../../agents/tasks/task.ts';
+import { InputError, messageOf } from '../../kernel/errors.ts';
+import { parseDigest } from '../../kernel/ids.ts';
+import { printableLine } from '../../kernel/text/printable.ts';
+
+const EXECUTABLE = 0o100;
+
+/**
+ * Reads a task's directory: every file's digest, and the text of those that declare something. Links are refused: what they lead to is no part of
+ * the task, and a sandbox would see something else at their place.
+ *
+ * @throws InputError `task.missing`, `task.unsafe`, `task.too-large`, naming the path.
+ */
+export async function readTaskDirectory(path: string): Promise<TaskDirectory> {
+  const top = resolve(path);
+  const files: TaskFile[] = [];
+  const contents = new Map<string, Uint8Array>();
+  const bounds = { bytes: 0 };
+  for await (const inside of regularFiles(path, top, '', 0)) {
+    if (files.length === TASK_BOUNDS.files) throw tooLarge(path, `has more than ${TASK_BOUNDS.files} files`);
+    const { file, bytes } = await readFile(path, join(top, inside), inside);
+    bounds.bytes += file.bytes;
+    if (bounds.bytes > TASK_BOUNDS.bytes) throw tooLarge(path, `has more than ${TASK_BOUNDS.bytes} bytes`);
+    files.push(file);
+    if (bytes !== undefined) contents.set(inside, bytes);
+  }
+  return { where: path, name: basename(top), files: files.sort((a, b) => (a.path < b.path ? -1 : 1)), contents };
+}
+
+async function* regularFiles(where: string, top: string, inside: string, depth: number): AsyncGenerator<string> {
+  if (depth > TASK_BOUNDS.depth) throw tooLarge(where, `has more than ${TASK_BOUNDS.depth} directories in one another`);
+  for (const name of await namesIn(where, join(top, inside))) {
+    const path = inside === '' ? name : `${inside}/${name}`;
+    const shown = `${where}/${printableLine(path)}`;
+    if (!isPlainPath(path)) throw new InputError('task.unsafe', `${shown}: ${RELATIVE_PATH_EXPECTED}; rename it`);
+    const status = await lstat(join(top, path));
+    if (status.isDirectory()) yield* regularFiles(where, top, path, depth + 1);
+    else if (status.isFile()) yield path;
+    else
+      throw new InputError(
+        'task.unsafe',
+        `${shown}: it is ${status.isSymbolicLink() ? 'a symbolic link' : 'no regular file'}; expected files and directories only: put a copy there`,
+      );
+  }
+}
+
+async function namesIn(where: string, directory: string): Promise<readonly string[]> {
+  try {
+    return (await readdir(directory)).sort();
+  } catch (error) {
+    throw new InputError('task.missing', `${where}: the task's directory cannot be read: ${messageOf(error)}`, { cause: error });
+  }
+}
+
+async function readFile(
+  where: string,
+  path: string,
+  inside: string,
+): Promise<{ readonly file: TaskFile; readonly bytes: Uint8Array | undefined }> {
+  // A file that became a link after it was looked at is not followed.
+  await using handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+  const status = await handle.stat();
+  if (!status.isFile()) throw new InputError('task.unsafe', `${where}/${inside}: it changed while it was read; try again`);
+  const isKept = isReadWhole(inside);
+  if (isKept && status.size > TASK_BOUNDS.readBytes)
+    throw tooLarge(where, `: ${inside} has ${status.size} bytes; such a file has at most ${TASK_BOUNDS.readBytes}`);
+  const hash = createHash('sha256');
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  for await (const piece of handle.createReadStream({ autoClose: false, end: status.size })) {
+    const part = Buffer.from(piece);
+    bytes += part.length;
+    if (bytes > status.size) throw new InputError('task.unsafe', `${where}/${inside}: it changed while it was read; try again`);
+    hash.update(part);
+    if (isKept) pieces.push(part);
+  }
+  const digest = parseDigest(`sha256:${hash.digest('hex')}`);
+  const file = { path: inside, digest, bytes, isExecutable: (status.mode & EXECUTABLE) !== 0 };
+  return { file, bytes: isKept ? Buffer.concat(pieces) : undefined };
+}
+
+function tooLarge(where: string, what: string): InputError {
+  return new InputError('task.too-large', `${where}${what.startsWith(':') ? '' : ' '}${what}`);
+}

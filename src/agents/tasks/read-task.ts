@@ -1,0 +1,111 @@
+import { InputError } from '../../kernel/errors.ts';
+import { INVALID, parseHarborTask, parseMusterTask } from './declaration.ts';
+import type { HarborTask } from './harbor-schema.ts';
+import { musterTaskSchema, type MusterTask } from './muster-schema.ts';
+import { readStep, type StepPlace } from './read-step.ts';
+import { knownSubmissions } from './known-submissions.ts';
+import { taskDigest } from './task-digest.ts';
+import type { TaskDirectory } from './task-directory.ts';
+import { isTaskId, TASK_ID_EXPECTED, type TaskId } from './task-ids.ts';
+import type { Task, TaskStep } from './task.ts';
+import { decodedText } from './text-file.ts';
+import { limitsOf, workspaceOf } from './workspace.ts';
+
+const TASK_TOML = 'task.toml';
+const MUSTER_TOML = 'muster.toml';
+
+/**
+ * A task of a Harbor directory, with what its `muster.toml` adds.
+ *
+ * @throws InputError `task.missing`, `task.invalid`, `task.no-tests`, `task.cases`: each names the file, the field where there is one, and the remedy.
+ */
+export function readTask(directory: TaskDirectory): Task {
+  const { harbor, notices } = readHarbor(directory);
+  const muster = readMuster(directory, MUSTER_TOML);
+  const where = `${directory.where}/${TASK_TOML}`;
+  const place = { where, paths: new Set(directory.files.map(({ path }) => path)) };
+  const workspace = workspaceOf(place, harbor.environment, muster.workspace);
+  const steps = stepsOf(directory, harbor, muster).map((step) => readStep(directory, step, { harbor, workspace }));
+  const [first, ...others] = steps.map(({ step }) => step);
+  if (first === undefined) throw new InputError(INVALID, `${where}: steps: is empty; expected at least one step`);
+  const content: Omit<Task, 'digest' | 'notices'> = {
+    id: idOf(directory, harbor),
+    description: harbor.task?.description ?? '',
+    keywords: harbor.task?.keywords ?? [],
+    files: directory.files,
+    workspace,
+    limits: limitsOf(where, harbor.environment),
+    steps: [first, ...others],
+    strategy: harbor.multi_step_reward_strategy,
+    ...knownSubmissions(directory.files, harbor.solution.env),
+  };
+  const allNotices = [...notices, ...steps.flatMap((step) => step.notices), ...taskNotices(content)];
+  return { ...content, digest: taskDigest(content), notices: allNotices };
+}
+
+function readHarbor(directory: TaskDirectory): ReturnType<typeof parseHarborTask> {
+  const text = decodedText(directory, TASK_TOML);
+  if (text !== undefined) return parseHarborTask(`${directory.where}/${TASK_TOML}`, text);
+  throw new InputError(
+    'task.missing',
+    `${directory.where}: ${TASK_TOML} is missing; expected a task directory: ${TASK_TOML}, instruction.md, environment/, tests/, solution/ ("muster task new" makes one)`,
+  );
+}
+
+function readMuster(directory: TaskDirectory, path: string): MusterTask {
+  const text = decodedText(directory, path);
+  return text === undefined ? musterTaskSchema.parse({}) : parseMusterTask(`${directory.where}/${path}`, text);
+}
+
+function idOf({ where, name }: TaskDirectory, { task }: HarborTask): TaskId {
+  const id = task?.name ?? name;
+  if (isTaskId(id)) return id;
+  throw new InputError(
+    INVALID,
+    `${where}: the directory's name is the task's id: ${TASK_ID_EXPECTED}, got "${id}"; rename it, or give [task] name`,
+  );
+}
+
+/** A task without steps is one step, whose directory is the task's own. */
+function stepsOf(directory: TaskDirectory, harbor: HarborTask, muster: MusterTask): readonly StepPlace[] {
+  const { agent, verifier, artifacts } = harbor;
+  if (harbor.steps === undefined) return [{ name: 'task', directory: '', agent, verifier, artifacts, leastReward: -Infinity, muster }];
+  const names = new Set<string>();
+  return harbor.steps.map((step, at) => {
+    if (names.has(step.name))
+      throw new InputError(
+        INVALID,
+        `${directory.where}/${TASK_TOML}: steps[${at}].name: "${step.name}" stands twice; expected different names`,
+      );
+    names.add(step.name);
+    const own = `steps/${step.name}/`;
+    const least = typeof step.min_reward === 'object' ? step.min_reward['reward'] : step.min_reward;
+    return {
+      name: step.name,
+      directory: own,
+      agent: { ...agent, ...step.agent },
+      // A step's own time limit is Harbor's default and not the task's.
+      verifier: { ...verifier, ...step.verifier, env: { ...verifier.env, ...step.verifier.env } },
+      artifacts: step.artifacts.length > 0 ? step.artifacts : artifacts,
+      leastReward: least ?? -Infinity,
+      muster: readMuster(directory, `${own}${MUSTER_TOML}`),
+    };
+  });
+}
+
+function taskNotices({
+  oracle,
+  cheats,
+  steps,
+}: Pick<Task, 'oracle' | 'cheats'> & { readonly steps: readonly TaskStep[] }): readonly string[] {
+  const notices: string[] = [];
+  if (oracle === undefined) notices.push('solution/ is missing: the task cannot be checked; add the solution that has to score 1');
+  if (cheats.length === 0) notices.push('cheats/ is missing: nothing shows that the verifier can be relied on');
+  for (const { name, verifier } of steps) {
+    if (verifier.kind === 'script') continue;
+    const { execute } = verifier;
+    if (execute.kind === 'suite' && execute.boundary === 'shared' && execute.tripwires.length === 0)
+      notices.push(`step "${name}": tests share a process with the candidate and have no tripwires: one that rewrites the report passes`);
+  }
+  return notices;
+}

@@ -1,0 +1,88 @@
+import type { SettingPath } from '../../kernel/documents/path.ts';
+import type { Problem } from '../../kernel/documents/problems.ts';
+import type { CasesStage, MusterTask, SuiteStage } from './muster-schema.ts';
+import type { TestCase } from './test-case.ts';
+import type { TestFiles } from './test-files.ts';
+
+export interface WrittenStages {
+  readonly muster: MusterTask;
+  readonly stage: CasesStage | SuiteStage;
+  readonly stored: readonly TestCase[];
+  readonly tests: Pick<TestFiles, 'has' | 'hasDirectory'>;
+}
+
+/** Sums of decimal fractions are off by rounding only. */
+const ROUNDING = 1e-9;
+/** Runners whose tests can see the candidate through a proxy. */
+const PROXIED: readonly SuiteStage['runner'][] = ['pytest', 'unittest'];
+
+/** Runners whose report is a file that they are given the name of; the others write it to an output. */
+const WRITES_FILE: ReadonlySet<SuiteStage['runner']> = new Set(['pytest', 'vitest', 'jest', 'ctest', 'junit']);
+
+/** What a schema cannot say: settings that contradict each other, and files that are not there. */
+export function stageContradictions(written: WrittenStages): readonly Problem[] {
+  const { stage } = written;
+  const ofStage = stage.kind === 'cases' ? caseProblems(written, stage) : suiteProblems(written, stage);
+  return [...ofStage, ...scoreProblems(written)].map(([path, text]) => ({ path, text, isAbsence: false }));
+}
+
+type Found = Generator<readonly [SettingPath, string]>;
+
+function* caseProblems({ muster, stored, tests }: WrittenStages, stage: CasesStage): Found {
+  const { driver, generator, visible } = stage;
+  if (driver !== undefined && !tests.hasDirectory(driver)) yield [['execute', 'driver'], `tests/${driver} is no directory of the task`];
+  if (generator === undefined && stage.stored === undefined)
+    yield [['execute'], 'has neither stored cases nor a generator; expected "stored", "generator" or both'];
+  if (stage.stored !== undefined && stored.length === 0) yield [['execute', 'stored'], `tests/${stage.stored} has no case`];
+  if (visible > stored.length)
+    yield [['execute', 'visible'], `is ${visible}, and there are ${stored.length} stored cases; expected at most as many`];
+  else if (visible > 0 && visible === stored.length && generator === undefined)
+    yield [['execute', 'visible'], 'covers every case; expected at least one that the agent does not see'];
+  const unknown = stored.find(({ expected }) => expected === undefined);
+  if (muster.golden !== undefined) return;
+  if (generator !== undefined) yield [['golden'], 'is missing; drawn cases have no other expected output'];
+  else if (unknown !== undefined) yield [['golden'], `is missing, and the stored case "${unknown.name}" has no "expected"`];
+}
+
+function* suiteProblems({ muster }: WrittenStages, stage: SuiteStage): Found {
+  const { failToPass, passToPass, tripwires, boundary, modules, runner, command } = stage;
+  if (failToPass.length === 0)
+    yield [['execute', 'failToPass'], 'is empty; expected at least one test that fails before the task is solved'];
+  const seen = new Set<string>();
+  const ids = [
+    ...failToPass.map((id) => ['failToPass', id]),
+    ...passToPass.map((id) => ['passToPass', id]),
+    ...tripwires.map(({ id }) => ['tripwires', id]),
+  ];
+  for (const [key = '', id = ''] of ids) {
+    if (seen.has(id)) yield [['execute', key], `the test id ${JSON.stringify(id)} stands twice; expected each once among all lists`];
+    seen.add(id);
+  }
+  if (boundary === 'process' && !PROXIED.includes(runner))
+    yield [['execute', 'boundary'], `"process" is for ${PROXIED.join(' and ')}; expected "shared" for ${runner}`];
+  if (boundary === 'process' && modules.length === 0)
+    yield [['execute', 'modules'], 'is empty; expected the names of the modules that the tests see through the proxy'];
+  if (WRITES_FILE.has(runner) && !command.some((word) => word.includes('{report}')))
+    yield [['execute', 'command'], `has no {report}; expected the flag with which ${runner} writes its report there`];
+  if (muster.golden !== undefined) yield [['golden'], 'has no effect on a test suite; leave it out'];
+}
+
+function* scoreProblems({ muster: { score, golden, constraints }, stage }: WrittenStages): Found {
+  const { weights, speed, efficiency } = score;
+  const sum = weights.correctness + weights.speed + weights.efficiency;
+  if (Math.abs(sum - 1) > ROUNDING) yield [['score', 'weights'], `add up to ${Number(sum.toPrecision(12))}; expected 1`];
+  if (weights.correctness === 0) yield [['score', 'weights', 'correctness'], 'is 0; expected more, or a wrong submission could score'];
+  for (const [name, terms] of [
+    ['speed', speed],
+    ['efficiency', efficiency],
+  ] as const) {
+    if (weights[name] > 0 && terms === undefined) yield [['score', name], `is missing; its weight is ${weights[name]}`];
+    if (weights[name] === 0 && terms !== undefined) yield [['score', 'weights', name], `is 0; score.${name} has no effect`];
+    if (terms === undefined) continue;
+    if (stage.kind !== 'cases') yield [['score', name], 'is measured on cases; a test suite has none'];
+    if (golden === undefined) yield [['golden'], `is missing; score.${name} is a ratio to it`];
+  }
+  const measures = constraints.map(({ measure, of }) => `${measure} of ${of ?? 'all'}`);
+  for (const [at, measure] of measures.entries())
+    if (measures.indexOf(measure) < at) yield [['constraints', at, 'measure'], `bounds ${measure} a second time; expected one bound each`];
+}

@@ -1,0 +1,30 @@
+import type { TaskFile } from './task.ts';
+
+/** A task's directory as an adapter has read it. */
+export interface TaskDirectory {
+  /** How messages call it. */
+  readonly where: string;
+  /** Its own name, which is the task's where `task.toml` gives none. */
+  readonly name: string;
+  /** In the order of their paths. */
+  readonly files: readonly TaskFile[];
+  /** Of those that `isReadWhole` says, their bytes. */
+  readonly contents: ReadonlyMap<string, Uint8Array>;
+}
+
+/** Bounds of a task's directory; an adapter refuses what is beyond. */
+export const TASK_BOUNDS = {
+  files: 100_000,
+  bytes: 4 * 1024 ** 3,
+  /** Of a file that is read whole. */
+  readBytes: 4 * 1024 * 1024,
+  depth: 32,
+} as const;
+
+const DECLARATION = /^(steps\/[^/]+\/)?(task\.toml|muster\.toml|instruction\.md)$/;
+const LIST = /(^|\/)tests\/.*\.jsonl?$/;
+
+/** Whether reading a task takes the file's bytes, and not its digest alone. */
+export function isReadWhole(path: string): boolean {
+  return DECLARATION.test(path) || LIST.test(path);
+}

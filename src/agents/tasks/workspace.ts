@@ -1,0 +1,132 @@
+import { didYouMean } from '../../kernel/documents/did-you-mean.ts';
+import type { Problem } from '../../kernel/documents/problems.ts';
+import { assertSound } from './declaration.ts';
+import type { HarborArtifact, HarborEnvironment } from './harbor-schema.ts';
+import type { MusterTask } from './muster-schema.ts';
+import { isPlainPath, RELATIVE_PATH_EXPECTED } from './relative-path.ts';
+import type { Artifact, Limits, Network, RootFileSystem, Workspace } from './task.ts';
+
+const DEFAULT_WORKDIR = '/app';
+const DOCKERFILE = 'environment/Dockerfile';
+const COMPOSE_FILES = ['environment/docker-compose.yaml', 'environment/docker-compose.yml'];
+const ALWAYS_EXPORTED = '/logs/artifacts';
+const UNITS: Readonly<Record<string, number>> = { K: 2 ** 10, M: 2 ** 20, G: 2 ** 30, T: 2 ** 40 };
+
+interface Place {
+  /** Names `task.toml` for messages. */
+  readonly where: string;
+  readonly paths: ReadonlySet<string>;
+}
+
+/** @throws InputError `task.invalid` when the root file system that is asked for is not there. */
+export function workspaceOf(place: Place, environment: HarborEnvironment, asked: MusterTask['workspace']): Workspace {
+  return {
+    root: rootOf(place, environment, asked.root),
+    workdir: asked.workdir ?? environment.workdir ?? DEFAULT_WORKDIR,
+    environment: environment.env,
+    network: networkOf(environment, { mode: environment.allow_internet === false ? 'none' : 'public' }),
+  };
+}
+
+function rootOf({ where, paths }: Place, environment: HarborEnvironment, asked: RootFileSystem['kind'] | undefined): RootFileSystem {
+  const { docker_image: image, build_timeout_sec: buildSeconds, os } = environment;
+  const composes = COMPOSE_FILES.filter((path) => paths.has(path));
+  const hasDockerfile = paths.has(DOCKERFILE);
+  const kind = asked ?? (image !== undefined ? 'image' : hasDockerfile ? 'dockerfile' : 'host');
+  const problems: Problem[] = [];
+  const refuse = (path: readonly string[], text: string): unknown => problems.push({ path, text, isAbsence: false });
+  if (os !== 'linux') refuse(['environment', 'os'], `expected "linux", got "${os}"; sandboxes run Linux`);
+  if (composes.length > 0 && kind !== 'host')
+    refuse(['environment'], `${composes[0]}: services beside the workspace are not supported; give docker_image or a Dockerfile`);
+  if (kind === 'image' && image === undefined) refuse(['environment', 'docker_image'], 'is missing; muster.toml asks for root "image"');
+  if (kind === 'dockerfile' && !hasDockerfile) refuse(['environment'], `${DOCKERFILE} is missing; muster.toml asks for root "dockerfile"`);
+  assertSound({ whereIs: () => where }, problems);
+  switch (kind) {
+    case 'host':
+      return { kind };
+    case 'image':
+      return { kind, image: image ?? '' };
+    case 'dockerfile':
+      return { kind, path: DOCKERFILE, buildSeconds };
+  }
+}
+
+interface NetworkSettings {
+  readonly network_mode?: 'public' | 'no-network' | 'allowlist' | undefined;
+  readonly allowed_hosts?: readonly string[] | undefined;
+}
+
+/** @param otherwise where nothing is said. */
+export function networkOf({ network_mode: mode, allowed_hosts: hosts = [] }: NetworkSettings, otherwise: Network): Network {
+  switch (mode) {
+    case 'public':
+      return { mode: 'public' };
+    case 'no-network':
+      return { mode: 'none' };
+    case 'allowlist':
+      return { mode: 'allowlist', hosts };
+    case undefined:
+      return otherwise;
+  }
+}
+
+/** @throws InputError `task.invalid` for a deprecated size that is no size. */
+export function limitsOf(where: string, { cpus, memory, memory_mb, storage, storage_mb }: HarborEnvironment): Limits {
+  return {
+    cpus,
+    memoryBytes: memory_mb === undefined ? deprecatedSize(where, 'memory', memory) : memory_mb * 2 ** 20,
+    storageBytes: storage_mb === undefined ? deprecatedSize(where, 'storage', storage) : storage_mb * 2 ** 20,
+  };
+}
+
+function deprecatedSize(where: string, key: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const { amount, unit = '' } = /^(?<amount>\d{1,9}(\.\d{1,3})?)(?<unit>[KMGT])(i?B)?$/i.exec(text)?.groups ?? {};
+  const bytes = Math.round(Number(amount) * (UNITS[unit.toUpperCase()] ?? Number.NaN));
+  const problem = { path: ['environment', key], text: `expected a size such as "2G", got ${JSON.stringify(text)}`, isAbsence: false };
+  assertSound({ whereIs: () => where }, bytes >= 1 ? [] : [problem]);
+  return bytes;
+}
+
+/**
+ * Those that the task declares, or the whole workdir where it declares none; besides, `/logs/artifacts`, as Harbor has it.
+ *
+ * @throws InputError `task.invalid` for paths that leave where they are to be, and for two artifacts with one destination.
+ */
+export function artifactsOf(where: string, declared: readonly HarborArtifact[], workdir: string): readonly Artifact[] {
+  const problems: Problem[] = [];
+  const given = declared.map((artifact, at) => artifactOf(artifact, ['artifacts', at], workdir, problems));
+  const all = given.length > 0 ? given : [{ source: workdir, destination: '.', exclude: [], isRequired: false }];
+  const destinations = new Set<string>();
+  for (const { destination } of all) {
+    if (destinations.has(destination))
+      problems.push({
+        path: ['artifacts'],
+        text: `two artifacts have the destination "${destination}"; expected different ones`,
+        isAbsence: false,
+      });
+    destinations.add(destination);
+  }
+  assertSound({ whereIs: () => where }, problems);
+  if (all.some(({ source }) => source === ALWAYS_EXPORTED)) return all;
+  return [...all, { source: ALWAYS_EXPORTED, destination: 'logs/artifacts', exclude: [], isRequired: false }];
+}
+
+function artifactOf(declared: HarborArtifact, path: readonly (string | number)[], workdir: string, problems: Problem[]): Artifact {
+  const { source, destination, exclude, service } =
+    typeof declared === 'string' ? { source: declared, destination: undefined, exclude: [], service: undefined } : declared;
+  const absolute = (source.startsWith('/') ? source : `${workdir}/${source}`).replace(/\/+$/, '');
+  const target = (destination ?? destinationOf(absolute, workdir)).replace(/\/+$/, '');
+  if (!isPlainPath(absolute.slice(1))) problems.push({ path, text: `${RELATIVE_PATH_EXPECTED}, got "${source}"`, isAbsence: false });
+  if (target !== '.' && !isPlainPath(target))
+    problems.push({ path, text: `destination: ${RELATIVE_PATH_EXPECTED}, got "${target}"`, isAbsence: false });
+  if (service !== undefined && service !== 'main')
+    problems.push({ path, text: `service: there is "main" only, got "${service}"${didYouMean(service, ['main'])}`, isAbsence: false });
+  return { source: absolute, destination: target, exclude, isRequired: true };
+}
+
+/** A submission's directory looks like the workdir. */
+function destinationOf(absolute: string, workdir: string): string {
+  if (absolute === workdir) return '.';
+  return absolute.startsWith(`${workdir}/`) ? absolute.slice(workdir.length + 1) : absolute.slice(1);
+}

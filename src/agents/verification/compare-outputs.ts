@@ -1,0 +1,84 @@
+import { canonicalJson } from '../../kernel/canonical-json.ts';
+import { JsonProblem, parseJson } from '../../kernel/json-bounds.ts';
+import { printableLine } from '../../kernel/text/printable.ts';
+import type { CompareMode } from '../tasks/muster-schema.ts';
+import { compareNumbers } from './compare-numbers.ts';
+import { differs, EQUAL, OUTPUT_JSON, type Comparison } from './comparison.ts';
+
+/** Of a text in a message. */
+const SHOWN = 80;
+
+/**
+ * Whether a candidate's output is what the golden model wrote. Nothing of the candidate's runs here: both are bytes.
+ *
+ * @throws RangeError when the golden model's own output does not have the declared form: then the verifier is broken.
+ */
+export function compareOutputs(mode: CompareMode, expected: Uint8Array, got: Uint8Array): Comparison {
+  switch (mode.mode) {
+    case 'bytes':
+      return Buffer.compare(expected, got) === 0 ? EQUAL : firstByte(expected, got);
+    case 'numbers':
+      return compareNumbers(mode, expected, got);
+    case 'canonical':
+      return mode.form === 'json' ? compareJson(expected, got) : compareParts(mode.form, expected, got);
+  }
+}
+
+function firstByte(expected: Uint8Array, got: Uint8Array): Comparison {
+  const length = Math.min(expected.length, got.length);
+  let at = 0;
+  while (at < length && expected[at] === got[at]) at += 1;
+  const around = (bytes: Uint8Array): string => shown(Buffer.from(bytes.subarray(at, at + SHOWN)).toString('utf8'));
+  return differs(`at byte ${at}: expected ${around(expected)}, got ${around(got)}`);
+}
+
+function compareJson(expected: Uint8Array, got: Uint8Array): Comparison {
+  const want = canonicalJson(goldenJson(expected));
+  try {
+    const text = canonicalJson(parseJson(got, OUTPUT_JSON));
+    return text === want ? EQUAL : firstByte(Buffer.from(want), Buffer.from(text));
+  } catch (error) {
+    if (error instanceof JsonProblem) return differs(error.message);
+    throw error;
+  }
+}
+
+function goldenJson(expected: Uint8Array): unknown {
+  try {
+    return parseJson(expected, OUTPUT_JSON);
+  } catch (error) {
+    throw new RangeError(`the golden model's output: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+  }
+}
+
+/** lines: without white space at their ends and empty ones at the text's; sorted-lines: in any order; tokens: whatever white space is between them. */
+function compareParts(form: 'lines' | 'sorted-lines' | 'tokens', expected: Uint8Array, got: Uint8Array): Comparison {
+  const [want, have] = [partsOf(form, expected), partsOf(form, got)];
+  const length = Math.max(want.length, have.length);
+  for (let at = 0; at < length; at += 1) {
+    const [wanted, found] = [want[at], have[at]];
+    if (wanted !== found)
+      return differs(`${form === 'tokens' ? 'token' : 'line'} ${at + 1}: expected ${shown(wanted)}, got ${shown(found)}`);
+  }
+  return EQUAL;
+}
+
+function partsOf(form: 'lines' | 'sorted-lines' | 'tokens', bytes: Uint8Array): readonly string[] {
+  // A byte for a character, so that what is no UTF-8 stays different from what is.
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');
+  if (form === 'tokens') return text.split(/[ \t\r\n]+/).filter((token) => token !== '');
+  const lines = text.split('\n').map((line) => withoutEnd(line));
+  while (lines.at(-1) === '') lines.pop();
+  return form === 'sorted-lines' ? lines.sort() : lines;
+}
+
+/** Not by a regular expression: one that looks for white space at the end takes quadratic time on a line of white space and a letter. */
+function withoutEnd(line: string): string {
+  let end = line.length;
+  while (end > 0 && (line[end - 1] === ' ' || line[end - 1] === '\t' || line[end - 1] === '\r')) end -= 1;
+  return line.slice(0, end);
+}
+
+function shown(text: string | undefined): string {
+  return text === undefined ? 'nothing' : printableLine(JSON.stringify(text.slice(0, SHOWN)));
+}

@@ -1,0 +1,51 @@
+import type { SuiteStage } from '../tasks/muster-schema.ts';
+import type { SuiteEvidence, TestResult } from './evidence.ts';
+
+export interface TestJudgement {
+  /** 0 … 1: of the tests that had to begin to pass; 0 when anything else is wrong. */
+  readonly share: number;
+  /** One line each, the gravest first; none when everything is as it should be. */
+  readonly problems: readonly string[];
+}
+
+type Pinned = Pick<SuiteStage, 'failToPass' | 'passToPass' | 'tripwires'>;
+
+/**
+ * Exactly the pinned tests have run, once each, in every run; those of them that are tripwires have failed and all others have passed. Skipped,
+ * xfailed, missing, doubled and unknown are failed. The exit status decides nothing.
+ */
+export function judgeTests({ failToPass, passToPass, tripwires }: Pinned, runs: SuiteEvidence['runs']): TestJudgement {
+  const wires = new Set(tripwires.map(({ id }) => id));
+  const pinned = new Set([...failToPass, ...passToPass, ...wires]);
+  const reports = runs.map(({ results }) => Map.groupBy(results, ({ id }) => id));
+  const outcome = (id: string): string => worst(reports.map((report) => outcomeOf(report.get(id))));
+  const voids = [...wires]
+    .filter((id) => outcome(id) !== 'failed')
+    .map((id) => `tripwire ${id}: ${outcome(id)}; it has to fail, and the run is void`);
+  const unreadable = runs.flatMap(({ problem }) => (problem === null ? [] : [`the report cannot be read: ${problem}`]));
+  const unknown = new Set(runs.flatMap(({ results }) => results.map(({ id }) => id)).filter((id) => !pinned.has(id)));
+  const strangers = [...unknown].map((id) => `${id}: is not among the pinned tests`);
+  const broken = passToPass.filter((id) => outcome(id) !== 'passed').map((id) => `${id}: ${outcome(id)}; it has to go on passing`);
+  const doubled = failToPass.filter((id) => outcome(id) === 'doubled').map((id) => `${id}: doubled`);
+  const grave = [...unreadable, ...voids, ...strangers, ...broken, ...doubled];
+  const unsolved = failToPass.filter((id) => outcome(id) !== 'passed');
+  const rest = unsolved.filter((id) => outcome(id) !== 'doubled').map((id) => `${id}: ${outcome(id)}; it has to pass`);
+  const isVoid = grave.length > 0 || runs.length === 0 || failToPass.length === 0;
+  return { share: isVoid ? 0 : 1 - unsolved.length / failToPass.length, problems: [...grave, ...rest] };
+}
+
+type Outcome = TestResult['status'] | 'missing' | 'doubled';
+
+function outcomeOf(results: readonly TestResult[] | undefined): Outcome {
+  const [first, second] = results ?? [];
+  if (first === undefined) return 'missing';
+  if (second !== undefined) return 'doubled';
+  return first.status === 'error' ? 'failed' : first.status;
+}
+
+/** Of several runs: the one outcome that all have, or the first that is neither. */
+function worst(outcomes: readonly Outcome[]): Outcome | 'different from run to run' {
+  const [first = 'missing'] = outcomes;
+  if (outcomes.every((outcome) => outcome === first)) return first;
+  return outcomes.includes('doubled') ? 'doubled' : 'different from run to run';
+}

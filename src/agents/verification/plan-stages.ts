@@ -1,0 +1,57 @@
+import type { Digest } from '../../kernel/ids.ts';
+import type { CasesStage, CompileStage, Constraint, ScoreTerms, SuiteStage } from '../tasks/muster-schema.ts';
+import type { ScriptVerifier, Verifier } from '../tasks/task.ts';
+import type { Evidence } from './evidence.ts';
+import { judged, type Judged } from './judged-stages.ts';
+import { verdictOf } from './verdict-of.ts';
+import type { Verdict } from './verdict.ts';
+
+/** What has to be carried out next; its evidence goes behind the evidence so far. */
+export type StageRequest =
+  /** Export the artifacts, or look at the directory that was given. */
+  | { readonly stage: 'submission' }
+  | { readonly stage: 'compile'; readonly compile: CompileStage }
+  /** Draw the cases, run the golden model on them, then the candidate. */
+  | { readonly stage: 'execute'; readonly kind: 'cases'; readonly execute: CasesStage }
+  | { readonly stage: 'execute'; readonly kind: 'suite'; readonly execute: SuiteStage }
+  | { readonly stage: 'execute'; readonly kind: 'script'; readonly verifier: ScriptVerifier }
+  /** Compare the outputs of the runs that ended well. */
+  | { readonly stage: 'compare' }
+  | { readonly stage: 'constraints'; readonly constraints: readonly Constraint[] }
+  | { readonly stage: 'score'; readonly kind: 'speed'; readonly terms: NonNullable<ScoreTerms['speed']> }
+  | { readonly stage: 'score'; readonly kind: 'efficiency'; readonly terms: NonNullable<ScoreTerms['efficiency']> };
+
+export type Plan = { readonly kind: 'next'; readonly request: StageRequest } | { readonly kind: 'verdict'; readonly verdict: Verdict };
+
+/**
+ * The next stage, or the verdict as soon as nothing further could change it. Pure: the same evidence always gives the same answer.
+ *
+ * Stages go from what costs least to what costs most. A stage that fails ends the rest, but for a share of the cases that fails where partial
+ * answers count; what shapes the reward is measured only when everything else is as it should be.
+ */
+export function planStages(verifier: Verifier, evidence: readonly Evidence[], verifierDigest: Digest): Plan {
+  const state = judged(verifier, evidence);
+  const request = state.isDecided ? undefined : requests(verifier, state).find((one) => !evidence.some((found) => answers(found, one)));
+  if (request !== undefined) return { kind: 'next', request };
+  return { kind: 'verdict', verdict: verdictOf(verifier, evidence, verifierDigest) };
+}
+
+function answers(evidence: Evidence, request: StageRequest): boolean {
+  if (evidence.stage !== request.stage) return false;
+  return request.stage !== 'score' || ('kind' in evidence && evidence.kind === request.kind);
+}
+
+function requests(verifier: Verifier, { correctness }: Judged): readonly StageRequest[] {
+  if (verifier.kind === 'script') return [{ stage: 'submission' }, { stage: 'execute', kind: 'script', verifier }];
+  const { compile, execute, constraints, score } = verifier;
+  const isCorrect = correctness === 1;
+  return [
+    { stage: 'submission' },
+    ...(compile === undefined ? [] : [{ stage: 'compile', compile } as const]),
+    execute.kind === 'cases' ? { stage: 'execute', kind: 'cases', execute } : { stage: 'execute', kind: 'suite', execute },
+    ...(execute.kind === 'cases' ? [{ stage: 'compare' } as const] : []),
+    ...(constraints.length === 0 ? [] : [{ stage: 'constraints', constraints } as const]),
+    ...(isCorrect && score.speed !== undefined ? [{ stage: 'score', kind: 'speed', terms: score.speed } as const] : []),
+    ...(isCorrect && score.efficiency !== undefined ? [{ stage: 'score', kind: 'efficiency', terms: score.efficiency } as const] : []),
+  ];
+}

@@ -1,0 +1,29 @@
+import type { TestResult } from '../evidence.ts';
+import { linesOf, ReportProblem } from './report-problem.ts';
+
+const RESULT = /^test (?<name>\S.*?)(?: - should panic)? \.\.\. (?<status>ok|FAILED|ignored)(?:, .*)?$/;
+const BEGIN = /^running (?<count>\d{1,6}) tests?$/;
+const END = /^test result: /;
+
+/**
+ * What `cargo test` writes to stdout. The id is the test's path, `module::tests::name`; one that several binaries of a package share is doubled.
+ *
+ * @throws ReportProblem when a binary never came to its end, or none ran.
+ */
+export function* cargoResults(text: string): Generator<TestResult> {
+  let [begun, ended] = [0, 0];
+  for (const line of linesOf(text)) {
+    if (BEGIN.test(line)) begun += 1;
+    else if (END.test(line)) ended += 1;
+    // A line beyond any id's length is not tried: the expression looks for its end from each of its characters.
+    const match = line.length > 4096 ? undefined : RESULT.exec(line)?.groups;
+    if (match !== undefined) yield { id: match['name'] ?? '', status: statusOf(match['status']) };
+  }
+  if (begun === 0) throw new ReportProblem('it does not say "running … tests"; expected what cargo test writes to stdout');
+  if (begun !== ended) throw new ReportProblem(`${begun} binaries began their tests and ${ended} ended them`);
+}
+
+function statusOf(status: string | undefined): TestResult['status'] {
+  if (status === 'ok') return 'passed';
+  return status === 'ignored' ? 'skipped' : 'failed';
+}

@@ -1,0 +1,58 @@
+import type { TestResult } from '../evidence.ts';
+import { ReportProblem } from './report-problem.ts';
+import { xmlTags, type XmlTag } from './xml-tags.ts';
+
+const STATUS: ReadonlyMap<string, TestResult['status']> = new Map([
+  ['failure', 'failed'],
+  ['error', 'error'],
+  ['skipped', 'skipped'],
+]);
+/** What CTest and GoogleTest say of a test that was not run. */
+const NOT_RUN = new Set(['notrun', 'disabled', 'skipped', 'suppressed']);
+
+/**
+ * JUnit XML. The id is `FILE::CLASS::NAME` where the runner names the file, as pytest does with `junit_family=xunit1`, so that it reads as pytest's own
+ * ids; else `CLASSNAME::NAME`, or the name alone where there is no class or CTest repeats the name in it.
+ *
+ * @throws ReportProblem
+ */
+export function* junitResults(text: string): Generator<TestResult> {
+  let current: { readonly tag: XmlTag; status: TestResult['status'] } | undefined;
+  let hasSuite = false;
+  for (const tag of xmlTags(text)) {
+    if (tag.name === 'testsuite' || tag.name === 'testsuites') hasSuite = true;
+    if (tag.name === 'testcase') {
+      if (tag.kind !== 'close' && current !== undefined) throw new ReportProblem('a <testcase> stands in another');
+      if (tag.kind === 'open') current = { tag, status: statusOf(tag) };
+      else if (tag.kind === 'empty') yield { id: idOf(tag), status: statusOf(tag) };
+      else if (current !== undefined) {
+        yield { id: idOf(current.tag), status: current.status };
+        current = undefined;
+      }
+    } else if (current !== undefined && tag.kind !== 'close') current.status = worse(current.status, tag);
+  }
+  if (!hasSuite) throw new ReportProblem('it has no <testsuite>; expected JUnit XML');
+}
+
+function statusOf({ attributes }: XmlTag): TestResult['status'] {
+  const status = attributes.get('status');
+  if (status === 'fail') return 'failed';
+  return status !== undefined && NOT_RUN.has(status) ? 'skipped' : 'passed';
+}
+
+function worse(status: TestResult['status'], { name, attributes }: XmlTag): TestResult['status'] {
+  const found = STATUS.get(name);
+  if (found === undefined || (status !== 'passed' && found === 'skipped')) return status;
+  return found === 'skipped' && attributes.get('type') === 'pytest.xfail' ? 'xfailed' : found;
+}
+
+function idOf({ attributes }: XmlTag): string {
+  const name = attributes.get('name');
+  if (name === undefined || name === '') throw new ReportProblem('a <testcase> has no name');
+  const file = attributes.get('file');
+  const classname = attributes.get('classname') ?? '';
+  if (file === undefined) return classname === '' || classname === name ? name : `${classname}::${name}`;
+  const module = file.replace(/\.\w+$/, '').replaceAll('/', '.');
+  const inside = classname.startsWith(`${module}.`) ? classname.slice(module.length + 1) : classname === module ? '' : classname;
+  return [file, ...(inside === '' ? [] : inside.split('.')), name].join('::');
+}

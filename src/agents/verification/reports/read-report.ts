@@ -1,0 +1,57 @@
+import type { RunnerKind } from '../../tasks/muster-schema.ts';
+import type { TestResult } from '../evidence.ts';
+import { cargoResults } from './cargo-report.ts';
+import { goResults } from './go-report.ts';
+import { jestResults } from './jest-report.ts';
+import { junitResults } from './junit-report.ts';
+import { ReportProblem } from './report-problem.ts';
+import { unittestResults } from './unittest-report.ts';
+
+/** Of a report, in bytes: far more than the tests of any repository write. */
+const MOST_BYTES = 64 * 1024 * 1024;
+const MOST_RESULTS = 100_000;
+const MOST_ID = 2048;
+
+export type ReadReport =
+  { readonly results: readonly TestResult[]; readonly problem: null } | { readonly results: readonly []; readonly problem: string };
+
+/**
+ * What a runner of tests reports. The text is as trustworthy as the process that wrote it; here it is bounded, and read in a time that grows with
+ * its length only. A report that is cut off or of another form is a problem, never a shorter list of tests.
+ *
+ * @param workdir what ids leave out of absolute paths of test files.
+ */
+export function readReport(runner: RunnerKind, report: Uint8Array, workdir: string): ReadReport {
+  try {
+    if (report.length > MOST_BYTES) throw new ReportProblem(`it has ${report.length} bytes; at most ${MOST_BYTES} are read`);
+    const results: TestResult[] = [];
+    for (const result of resultsOf(runner, Buffer.from(report).toString('utf8'), workdir)) {
+      if (results.length === MOST_RESULTS) throw new ReportProblem(`it has more than ${MOST_RESULTS} tests`);
+      if (result.id === '' || result.id.length > MOST_ID)
+        throw new ReportProblem(`a test id has ${result.id.length} characters; expected 1 to ${MOST_ID}`);
+      results.push(result);
+    }
+    return { results, problem: null };
+  } catch (error) {
+    if (error instanceof ReportProblem) return { results: [], problem: error.message };
+    throw error;
+  }
+}
+
+function resultsOf(runner: RunnerKind, text: string, workdir: string): Iterable<TestResult> {
+  switch (runner) {
+    case 'pytest':
+    case 'ctest':
+    case 'junit':
+      return junitResults(text);
+    case 'unittest':
+      return unittestResults(text);
+    case 'go':
+      return goResults(text);
+    case 'cargo':
+      return cargoResults(text);
+    case 'vitest':
+    case 'jest':
+      return jestResults(text, workdir);
+  }
+}

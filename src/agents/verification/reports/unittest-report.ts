@@ -1,0 +1,49 @@
+import type { TestResult } from '../evidence.ts';
+import { linesOf, ReportProblem } from './report-problem.ts';
+
+const HEADER = /^(?<method>\w+) \((?<place>[\w.]+)\)(?<rest>.*)$/;
+const RESULT = /(?:^|.* )\.\.\. (?<status>ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)$/;
+const END = /^Ran \d+ tests? in /;
+
+/**
+ * What `python -m unittest -v` writes to stderr. The id is `module.Class.method`. A test that writes to stderr itself breaks its line, and is
+ * missing then.
+ *
+ * @throws ReportProblem when the line is missing that ends a run.
+ */
+export function* unittestResults(text: string): Generator<TestResult> {
+  let pending: string | undefined;
+  let hasEnded = false;
+  for (const line of linesOf(text)) {
+    hasEnded ||= END.test(line);
+    const header = HEADER.exec(line)?.groups;
+    if (header !== undefined) pending = idOf(header['method'] ?? '', header['place'] ?? '');
+    const status = RESULT.exec(line)?.groups?.['status'];
+    if (status === undefined || pending === undefined) continue;
+    yield { id: pending, status: statusOf(status) };
+    pending = undefined;
+  }
+  if (!hasEnded) throw new ReportProblem('it does not say "Ran … tests"; expected what unittest -v writes to stderr');
+}
+
+/** Python 3.11 and later name the method in parentheses, too. */
+function idOf(method: string, place: string): string {
+  return place === method || place.endsWith(`.${method}`) ? place : `${place}.${method}`;
+}
+
+function statusOf(text: string): TestResult['status'] {
+  switch (text) {
+    case 'ok':
+      return 'passed';
+    case 'FAIL':
+      return 'failed';
+    case 'ERROR':
+      return 'error';
+    case 'expected failure':
+      return 'xfailed';
+    case 'unexpected success':
+      return 'xpassed';
+    default:
+      return 'skipped';
+  }
+}

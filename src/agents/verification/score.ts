@@ -1,0 +1,52 @@
+import type { ScoreTerms } from '../tasks/muster-schema.ts';
+import type { VerdictComponent } from './verdict.ts';
+
+/** Measured figures of a correct submission; undefined where the task does not ask. */
+export interface MeasuredScores {
+  readonly speed: number | undefined;
+  readonly efficiency: number | undefined;
+}
+
+export interface Scores extends MeasuredScores {
+  /** 0 … 1 */
+  readonly correctness: number;
+}
+
+/**
+ * `clamp(log(ratio / r₀) / log(r₁ / r₀))`, in [0, 1].
+ *
+ * @param ratio golden ÷ candidate: above 1 the candidate is the better one.
+ */
+export function ratioScore(ratio: number, { r0, r1 }: { readonly r0: number; readonly r1: number }): number {
+  if (!(ratio > 0)) return 0;
+  return clamped(Math.log(ratio / r0) / Math.log(r1 / r0));
+}
+
+/**
+ * Correctness, speed and efficiency with their weights. What shapes the reward counts only for a submission that is correct throughout: it can
+ * never make up for a case that fails.
+ */
+export function componentsOf(
+  { weights }: Pick<ScoreTerms, 'weights'>,
+  { correctness, speed, efficiency }: Scores,
+): readonly VerdictComponent[] {
+  const shaping = (score: number | undefined): number | null => (correctness === 1 && score !== undefined ? clamped(score) : null);
+  const components: readonly VerdictComponent[] = [
+    { name: 'correctness', weight: weights.correctness, score: clamped(correctness) },
+    { name: 'speed', weight: weights.speed, score: shaping(speed) },
+    { name: 'efficiency', weight: weights.efficiency, score: shaping(efficiency) },
+  ];
+  return components.filter(({ name, weight }) => weight > 0 || name === 'correctness');
+}
+
+/** `gate · Σ wₖ·sₖ ÷ Σ wₖ`; dividing by the sum of the weights makes it exactly 1 where every score is, whatever their rounding. */
+export function rewardOf(gate: 0 | 1, components: readonly VerdictComponent[]): number {
+  const weights = components.reduce((sum, { weight }) => sum + weight, 0);
+  const scored = components.reduce((sum, { weight, score }) => sum + weight * (score ?? 0), 0);
+  return weights > 0 ? clamped((gate * scored) / weights) : 0;
+}
+
+/** What is no number is 0: a score is never better for being undefined. */
+function clamped(score: number): number {
+  return score > 0 ? Math.min(1, score) : 0;
+}
