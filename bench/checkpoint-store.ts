@@ -97,7 +97,7 @@ async function storing(files: CheckpointFiles, path: string, rounds: number, say
       let store: unknown;
       measured.get(name)?.push(await timed(async () => (store = await way())));
       if (store instanceof CheckpointStore) {
-        await store.settled();
+        await store.waitUntilSynced();
         onDisk.push((performance.now() - began) / 1000);
       }
       await rm(files.path('store'), { recursive: true, force: true });

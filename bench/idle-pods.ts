@@ -85,7 +85,7 @@ async function measure(
     warmUp: (sandbox, signal) => RunnerSession.open(sandbox, systemClock, signal),
     newSandboxId: () => parseSandboxId(`s${(made += 1)}`),
   });
-  await pool.started();
+  await pool.waitUntilStarted();
   while (pool.state().sandboxes.idle < count) await sleep(systemClock, 20);
   const warmSeconds = (performance.now() - start) / 1000;
   const histogram = monitorEventLoopDelay({ resolution: RESOLUTION_MS });

@@ -8,7 +8,7 @@ import { silentLog } from '../src/kernel/log.ts';
 import type { EvaluateContext } from '../src/orchestrator/run/evaluate-context.ts';
 import { evaluate } from '../src/orchestrator/evaluate.ts';
 import type { PlayDeclaration } from '../src/orchestrator/suite/play.ts';
-import { defineSuite, inlineSuite, parseSuite, playedAs } from '../src/orchestrator/suite/suite-definition.ts';
+import { defineSuite, inlineSuite, parseSuite, replacePlay } from '../src/orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../src/orchestrator/results/summary.ts';
 import { Distributor } from '../src/policy-distribution/delivery/distributor.ts';
 import { createPool, type Pool } from '../src/pool/pool.ts';
@@ -43,7 +43,7 @@ export class InMemorySandboxes implements AsyncDisposable {
       warmUp: (sandbox, signal) => RunnerSession.open(sandbox, systemClock, signal),
       newSandboxId: () => parseSandboxId(`s${(made += 1)}`),
     });
-    await pool.started();
+    await pool.waitUntilStarted();
     while (pool.state().sandboxes.idle < count) await sleep(systemClock, 5);
     const config = { ...settings.evaluation, renewMilliseconds: 600_000 };
     const rest = { principal: 'bench', distributor: new Distributor(), clock: systemClock, log: silentLog, config };
@@ -53,7 +53,7 @@ export class InMemorySandboxes implements AsyncDisposable {
   /** @param onProgress among other times called when the last episode has been recorded, before the summary is drawn up. */
   async evaluate(episodes: number, onProgress?: () => void, play: PlayDeclaration = { mode: 'single' }): Promise<Summary> {
     const written = { name: 'bench', environment: 'module:factory', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes } };
-    const suite = playedAs(defineSuite(parseSuite(inlineSuite(written)), undefined), play);
+    const suite = replacePlay(defineSuite(parseSuite(inlineSuite(written)), undefined), play);
     const checkpoint = { digest: digestOf('paper'), kind: 'file', files: [], labels: {} } as const;
     const request = { suite, suiteFiles: undefined, checkpoint, checkpointUri: 'paper' };
     return evaluate(this.#context, request, onProgress ? { onProgress } : {});

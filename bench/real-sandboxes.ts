@@ -124,7 +124,7 @@ export class RealSandboxes implements AsyncDisposable {
       log: silentLog,
       config: { ...settings.evaluation, renewMilliseconds: 600_000 },
     };
-    await pool.started();
+    await pool.waitUntilStarted();
     return new RealSandboxes(count, context, { provider, store, directory, sessions, made: sandboxes });
   }
 

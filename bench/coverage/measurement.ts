@@ -1,4 +1,4 @@
-import { seededRandom } from '../../src/kernel/seeded-random.ts';
+import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 import type { Estimate, Scenario, Trial, TrialOutcome } from './scenario.ts';
 
 /** What many trials of a scenario came to. Whole numbers throughout, so that the order of adding up does not matter. */
@@ -28,7 +28,7 @@ export function measure(scenario: Scenario, first: number, runs: number): Measur
   let [episodes, squares, estimated] = [0, 0, 0];
   let errors: Measurement['errors'] = NO_ERRORS;
   for (let run = first; run < first + runs; run += 1) {
-    const trial = scenario.trial(seededRandom(`coverage of ${scenario.group} ${scenario.name}`, run));
+    const trial = scenario.trial(createSeededRandom(`coverage of ${scenario.group} ${scenario.name}`, run));
     outcomes[trial.outcome] = (outcomes[trial.outcome] ?? 0) + 1;
     episodes += trial.episodes;
     squares += trial.episodes ** 2;

@@ -5,10 +5,10 @@ import { openRecordedEvaluation } from '../adapters/files/recorded-evaluation.ts
 import { ResultsDirectory } from '../adapters/files/results-directory.ts';
 import { LOCAL_CALLER } from '../service/access/caller.ts';
 import type { Config } from '../config/config.ts';
-import { keptConfig } from '../config/kept-config.ts';
+import { redactConfig } from '../config/kept-config.ts';
 import { loadConfig } from './configuration.ts';
 import { Runtime, type LoadedSuite } from './runtime.ts';
-import { kept, openResults } from './recorded-results.ts';
+import { playAndKeep, openResults } from './recorded-results.ts';
 import { compare as compareOn, ComparisonFailedError, type NamedCheckpoint } from '../orchestrator/compare.ts';
 import type { ComparisonSummary } from '../orchestrator/results/comparison-summary.ts';
 import type { Baseline } from '../orchestrator/comparison.ts';
@@ -17,7 +17,7 @@ import type { Progress } from '../orchestrator/facts/progress.ts';
 import { systemClock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError, MusterError } from '../kernel/errors.ts';
 import { isUri } from './checkpoints/own-checkpoints.ts';
-import { recordedBaseline } from '../orchestrator/results/recorded-baseline.ts';
+import { readRecordedBaseline } from '../orchestrator/results/recorded-baseline.ts';
 import type { SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../orchestrator/results/summary.ts';
 import { tune } from '../orchestrator/tuning/tune.ts';
@@ -75,13 +75,13 @@ export class Muster implements AsyncDisposable {
    */
   async evaluate(input: EvaluationInput, options: EvaluationOptions = {}): Promise<Summary> {
     assertEvaluation(input, options);
-    const asked = this.#askedNext();
+    const asked = this.#nextPosition();
     return this.#evaluateLoaded(asked, await this.loadSuite(input, options.signal), input, options);
   }
 
   /** For several checkpoints on the same suite. @throws as `evaluate` does. */
   evaluateLoaded(suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions = {}): Promise<Summary> {
-    return this.#evaluateLoaded(this.#askedNext(), suite, input, options);
+    return this.#evaluateLoaded(this.#nextPosition(), suite, input, options);
   }
 
   async #evaluateLoaded(asked: number, suite: LoadedSuite, input: CheckpointInput, options: EvaluationOptions): Promise<Summary> {
@@ -113,7 +113,7 @@ export class Muster implements AsyncDisposable {
         signal,
       });
     };
-    return await kept(results, play, (partial, cause) => new EvaluationFailedError(partial, cause));
+    return await playAndKeep(results, play, (partial, cause) => new EvaluationFailedError(partial, cause));
   }
 
   /**
@@ -124,7 +124,7 @@ export class Muster implements AsyncDisposable {
    */
   async compare(input: ComparisonInput, options: ComparisonOptions = {}): Promise<ComparisonSummary> {
     assertComparison(input, options);
-    const asked = this.#askedNext();
+    const asked = this.#nextPosition();
     const signal = this.#ground.either(options.signal);
     const { definition: suite, files: suiteFiles } = await this.loadSuite(input, signal);
     using share = this.#join(asked, suite);
@@ -155,7 +155,7 @@ export class Muster implements AsyncDisposable {
         signal,
       });
     };
-    return await kept(results, play, (partial, cause) => new ComparisonFailedError(partial, cause));
+    return await playAndKeep(results, play, (partial, cause) => new ComparisonFailedError(partial, cause));
   }
 
   /**
@@ -178,7 +178,7 @@ export class Muster implements AsyncDisposable {
   }
 
   /** Requests are served in order of arrival, however long the reading of a suite takes. */
-  #askedNext(): number {
+  #nextPosition(): number {
     return (this.#asked += 1);
   }
 
@@ -192,7 +192,7 @@ export class Muster implements AsyncDisposable {
   /** A results directory of an earlier evaluation stands in for playing its checkpoint again. */
   async #baseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
     const recorded = isUri(path) ? undefined : await openRecordedEvaluation(resolve(path));
-    if (recorded) return { kind: 'recorded', ...(await recordedBaseline(recorded, suite)) };
+    if (recorded) return { kind: 'recorded', ...(await readRecordedBaseline(recorded, suite)) };
     return { kind: 'played', checkpoint: await this.#ground.addCheckpoint(path, signal) };
   }
 
@@ -207,7 +207,7 @@ export class Muster implements AsyncDisposable {
 
   /** The configuration, for the record. */
   #facts(): { readonly config: Config } {
-    return { config: keptConfig(this.#ground.config) };
+    return { config: redactConfig(this.#ground.config) };
   }
 }
 

@@ -30,7 +30,7 @@ export async function plan(input: PlanInput, config: Config, signal: AbortSignal
   const suite = await definitionOf(input, config, signal);
   await using pools = new Pools(config, systemClock, silentLog);
   const { costPerSandboxHour } = pools.settings(suite.template);
-  const baseline = input.baseline === undefined ? undefined : await planBaseline(await recorded(resolve(input.baseline)), suite);
+  const baseline = input.baseline === undefined ? undefined : await planBaseline(await openRecord(resolve(input.baseline)), suite);
   return await planEvaluation({ suite, baseline, sandboxes: config.pool.max, costPerSandboxHour }, signal);
 }
 
@@ -58,6 +58,6 @@ async function scratchDirectory(): Promise<AsyncDisposable & { readonly path: st
   }
 }
 
-async function recorded(path: string): Promise<RecordedEvaluation> {
+async function openRecord(path: string): Promise<RecordedEvaluation> {
   return (await openRecordedEvaluation(path)) ?? { summaryFile: path, summary: await readSummaryFile(path) };
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import type { TemplateConfig } from '../config/schema.ts';
-import { untilAborted } from '../kernel/abort.ts';
+import { raceWithAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { Deadline } from '../kernel/deadline.ts';
 import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
@@ -10,7 +10,7 @@ import { parseOwnerId, parseSandboxId } from '../kernel/ids.ts';
 import { createPool, type Pool } from '../pool/pool.ts';
 import type { PolicyPlace } from '../pool/ports/policy-apart.ts';
 import type { PoolConfig, PoolSize } from '../pool/planning/pool-config.ts';
-import { bothStates, type PoolState } from '../pool/members/pool-state.ts';
+import { mergeStates, type PoolState } from '../pool/members/pool-state.ts';
 import type { SandboxProvider } from '../pool/ports/sandbox.ts';
 import type { SharedContent, Sharing } from '../pool/ports/shared-content.ts';
 import type { SandboxTemplate } from '../pool/ports/template.ts';
@@ -90,18 +90,18 @@ export class Pools implements AsyncDisposable {
   /** Undefined until the pool is first needed. */
   stateOf(template: string): PoolState | undefined {
     const [first, ...others] = this.#openOf(template).map((pool) => pool.state());
-    return first && others.reduce(bothStates, first);
+    return first && others.reduce(mergeStates, first);
   }
 
   /** The template's pool. @throws InputError, InfrastructureError where its sandboxes cannot be made. */
   async of(pool: PoolName, signal: AbortSignal): Promise<Pool<RunnerSession>> {
-    return (await this.#opened(pool, signal)).pool;
+    return (await this.#openOnce(pool, signal)).pool;
   }
 
   /** Has the pool's sandboxes made with the content in memory, where the provider can. */
   async share(pool: PoolName, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing | undefined> {
     if (content.length === 0) return undefined;
-    const { made } = await this.#opened(pool, signal);
+    const { made } = await this.#openOnce(pool, signal);
     const provider = await this.#provider(this.settings(pool.template).provider);
     return await provider.share?.(made, content, principal, signal);
   }
@@ -125,7 +125,7 @@ export class Pools implements AsyncDisposable {
     using deadline = new Deadline(this.#clock, SWEEP_MILLISECONDS, late, this.#closing.signal);
     try {
       const provider = await this.#provider(name);
-      const swept = await untilAborted(provider.sweep(deadline.signal), deadline.signal);
+      const swept = await raceWithAbort(provider.sweep(deadline.signal), deadline.signal);
       if (swept.length > 0) this.#log.info({ provider: name, sandboxes: swept.length }, 'removed the sandboxes of a Muster that has ended');
     } catch (error) {
       if (!this.#closing.signal.aborted) this.#log.warn({ provider: name, error: messageOf(error) }, 'old sandboxes could not be removed');
@@ -133,7 +133,7 @@ export class Pools implements AsyncDisposable {
   }
 
   /** One that could not be opened is tried again by the next caller. */
-  async #opened({ template, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
+  async #openOnce({ template, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
     const pools = this.#pools[policy];
     let opening = pools.get(template);
     if (!opening) {
@@ -141,7 +141,7 @@ export class Pools implements AsyncDisposable {
       opening.catch(() => pools.delete(template));
       pools.set(template, opening);
     }
-    return await untilAborted(opening, signal);
+    return await raceWithAbort(opening, signal);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -165,7 +165,7 @@ export class Pools implements AsyncDisposable {
       newSandboxId: () => parseSandboxId(`s${(this.#sandboxes += 1)}`),
     });
     try {
-      await pool.started();
+      await pool.waitUntilStarted();
       // It may have been resized meanwhile.
       pool.resize(this.#sizeNow(name));
       this.#open[policy].set(name, pool);

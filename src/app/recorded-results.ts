@@ -7,19 +7,19 @@ import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError } from '../kernel/errors.ts';
 import { classifyEarlier, type EvaluationFacts } from '../orchestrator/results/earlier-evaluation.ts';
 import { resultDocument, type ResultDocument } from '../orchestrator/results/result-document.ts';
-import { recordedJournal } from '../orchestrator/results/recorded-journal.ts';
+import { openRecordedJournal } from '../orchestrator/results/recorded-journal.ts';
 import { AllFailedError, RunFailedError } from '../orchestrator/run/run-failed-error.ts';
 import type { SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
 import type { Summary } from '../orchestrator/results/summary.ts';
 
 /** Plays, and keeps what comes of it. A directory for a run that was refused, or given up before it began, is withdrawn: the next command can have it. */
-export async function kept<Document extends { readonly partial: boolean }>(
+export async function playAndKeep<Document extends { readonly partial: boolean }>(
   results: ResultsDirectory | undefined,
   play: () => Promise<Document>,
   failed: (document: Document, cause: Error) => RunFailedError<Document>,
 ): Promise<Document> {
   try {
-    return results ? await concluded(results, play(), failed) : await play();
+    return results ? await keepSummary(results, play(), failed) : await play();
   } catch (error) {
     const isRefused = error instanceof InputError && !(error instanceof AllFailedError);
     if (isRefused || (error instanceof Error && error.name === 'AbortError')) await results?.withdraw();
@@ -28,7 +28,7 @@ export async function kept<Document extends { readonly partial: boolean }>(
 }
 
 /** Keeps the summary, also a partial one. An answer that cannot be kept is still returned, with the error. */
-async function concluded<Document extends { readonly partial: boolean }>(
+async function keepSummary<Document extends { readonly partial: boolean }>(
   results: ResultsDirectory,
   playing: Promise<Document>,
   failed: (document: Document, cause: Error) => RunFailedError<Document>,
@@ -76,7 +76,7 @@ export async function openResults(path: string, suite: SuiteDefinition, facts: E
     case 'interrupted': {
       const { results: directory, earlier: episodesFile } = await ResultsDirectory.resume(path, facts, clock);
       try {
-        const journal = await recordedJournal({ episodesFile, episodes: () => episodeLines(episodesFile) }, suite);
+        const journal = await openRecordedJournal({ episodesFile, episodes: () => episodeLines(episodesFile) }, suite);
         return { kind: 'resumed', directory, journal };
       } catch (error) {
         await directory[Symbol.asyncDispose]();
@@ -88,7 +88,7 @@ export async function openResults(path: string, suite: SuiteDefinition, facts: E
 
 /** What results that were kept add up to, by their paths. @throws InputError when there is no summary at a path, or it is of another version. */
 export async function readResultDocument(paths: readonly string[]): Promise<ResultDocument> {
-  const kept: KeptSummary[] = [];
-  for (const path of paths) kept.push(...(await suggestingNearest(path, () => readSummaries(path))));
-  return resultDocument(kept);
+  const playAndKeep: KeptSummary[] = [];
+  for (const path of paths) playAndKeep.push(...(await suggestingNearest(path, () => readSummaries(path))));
+  return resultDocument(playAndKeep);
 }

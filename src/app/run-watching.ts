@@ -15,7 +15,7 @@ import type { LoadedSuite, Muster } from './main.ts';
 import type { Progress } from '../orchestrator/facts/progress.ts';
 import type { StopOverride } from '../orchestrator/suite/suite-definition.ts';
 import { checkpointUri, EVERYWHERE, isUri, sourceForOwner } from './checkpoints/own-checkpoints.ts';
-import { signedHeaders } from '../service/upkeep/webhook-deliverer.ts';
+import { createSignedHeaders } from '../service/upkeep/webhook-deliverer.ts';
 import { RunWatch } from '../service/watching/run-watch.ts';
 import type { WatchEvent } from '../service/watching/watch-event.ts';
 import type { StalePolicy } from '../service/watching/watch-plan.ts';
@@ -72,10 +72,10 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
         },
         tell: async (event, signal) => {
           hooks.onEvent(event);
-          await attempted(hooks, async () => post?.(event, signal));
+          await attemptHook(hooks, async () => post?.(event, signal));
         },
         pointTo: (score, signal) =>
-          attempted(hooks, async () => (best === undefined ? undefined : writeBest(best, config, { suite, score }, signal))),
+          attemptHook(hooks, async () => (best === undefined ? undefined : writeBest(best, config, { suite, score }, signal))),
       },
       hooks.signal,
     );
@@ -83,7 +83,7 @@ export async function watchRun(muster: Muster, config: Config, request: RunWatch
 }
 
 /** @returns whether it worked; a failure is reported. */
-async function attempted(hooks: RunWatchHooks, work: () => Promise<void>): Promise<boolean> {
+async function attemptHook(hooks: RunWatchHooks, work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
     return true;
@@ -116,14 +116,14 @@ function webhookTo(url: string, { server: { webhookSecret } }: Config, { run, su
     const body = JSON.stringify({ schema: 'muster.watch-event/1', run, suite: { name, digest }, ...event });
     const seconds = Math.floor(systemClock.date().getTime() / 1000);
     const headers =
-      webhookSecret === '' ? { 'content-type': 'application/json' } : signedHeaders(randomUUID(), seconds, body, webhookSecret);
-    using deadline = new Deadline(systemClock, ANSWER_MS, () => failed(url, `no answer within ${ANSWER_MS / 1000} s`), signal);
+      webhookSecret === '' ? { 'content-type': 'application/json' } : createSignedHeaders(randomUUID(), seconds, body, webhookSecret);
+    using deadline = new Deadline(systemClock, ANSWER_MS, () => webhookError(url, `no answer within ${ANSWER_MS / 1000} s`), signal);
     using answer = await requests.send(url, { method: 'POST', headers, body }, deadline.signal);
-    if (answer.status < 200 || answer.status >= 300) throw failed(url, `it was answered with ${answer.status}`);
+    if (answer.status < 200 || answer.status >= 300) throw webhookError(url, `it was answered with ${answer.status}`);
   };
 }
 
-function failed(url: string, why: string): InfrastructureError {
+function webhookError(url: string, why: string): InfrastructureError {
   return new InfrastructureError('watch.webhook', `watch: the webhook to ${new URL(url).host} did not arrive: ${why}`);
 }
 

@@ -15,7 +15,7 @@ import { defineSuite, type SuiteDefinition } from '../orchestrator/suite/suite-d
 import { checkpointUri, isUri, sourceForOwner } from './checkpoints/own-checkpoints.ts';
 import type { CheckpointSource } from '../policy-distribution/checkpoint-source.ts';
 import { type Checkpoint, type CheckpointLabels, mayBringCode } from '../policy-distribution/checkpoint.ts';
-import { addPinned, pinnedUri } from '../policy-distribution/store/pinned-uri.ts';
+import { addPinned, parsePinnedUri } from '../policy-distribution/store/pinned-uri.ts';
 import type { CheckpointStore } from '../policy-distribution/store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../policy-distribution/stored-checkpoint.ts';
 import { Distributor } from '../policy-distribution/delivery/distributor.ts';
@@ -95,7 +95,7 @@ export class Runtime implements AsyncDisposable {
   /** @param written a path from the working directory, or a URI. @throws as `CheckpointStore.add` does. */
   async addCheckpoint(written: string, signal: AbortSignal, labels?: CheckpointLabels): Promise<StoredCheckpoint> {
     this.#ownSource ??= sourceForOwner(this.config, systemClock);
-    const { uri, expected } = pinnedUri(written);
+    const { uri, expected } = parsePinnedUri(written);
     const source = this.#ownSource;
     const add = (): Promise<StoredCheckpoint> => addPinned(this.checkpoints, source, { uri: checkpointUri(uri), expected }, signal, labels);
     return isUri(uri) ? add() : suggestingNearest(uri, add);
@@ -177,6 +177,6 @@ export class Runtime implements AsyncDisposable {
     await this.pools[Symbol.asyncDispose]();
     await this.#origin?.[Symbol.asyncDispose]();
     await this.#figures[Symbol.asyncDispose]();
-    await this.checkpoints.settled();
+    await this.checkpoints.waitUntilSynced();
   }
 }

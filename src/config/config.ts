@@ -30,7 +30,7 @@ export interface Machine {
 }
 
 /** @throws InputError `config.state-dir` when there is no home directory to put the default in. */
-export function workedOut(written: WrittenConfig, machine: Machine): Config {
+export function resolveConfig(written: WrittenConfig, machine: Machine): Config {
   const { creationConcurrency } = written.pool;
   const max = written.pool.max === 'auto' ? Math.max(machine.processors, written.pool.min, 1) : written.pool.max;
   const stateDir = stateDirectory(written.stateDir, machine.environment);

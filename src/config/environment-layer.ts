@@ -1,8 +1,8 @@
 import { parse } from 'yaml';
 import type { KnownSettings } from '../kernel/documents/known-settings.ts';
-import { nearest } from '../kernel/documents/did-you-mean.ts';
+import { findNearest } from '../kernel/documents/did-you-mean.ts';
 import type { Layer } from '../kernel/documents/layer.ts';
-import { nested } from '../kernel/documents/path.ts';
+import { nestValue } from '../kernel/documents/path.ts';
 
 const PREFIX = 'MUSTER_';
 /** For clients: which server they speak to, and what they show it. No settings, and nothing that a configuration should have in it. */
@@ -21,8 +21,8 @@ export function environmentLayers(environment: Environment, known: KnownSettings
     .map((name) => ({ name, text: environment[name], path: settingPath(name.slice(PREFIX.length), known) }))
     .filter(({ path }) => known.knows(path))
     .map(({ name, text, path }) => {
-      const value = known.takesTextOnly(path) ? text : parsedOrText(text ?? '');
-      return { value: nested(path, value), whereIs: () => `environment variable ${name}` };
+      const value = known.takesTextOnly(path) ? text : parseOrText(text ?? '');
+      return { value: nestValue(path, value), findOrigin: () => `environment variable ${name}` };
     });
 }
 
@@ -34,7 +34,7 @@ export function unknownVariables(environment: Environment, known: KnownSettings)
       const given = name.slice(PREFIX.length);
       const parts = given.split('__');
       const names = [...OF_CLIENTS.map((client) => client.slice(PREFIX.length)), ...variableNames(parts, known)];
-      const meant = nearest(given, names, Math.min(...parts.map((part) => part.length)));
+      const meant = findNearest(given, names, Math.min(...parts.map((part) => part.length)));
       const remedy = meant === undefined ? EXPECTED_VARIABLE : `did you mean "${PREFIX}${meant}"?`;
       return `environment variable ${name}: there is no such setting; ${remedy}`;
     });
@@ -83,7 +83,7 @@ function upperSnake(key: string): string {
 }
 
 /** What is no YAML is meant as it stands. */
-function parsedOrText(text: string): unknown {
+function parseOrText(text: string): unknown {
   try {
     const value: unknown = parse(text);
     return value;

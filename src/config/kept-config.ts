@@ -6,7 +6,7 @@ const NOT_KEPT = '(not kept)';
  * The configuration for the record, without what may hold keys and passwords: the values of templates' environment variables, where the store is, and what webhooks are
  * signed with.
  */
-export function keptConfig(config: Config): Config {
+export function redactConfig(config: Config): Config {
   const templates = Object.entries(config.templates).map(([name, template]) => {
     const environment = Object.fromEntries(Object.keys(template.environment).map((variable) => [variable, NOT_KEPT]));
     return [name, { ...template, environment }] as const;

@@ -3,11 +3,11 @@ import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { InputError, messageOf } from '../kernel/errors.ts';
-import { workedOut, type Config } from './config.ts';
+import { resolveConfig, type Config } from './config.ts';
 import { environmentLayers, unknownVariables } from './environment-layer.ts';
 import { KnownSettings } from '../kernel/documents/known-settings.ts';
 import type { Flag, Layer } from '../kernel/documents/layer.ts';
-import { isMapping, nested, overlaid, valueAt, type SettingPath } from '../kernel/documents/path.ts';
+import { isMapping, nestValue, mergeDeep, valueAt, type SettingPath } from '../kernel/documents/path.ts';
 import { problemLine, problemsOf, type Problem } from '../kernel/documents/problems.ts';
 import type { ConfigSchema, WrittenConfig } from './schema.ts';
 import { yamlLayer } from '../kernel/documents/yaml-layer.ts';
@@ -48,10 +48,10 @@ export class ConfigReader {
     ];
     const problems = layers.flatMap((layer) => this.#linesOfLayer(layer));
     assertNone([...problems, ...unknownVariables(sources.environment, this.#known)]);
-    const merged = withInheritance(layers.reduce<unknown>((base, { value }) => overlaid(base, value), {}));
+    const merged = withInheritance(layers.reduce<unknown>((base, { value }) => mergeDeep(base, value), {}));
     const machine = { processors: sources.processors ?? availableParallelism(), environment: sources.environment };
-    const config = workedOut(this.#validated(merged, layers), machine);
-    assertNone(contradictions(config).map((problem) => problemLine(whereIs(layers, problem.path), problem)));
+    const config = resolveConfig(this.#validate(merged, layers), machine);
+    assertNone(contradictions(config).map((problem) => problemLine(findOrigin(layers, problem.path), problem)));
     return config;
   }
 
@@ -61,14 +61,14 @@ export class ConfigReader {
     if (result.success) return [];
     return problemsOf(result.error, layer.value, this.#known)
       .filter(({ isAbsence }) => !isAbsence)
-      .map((problem) => problemLine(layer.whereIs(problem.path), problem));
+      .map((problem) => problemLine(layer.findOrigin(problem.path), problem));
   }
 
-  #validated(merged: unknown, layers: readonly Layer[]): WrittenConfig {
+  #validate(merged: unknown, layers: readonly Layer[]): WrittenConfig {
     const result = this.#schema.safeParse(merged);
     if (result.success) return result.data;
     const problems = problemsOf(result.error, merged, this.#known);
-    throw new InputError('config.invalid', problems.map((problem) => problemLine(whereIs(layers, problem.path), problem)).join('\n'));
+    throw new InputError('config.invalid', problems.map((problem) => problemLine(findOrigin(layers, problem.path), problem)).join('\n'));
   }
 }
 
@@ -83,7 +83,7 @@ function fileLayer(path: string, name: string): Layer {
 }
 
 function flagLayer({ name, path, value }: Flag): Layer {
-  return { value: nested(path, value), whereIs: () => `flag ${name}` };
+  return { value: nestValue(path, value), findOrigin: () => `flag ${name}` };
 }
 
 /** What a template leaves out it takes from "local", a quota from "default". */
@@ -94,7 +94,7 @@ function withInheritance(merged: unknown): unknown {
 function inheriting(merged: unknown, setting: string, from: string): unknown {
   const members = valueAt(merged, [setting]);
   if (!isMapping(merged) || !isMapping(members)) return merged;
-  const inherited = Object.entries(members).map(([name, member]) => [name, overlaid(members[from], member)]);
+  const inherited = Object.entries(members).map(([name, member]) => [name, mergeDeep(members[from], member)]);
   return { ...merged, [setting]: Object.fromEntries(inherited) };
 }
 
@@ -109,11 +109,11 @@ function contradictions({ pool }: Config): readonly Problem[] {
 }
 
 /** The last layer that has something at the path, or at the longest part of it that any layer has. */
-function whereIs(layers: readonly Layer[], path: SettingPath): string {
+function findOrigin(layers: readonly Layer[], path: SettingPath): string {
   for (let length = path.length; length > 0; length -= 1) {
     const part = path.slice(0, length);
     const layer = layers.findLast(({ value }) => valueAt(value, part) !== undefined);
-    if (layer !== undefined) return layer.whereIs(part);
+    if (layer !== undefined) return layer.findOrigin(part);
   }
   return 'configuration';
 }

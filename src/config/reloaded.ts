@@ -13,7 +13,7 @@ export interface Reloaded {
 }
 
 /** @param inForce the configuration that runs. @param wanted as it was read. */
-export function reloaded(inForce: Config, wanted: Config): Reloaded {
+export function applyReload(inForce: Config, wanted: Config): Reloaded {
   const config = withChanges(inForce, wanted);
   return { config, changed: differences(inForce, config), pending: differences(config, wanted) };
 }
@@ -21,10 +21,10 @@ export function reloaded(inForce: Config, wanted: Config): Reloaded {
 /** All that is looked up when it is needed. What is not here was built into what is open: listeners, directories, databases, sandboxes. */
 function withChanges(inForce: Config, wanted: Config): Config {
   return {
-    ...taken(inForce, wanted, ['log', 'evaluation', 'quotas', 'sources', 'webhooks']),
-    pool: taken(inForce.pool, wanted.pool, ['min', 'max', 'warm']),
-    checkpoints: taken(inForce.checkpoints, wanted.checkpoints, ['keptBytes']),
-    server: taken(inForce.server, wanted.server, [
+    ...takeSettings(inForce, wanted, ['log', 'evaluation', 'quotas', 'sources', 'webhooks']),
+    pool: takeSettings(inForce.pool, wanted.pool, ['min', 'max', 'warm']),
+    checkpoints: takeSettings(inForce.checkpoints, wanted.checkpoints, ['keptBytes']),
+    server: takeSettings(inForce.server, wanted.server, [
       'suites',
       'grants',
       'inlineModules',
@@ -41,7 +41,7 @@ function withChanges(inForce: Config, wanted: Config): Config {
 }
 
 /** Settings as they are, but for some, which are as they are wanted. */
-function taken<Settings extends object>(inForce: Settings, wanted: Settings, names: readonly (keyof Settings)[]): Settings {
+function takeSettings<Settings extends object>(inForce: Settings, wanted: Settings, names: readonly (keyof Settings)[]): Settings {
   const changed = { ...inForce };
   for (const name of names) changed[name] = wanted[name];
   return changed;

@@ -26,7 +26,7 @@ export interface RepeatedAnswer {
 /** Answers to questions that were asked before. */
 export interface AnswerCache {
   /** The one that was concluded last, as long as it is kept. */
-  given(question: Question): Promise<GivenAnswer | undefined>;
+  findAnswer(question: Question): Promise<GivenAnswer | undefined>;
 
   /**
    * Accepts an evaluation that has its answer already: it begins and is finished in the same moment, with all of the other's episodes as its own,

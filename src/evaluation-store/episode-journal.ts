@@ -17,5 +17,5 @@ export interface EpisodeJournal {
   append(episodes: readonly StoredEpisode[]): Promise<void>;
 
   /** What is known of the indices from `from` on and before `to`. @throws as `append` does. */
-  known(from: number, to: number): Promise<KnownEpisodes>;
+  readKnown(from: number, to: number): Promise<KnownEpisodes>;
 }

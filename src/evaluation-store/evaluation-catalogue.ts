@@ -45,7 +45,7 @@ export interface EvaluationCatalogue {
   find(id: EvaluationId): Promise<StoredEvaluation | undefined>;
 
   /** Which of these are over, or not there. */
-  over(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]>;
+  findOver(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]>;
 
   /**
    * Latest first. What is accepted meanwhile neither repeats an item on a later page nor hides one.

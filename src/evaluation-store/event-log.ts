@@ -18,5 +18,5 @@ export interface StoredEvent {
 /** What has happened to an evaluation, for those who follow it or come back to it. */
 export interface EventLog {
   /** A reader that has seen an event never finds a new one before it. @param sequence 0 for all. */
-  after(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]>;
+  readAfter(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]>;
 }

@@ -31,7 +31,7 @@ export class StoredJournal implements EpisodeJournal {
     return this.#following;
   }
 
-  async known(from: number, to: number): Promise<KnownEpisodes> {
+  async readKnown(from: number, to: number): Promise<KnownEpisodes> {
     const { evaluation } = this.#ownership;
     const { arm } = this.#leg;
     await this.#store.cache.adopt(this.#ownership, this.#leg, from, to);

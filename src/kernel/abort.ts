@@ -1,5 +1,5 @@
 /** The promise's result, or the signal's reason as soon as it is aborted. Leaves no listener behind. */
-export function untilAborted<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
+export function raceWithAbort<Value>(promise: Promise<Value>, signal: AbortSignal): Promise<Value> {
   if (signal.aborted) {
     // No caller awaits it any more; this avoids an unhandled rejection.
     promise.catch(() => undefined);

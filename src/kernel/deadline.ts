@@ -1,4 +1,4 @@
-import { untilAborted } from './abort.ts';
+import { raceWithAbort } from './abort.ts';
 import type { Clock } from './clock.ts';
 
 /** A signal that is aborted after a time, or with the outer signal, whichever comes first. Disposing it stops the timer. */
@@ -19,13 +19,13 @@ export class Deadline implements Disposable {
 }
 
 /** The promise's outcome, or a rejection when it takes longer than `delayMs`. */
-export async function within<T>(clock: Clock, delayMs: number, promise: Promise<T>, late: () => Error): Promise<T> {
+export async function withTimeout<T>(clock: Clock, delayMs: number, promise: Promise<T>, late: () => Error): Promise<T> {
   using deadline = new Deadline(clock, delayMs, late);
-  return await untilAborted(promise, deadline.signal);
+  return await raceWithAbort(promise, deadline.signal);
 }
 
 /** Resolves when the signal is aborted. */
-export function whenAborted(signal: AbortSignal): Promise<void> {
+export function waitForAbort(signal: AbortSignal): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (signal.aborted) resolve();
   else signal.addEventListener('abort', () => resolve(), { once: true });

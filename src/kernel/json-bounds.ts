@@ -87,7 +87,7 @@ export class JsonScan {
 
 /** @throws JsonProblem when it is no JSON in UTF-8, or beyond a bound: then none of it is parsed. */
 export function parseJson(bytes: Uint8Array, bounds: JsonBounds): unknown {
-  return parsedText(boundedText(bytes, bounds));
+  return parseText(decodeBounded(bytes, bounds));
 }
 
 export function isWithin(bytes: Uint8Array, bounds: JsonBounds): boolean {
@@ -101,13 +101,13 @@ export function isWithin(bytes: Uint8Array, bounds: JsonBounds): boolean {
 }
 
 /** The text of a JSON document that is within the bounds. @throws JsonProblem */
-export function boundedText(bytes: Uint8Array, bounds: JsonBounds): string {
+export function decodeBounded(bytes: Uint8Array, bounds: JsonBounds): string {
   new JsonScan(bounds).push(bytes);
-  return decoded(bytes);
+  return decodeUtf8(bytes);
 }
 
 /** @throws JsonProblem */
-export function decoded(bytes: Uint8Array): string {
+export function decodeUtf8(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (error) {
@@ -116,7 +116,7 @@ export function decoded(bytes: Uint8Array): string {
 }
 
 /** @param text within bounds. @throws JsonProblem */
-export function parsedText(text: string): unknown {
+export function parseText(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

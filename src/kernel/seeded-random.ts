@@ -8,7 +8,7 @@ export type Random = () => number;
  * A generator for simulations and bootstraps (xoroshiro128+): the same numbers for the same purpose and seed on every machine. Its state is a
  * hash of both, so neighbouring seeds, and equal seeds of different purposes, have nothing to do with each other.
  */
-export function seededRandom(purpose: string, seed: number): Random {
+export function createSeededRandom(purpose: string, seed: number): Random {
   const hash = createHash('sha256').update(`muster random ${purpose} ${seed}`).digest();
   const generator = xoroshiro128plusFromState([0, 4, 8, 12].map((at) => hash.readInt32LE(at)));
   // The low bits of this generator are its weak ones: 27 and 26 of the upper ones make up a double.

@@ -115,7 +115,7 @@ export class Comparison implements Study<RunningComparison> {
       const judged = judge(outcome, this.#bounds);
       if (judged.kind === 'failed') log.note(parseEpisodeIndex(index), judged, folded);
     });
-    return log.upTo(folded);
+    return log.readUpTo(folded);
   }
 
   #goal(arm: number, lead: number): Goal {

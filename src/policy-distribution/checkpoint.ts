@@ -65,13 +65,13 @@ export function checkpointDigest(kind: CheckpointKind, files: readonly Checkpoin
  * `find . -type f -printf '%P\0' | LC_ALL=C sort -z | xargs -0 sha256sum -- | sha256sum`.
  */
 export function manifestText(files: readonly Pick<CheckpointFile, 'path' | 'digest'>[]): string {
-  return sortedByPath(files)
+  return sortByPath(files)
     .map(({ path, digest }) => `${digestHex(digest)}  ${path}\n`)
     .join('');
 }
 
 /** Byte order of the UTF-8 form, which is not the order of JavaScript strings beyond U+FFFF. */
-export function sortedByPath<Item extends { readonly path: string }>(items: readonly Item[]): readonly Item[] {
+export function sortByPath<Item extends { readonly path: string }>(items: readonly Item[]): readonly Item[] {
   return items
     .map((item) => ({ item, bytes: Buffer.from(item.path) }))
     .sort((a, b) => Buffer.compare(a.bytes, b.bytes))

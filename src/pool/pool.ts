@@ -1,4 +1,4 @@
-import { untilAborted } from '../kernel/abort.ts';
+import { raceWithAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
 import type { LeaseId, SandboxId } from '../kernel/ids.ts';
@@ -66,14 +66,14 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     const intervalMs = (): number => Math.floor(this.#members.size / SANDBOXES_PER_MS_BETWEEN_PLANS);
     this.#pacer = new Pacer(clock, intervalMs, () => this.#run());
     this.#leases = new LeaseManager(this.#members, clock, config, {
-      released: (member) => this.#released(member),
-      discarded: (member, reason) => this.#lifecycle.condemn(member, reason, { kind: 'released' }),
+      onReleased: (member) => this.#onReleased(member),
+      onDiscarded: (member, reason) => this.#lifecycle.condemn(member, reason, { kind: 'released' }),
     });
     const making = { ...options, readySeconds: config.readySeconds };
     const creation = new CreationHistory(creationRate(config), clock.now());
     this.#lifecycle = new SandboxLifecycle(this.#members, making, creation, options.newSandboxId, {
       ending: (member, loss) => this.#leases.revoke(member, loss),
-      changed: () => this.#pacer.soon(),
+      onChanged: () => this.#pacer.soon(),
     });
     this.#started = this.#start();
     // A pool that cannot start says so to everyone who acquires, so no caller has to await `started`.
@@ -81,7 +81,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   }
 
   /** Resolves when sandboxes can be created. @throws InputError | InfrastructureError of the provider when none ever can. */
-  started(): Promise<void> {
+  waitUntilStarted(): Promise<void> {
     return this.#started;
   }
 
@@ -131,8 +131,8 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   /** No more leases; those in force may finish. Resolves when no sandbox is left. @throws the signal's reason when aborted first; the pool keeps draining. */
   async drain(signal: AbortSignal): Promise<void> {
     if (this.#phase !== 'closing') this.#phase = 'draining';
-    this.#pacer.immediately();
-    await untilAborted(this.#members.empty(), signal);
+    this.#pacer.runSoon();
+    await raceWithAbort(this.#members.empty(), signal);
   }
 
   /** Ends everything, leases too. Resolves when no sandbox is left. @throws InfrastructureError when some could not be destroyed. */
@@ -151,7 +151,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
   #close(reason: unknown): void {
     this.#phase = 'closing';
     this.#closing.abort(reason);
-    this.#pacer.immediately();
+    this.#pacer.runSoon();
   }
 
   #closedError(): Error {
@@ -209,7 +209,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       case 'rest':
         return void this.#lifecycle.rest(action.sandbox);
       case 'wake':
-        return this.#pacer.at(action.at);
+        return this.#pacer.runAt(action.at);
     }
   }
 
@@ -233,7 +233,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
       case 'unfit':
         return this.#lifecycle.condemn(member, 'what has been in it must not meet what those who wait bring', closed);
       case 'silent':
-        return this.#lifecycle.died(member, `it did not answer its heartbeat within ${this.#options.config.heartbeatSeconds} s`);
+        return this.#lifecycle.onDied(member, `it did not answer its heartbeat within ${this.#options.config.heartbeatSeconds} s`);
     }
   }
 
@@ -245,7 +245,7 @@ export class Pool<Resident extends Occupant> implements AsyncDisposable {
     else this.#pacer.soon();
   }
 
-  #released(member: Member<Resident>): void {
+  #onReleased(member: Member<Resident>): void {
     if (member.warm?.occupant.isReusable?.() === false)
       return this.#lifecycle.condemn(member, 'it is not fit for another holder', { kind: 'released' });
     const now = this.#options.clock.now();

@@ -58,7 +58,7 @@ export class Channel {
   }
 
   async #watchExit(): Promise<void> {
-    const read = Promise.all([untilRead(this.#sandbox.stdout), untilRead(this.#sandbox.stderr)]);
+    const read = Promise.all([waitUntilRead(this.#sandbox.stdout), waitUntilRead(this.#sandbox.stderr)]);
     const exit = await this.#sandbox.exit;
     if (exit.kind !== 'destroyed') await read;
     this.#listener.onExit(exit);
@@ -66,7 +66,7 @@ export class Channel {
 }
 
 /** Resolves when the stream has nothing more to say, for whatever reason. */
-function untilRead(stream: Readable): Promise<void> {
+function waitUntilRead(stream: Readable): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   stream.once('end', resolve);
   stream.once('close', resolve);

@@ -13,7 +13,7 @@ export function outcomeOfExit(exit: SandboxExit, stderrTail: string): Outcome | 
   const said = stderrTail ? `; last words: ${stderrTail.trim()}` : '';
   switch (exit.kind) {
     case 'exited':
-      if (killedProgram(exit)) return { kind: 'lost', detail: `${describeExit(exit)}${said}` };
+      if (findKilledProgram(exit)) return { kind: 'lost', detail: `${describeExit(exit)}${said}` };
       return { kind: 'failed', cause: causeOf(exit), detail: `${describeExit(exit)} while the episode was played${said}` };
     case 'out-of-memory':
       return { kind: 'failed', cause: 'out-of-memory', detail: "the sandbox's memory limit ended the runner" };
@@ -25,15 +25,15 @@ export function outcomeOfExit(exit: SandboxExit, stderrTail: string): Outcome | 
   }
 }
 
-export function killedProgram(exit: SandboxExit): Killed {
+export function findKilledProgram(exit: SandboxExit): Killed {
   const isKilled =
     exit.kind === 'exited' && (exit.code === 128 + constants.signals.SIGKILL || exit.code === 128 + constants.signals.SIGTERM);
   return isKilled && (exit.part ?? 'runner');
 }
 
 /** Whether a program that was not ready ended by itself, rather than through its provider or a kill from outside. */
-export function endedByItself(exit: SandboxExit): boolean {
-  return exit.kind === 'out-of-memory' || (exit.kind === 'exited' && !killedProgram(exit));
+export function hasEndedByItself(exit: SandboxExit): boolean {
+  return exit.kind === 'out-of-memory' || (exit.kind === 'exited' && !findKilledProgram(exit));
 }
 
 /** What a runner exits with that was started wrongly, or misses a module (runner/muster_runner/start.py), and a shell that finds no program. */

@@ -24,7 +24,7 @@ export class FrameReader {
     while (!this.#stopped) {
       const end = chunk.indexOf(LINE_FEED, start);
       const length = (end === -1 ? chunk.length : end) - start;
-      if (this.#held + length > this.#maxBytes) return this.#oversized();
+      if (this.#held + length > this.#maxBytes) return this.#stopOversized();
       if (end === -1) return this.#hold(chunk, start);
       this.#onLine(this.#finish(chunk, start, end));
       start = end + 1;
@@ -47,7 +47,7 @@ export class FrameReader {
     return line;
   }
 
-  #oversized(): void {
+  #stopOversized(): void {
     this.#stopped = true;
     this.#parts = [];
     this.#onOversized();

@@ -90,14 +90,14 @@ export function parseRunnerFrame(line: string): RunnerFrame | MalformedFrame {
   const parsed = runnerFrameSchema.safeParse(json);
   if (parsed.success) return parsed.data;
   const issue = parsed.error.issues[0];
-  return { type: 'malformed', problem: `${shortened(issue?.path.join('.') || 'frame')}: ${issue?.message ?? 'invalid'}: ${excerpt(line)}` };
+  return { type: 'malformed', problem: `${shorten(issue?.path.join('.') || 'frame')}: ${issue?.message ?? 'invalid'}: ${excerpt(line)}` };
 }
 
 function excerpt(line: string): string {
-  return JSON.stringify(shortened(line));
+  return JSON.stringify(shorten(line));
 }
 
-function shortened(text: string): string {
+function shorten(text: string): string {
   return text.length > 120 ? `${text.slice(0, 120)}…` : text;
 }
 

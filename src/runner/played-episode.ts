@@ -38,7 +38,7 @@ export interface Collected {
 export function outcomeOfFrame(frame: EpisodeFrame, metrics: readonly string[]): Outcome {
   switch (frame.type) {
     case 'completed':
-      return { kind: 'completed', return: frame.return, length: frame.length, metrics: picked(frame.metrics, metrics) };
+      return { kind: 'completed', return: frame.return, length: frame.length, metrics: pickMetrics(frame.metrics, metrics) };
     case 'failed':
       return { kind: 'failed', cause: frame.cause, detail: frame.detail };
   }
@@ -46,7 +46,7 @@ export function outcomeOfFrame(frame: EpisodeFrame, metrics: readonly string[]):
 
 const NO_METRICS = {};
 
-function picked(all: Readonly<Record<string, number>>, names: readonly string[]): Readonly<Record<string, number>> {
+function pickMetrics(all: Readonly<Record<string, number>>, names: readonly string[]): Readonly<Record<string, number>> {
   if (names.length === 0) return NO_METRICS;
   return Object.fromEntries(names.flatMap((name) => (Object.hasOwn(all, name) ? [[name, all[name] ?? Number.NaN]] : [])));
 }

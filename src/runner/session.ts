@@ -1,12 +1,12 @@
-import { untilAborted } from '../kernel/abort.ts';
+import { raceWithAbort } from '../kernel/abort.ts';
 import type { Clock } from '../kernel/clock.ts';
 import { InfrastructureError, InputError, type MusterError } from '../kernel/errors.ts';
 import type { Outcome } from '../kernel/outcome.ts';
 import { EndedEarlyError } from '../pool/ports/ended-early-error.ts';
-import { exposedTo, FRESH, type PastExposure } from '../pool/ports/exposure.ts';
+import { addExposure, FRESH, type PastExposure } from '../pool/ports/exposure.ts';
 import type { Occupant } from '../pool/members/occupant.ts';
 import type { Sandbox, SandboxExit } from '../pool/ports/sandbox.ts';
-import { describeExit, endedByItself, isForGood, killedProgram, outcomeOfExit } from './exit-outcome.ts';
+import { describeExit, hasEndedByItself, isForGood, findKilledProgram, outcomeOfExit } from './exit-outcome.ts';
 import { Asks } from './asks.ts';
 import { Channel } from './channel.ts';
 import {
@@ -72,7 +72,7 @@ export class RunnerSession implements Occupant {
    */
   static async open(sandbox: Sandbox, clock: Clock, signal: AbortSignal): Promise<RunnerSession> {
     const session = new RunnerSession(sandbox, clock);
-    await untilAborted(session.#ready.promise, signal);
+    await raceWithAbort(session.#ready.promise, signal);
     return session;
   }
 
@@ -87,7 +87,7 @@ export class RunnerSession implements Occupant {
   async load(request: Omit<LoadFrame, 'type' | 'load'>, terms: PlayTerms, signal: AbortSignal): Promise<readonly string[]> {
     if (request.batching) this.#assertPlaysBlocks(request.batching);
     const load = this.#nextId();
-    this.#past = exposedTo(this.#past, terms.exposure);
+    this.#past = addExposure(this.#past, terms.exposure);
     this.#isSpoiled = true;
     this.#playing.agree(terms, request);
     const frame = await this.#ask(`load ${load}`, { type: 'load', load, ...request }, signal);
@@ -180,7 +180,7 @@ export class RunnerSession implements Occupant {
       this.#asks.withdraw(key);
       throw error;
     }
-    return untilAborted(answer, signal);
+    return raceWithAbort(answer, signal);
   }
 
   #nextId(): number {
@@ -248,7 +248,7 @@ export class RunnerSession implements Occupant {
     const stderr = this.#channel.takeStderr();
     const outcome = outcomeOfExit(exit, stderr);
     const reason = describeExit(exit) + (stderr ? `; last words: ${stderr.trim()}` : '');
-    this.#close(reason, outcome, killedProgram(exit), startErrorOf(exit, reason));
+    this.#close(reason, outcome, findKilledProgram(exit), startErrorOf(exit, reason));
   }
 
   #close(reason: string, outcomeOfDue: Outcome | undefined, killed: Killed = false, startError?: MusterError): void {
@@ -269,7 +269,7 @@ type RunnerFrameOf<Type extends RunnerFrame['type']> = Extract<RunnerFrame, { ty
 /** What it means for a runner that was not ready yet. */
 function startErrorOf(exit: SandboxExit, reason: string): MusterError | undefined {
   if (isForGood(exit)) return cannotStart(reason);
-  return endedByItself(exit) ? new EndedEarlyError('runner.gone', reason) : undefined;
+  return hasEndedByItself(exit) ? new EndedEarlyError('runner.gone', reason) : undefined;
 }
 
 function cannotStart(reason: string): InputError {

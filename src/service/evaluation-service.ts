@@ -6,7 +6,7 @@ import { OwnershipLostError } from '../evaluation-store/ownership.ts';
 import { InfrastructureError, InputError, messageOf } from '../kernel/errors.ts';
 import type { EvaluationId } from '../kernel/ids.ts';
 import type { CheckpointUse } from './checkpoints/checkpoint-use.ts';
-import { concluded } from './orders/concluded.ts';
+import { createConclusion } from './orders/concluded.ts';
 import { Scheduler, type SchedulerConfig, type SchedulerOptions } from './playing/scheduler.ts';
 import { orderSchema } from './orders/evaluation-order.ts';
 import { EndWatch } from './playing/end-watch.ts';
@@ -18,7 +18,7 @@ import { Retention, type RetentionConfig } from './upkeep/retention.ts';
 import type { QuotaGate } from './acceptance/quota-gate.ts';
 import { acceptRepeated } from './acceptance/repetition.ts';
 import { sideBySide } from './acceptance/side-by-side.ts';
-import { namedByUri, ordered, type Submission } from './acceptance/submission.ts';
+import { namedByUri, createOrder, type Submission } from './acceptance/submission.ts';
 
 export interface ServiceConfig extends SchedulerConfig, RetentionConfig {
   /** `cancel-waiting`: a newer version of a run cancels those of older ones that have not begun. */
@@ -101,7 +101,7 @@ export class EvaluationService {
     using room = new DisposableStack();
     const [, evaluation] = await sideBySide(
       async () => room.use(await gate.submission(principal)),
-      (either) => ordered(submission, principal, newId(), library, either),
+      (either) => createOrder(submission, principal, newId(), library, either),
       signal,
     );
     await use.bring(principal, namedByUri(submission.question, evaluation.request));
@@ -142,7 +142,7 @@ export class EvaluationService {
     while (!either.aborted) {
       // Looked up first: when it is over by then, its last event is there.
       const evaluation = await store.evaluations.find(id);
-      const events = await store.events.after(id, last, EVENTS_AT_A_TIME);
+      const events = await store.events.readAfter(id, last, EVENTS_AT_A_TIME);
       for (const event of events) {
         yield event;
         last = event.sequence;
@@ -155,7 +155,7 @@ export class EvaluationService {
 
   /** Whether no event is known after this one. */
   async hasNoMore(id: EvaluationId, after: number): Promise<boolean> {
-    return (await this.#options.store.events.after(id, after, 1)).length === 0;
+    return (await this.#options.store.events.readAfter(id, after, 1)).length === 0;
   }
 
   /**
@@ -163,7 +163,7 @@ export class EvaluationService {
    *
    * @param known as the caller was told of it this very moment; it is looked up when left out.
    */
-  async whenOver(
+  async waitUntilOver(
     id: EvaluationId,
     milliseconds: number,
     signal: AbortSignal,
@@ -239,7 +239,7 @@ export class EvaluationService {
     const ownership = await store.ownerships.claim(id, owner, config.ownershipMilliseconds);
     if (!ownership) return;
     try {
-      await store.course.conclude(ownership, concluded(id, orderSchema.safeParse(request).data, { state: 'cancelled' }));
+      await store.course.conclude(ownership, createConclusion(id, orderSchema.safeParse(request).data, { state: 'cancelled' }));
       onConcluded?.('cancelled');
     } catch (error) {
       if (!(error instanceof OwnershipLostError)) throw error;

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { accelerationOfMean, bcaEnds, bcaInterval, MOST_BCA_VALUES } from '../../src/aggregation/resampling/bca.ts';
 import { percentileEnds } from '../../src/aggregation/resampling/bootstrap.ts';
-import { seededRandom } from '../../src/kernel/seeded-random.ts';
+import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 const returns = fc.uniqueArray(fc.integer({ min: -1000, max: 1000 }), { minLength: 5, maxLength: 40 });
 const sorted = (values: readonly number[]): number[] => values.toSorted((a, b) => a - b);
@@ -59,7 +59,7 @@ test('the same returns give the same interval, and moved or stretched ones a mov
 });
 
 test('it covers the mean of a skewed distribution about as often as it says', () => {
-  const random = seededRandom('bca coverage', 0);
+  const random = createSeededRandom('bca coverage', 0);
   let covered = 0;
   for (let run = 0; run < 300; run += 1) {
     const values = sorted(Array.from({ length: 60 }, () => -Math.log(1 - random())));

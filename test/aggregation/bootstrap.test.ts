@@ -9,7 +9,7 @@ import {
   shrunkenEnds,
 } from '../../src/aggregation/resampling/bootstrap.ts';
 import { cellsOf, countDraws, distinctValues } from '../../src/aggregation/resampling/counted-resample.ts';
-import { seededRandom } from '../../src/kernel/seeded-random.ts';
+import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 const numbers = fc.array(fc.oneof(fc.integer({ min: -5, max: 5 }), fc.double({ min: -5, max: 5, noNaN: true })), { minLength: 1 });
 
@@ -56,12 +56,12 @@ test('a resample has as many draws as asked for, of what there is, each as likel
   const cells = Uint32Array.of(0, 2, 2, 3, 5);
   for (const draws of [1, 2, 5, 6]) {
     const counts = new Uint32Array(6);
-    countDraws(seededRandom('test', draws), cells, draws, counts);
+    countDraws(createSeededRandom('test', draws), cells, draws, counts);
     expect(counts.reduce((sum, count) => sum + count, 0)).toBe(draws);
     expect([counts[1], counts[4]]).toEqual([0, 0]);
   }
   const counts = new Uint32Array(6);
-  countDraws(seededRandom('test', 0), cells, 100_001, counts);
+  countDraws(createSeededRandom('test', 0), cells, 100_001, counts);
   // Five standard deviations of a binomial count with p = 0.2 are 632, with p = 0.4 they are 775.
   for (const [cell, expected] of [20_000, 0, 40_000, 20_000, 0, 20_000].entries())
     expect(Math.abs((counts[cell] ?? 0) - expected)).toBeLessThanOrEqual(expected / 30);
@@ -70,7 +70,7 @@ test('a resample has as many draws as asked for, of what there is, each as likel
 test('the two draws from one random number have nothing to do with each other', () => {
   const size = 1000;
   const cells = Uint32Array.from({ length: size }, (_, cell) => cell);
-  const random = seededRandom('test', 1);
+  const random = createSeededRandom('test', 1);
   let [together, draws] = [0, 200_000];
   for (let pair = 0; pair < draws; pair += 1) {
     const counts = new Uint32Array(size);
@@ -83,7 +83,7 @@ test('the two draws from one random number have nothing to do with each other', 
 
 test('resampled means spread like the mean of so many values', () => {
   const values = Float64Array.from({ length: 400 }, (_, position) => position % 2);
-  const means = resampledMeans(seededRandom('test', 2), values, 2000);
+  const means = resampledMeans(createSeededRandom('test', 2), values, 2000);
   const centre = means.reduce((sum, mean) => sum + mean, 0) / means.length;
   const variance = means.reduce((sum, mean) => sum + (mean - centre) ** 2, 0) / means.length;
   expect(centre).toBeCloseTo(0.5, 2);

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { interquartileMean } from '../../src/aggregation/resampling/interquartile-mean.ts';
-import { seededRandom } from '../../src/kernel/seeded-random.ts';
+import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 const returns = fc.array(fc.oneof(fc.integer({ min: -9, max: 9 }), fc.double({ min: -9, max: 9, noNaN: true })), {
   minLength: 1,
@@ -72,7 +72,7 @@ test('what resamples within tasks knows nothing of the differences between them'
 });
 
 test('it covers the interquartile mean about as often as it says', () => {
-  const random = seededRandom('interquartile mean coverage', 0);
+  const random = createSeededRandom('interquartile mean coverage', 0);
   // Of the squares of uniform numbers, whose middle half lies between 1/16 and 9/16: 2·∫ u² over ¼ … ¾.
   const truth = (2 * (0.75 ** 3 - 0.25 ** 3)) / 3;
   let covered = 0;
@@ -89,7 +89,7 @@ test.each([
   [1, 20_000],
   [3, 100_000],
 ])('with %d tasks and %d values the interval is as wide as theory says', (tasks, count) => {
-  const random = seededRandom('wide', count);
+  const random = createSeededRandom('wide', count);
   const values = Array.from({ length: tasks }, () => Float64Array.from({ length: count / tasks }, random));
   const found = interquartileMean(values, 0.95);
   // The trimmed mean of uniform numbers has the variance of their winsorized values, 1/24, over n/4.
@@ -116,7 +116,7 @@ test('an interval says what it is', () => {
 });
 
 test('with more values than a resample draws, every task keeps its exact share: the value lies in its own narrow interval', () => {
-  const random = seededRandom('shares', 1);
+  const random = createSeededRandom('shares', 1);
   const task = (size: number, mean: number, spread: number): number[] =>
     Array.from({ length: size }, () => mean + spread * (random() - 0.5));
   const found = interquartileMean([task(1013, 25, 1), task(1034, 100, 1), task(989, 200, 1), task(1011, 242, 60)], 0.95);

@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { probabilityOfImprovement } from '../../src/aggregation/resampling/probability-of-improvement.ts';
 import type { TaskReturns } from '../../src/aggregation/resampling/probability-of-improvement.ts';
-import { seededRandom } from '../../src/kernel/seeded-random.ts';
+import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 const returns = fc.array(fc.oneof(fc.integer({ min: -4, max: 4 }), fc.double({ min: -4, max: 4, noNaN: true })), {
   minLength: 2,
@@ -57,7 +57,7 @@ test('only the order of the returns matters: not their scale, nor how they are l
 });
 
 test('the seed decides the interval, and the value lies within', () => {
-  const random = seededRandom('improvement', 0);
+  const random = createSeededRandom('improvement', 0);
   const given = [{ candidate: Array.from({ length: 50 }, () => random() + 0.1), baseline: Array.from({ length: 40 }, random) }];
   const [first, second] = [probabilityOfImprovement(given, 0.95, 1), probabilityOfImprovement(given, 0.95, 2)];
   expect(probabilityOfImprovement(given, 0.95, 1)).toEqual(first);
@@ -67,7 +67,7 @@ test('the seed decides the interval, and the value lies within', () => {
 });
 
 test('it covers the true probability about as often as it says', () => {
-  const random = seededRandom('improvement coverage', 0);
+  const random = createSeededRandom('improvement coverage', 0);
   let covered = 0;
   for (let run = 0; run < 300; run += 1) {
     const candidate = Array.from({ length: 40 }, () => Math.max(random(), random()));
@@ -80,7 +80,7 @@ test('it covers the true probability about as often as it says', () => {
 });
 
 test('of very many returns the interval is as wide as theory says', () => {
-  const random = seededRandom('improvement', 1);
+  const random = createSeededRandom('improvement', 1);
   const count = 100_000;
   const given = [{ candidate: Float64Array.from({ length: count }, random), baseline: Float64Array.from({ length: count }, random) }];
   const found = probabilityOfImprovement(given, 0.95, 0);

@@ -9,10 +9,10 @@ import {
   twoValuedReturns,
   type SimulatedReturns,
 } from '../../src/aggregation/forecast/simulated-returns.ts';
-import { seededRandom } from '../../src/kernel/seeded-random.ts';
+import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 function drawn(returns: SimulatedReturns, count: number): number[] {
-  const random = seededRandom('test of simulated returns', 1);
+  const random = createSeededRandom('test of simulated returns', 1);
   return Array.from({ length: count }, () => returns.draw(random));
 }
 
@@ -87,7 +87,7 @@ describe('one simulated evaluation', () => {
   it('has recorded returns resampled first, so that rare ones are missing from some and frequent in others', () => {
     const rare = resampledReturns([{ weight: 1, scores: [0, ...Array.from({ length: 19 }, () => 1)] }]);
     const means = Array.from({ length: 200 }, (_, run) => {
-      const next = returnsOfOneRun(rare, seededRandom('test of worlds', run));
+      const next = returnsOfOneRun(rare, createSeededRandom('test of worlds', run));
       return meanOf(Array.from({ length: 500 }, next));
     });
     const without = means.filter((mean) => mean === 1).length / means.length;
@@ -97,7 +97,7 @@ describe('one simulated evaluation', () => {
 
   it('draws assumed returns as they are', () => {
     const means = Array.from({ length: 50 }, (_, run) => {
-      const next = returnsOfOneRun(twoValuedReturns(0, 1, 0.95), seededRandom('test of worlds', run));
+      const next = returnsOfOneRun(twoValuedReturns(0, 1, 0.95), createSeededRandom('test of worlds', run));
       return meanOf(Array.from({ length: 500 }, next));
     });
     expect(Math.max(...means)).toBeLessThan(0.99);

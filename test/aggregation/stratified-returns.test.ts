@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { interquartileMean } from '../../src/aggregation/resampling/interquartile-mean.ts';
 import { StratifiedReturns } from '../../src/aggregation/resampling/stratified-returns.ts';
-import { seededRandom } from '../../src/kernel/seeded-random.ts';
+import { createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 const stratified = (...strata: readonly (readonly [weight: number, values: readonly number[]])[]): StratifiedReturns =>
   new StratifiedReturns(strata.map(([weight, values]) => ({ weight, values: Float64Array.from(values) })));
@@ -68,7 +68,7 @@ test('neither the order of the returns of a task nor the unit of the weights mat
 });
 
 test('the bootstrap of tasks out of proportion covers the interquartile mean of the suite about as often as it says', () => {
-  const random = seededRandom('stratified coverage', 0);
+  const random = createSeededRandom('stratified coverage', 0);
   // Half of the suite's returns are uniform in [0, 1], half in [1, 2]; the middle half is uniform in [½, 1½]. The first task was played five times as often.
   const draw = (count: number, offset: number): number[] => Array.from({ length: count }, () => offset + random());
   let covered = 0;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { keptConfig } from '../../src/config/kept-config.ts';
+import { redactConfig } from '../../src/config/kept-config.ts';
 import { loadConfig } from '../../src/app/configuration.ts';
 
 it('what is kept of the configuration has the names of environment variables and not their values, and no URL of a store', () => {
@@ -10,7 +10,7 @@ it('what is kept of the configuration has the names of environment variables and
     MUSTER_STORE__URL: 'postgresql://muster:hush@db/muster',
   };
   const config = loadConfig({ processors: 8, environment });
-  const kept = keptConfig(config);
+  const kept = redactConfig(config);
   expect(kept.templates['local']?.environment).toEqual({ API_KEY: '(not kept)' });
   expect(JSON.stringify(kept)).not.toContain('hush');
   expect(config.store.url).toBe('postgresql://muster:hush@db/muster');

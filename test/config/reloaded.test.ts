@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { loadConfig } from '../../src/app/configuration.ts';
-import { reloaded } from '../../src/config/reloaded.ts';
+import { applyReload } from '../../src/config/reloaded.ts';
 import type { Flag } from '../../src/kernel/documents/layer.ts';
 import type { Config } from '../../src/config/config.ts';
 
@@ -21,7 +21,7 @@ describe('a configuration that is read anew', () => {
       'templates.local.network': 'host',
       'sources.roots': ['/runs'],
     });
-    const { config: inForce, changed, pending } = reloaded(config(), wanted);
+    const { config: inForce, changed, pending } = applyReload(config(), wanted);
     expect(changed).toEqual([
       'log.level',
       'pool.max',
@@ -33,15 +33,15 @@ describe('a configuration that is read anew', () => {
     expect(pending).toEqual(['pool.readySeconds', 'templates.local.network', 'server.port']);
     expect(inForce).toMatchObject({ pool: { max: 7, readySeconds: config().pool.readySeconds }, server: { port: config().server.port } });
     // Read again, it says the same of what waits, and nothing more changes.
-    expect(reloaded(inForce, wanted)).toMatchObject({ changed: [], pending });
+    expect(applyReload(inForce, wanted)).toMatchObject({ changed: [], pending });
   });
 
   it('that says the same changes nothing', () => {
-    expect(reloaded(config(), config())).toEqual({ config: config(), changed: [], pending: [] });
+    expect(applyReload(config(), config())).toEqual({ config: config(), changed: [], pending: [] });
   });
 
   it('names settings, and never says what they are', () => {
-    const { changed, pending } = reloaded(
+    const { changed, pending } = applyReload(
       config(),
       config({ 'server.webhookSecret': 'a secret of many letters', 'store.url': 'postgresql://u:secret@h/d' }),
     );

@@ -41,11 +41,14 @@ it('knows its own episodes and those of others, and where there may be more', as
   const owned = await running(store);
   const journal = new StoredJournal(store, owned, SHARED_LEG);
   await journal.append(completedRange(20, 30));
-  expect(await journal.known(0, 5)).toEqual({ episodes: completedRange(0, 5), next: 5 });
-  expect(await journal.known(5, 15)).toEqual({ episodes: completedRange(5, 10), next: 20 });
-  expect(await journal.known(15, 100)).toEqual({ episodes: completedRange(20, 30), next: 500 });
-  expect(await journal.known(500, 600)).toEqual({ episodes: completedRange(500, 510), next: undefined });
-  expect(await new StoredJournal(store, owned, { arm: 1, cacheKey: undefined }).known(0, 10)).toEqual({ episodes: [], next: undefined });
+  expect(await journal.readKnown(0, 5)).toEqual({ episodes: completedRange(0, 5), next: 5 });
+  expect(await journal.readKnown(5, 15)).toEqual({ episodes: completedRange(5, 10), next: 20 });
+  expect(await journal.readKnown(15, 100)).toEqual({ episodes: completedRange(20, 30), next: 500 });
+  expect(await journal.readKnown(500, 600)).toEqual({ episodes: completedRange(500, 510), next: undefined });
+  expect(await new StoredJournal(store, owned, { arm: 1, cacheKey: undefined }).readKnown(0, 10)).toEqual({
+    episodes: [],
+    next: undefined,
+  });
 });
 
 /** A journal whose appends take until they are let through. */

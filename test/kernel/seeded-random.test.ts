@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { randomIndex, seededRandom } from '../../src/kernel/seeded-random.ts';
+import { randomIndex, createSeededRandom } from '../../src/kernel/seeded-random.ts';
 
 function draw(purpose: string, seed: number, count: number): number[] {
-  const random = seededRandom(purpose, seed);
+  const random = createSeededRandom(purpose, seed);
   return Array.from({ length: count }, random);
 }
 
@@ -26,7 +26,7 @@ describe('seeded random numbers', () => {
   });
 
   it('pick every index', () => {
-    const random = seededRandom('index', 1);
+    const random = createSeededRandom('index', 1);
     expect(new Set(Array.from({ length: 200 }, () => randomIndex(random, 5)))).toEqual(new Set([0, 1, 2, 3, 4]));
   });
 });

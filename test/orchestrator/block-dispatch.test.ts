@@ -48,7 +48,7 @@ describe('a block that was not played to its end', () => {
     dispatcher.take(view);
     expect(dispatcher.settle(at(0), 1)).toMatchObject({ mayComeAgain: true });
     expect(dispatcher.settle(at(1), 1)).toMatchObject({ mayComeAgain: true });
-    expect(dispatcher.lost(at(2), 'gone', false)).toEqual({ kind: 'again' });
+    expect(dispatcher.recordLoss(at(2), 'gone', false)).toEqual({ kind: 'again' });
     expect(dispatcher.retried).toBe(1);
     expect(indices(dispatcher.take({ ...view, capacity: 1 }))).toEqual([0, 1, 2, 3]);
     expect(dispatcher.settle(at(0), 1)).toBeUndefined();
@@ -76,7 +76,7 @@ describe('a block that was not played to its end', () => {
     const dispatcher = new Dispatcher(plan, { ...config, maxAttempts: 1 }, 4);
     dispatcher.take(view);
     dispatcher.settle(at(0), 1);
-    const decision = dispatcher.lost(at(1), 'gone', 'runner');
+    const decision = dispatcher.recordLoss(at(1), 'gone', 'runner');
     expect(decision).toMatchObject({ kind: 'final', outcome: { cause: 'environment-crash' }, episodes: [1, 2, 3].map(plan) });
   });
 });
@@ -148,7 +148,7 @@ it('whatever is taken, lost, handed back and settled in part, every index is set
         const cut = Math.min(played, size - 1);
         const due = block[cut];
         if (action === 'lose') play(block.slice(0, cut));
-        if (action === 'lose' && due) dispatcher.lost(due.index, 'gone', false);
+        if (action === 'lose' && due) dispatcher.recordLoss(due.index, 'gone', false);
         if (action === 'give back') dispatcher.giveBack(block.slice(cut));
         if (action === 'give back') play(block.slice(0, cut));
       }

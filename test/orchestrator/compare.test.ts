@@ -4,7 +4,7 @@ import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { compare, type CompareOptions, type ComparisonRequest, type ComparisonTermsInput } from '../../src/orchestrator/compare.ts';
 import { comparisonSummarySchema, type ComparisonSummary } from '../../src/orchestrator/results/comparison-summary.ts';
-import { recordedBaseline } from '../../src/orchestrator/results/recorded-baseline.ts';
+import { readRecordedBaseline } from '../../src/orchestrator/results/recorded-baseline.ts';
 import type { SuiteDefinition } from '../../src/orchestrator/suite/suite-definition.ts';
 import type { StoredCheckpoint } from '../../src/policy-distribution/stored-checkpoint.ts';
 import { EvaluationScene, suiteWith, type SceneOptions } from '../support/evaluation-scene.ts';
@@ -206,7 +206,7 @@ describe('a recorded baseline', () => {
   }
 
   it('gives the verdict that playing it again would', async () => {
-    const baseline = { kind: 'recorded', ...(await recordedBaseline(await record(), suite)) } as const;
+    const baseline = { kind: 'recorded', ...(await readRecordedBaseline(await record(), suite)) } as const;
     const recorded = await compared({ suite, baseline });
     const played = await compared({ suite });
     expect(recorded.baseline.recorded).toBe(true);
@@ -216,7 +216,7 @@ describe('a recorded baseline', () => {
   });
 
   it('that ends too early is said to', async () => {
-    const baseline = { kind: 'recorded', ...(await recordedBaseline(await record(), suite)) } as const;
+    const baseline = { kind: 'recorded', ...(await readRecordedBaseline(await record(), suite)) } as const;
     const summary = await compared({ suite, baseline, candidates: [TWIN] });
     expect(summary.official).toMatchObject({ pairs: 400, endedBy: 'episodes' });
     expect(summary.official.warnings.join()).toMatch(/recorded baseline ended after 400/);
@@ -224,8 +224,8 @@ describe('a recorded baseline', () => {
 
   it('that drew its own tasks is refused, and told from one of a time when all were drawn by weight', async () => {
     const { summary, ...files } = await record();
-    const recordedWith = (allocation: string | undefined): ReturnType<typeof recordedBaseline> =>
-      recordedBaseline({ ...files, summary: { ...summary, official: { ...summary.official, allocation } } }, suite);
+    const recordedWith = (allocation: string | undefined): ReturnType<typeof readRecordedBaseline> =>
+      readRecordedBaseline({ ...files, summary: { ...summary, official: { ...summary.official, allocation } } }, suite);
     await expect(recordedWith('adaptive')).rejects.toThrow(
       /out\/summary\.json: official\.allocation: expected "proportional", got "adaptive": .*evaluate the baseline without "allocation: adaptive", or give its checkpoint/,
     );
@@ -234,8 +234,8 @@ describe('a recorded baseline', () => {
 
   it('of another suite is refused with both digests', async () => {
     const other = digestOf('another suite');
-    const refusal = recordedBaseline(await record({ suiteDigest: other }), suite);
+    const refusal = readRecordedBaseline(await record({ suiteDigest: other }), suite);
     await expect(refusal).rejects.toThrow(other);
-    await expect(recordedBaseline(await record({ suiteDigest: other }), suite)).rejects.toThrow(suite.digest);
+    await expect(readRecordedBaseline(await record({ suiteDigest: other }), suite)).rejects.toThrow(suite.digest);
   });
 });

@@ -22,7 +22,7 @@ describe('a straggler whose copies are all lost', () => {
     const decisions: (string | undefined)[] = [];
     for (let now = 1; decisions.at(-1) !== 'final' && now < 100; now += 1) {
       dispatcher.takeStraggler(now);
-      decisions.push(dispatcher.lost(at(0), 'gone', false)?.kind);
+      decisions.push(dispatcher.recordLoss(at(0), 'gone', false)?.kind);
       dispatcher.take({ ...view, now });
     }
     expect(decisions).toEqual(['again', 'again', undefined, 'final']);
@@ -56,10 +56,10 @@ describe('what goes out next', () => {
     const dispatcher = new Dispatcher(plan, config);
     for (let attempt = 1; attempt <= 2; attempt += 1) {
       expect(indices(dispatcher.take(view))).toEqual([0]);
-      expect(dispatcher.lost(at(0), 'gone', false)).toMatchObject({ kind: 'again' });
+      expect(dispatcher.recordLoss(at(0), 'gone', false)).toMatchObject({ kind: 'again' });
     }
     expect(indices(dispatcher.take(view))).toEqual([0]);
-    expect(dispatcher.lost(at(0), 'gone', false)).toMatchObject({ kind: 'final', outcome: { kind: 'lost' } });
+    expect(dispatcher.recordLoss(at(0), 'gone', false)).toMatchObject({ kind: 'final', outcome: { kind: 'lost' } });
     expect(dispatcher.retried).toBe(2);
   });
 });
@@ -105,7 +105,7 @@ describe('a straggler', () => {
   it('is not played a third time when one copy is lost while the other plays on', () => {
     const dispatcher = straggling();
     dispatcher.takeStraggler(2500);
-    dispatcher.lost(at(1), 'gone', false);
+    dispatcher.recordLoss(at(1), 'gone', false);
     expect(dispatcher.take({ ...view, horizon: 2 })).toEqual([]);
     expect(dispatcher.inFlight).toBe(1);
   });
@@ -128,7 +128,7 @@ it('whatever is taken, lost, handed back and settled, every index below the hori
         const [episode] = out.splice(pick % Math.max(1, out.length), 1);
         if (!episode) break;
         if (action === 'settle') settle(episode);
-        else if (action === 'lose') dispatcher.lost(episode.index, 'gone', false);
+        else if (action === 'lose') dispatcher.recordLoss(episode.index, 'gone', false);
         else dispatcher.giveBack([episode]);
       }
       for (;;) {

@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { episodesFrom } from '../../src/evaluation-store/episode-log.ts';
 import type { EvaluationStore } from '../../src/evaluation-store/evaluation-store.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { randomIndex, seededRandom } from '../../src/kernel/seeded-random.ts';
+import { randomIndex, createSeededRandom } from '../../src/kernel/seeded-random.ts';
 import { ScratchDirectory } from '../policy-distribution/scratch-directory.ts';
 import { durableSuite, playStudy } from '../support/durable-study.ts';
 import { sampled } from '../support/full-form.ts';
@@ -55,7 +55,7 @@ async function summaryAfterKills(place: string, stop: (typeof STOPS)[number], al
     return await accepted(store);
   })();
 
-  const random = seededRandom('kills', 7);
+  const random = createSeededRandom('kills', 7);
   const stored = new Set<number>();
   let kills = 0;
   for (let isOver = false; !isOver;) {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { recordedJournal } from '../../src/orchestrator/results/recorded-journal.ts';
+import { openRecordedJournal } from '../../src/orchestrator/results/recorded-journal.ts';
 import { defineSuite, episodePlanner, inlineSuite, parseSuite } from '../../src/orchestrator/suite/suite-definition.ts';
 
 const suite = defineSuite(
@@ -21,11 +21,11 @@ function lineOf(index: number, outcome: object = { kind: 'completed', return: in
   return { index, task: suite.tasks[task]?.name, environmentSeed, policySeed, outcome, seconds: 1 };
 }
 
-async function journalOf(values: readonly object[]): ReturnType<typeof recordedJournal> {
+async function journalOf(values: readonly object[]): ReturnType<typeof openRecordedJournal> {
   const episodes = async function* (): AsyncIterable<{ line: number; value: unknown }> {
     yield* values.map((value, position) => ({ line: position + 1, value }));
   };
-  return recordedJournal({ episodesFile: 'episodes.ndjson', episodes }, suite);
+  return openRecordedJournal({ episodesFile: 'episodes.ndjson', episodes }, suite);
 }
 
 describe('the journal of recorded episodes', () => {
@@ -34,7 +34,7 @@ describe('the journal of recorded episodes', () => {
       fc.asyncProperty(fc.array(fc.nat(60)), fc.nat(70), fc.nat(70), async (indices, one, other) => {
         const [from, to] = [Math.min(one, other), Math.max(one, other)];
         const journal = await journalOf(indices.map((index) => lineOf(index)));
-        const { episodes, next } = await journal.known(from, to);
+        const { episodes, next } = await journal.readKnown(from, to);
         const sorted = [...new Set(indices)].sort((a, b) => a - b);
         expect(episodes.map(({ index }) => index)).toEqual(sorted.filter((index) => index >= from && index < to));
         expect(next).toBe(sorted.find((index) => index >= to));
@@ -44,7 +44,7 @@ describe('the journal of recorded episodes', () => {
 
   it('leaves out what was lost to the infrastructure, so that it is played again', async () => {
     const journal = await journalOf([lineOf(0), lineOf(1, { kind: 'lost', detail: 'the node went away' })]);
-    expect((await journal.known(0, 10)).episodes.map(({ index }) => index)).toEqual([0]);
+    expect((await journal.readKnown(0, 10)).episodes.map(({ index }) => index)).toEqual([0]);
   });
 
   it('refuses an episode with other seeds than the suite plays at that index, and names the line', async () => {

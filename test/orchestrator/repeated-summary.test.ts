@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { comparisonSummarySchema } from '../../src/orchestrator/results/comparison-summary.ts';
-import { repeatedSummary } from '../../src/orchestrator/results/repeated-summary.ts';
+import { repeatSummary } from '../../src/orchestrator/results/repeated-summary.ts';
 import { summarySchema } from '../../src/orchestrator/results/summary.ts';
 import { comparison, evaluation } from '../faces/report/documents.ts';
 
@@ -17,14 +17,14 @@ describe('an answer that is given again', () => {
     // An older Muster may have written the same members in another order.
     const given = stored(evaluation());
     const { mean, ...official } = stored(evaluation().official);
-    const again = repeatedSummary({ ...given, official: { ...official, mean } }, { checkpoint: CHECKPOINT }, RUN) ?? {};
+    const again = repeatSummary({ ...given, official: { ...official, mean } }, { checkpoint: CHECKPOINT }, RUN) ?? {};
     expect(JSON.stringify(Reflect.get(again, 'official'))).toBe(JSON.stringify({ ...official, mean }));
     expect(Object.keys(again)).toEqual(Object.keys(given));
   });
 
   it('is a summary like any other, of a run that played nothing', () => {
     const given = evaluation({}, { run: { ...evaluation().run, outcomes: 1000, recalled: 101, surplus: 53, remarks: ['slow'] } });
-    const again = summarySchema.parse(repeatedSummary(stored(given), { checkpoint: CHECKPOINT }, RUN));
+    const again = summarySchema.parse(repeatSummary(stored(given), { checkpoint: CHECKPOINT }, RUN));
     expect(again.checkpoint).toEqual(CHECKPOINT);
     expect(again.run).toEqual({
       ...RUN,
@@ -46,7 +46,7 @@ describe('an answer that is given again', () => {
   it('keeps what is to be known of the episodes', () => {
     const run = { ...evaluation().run, sharedFailures: 3, nonDeterministic: [7], cost: null };
     const given = evaluation({}, { run, warnings: ['3 episodes failed together'] });
-    const again = summarySchema.parse(repeatedSummary(stored(given), { checkpoint: CHECKPOINT }, RUN));
+    const again = summarySchema.parse(repeatSummary(stored(given), { checkpoint: CHECKPOINT }, RUN));
     expect(again.warnings).toEqual(['3 episodes failed together']);
     expect(again.run).toMatchObject({ sharedFailures: 3, nonDeterministic: [7], cost: null });
   });
@@ -54,7 +54,7 @@ describe('an answer that is given again', () => {
   it('of a comparison says where its checkpoints come from this time', () => {
     const candidates = [CHECKPOINT, { ...CHECKPOINT, run: 'r7', version: 3 }];
     const asked = { baseline: { ...CHECKPOINT, recorded: false }, candidates } as const;
-    const again = comparisonSummarySchema.parse(repeatedSummary(stored(comparison()), asked, RUN));
+    const again = comparisonSummarySchema.parse(repeatSummary(stored(comparison()), asked, RUN));
     expect(again).toMatchObject({ ...asked, official: comparison().official, verdict: comparison().verdict });
   });
 
@@ -66,6 +66,6 @@ describe('an answer that is given again', () => {
     ['one that lacks a figure', { ...evaluation(), official: { ...evaluation().official, iqm: undefined } }],
     ['one without its run', { ...evaluation(), run: undefined }],
   ])('is not made of %s', (_, given) => {
-    expect(repeatedSummary(given && stored(given), { checkpoint: CHECKPOINT }, RUN)).toBeUndefined();
+    expect(repeatSummary(given && stored(given), { checkpoint: CHECKPOINT }, RUN)).toBeUndefined();
   });
 });

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { untilAborted } from '../../src/kernel/abort.ts';
+import { raceWithAbort } from '../../src/kernel/abort.ts';
 import { systemClock } from '../../src/kernel/clock.ts';
 import { parseDigest } from '../../src/kernel/ids.ts';
 import type { Summary } from '../../src/orchestrator/results/summary.ts';
@@ -35,7 +35,13 @@ async function storedFile(): Promise<StoredCheckpoint> {
 }
 
 function wish(...digests: readonly string[]): Sharing {
-  return { digests, isOn: true, isLight: () => Promise.resolve(false), included: () => Promise.resolve(), [Symbol.dispose]: () => {} };
+  return {
+    digests,
+    isOn: true,
+    isLight: () => Promise.resolve(false),
+    waitUntilIncluded: () => Promise.resolve(),
+    [Symbol.dispose]: () => {},
+  };
 }
 
 describe('an evaluation whose sandboxes are to share something', () => {
@@ -107,7 +113,7 @@ describe('an evaluation whose sandboxes are to share something', () => {
     it('fails an evaluation that waits too long until it is loaded', async () => {
       const never = {
         ...wish(POLICY),
-        isLight: (_digest: string, signal: AbortSignal) => untilAborted(new Promise<never>(() => {}), signal),
+        isLight: (_digest: string, signal: AbortSignal) => raceWithAbort(new Promise<never>(() => {}), signal),
       };
       const evaluation = { loadMilliseconds: 20, infrastructureRetries: 0 };
       await using scene = new EvaluationScene({

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { defineSuite, episodePlanner, inlineSuite, parseSuite, withChanges } from '../../src/orchestrator/suite/suite-definition.ts';
+import { defineSuite, episodePlanner, inlineSuite, parseSuite, overrideSettings } from '../../src/orchestrator/suite/suite-definition.ts';
 
 const minimal = {
   name: 'cartpole',
@@ -250,23 +250,23 @@ describe('the task of an episode', () => {
 describe('single settings asked for in place of a suite’s own', () => {
   const written = {
     value: { name: 's', environment: 'gymnasium:CartPole-v1', reward: { bounds: [0, 1] }, stop: { rule: 'fixed', episodes: 9 } },
-    whereIs: () => 'suite.yaml:1',
+    findOrigin: () => 'suite.yaml:1',
   };
 
   it('replace seed, actions and confidence, and leave everything else', () => {
-    const changed = parseSuite(withChanges(written, { seed: 3, actions: 'stochastic', confidence: 0.99 }));
+    const changed = parseSuite(overrideSettings(written, { seed: 3, actions: 'stochastic', confidence: 0.99 }));
     expect(changed).toEqual({
       ...parseSuite(written),
       seed: 3,
       actions: 'stochastic',
       stop: { rule: 'fixed', episodes: 9, confidence: 0.99 },
     });
-    expect(parseSuite(withChanges(written, {}))).toEqual(parseSuite(written));
+    expect(parseSuite(overrideSettings(written, {}))).toEqual(parseSuite(written));
   });
 
   it('are blamed for what is wrong with them, and the file for the rest', () => {
-    expect(() => parseSuite(withChanges(written, { seed: -1 }))).toThrow('setting asked for: seed: ');
-    expect(() => parseSuite(withChanges({ ...written, value: { ...written.value, play: 1 } }, { seed: 1 }))).toThrow(
+    expect(() => parseSuite(overrideSettings(written, { seed: -1 }))).toThrow('setting asked for: seed: ');
+    expect(() => parseSuite(overrideSettings({ ...written, value: { ...written.value, play: 1 } }, { seed: 1 }))).toThrow(
       'suite.yaml:1: play: ',
     );
   });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listed, suiteDifferences, type KeptSuite } from '../../src/orchestrator/results/suite-difference.ts';
+import { listFirst, suiteDifferences, type KeptSuite } from '../../src/orchestrator/results/suite-difference.ts';
 
 const SHOP: KeptSuite = {
   suite: { name: 'shop', digest: 'a', seed: 1, episodeSeconds: 60, filesDigest: 'f', stop: { rule: 'fixed', episodes: 9 } },
@@ -39,7 +39,7 @@ describe('what differs between two suites', () => {
   });
 
   it('is shortened for a message', () => {
-    expect(listed(['a', 'b', 'c', 'd', 'e', 'f'])).toBe('a, b, c, d and 2 more');
-    expect(listed(['a'])).toBe('a');
+    expect(listFirst(['a', 'b', 'c', 'd', 'e', 'f'])).toBe('a, b, c, d and 2 more');
+    expect(listFirst(['a'])).toBe('a');
   });
 });

@@ -1,21 +1,21 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { carriedBytes } from '../../src/policy-distribution/uploads/content-range.ts';
+import { parseCarriedBytes } from '../../src/policy-distribution/uploads/content-range.ts';
 
 describe('what a PUT carries', () => {
   it('is the whole without a range', () => {
-    expect(carriedBytes(undefined, '5000')).toEqual({ offset: 0, length: 5000, size: 5000 });
+    expect(parseCarriedBytes(undefined, '5000')).toEqual({ offset: 0, length: 5000, size: 5000 });
   });
 
   it('is nothing more when all has come', () => {
-    expect(carriedBytes('bytes */5000', '0')).toEqual({ offset: 5000, length: 0, size: 5000 });
+    expect(parseCarriedBytes('bytes */5000', '0')).toEqual({ offset: 5000, length: 0, size: 5000 });
   });
 
   it('is the part that the range says', () => {
     fc.assert(
       fc.property(fc.nat(2 ** 40), fc.integer({ min: 1, max: 2 ** 40 }), fc.nat(2 ** 40), (offset, length, rest) => {
         const size = offset + length + rest;
-        expect(carriedBytes(`bytes ${offset}-${offset + length - 1}/${size}`, String(length))).toEqual({ offset, length, size });
+        expect(parseCarriedBytes(`bytes ${offset}-${offset + length - 1}/${size}`, String(length))).toEqual({ offset, length, size });
       }),
     );
   });
@@ -33,6 +33,6 @@ describe('what a PUT carries', () => {
     ['a length that is none', undefined, '-1'],
     ['a body in chunks', undefined, undefined],
   ])('is refused with %s', (_, range, length) => {
-    expect(() => carriedBytes(range, length)).toThrow(expect.objectContaining({ kind: 'input', code: 'upload.range' }));
+    expect(() => parseCarriedBytes(range, length)).toThrow(expect.objectContaining({ kind: 'input', code: 'upload.range' }));
   });
 });

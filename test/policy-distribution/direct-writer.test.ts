@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/kernel/clock.ts';
-import { alignedBuffer } from '../../src/policy-distribution/files/direct-files.ts';
+import { allocateAligned } from '../../src/policy-distribution/files/direct-files.ts';
 import { DirectWriter } from '../../src/policy-distribution/files/direct-writer.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
@@ -49,7 +49,7 @@ async function sceneOf(): Promise<Scene> {
 }
 
 function blockOf(value: number): Uint8Array {
-  return new Uint8Array(alignedBuffer(MIB)).fill(value);
+  return new Uint8Array(allocateAligned(MIB)).fill(value);
 }
 
 describe('writing past the page cache', () => {
@@ -89,7 +89,7 @@ describe('writing past the page cache', () => {
 
   it('leaves what it cannot do to others: what does not begin at a page, or at a sector', async () => {
     await using scene = await sceneOf();
-    expect(await scene.writer.write(new Uint8Array(alignedBuffer(MIB + 8), 8), 0)).toBe(0);
+    expect(await scene.writer.write(new Uint8Array(allocateAligned(MIB + 8), 8), 0)).toBe(0);
     expect(await scene.writes(1, 0)).toBe(false);
   });
 

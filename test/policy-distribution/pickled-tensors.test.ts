@@ -3,12 +3,12 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { UnknownPickle } from '../../src/policy-distribution/formats/pickle-opcodes.ts';
-import { pickledTensors } from '../../src/policy-distribution/formats/pickled-tensors.ts';
+import { readPickledTensors } from '../../src/policy-distribution/formats/pickled-tensors.ts';
 import { readZipDirectory, readZipEntry } from '../../src/policy-distribution/formats/zip-directory.ts';
 
 function isReadOrRefused(bytes: Uint8Array): boolean {
   try {
-    return pickledTensors(bytes).length >= 0;
+    return readPickledTensors(bytes).length >= 0;
   } catch (error) {
     return error instanceof UnknownPickle;
   }
@@ -25,12 +25,12 @@ async function pickle(sample: string): Promise<Uint8Array> {
 describe('the pickle of a state dict', () => {
   it('that would call something else than tensors need is not told of', () => {
     const evil = Buffer.from('\x80\x02cos\nsystem\nX\x04\x00\x00\x00true\x85R.', 'latin1');
-    expect(() => pickledTensors(evil)).toThrow(new UnknownPickle('it calls os.system'));
+    expect(() => readPickledTensors(evil)).toThrow(new UnknownPickle('it calls os.system'));
   });
 
   it('that refers to itself ends', () => {
     const endless = Buffer.from([0x80, 2, 0x5d, 0x71, 0, 0x68, 0, 0x61, 0x2e]);
-    expect(() => pickledTensors(endless)).toThrow('nested too deeply');
+    expect(() => readPickledTensors(endless)).toThrow('nested too deeply');
   });
 
   it.each(['state.pth', 'module.pt'])('is read as it is, or refused, whatever stands in it: %s', async (sample) => {
@@ -46,7 +46,7 @@ describe('the pickle of a state dict', () => {
 
 describe('the pickle of a TorchScript model', () => {
   it('tells parameters and buffers by the modules that have them', async () => {
-    expect(pickledTensors(await pickle('module.pt'))).toEqual([
+    expect(readPickledTensors(await pickle('module.pt'))).toEqual([
       { name: 'mean', dtype: 'F64', shape: [4] },
       { name: 'net.0.weight', dtype: 'F32', shape: [8, 4] },
       { name: 'net.0.bias', dtype: 'F32', shape: [8] },
@@ -57,6 +57,6 @@ describe('the pickle of a TorchScript model', () => {
 
   it('of a class that is not in the archive is not told of', () => {
     const foreign = Buffer.from('\x80\x02cmodels\nPolicy\n)\x81}b.', 'latin1');
-    expect(() => pickledTensors(foreign)).toThrow(new UnknownPickle('it calls models.Policy'));
+    expect(() => readPickledTensors(foreign)).toThrow(new UnknownPickle('it calls models.Policy'));
   });
 });

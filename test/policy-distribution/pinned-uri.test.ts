@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { filesystemSource } from '../../src/adapters/checkpoints/filesystem.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { CheckpointStore } from '../../src/policy-distribution/store/checkpoint-store.ts';
-import { addPinned, pinnedUri } from '../../src/policy-distribution/store/pinned-uri.ts';
+import { addPinned, parsePinnedUri } from '../../src/policy-distribution/store/pinned-uri.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { ScratchDirectory } from './scratch-directory.ts';
 
@@ -12,12 +12,12 @@ const signal = new AbortController().signal;
 
 describe('a URI that says which content is meant', () => {
   it('is the URI and a digest', () => {
-    expect(pinnedUri(`gs://bucket/x#sha256=${HEX.toUpperCase()}`)).toEqual({ uri: 'gs://bucket/x', expected: `sha256:${HEX}` });
-    expect(pinnedUri('/runs/a#1.onnx')).toEqual({ uri: '/runs/a#1.onnx', expected: undefined });
+    expect(parsePinnedUri(`gs://bucket/x#sha256=${HEX.toUpperCase()}`)).toEqual({ uri: 'gs://bucket/x', expected: `sha256:${HEX}` });
+    expect(parsePinnedUri('/runs/a#1.onnx')).toEqual({ uri: '/runs/a#1.onnx', expected: undefined });
   });
 
   it.each(['', 'abc', `${HEX}0`])('and %j is no digest', (hex) => {
-    expect(() => pinnedUri(`/x#sha256=${hex}`)).toThrow('expected 64 hexadecimal digits');
+    expect(() => parsePinnedUri(`/x#sha256=${hex}`)).toThrow('expected 64 hexadecimal digits');
   });
 
   it('brings that content, or nothing', async () => {

@@ -78,10 +78,10 @@ describe('a checkpoint that is sent as what differs from one that is here', () =
       kind: 'partial',
       received: half,
     });
-    expect(await scene.uploads.received(digestOf(FILE), 'pipeline')).toBe(0);
+    expect(await scene.uploads.countReceived(digestOf(FILE), 'pipeline')).toBe(0);
     await scene.send(digestOf(FILE), FILE.subarray(0, 1000), 'file', 0, FILE.length);
-    expect(await scene.uploads.received(digestOf(FILE), 'pipeline')).toBe(1000);
-    expect(await scene.uploads.received(digestOf(FILE), 'pipeline', 'delta')).toBe(half);
+    expect(await scene.uploads.countReceived(digestOf(FILE), 'pipeline')).toBe(1000);
+    expect(await scene.uploads.countReceived(digestOf(FILE), 'pipeline', 'delta')).toBe(half);
     expect(await scene.send(digestOf(FILE), delta.subarray(half), 'delta', half, delta.length)).toMatchObject({ kind: 'stored' });
   });
 

@@ -38,7 +38,7 @@ async function syncs({ path }: ScratchDirectory): Promise<MockInstance<() => Pro
 async function left(scratch: ScratchDirectory, by: 'here' | 'elsewhere'): Promise<void> {
   const store = await opened(scratch);
   await store.add(filesystemSource, await scratch.put('policy.bin', WEIGHTS), signal);
-  await store.settled();
+  await store.waitUntilSynced();
   const [place = ''] = (await IncomingNames.forThisProcess(systemClock)).next().split('.');
   const writer = by === 'here' ? `${place}.999999999.1.x` : `${'0'.repeat(16)}.${process.pid}.1.x`;
   await writeFile(join(scratch.path, 'store/unsynced', `${writer}.${HEX}`), '');
@@ -56,7 +56,7 @@ describe('a large checkpoint that is synced behind its users’ backs', () => {
     expect((await readFile(files[0]?.hostPath ?? '')).equals(WEIGHTS)).toBe(true);
     expect(await listed(scratch, 'unsynced')).toEqual([expect.stringContaining(HEX)]);
     resolve();
-    await store.settled();
+    await store.waitUntilSynced();
     expect([await listed(scratch, 'unsynced'), await listed(scratch, 'objects')]).toEqual([[], [HEX]]);
   });
 
@@ -77,7 +77,7 @@ describe('a large checkpoint that is synced behind its users’ backs', () => {
     (await syncs(scratch)).mockResolvedValueOnce().mockReturnValueOnce(disk);
     const { digest } = await store.add(filesystemSource, path, signal);
     reject(Object.assign(new Error('no space left'), { code: 'ENOSPC' }));
-    await expect(store.settled()).rejects.toMatchObject({ code: 'store.full' });
+    await expect(store.waitUntilSynced()).rejects.toMatchObject({ code: 'store.full' });
     expect(await store.find(digest)).toBeUndefined();
   });
 
@@ -91,7 +91,7 @@ describe('a large checkpoint that is synced behind its users’ backs', () => {
     expect([await listed(scratch, 'unsynced'), await listed(scratch, 'objects')]).toEqual([[], []]);
     const { files } = await store.add(filesystemSource, join(scratch.path, 'policy.bin'), signal);
     expect((await readFile(files[0]?.hostPath ?? '')).equals(WEIGHTS)).toBe(true);
-    await store.settled();
+    await store.waitUntilSynced();
   });
 
   it('is kept when it is whole although its writer is gone, and left alone while that lives', async () => {
@@ -127,14 +127,14 @@ describe('a server whose store a command line has brought a checkpoint into', ()
     expect(synced.mock.calls.length).toBeGreaterThanOrEqual(before + 2);
     expect(await listed(scratch, 'unsynced')).toHaveLength(1);
     resolve();
-    await commandLine.settled();
+    await commandLine.waitUntilSynced();
   });
 
   it('does not wait for the disk again when that is done', async () => {
     await using scratch = await ScratchDirectory.make();
     const [commandLine, server] = [await opened(scratch), await opened(scratch, 'before')];
     const { digest } = await commandLine.add(filesystemSource, await scratch.put('policy.bin', WEIGHTS), signal);
-    await commandLine.settled();
+    await commandLine.waitUntilSynced();
     const synced = await syncs(scratch);
     expect(await server.find(digest)).toMatchObject({ digest });
     expect(synced).not.toHaveBeenCalled();

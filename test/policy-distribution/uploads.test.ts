@@ -103,12 +103,12 @@ describe('an upload', () => {
     ] as const) {
       const uploaded = await scene.uploads.append(scene.part({ offset: from, bytes: pieces(WEIGHTS.subarray(from, to)) }), signal);
       expect(uploaded).toEqual({ kind: 'partial', received: to });
-      expect(await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')).toBe(to);
+      expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(to);
     }
     expect(await scene.uploads.append(scene.part({ offset: 4999, bytes: pieces(WEIGHTS.subarray(4999)) }), signal)).toMatchObject({
       kind: 'stored',
     });
-    expect(await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
   });
 
   it('that begins elsewhere than where the last piece ended is told where that was', async () => {
@@ -119,7 +119,7 @@ describe('an upload', () => {
       await expect(refused).rejects.toThrow(UploadOffsetError);
       await expect(refused).rejects.toMatchObject({ kind: 'input', code: 'upload.offset', received: 1000 });
     }
-    expect(await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')).toBe(1000);
+    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(1000);
   });
 
   it('may be started anew', async () => {
@@ -136,7 +136,7 @@ describe('an upload', () => {
       throw broken;
     };
     await expect(scene.uploads.append(scene.part({ bytes: breaking() }), signal)).rejects.toBe(broken);
-    expect(await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')).toBe(2000);
+    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(2000);
     expect(await scene.uploads.append(scene.part({ offset: 2000, bytes: pieces(WEIGHTS.subarray(2000)) }), signal)).toMatchObject({
       kind: 'stored',
     });
@@ -150,7 +150,7 @@ describe('an upload', () => {
       stop.abort(new Error('the caller has gone'));
     };
     await expect(scene.uploads.append(scene.part({ bytes: stopping() }), stop.signal)).rejects.toThrow('the caller has gone');
-    expect(await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')).toBe(5000);
+    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(5000);
     expect(await scene.uploads.append(scene.part({ offset: 5000, bytes: pieces(Buffer.alloc(0)) }), signal)).toMatchObject({
       kind: 'stored',
     });
@@ -160,7 +160,7 @@ describe('an upload', () => {
     await using scene = await Scene.open();
     const appending = scene.uploads.append(scene.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
     const ended = appending.catch((error: unknown) => error);
-    await eventually('the first bytes have come', async () => (await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')) === 2000);
+    await eventually('the first bytes have come', async () => (await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')) === 2000);
     scene.clock.skip(61_000);
     expect(await ended).toMatchObject({ kind: 'input', code: 'upload.stalled' });
     expect(await scene.uploads.append(scene.part({ offset: 2000, bytes: pieces(WEIGHTS.subarray(2000)) }), signal)).toMatchObject({
@@ -242,7 +242,7 @@ describe('uploads of the same checkpoint', () => {
   it('by several principals do not disturb each other, and are one in the end', async () => {
     await using scene = await Scene.open();
     await scene.uploads.append(scene.part({ uploader: 'intruder', bytes: pieces(Buffer.alloc(3000)) }), signal);
-    expect(await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
     const both = await Promise.all(['pipeline', 'researcher'].map((uploader) => scene.send(WEIGHTS, { uploader })));
     expect(both.map(({ kind }) => kind)).toEqual(['stored', 'stored']);
     expect(await scene.objects()).toHaveLength(1);
@@ -256,7 +256,7 @@ describe('uploads of the same checkpoint', () => {
     await using scene = await Scene.open();
     const dead = scene.uploads.append(scene.part({ bytes: hanging(WEIGHTS.subarray(0, 2000)) }), signal);
     const ended = dead.catch((error: unknown) => error);
-    await eventually('the first bytes have come', async () => (await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')) === 2000);
+    await eventually('the first bytes have come', async () => (await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')) === 2000);
     expect(await scene.uploads.append(scene.part({ offset: 2000, bytes: pieces(WEIGHTS.subarray(2000)) }), signal)).toMatchObject({
       kind: 'stored',
     });
@@ -281,10 +281,10 @@ describe('unfinished uploads', () => {
     child.stdin.write(WEIGHTS.subarray(0, 3000));
     await eventually('it has written them', async () => (await sizes(scene)).includes(3000));
     // As long as it lives it is nobody else's.
-    expect(await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
     child.kill('SIGKILL');
     await ended;
-    expect(await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')).toBe(3000);
+    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(3000);
     expect(await scene.uploads.append(scene.part({ offset: 3000, bytes: pieces(WEIGHTS.subarray(3000)) }), signal)).toMatchObject({
       kind: 'stored',
     });
@@ -296,9 +296,9 @@ describe('unfinished uploads', () => {
     const [own = ''] = await scene.files();
     const elsewhere = own.replace(/\.[0-9a-f]{16}\.\d+\.\d+\.[^.]+$/, '.ffffffffffffffff.1.1.elsewhere');
     await rename(join(scene.scratch.path, 'uploads', own), join(scene.scratch.path, 'uploads', elsewhere));
-    expect(await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')).toBe(0);
+    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(0);
     scene.clock.skip(6 * 60_000);
-    expect(await scene.uploads.received(digestOf(WEIGHTS), 'pipeline')).toBe(1000);
+    expect(await scene.uploads.countReceived(digestOf(WEIGHTS), 'pipeline')).toBe(1000);
   });
 
   it('are counted for their principal', async () => {

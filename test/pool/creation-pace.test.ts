@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { CreationHistory } from '../../src/pool/planning/creation-history.ts';
-import { FREE_PACE, SLOWEST_PER_SECOND, slowedDown, spedUp, type CreationPace } from '../../src/pool/planning/creation-pace.ts';
+import { FREE_PACE, SLOWEST_PER_SECOND, slowDown, speedUp, type CreationPace } from '../../src/pool/planning/creation-pace.ts';
 import { ProviderBusyError } from '../../src/pool/ports/provider-busy.ts';
 import { DATA, fakePool } from '../support/fake-pool.ts';
 
@@ -17,7 +17,7 @@ function after(
   let [pace, now] = [FREE_PACE, 0];
   for (const { passes, retryAfterMs } of said) {
     now += passes;
-    pace = retryAfterMs === undefined ? spedUp(pace, perSecond) : slowedDown(pace, perSecond, now, retryAfterMs);
+    pace = retryAfterMs === undefined ? speedUp(pace, perSecond) : slowDown(pace, perSecond, now, retryAfterMs);
   }
   return { pace, now };
 }
@@ -39,7 +39,7 @@ describe('the pace of creation', () => {
     fc.assert(
       fc.property(rates, answers, fc.nat(60_000), (perSecond, said, retryAfterMs) => {
         const { pace, now } = after(perSecond, said);
-        const slowed = slowedDown(pace, perSecond, now, retryAfterMs);
+        const slowed = slowDown(pace, perSecond, now, retryAfterMs);
         const half = Math.min(perSecond, pace.perSecond) / 2;
         expect(slowed.perSecond).toBe(Math.min(perSecond, Math.max(SLOWEST_PER_SECOND, half)));
         expect(slowed.pausedUntil).toBeGreaterThanOrEqual(now + retryAfterMs);
@@ -55,7 +55,7 @@ describe('the pace of creation', () => {
         let { pace } = after(perSecond, said);
         for (let taken = 0; pace.perSecond < Infinity; taken++) {
           expect(taken).toBeLessThan(perSecond / 0.1 + 2);
-          pace = spedUp(pace, perSecond);
+          pace = speedUp(pace, perSecond);
         }
         expect(pace.refusals).toBe(0);
       }),
@@ -67,10 +67,10 @@ describe('the pace of creation', () => {
 describe('a service that is busy', () => {
   test('slows the pool down once for all creations that were under way together', () => {
     const history = new CreationHistory({ perSecond: 8, burst: 8 }, 0);
-    history.began(8, 0);
-    for (let i = 0; i < 8; i++) history.refused(0, new Error('busy'), 10 + i);
+    history.onBegun(8, 0);
+    for (let i = 0; i < 8; i++) history.onRefused(0, new Error('busy'), 10 + i);
     expect(history.rate.perSecond).toBe(4);
-    history.refused(500, new Error('busy'), 600);
+    history.onRefused(500, new Error('busy'), 600);
     expect(history.rate.perSecond).toBe(2);
   });
 

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
-import { exposedTo, FRESH, mayServe, type CodeExposure, type Exposure, type PastExposure } from '../../src/pool/ports/exposure.ts';
+import { addExposure, FRESH, mayServe, type CodeExposure, type Exposure, type PastExposure } from '../../src/pool/ports/exposure.ts';
 
 const principals = fc.constantFrom('ann', 'bob');
 const suites = fc.constantFrom(digestOf('a suite'), digestOf('another suite'));
@@ -25,7 +25,7 @@ describe('a sandbox', () => {
           const expected = sameCode && (wanted.kind === 'data' || ownOnly);
           expect(mayServe(past, wanted)).toBe(expected);
           if (!expected) continue;
-          past = exposedTo(past, wanted);
+          past = addExposure(past, wanted);
           came.push(wanted);
         }
       }),
@@ -35,6 +35,6 @@ describe('a sandbox', () => {
 
   it('that is given what must not come into it is a defect', () => {
     const code = { kind: 'code', principal: 'ann', suite: digestOf('a suite'), checkpoint: undefined } as const;
-    expect(() => exposedTo(code, { kind: 'data', principal: 'ann' })).toThrow('is not for');
+    expect(() => addExposure(code, { kind: 'data', principal: 'ann' })).toThrow('is not for');
   });
 });

@@ -15,9 +15,9 @@ function pacer(intervalMs: number): { clock: ManualClock; ranAt: number[]; pacer
 
 test('of several alarms the earliest counts', async () => {
   const { clock, ranAt, pacer: it } = pacer(0);
-  it.at(100);
-  it.at(50);
-  it.at(70);
+  it.runAt(100);
+  it.runAt(50);
+  it.runAt(70);
   await clock.advance(200);
   expect(ranAt).toEqual([50]);
 });
@@ -29,14 +29,14 @@ test('many events together are one run, and the next has to wait for the interva
   await clock.advance(3);
   it.soon();
   it.soon();
-  it.at(4);
+  it.runAt(4);
   await clock.advance(100);
   expect(ranAt).toEqual([0, 10]);
 });
 
 test('an alarm that is disposed leaves no timer', () => {
   const { clock, pacer: it } = pacer(0);
-  it.at(1e12);
+  it.runAt(1e12);
   it[Symbol.dispose]();
   expect(clock.pending).toBe(0);
 });

@@ -4,7 +4,7 @@ import { InfrastructureError, InputError } from '../../src/kernel/errors.ts';
 import { parseSandboxId } from '../../src/kernel/ids.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { EndedEarlyError } from '../../src/pool/ports/ended-early-error.ts';
-import { exposedTo, type Exposure } from '../../src/pool/ports/exposure.ts';
+import { addExposure, type Exposure } from '../../src/pool/ports/exposure.ts';
 import type { Lease } from '../../src/pool/ports/lease.ts';
 import { DATA, fakePool, type FakeOccupant } from '../support/fake-pool.ts';
 import { settle } from '../support/manual-clock.ts';
@@ -27,7 +27,7 @@ async function release(lease: Lease<FakeOccupant>): Promise<void> {
 describe('size', () => {
   test('the minimum is created at the start, after the sweep', async () => {
     await using fake = await fakePool({ config: { min: 2 }, prepare: (provider) => (provider.leftovers = [parseSandboxId('old-1')]) });
-    await fake.pool.started();
+    await fake.pool.waitUntilStarted();
     expect(fake.provider.log).toEqual(['sweep', 'create s-1', 'create s-2']);
     expect(fake.pool.state()).toMatchObject({ phase: 'open', swept: 1, sandboxes: { idle: 2 }, isolation: { mechanism: 'fake' } });
   });
@@ -224,7 +224,7 @@ describe('leases', () => {
       const lease = fake.pool.acquire(wanted, never);
       await fake.clock.advance(10);
       const { occupant } = await lease;
-      occupant.past = exposedTo(occupant.past, wanted);
+      occupant.past = addExposure(occupant.past, wanted);
       return lease;
     };
     const used: string[] = [];
@@ -435,7 +435,7 @@ describe('creation that fails', () => {
   test('a template that the provider refuses stops the pool, and everyone is told why', async () => {
     const error = new InputError('template.demands', 'memory limits are not enforceable here');
     await using fake = await fakePool({ prepare: (provider) => (provider.failDescription = error) });
-    await expect(fake.pool.started()).rejects.toBe(error);
+    await expect(fake.pool.waitUntilStarted()).rejects.toBe(error);
     await expect(fake.pool.acquire(DATA, never)).rejects.toBe(error);
   });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { parseLeaseId, parseSandboxId, type LeaseId, type SandboxId } from '../../src/kernel/ids.ts';
 import { CreationHistory } from '../../src/pool/planning/creation-history.ts';
-import { exposedTo, FRESH, mayServe, type Exposure, type PastExposure } from '../../src/pool/ports/exposure.ts';
+import { addExposure, FRESH, mayServe, type Exposure, type PastExposure } from '../../src/pool/ports/exposure.ts';
 import type { PoolAction, PoolObservation, PoolPhase, WaiterObservation } from '../../src/pool/planning/plan-terms.ts';
 import { creationRate, plan } from '../../src/pool/planning/plan.ts';
 import type { PoolConfig } from '../../src/pool/planning/pool-config.ts';
@@ -60,7 +60,7 @@ export class SimulatedWorld {
 
   makeIdle(place: Place, episodes = place.episodes): void {
     const isNew = place.state.kind === 'warming';
-    if (isNew) this.#creation.succeeded();
+    if (isNew) this.#creation.onReady();
     this.move(
       place,
       { kind: 'idle', since: this.now, heardAt: this.now, pingedAt: undefined },
@@ -78,18 +78,18 @@ export class SimulatedWorld {
   }
 
   made(place: Place): void {
-    this.#creation.made(this.now);
+    this.#creation.onCreated(this.now);
     this.move(place, { kind: 'warming' });
   }
 
   /** The provider's service takes no more creations. */
   refuse(place: Place, retryAfterMs?: number): void {
-    this.#creation.refused(place.beganAt, new Error('busy'), this.now, retryAfterMs);
+    this.#creation.onRefused(place.beganAt, new Error('busy'), this.now, retryAfterMs);
     this.move(place, { kind: 'destroying', reason: 'refused' });
   }
 
   fail(place: Place): void {
-    this.#creation.failed(place.beganAt, new Error('no'), this.now);
+    this.#creation.onFailed(place.beganAt, new Error('no'), this.now);
     this.move(place, { kind: 'destroying', reason: 'failed' });
   }
 
@@ -182,7 +182,7 @@ export class SimulatedWorld {
         generation: 0,
       });
     }
-    this.#creation.began(audiences.length, this.now);
+    this.#creation.onBegun(audiences.length, this.now);
     assert(this.inState('creating', 'warming').length <= this.config.creationConcurrency);
   }
 
@@ -199,7 +199,7 @@ export class SimulatedWorld {
     const expiresAt = this.now + this.config.leaseSeconds * 1000;
     const leased = { kind: 'leased', lease: parseLeaseId(`lease-${++this.#leases}`), generation: place.generation, expiresAt } as const;
     // Whoever gets it brings at once what was wanted, which fails where that may not come in.
-    this.move(place, leased, place.episodes, exposedTo(place.past, waiter.wanted));
+    this.move(place, leased, place.episodes, addExposure(place.past, waiter.wanted));
   }
 
   #refuse(id: number): void {

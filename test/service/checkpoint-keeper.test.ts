@@ -108,9 +108,9 @@ describe('the checkpoints of a server', () => {
     const keeper = scene.keeper(undefined);
     keeper.open();
     await eventually('it has looked for the first time', () => scene.time.pending === 1);
-    expect(await uploads.received(part.digest, 'pipeline')).toBe(3);
+    expect(await uploads.countReceived(part.digest, 'pipeline')).toBe(3);
     scene.time.skip(25 * HOUR);
-    await eventually('it has looked again', async () => (await uploads.received(part.digest, 'pipeline')) === 0);
+    await eventually('it has looked again', async () => (await uploads.countReceived(part.digest, 'pipeline')) === 0);
     await keeper.close();
   });
 });

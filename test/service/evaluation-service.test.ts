@@ -4,7 +4,7 @@ import type { StoredEvent } from '../../src/evaluation-store/event-log.ts';
 import { digestOf } from '../../src/kernel/canonical-json.ts';
 import { InfrastructureError } from '../../src/kernel/errors.ts';
 import { parseOwnerId } from '../../src/kernel/ids.ts';
-import { untilAborted } from '../../src/kernel/abort.ts';
+import { raceWithAbort } from '../../src/kernel/abort.ts';
 import { orderOf } from '../../src/service/orders/evaluation-order.ts';
 import type { Library } from '../../src/service/orders/library.ts';
 import { settle } from '../support/manual-clock.ts';
@@ -40,7 +40,7 @@ describe('an evaluation that was accepted', () => {
     await scene.clock.advance(2500);
     expect(await scene.find(id)).toMatchObject({ state: 'running', running: { kind: 'evaluation', mean: 0.5 } });
     await scene.clock.advance(1500);
-    const events = await scene.store.events.after(id, 0, 100);
+    const events = await scene.store.events.readAfter(id, 0, 100);
     expect(events.map(({ type }) => type)).toEqual(['state', 'state', 'progress', 'progress', 'progress', 'progress', 'state']);
     expect(events.at(-2)?.data).toMatchObject({ episodes: 35 });
     await scene.drained(service);
@@ -51,7 +51,7 @@ describe('an evaluation that was accepted', () => {
     const service = scene.service({ reportMilliseconds: 100 });
     service.open();
     const id = await submitted(service, submission(15));
-    const over = service.whenOver(id, 60_000, signal);
+    const over = service.waitUntilOver(id, 60_000, signal);
     await scene.clock.advance(0);
     const find = vi.spyOn(scene.store.evaluations, 'find');
     await scene.clock.advance(15 * EPISODE_MS);
@@ -66,7 +66,7 @@ describe('an evaluation that was accepted', () => {
     service.open();
     const { evaluation } = await service.submit(submission(15), 'pipeline', signal);
     const find = vi.spyOn(scene.store.evaluations, 'find');
-    const over = service.whenOver(evaluation.id, 60_000, signal, evaluation);
+    const over = service.waitUntilOver(evaluation.id, 60_000, signal, evaluation);
     await scene.clock.advance(15 * EPISODE_MS);
     expect(await over).toMatchObject({ state: 'finished' });
     // Once by whoever plays it, once at its end.
@@ -96,8 +96,8 @@ describe('an evaluation that was accepted', () => {
     const service = scene.service();
     service.open();
     const id = await submitted(service, submission(10));
-    const tooShort = service.whenOver(id, 500, signal);
-    const longEnough = service.whenOver(id, 5000, signal);
+    const tooShort = service.waitUntilOver(id, 500, signal);
+    const longEnough = service.waitUntilOver(id, 5000, signal);
     await scene.clock.advance(5000);
     expect(await tooShort).toMatchObject({ state: 'running' });
     expect(await longEnough).toMatchObject({ state: 'finished' });
@@ -108,8 +108,8 @@ describe('an evaluation that was accepted', () => {
     const scene = new ServiceScene();
     const [player, asked] = [scene.service(), scene.service()];
     const ids = [await submitted(asked, submission(10)), await submitted(asked, submission(20))];
-    const waits = [...ids, ...ids].map((id) => asked.whenOver(id, 60_000, signal));
-    const over = vi.spyOn(scene.store.evaluations, 'over');
+    const waits = [...ids, ...ids].map((id) => asked.waitUntilOver(id, 60_000, signal));
+    const over = vi.spyOn(scene.store.evaluations, 'findOver');
     const find = vi.spyOn(scene.store.evaluations, 'find');
     player.open();
     await scene.clock.advance(20 * EPISODE_MS + 2000);
@@ -127,10 +127,10 @@ describe('an evaluation that was accepted', () => {
     const scene = new ServiceScene();
     const service = scene.service();
     const id = await submitted(service, submission(10));
-    const wait = service.whenOver(id, 60_000, signal).catch((error: unknown) => error);
+    const wait = service.waitUntilOver(id, 60_000, signal).catch((error: unknown) => error);
     await scene.clock.advance(0);
     const broken = new InfrastructureError('store.failed', 'the store is out of order');
-    vi.spyOn(scene.store.evaluations, 'over').mockRejectedValue(broken);
+    vi.spyOn(scene.store.evaluations, 'findOver').mockRejectedValue(broken);
     vi.spyOn(scene.store.evaluations, 'find').mockRejectedValue(broken);
     await scene.clock.advance(2000);
     expect(await wait).toBe(broken);
@@ -147,7 +147,7 @@ describe('an evaluation that was accepted', () => {
       checkpoint: async (reference, principal, given) => {
         if (!('uri' in reference) || reference.uri !== 'huge') return PAPER_LIBRARY.checkpoint(reference, principal, given);
         bringing.resolve(given);
-        return untilAborted(new Promise<never>(() => undefined), given);
+        return raceWithAbort(new Promise<never>(() => undefined), given);
       },
     };
     const service = scene.service({}, { library });
@@ -302,7 +302,7 @@ describe('an evaluation that asks what was answered before', () => {
     service.open();
     await submitted(service, submission(5));
     await scene.clock.advance(5 * EPISODE_MS);
-    const given = vi.spyOn(scene.store.answers, 'given');
+    const given = vi.spyOn(scene.store.answers, 'findAnswer');
     for (const _ of range(3)) expect((await service.submit(submission(5), 'pipeline', signal)).evaluation.state).toBe('finished');
     expect(given).toHaveBeenCalledTimes(1);
     await scene.drained(service);

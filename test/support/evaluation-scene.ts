@@ -111,7 +111,7 @@ export class EvaluationScene implements AsyncDisposable {
 
   /** Resolves when sandboxes can be made, as they can in memory at once. */
   started(): Promise<void> {
-    return this.#pool.started();
+    return this.#pool.waitUntilStarted();
   }
 
   /** Every sandbox that was made so far and has a live runner or had one. */

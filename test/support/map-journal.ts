@@ -21,7 +21,7 @@ export class MapJournal implements EpisodeJournal {
     this.onAppend();
   }
 
-  async known(from: number, to: number): ReturnType<EpisodeJournal['known']> {
+  async readKnown(from: number, to: number): ReturnType<EpisodeJournal['readKnown']> {
     this.furthest = Math.max(this.furthest, to);
     const sorted = [...this.episodes.values()].sort((a, b) => a.index - b.index);
     return {

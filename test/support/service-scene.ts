@@ -74,7 +74,7 @@ export class ScriptedPlayer implements Player {
     const journal = course.journal(0, parts);
     const share = course.share('local');
     let place: Slot | undefined;
-    const known = new Set((await journal.known(0, episodes)).episodes.map(({ index }) => Number(index)));
+    const known = new Set((await journal.readKnown(0, episodes)).episodes.map(({ index }) => Number(index)));
     let folded = 0;
     const answer = (partial: boolean): Answer => playedSummary(folded, partial);
     try {
@@ -117,7 +117,7 @@ export class ScriptedPlayer implements Player {
     return questionOf(order, { template: digestOf('local'), version: '0.0.0', runs: this.runs, principal });
   }
 
-  repeated(_: EvaluationOrder, given: unknown): object | undefined {
+  repeatAnswer(_: EvaluationOrder, given: unknown): object | undefined {
     return this.repeats && typeof given === 'object' && given !== null ? { ...given, warnings: ['repeated'] } : undefined;
   }
 

@@ -1,4 +1,4 @@
-import { shown } from '../../service/access/egress.ts';
+import { describeUrl } from '../../service/access/egress.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { CheckpointSource, ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 
@@ -57,8 +57,8 @@ function sourceOf({ files, web, gcs, s3 }: SourcesByUri, uri: string): Checkpoin
     case 's3:':
       return s3;
     case undefined:
-      throw new InputError('checkpoint.uri', `checkpoint: ${shown(uri)} is no URI; expected an absolute path, or a URI: ${KNOWN}`);
+      throw new InputError('checkpoint.uri', `checkpoint: ${describeUrl(uri)} is no URI; expected an absolute path, or a URI: ${KNOWN}`);
     default:
-      throw new InputError('checkpoint.uri', `checkpoint: ${shown(uri)}: expected an absolute path, or a URI: ${KNOWN}`);
+      throw new InputError('checkpoint.uri', `checkpoint: ${describeUrl(uri)}: expected an absolute path, or a URI: ${KNOWN}`);
   }
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { basename } from 'node:path';
-import { shown } from '../../service/access/egress.ts';
+import { describeUrl } from '../../service/access/egress.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InputError, type MusterError } from '../../kernel/errors.ts';
 import { assertFileName } from '../../policy-distribution/inspection/checkpoint-checks.ts';
@@ -31,7 +31,7 @@ export function httpsSource(requests: CheckedRequests, clock: Clock): Checkpoint
       signal.throwIfAborted();
       const path = fileName(uri);
       const { size, validator } = await retry(clock, signal, () => versionOf(requests, uri, signal));
-      const file = { path, size, address: shown(uri), revision: validator ?? `unversioned ${randomUUID()}` };
+      const file = { path, size, address: describeUrl(uri), revision: validator ?? `unversioned ${randomUUID()}` };
       urls.set(file, uri);
       return { kind: 'file', files: [file] };
     },
@@ -89,10 +89,10 @@ async function versionOf(
   url: string,
   signal: AbortSignal,
   missing: (found: string) => InputError = (found) =>
-    new InputError('checkpoint.missing', `checkpoint: ${shown(url)} does not exist: ${found}; check the URL`),
+    new InputError('checkpoint.missing', `checkpoint: ${describeUrl(url)} does not exist: ${found}; check the URL`),
 ): Promise<Version> {
   using answer = await ask(requests, url, { range: 'bytes=0-0' }, signal, missing);
-  return versionIn(answer, shown(url));
+  return versionIn(answer, describeUrl(url));
 }
 
 /** @param missing makes the error for a file that is not there. */
@@ -107,7 +107,7 @@ async function ask(
   // 416 is what an empty file answers: it has no first byte.
   if (answer.status === 200 || answer.status === 206 || answer.status === 416) return answer;
   answer[Symbol.dispose]();
-  throw refusalError(shown(url), answer.status, missing);
+  throw refusalError(describeUrl(url), answer.status, missing);
 }
 
 function refusalError(address: string, status: number, missing: (found: string) => InputError): MusterError {
@@ -157,7 +157,7 @@ function fileName(uri: string): string {
     // What is no encoding is no name either.
   }
   if (url === null || url.pathname.endsWith('/') || name === '')
-    throw new InputError('checkpoint.path', `checkpoint: ${shown(uri)} names no file; expected https://host/…/policy.safetensors`);
+    throw new InputError('checkpoint.path', `checkpoint: ${describeUrl(uri)} names no file; expected https://host/…/policy.safetensors`);
   assertFileName(name);
   return name;
 }

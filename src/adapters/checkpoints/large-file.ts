@@ -1,5 +1,5 @@
 import type { FileHandle } from 'node:fs/promises';
-import { alignedBuffer, isUnknownToFileSystem, openDirect } from '../../policy-distribution/files/direct-files.ts';
+import { allocateAligned, isUnknownToFileSystem, openDirect } from '../../policy-distribution/files/direct-files.ts';
 import { isInPageCache } from './page-cache.ts';
 
 /** From this size on, asking whether the file is in the page cache costs nothing beside reading it. In bytes. */
@@ -17,7 +17,7 @@ const BLOCK_BYTES = 2 ** 20;
 export async function* readLarge(handle: FileHandle, size: number): AsyncGenerator<Uint8Array> {
   const isCached = await isInPageCache(handle, Math.floor(size / 2));
   await using direct = isCached ? undefined : await openDirect(handle, 'read');
-  const block = new Uint8Array(alignedBuffer(BLOCK_BYTES));
+  const block = new Uint8Array(allocateAligned(BLOCK_BYTES));
   let source = direct ?? handle;
   for (let position = 0; ;) {
     const { bytesRead } = await readBlock(source, block, position);

@@ -1,7 +1,7 @@
 import { access, readdir } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { InputError } from '../../kernel/errors.ts';
-import { nearest } from '../../kernel/documents/did-you-mean.ts';
+import { findNearest } from '../../kernel/documents/did-you-mean.ts';
 
 const MISSING: ReadonlySet<string> = new Set(['checkpoint.missing', 'suite.missing', 'batch.missing', 'results.missing']);
 
@@ -27,7 +27,7 @@ async function findNearestPath(path: string, below = ''): Promise<string | undef
   if (names === undefined) return findNearestPath(directory, join(basename(path), below));
   const name = basename(path);
   const longer = names.filter((each) => each.startsWith(`${name}.`));
-  const meant = nearest(name, names) ?? (longer.length === 1 ? longer[0] : undefined);
+  const meant = findNearest(name, names) ?? (longer.length === 1 ? longer[0] : undefined);
   if (meant === undefined) return undefined;
   const found = join(directory, meant);
   return below !== '' && (await isThere(join(found, below))) ? join(found, below) : found;

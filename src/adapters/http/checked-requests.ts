@@ -2,7 +2,7 @@ import dns from 'node:dns';
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { LookupFunction } from 'node:net';
-import { shown, type Egress } from '../../service/access/egress.ts';
+import { describeUrl, type Egress } from '../../service/access/egress.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
@@ -69,7 +69,7 @@ export class CheckedRequests {
       if (request.method !== 'GET' || location === undefined || !REDIRECTIONS.has(answer.status)) return answer;
       answer[Symbol.dispose]();
       if (redirections === MOST_REDIRECTIONS) {
-        const found = `${shown(url)} redirects more than ${MOST_REDIRECTIONS} times`;
+        const found = `${describeUrl(url)} redirects more than ${MOST_REDIRECTIONS} times`;
         throw new InputError('egress.redirections', `${found}; name the URL that it leads to in the end`);
       }
       target = this.#checkRedirect(target, location);
@@ -78,15 +78,15 @@ export class CheckedRequests {
 
   #checkRedirect(from: URL, location: string): URL {
     const to = URL.parse(location, from.href);
-    if (!to) throw new InputError('egress.url', `${shown(from)} redirects to what is no URL`);
+    if (!to) throw new InputError('egress.url', `${describeUrl(from)} redirects to what is no URL`);
     if (from.protocol === 'https:' && to.protocol !== 'https:')
-      throw new InputError('egress.scheme', `${shown(from)} redirects to ${shown(to)}; expected https: to the end`);
+      throw new InputError('egress.scheme', `${describeUrl(from)} redirects to ${describeUrl(to)}; expected https: to the end`);
     return this.#egress.assertUrl(to.href);
   }
 
   async #sendOne(target: URL, { method, headers, body }: CheckedRequest, signal: AbortSignal): Promise<CheckedAnswer> {
     const late = (): Error =>
-      new InfrastructureError('egress.failed', `${shown(target)} did not answer within ${HEAD_MS / 1000} s; try again later`);
+      new InfrastructureError('egress.failed', `${describeUrl(target)} did not answer within ${HEAD_MS / 1000} s; try again later`);
     using deadline = new Deadline(this.#clock, HEAD_MS, late, signal);
     const { promise, resolve, reject } = Promise.withResolvers<CheckedAnswer>();
     const agent = target.protocol === 'https:' ? this.#agents['https:'] : this.#agents['http:'];
@@ -134,7 +134,7 @@ function createCheckedLookup(egress: Egress, lookup: LookupFunction): LookupFunc
 function failure(target: URL, error: Error, { aborted, reason }: AbortSignal): Error {
   if (aborted && reason instanceof Error) return reason;
   if (error instanceof MusterError) return error;
-  return new InfrastructureError('egress.failed', `${shown(target)} cannot be reached: ${messageOf(error)}; try again later`, {
+  return new InfrastructureError('egress.failed', `${describeUrl(target)} cannot be reached: ${messageOf(error)}; try again later`, {
     cause: error,
   });
 }

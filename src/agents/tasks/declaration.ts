@@ -35,21 +35,21 @@ export function parseMusterTask(where: string, text: string): MusterTask {
 }
 
 /** @throws InputError `task.invalid` when there are problems: all of them, a line each. */
-export function assertSound(layer: Pick<Layer, 'whereIs'>, problems: readonly Problem[]): void {
+export function assertSound(layer: Pick<Layer, 'findOrigin'>, problems: readonly Problem[]): void {
   if (problems.length === 0) return;
-  throw new InputError(INVALID, problems.map((problem) => problemLine(layer.whereIs(problem.path), problem)).join('\n'));
+  throw new InputError(INVALID, problems.map((problem) => problemLine(layer.findOrigin(problem.path), problem)).join('\n'));
 }
 
 function parsed<Schema extends z.ZodType>(layer: Layer, schema: Schema, known: KnownSettings): z.infer<Schema> {
   const result = schema.safeParse(layer.value);
   if (result.success) return result.data;
   const problems = problemsOf(result.error, layer.value, known);
-  throw new InputError(INVALID, problems.map((problem) => problemLine(layer.whereIs(problem.path), problem)).join('\n'));
+  throw new InputError(INVALID, problems.map((problem) => problemLine(layer.findOrigin(problem.path), problem)).join('\n'));
 }
 
 function versionNotices(layer: Layer, { schema_version, version }: HarborTask): readonly string[] {
   const given = schema_version ?? version;
-  const where = layer.whereIs([]);
+  const where = layer.findOrigin([]);
   if (given === undefined) return [];
   const { major, minor } = /^(?<major>\d{1,4})\.(?<minor>\d{1,4})$/.exec(given)?.groups ?? {};
   const path = [schema_version === undefined ? 'version' : 'schema_version'];

@@ -28,14 +28,14 @@ export function stagedVerifier(where: string, muster: MusterTask, tests: TestFil
       (key) => typeof key === 'string',
     );
     const problems = needless.map((key) => ({ path: ['execute'], text: `is missing; ${key} has no effect without it`, isAbsence: true }));
-    assertSound({ whereIs: () => where }, problems);
+    assertSound({ findOrigin: () => where }, problems);
     return undefined;
   }
   const problems: Problem[] = [];
   const stage = execute.kind === 'cases' ? execute : suiteStage(execute, tests, problems);
   const stored = execute.kind === 'cases' ? storedCases(execute, tests, problems) : [];
   problems.push(...stageContradictions({ muster, stage, stored, tests }));
-  assertSound({ whereIs: () => where }, problems);
+  assertSound({ findOrigin: () => where }, problems);
   return { kind: 'staged', ...settings, compile, execute: stage, golden, compare, constraints, score };
 }
 

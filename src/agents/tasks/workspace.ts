@@ -40,7 +40,7 @@ function rootOf({ where, paths }: Place, environment: HarborEnvironment, asked: 
     refuse(['environment'], `${composes[0]}: services beside the workspace are not supported; give docker_image or a Dockerfile`);
   if (kind === 'image' && image === undefined) refuse(['environment', 'docker_image'], 'is missing; muster.toml asks for root "image"');
   if (kind === 'dockerfile' && !hasDockerfile) refuse(['environment'], `${DOCKERFILE} is missing; muster.toml asks for root "dockerfile"`);
-  assertSound({ whereIs: () => where }, problems);
+  assertSound({ findOrigin: () => where }, problems);
   switch (kind) {
     case 'host':
       return { kind };
@@ -84,7 +84,7 @@ function deprecatedSize(where: string, key: string, text: string | undefined): n
   const { amount, unit = '' } = /^(?<amount>\d{1,9}(\.\d{1,3})?)(?<unit>[KMGT])(i?B)?$/i.exec(text)?.groups ?? {};
   const bytes = Math.round(Number(amount) * (UNITS[unit.toUpperCase()] ?? Number.NaN));
   const problem = { path: ['environment', key], text: `expected a size such as "2G", got ${JSON.stringify(text)}`, isAbsence: false };
-  assertSound({ whereIs: () => where }, bytes >= 1 ? [] : [problem]);
+  assertSound({ findOrigin: () => where }, bytes >= 1 ? [] : [problem]);
   return bytes;
 }
 
@@ -107,7 +107,7 @@ export function artifactsOf(where: string, declared: readonly HarborArtifact[], 
       });
     destinations.add(destination);
   }
-  assertSound({ whereIs: () => where }, problems);
+  assertSound({ findOrigin: () => where }, problems);
   if (all.some(({ source }) => source === ALWAYS_EXPORTED)) return all;
   return [...all, { source: ALWAYS_EXPORTED, destination: 'logs/artifacts', exclude: [], isRequired: false }];
 }

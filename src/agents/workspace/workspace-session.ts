@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { StringDecoder } from 'node:string_decoder';
-import { untilAborted } from '../../kernel/abort.ts';
+import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { Deadline } from '../../kernel/deadline.ts';
 import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
 import { RecentText } from '../../kernel/recent-text.ts';
 import type { Occupant } from '../../pool/members/occupant.ts';
-import { exposedTo, FRESH, type Exposure, type PastExposure } from '../../pool/ports/exposure.ts';
+import { addExposure, FRESH, type Exposure, type PastExposure } from '../../pool/ports/exposure.ts';
 import type { Sandbox, SandboxExit } from '../../pool/ports/sandbox.ts';
 import { FrameReader } from '../../runner/frame-reader.ts';
 import { type Answer, CollectionAnswer, CommandAnswer, DoneAnswer } from './answers.ts';
@@ -61,7 +61,7 @@ export class WorkspaceSession implements Occupant {
   /** Waits for the program's first frame. @throws InfrastructureError when the program ends before it. */
   static async open(sandbox: Sandbox, clock: Clock, signal: AbortSignal): Promise<WorkspaceSession> {
     const session = new WorkspaceSession(sandbox, clock);
-    await untilAborted(session.#ready.promise, signal);
+    await raceWithAbort(session.#ready.promise, signal);
     return session;
   }
 
@@ -76,7 +76,7 @@ export class WorkspaceSession implements Occupant {
 
   /** To be called before anything is brought in. */
   expose(coming: Exposure): void {
-    this.#past = exposedTo(this.#past, coming);
+    this.#past = addExposure(this.#past, coming);
   }
 
   /**
@@ -149,8 +149,8 @@ export class WorkspaceSession implements Occupant {
     this.#pending.set(request, { take, fail: settled.reject });
     const late = (): Error => new InfrastructureError('workspace.silent', `a workspace did not answer in ${milliseconds / 1000} s`);
     using deadline = new Deadline(this.#clock, milliseconds, late, signal);
-    await untilAborted(send(request), deadline.signal);
-    return await untilAborted(settled.promise, deadline.signal);
+    await raceWithAbort(send(request), deadline.signal);
+    return await raceWithAbort(settled.promise, deadline.signal);
   }
 
   async #send(frame: object): Promise<void> {

@@ -1,5 +1,5 @@
 import { quantileSorted } from 'simple-statistics';
-import { seededRandom } from '../../kernel/seeded-random.ts';
+import { createSeededRandom } from '../../kernel/seeded-random.ts';
 import { affordableSimulation } from './affordable-simulation.ts';
 import type { AffordableSimulation, SequentialStop } from './affordable-simulation.ts';
 import type { Bounds } from '../intervals/bounds.ts';
@@ -65,7 +65,7 @@ export class EpisodeSimulation {
   run(): void {
     const { stop, factor, mostEpisodes } = this.#affordable;
     const { bounds, returns, budgetEpisodes = Infinity } = this.#evaluation;
-    const next = returnsOfOneRun(returns, seededRandom('episode forecast', this.#runs.length));
+    const next = returnsOfOneRun(returns, createSeededRandom('episode forecast', this.#runs.length));
     const rule = stoppingRule(stop, bounds);
     const most = Math.min(mostEpisodes, Math.ceil(budgetEpisodes / factor));
     let episodes = 0;

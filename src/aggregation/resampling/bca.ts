@@ -1,4 +1,4 @@
-import { seededRandom } from '../../kernel/seeded-random.ts';
+import { createSeededRandom } from '../../kernel/seeded-random.ts';
 import { ascending, endsAt, LARGEST_RESAMPLE, replicatesFor, resampledMeans } from './bootstrap.ts';
 import type { Ends } from './bootstrap.ts';
 import { normalQuantile } from '../intervals/distribution-quantiles.ts';
@@ -27,7 +27,7 @@ export function bcaInterval(values: readonly number[], confidence: number): Inte
   for (const value of values) moments.add(value);
   const mean = moments.mean ?? Number.NaN;
   const deviations = Float64Array.from(values, (value) => value - mean);
-  const replicates = resampledMeans(seededRandom('bca of the mean', 0), deviations, replicatesFor(values.length));
+  const replicates = resampledMeans(createSeededRandom('bca of the mean', 0), deviations, replicatesFor(values.length));
   const ends = bcaEnds(0, accelerationOfMean(deviations), replicates, confidence);
   if (ends === undefined) return undefined;
   const [low, high] = [mean + ends.low, mean + ends.high];

@@ -1,4 +1,4 @@
-import { seededRandom } from '../../kernel/seeded-random.ts';
+import { createSeededRandom } from '../../kernel/seeded-random.ts';
 import { resamplingPlan, shrunkenEnds } from './bootstrap.ts';
 import { cellsOf, countDraws, distinctValues } from './counted-resample.ts';
 import { interval } from '../intervals/intervals.ts';
@@ -29,7 +29,7 @@ export function interquartileMean(tasks: readonly ArrayLike<number>[], confidenc
   if (!Number.isFinite(value)) return undefined;
   if (tasks.every((task) => task.length < 2)) return { value, interval: undefined, replicates: 0 };
   const { draws, share, replicates } = resamplingPlan(strata.map((cells) => cells.length));
-  const random = seededRandom('interquartile mean', 0);
+  const random = createSeededRandom('interquartile mean', 0);
   const resampled = Array.from({ length: replicates }, () => {
     counts.fill(0);
     // Each draw counts for as many values as it stands for, so that rounding the draws of a task does not change its share.

@@ -1,4 +1,4 @@
-import { seededRandom } from '../../kernel/seeded-random.ts';
+import { createSeededRandom } from '../../kernel/seeded-random.ts';
 import { percentileEnds, replicatesFor, resampledMeans } from './bootstrap.ts';
 
 /** Every k asks for two intervals, so that each may take a share only of what one bootstrap may. */
@@ -39,7 +39,7 @@ export function meanOverTasks(values: readonly number[], confidence: number): Ta
   if (values.length === 0) return undefined;
   const value = values.reduce((sum, of) => sum + of, 0) / values.length;
   if (values.length === 1) return { value, low: null, high: null };
-  const random = seededRandom('mean over tasks', 0);
+  const random = createSeededRandom('mean over tasks', 0);
   const resampled = resampledMeans(random, Float64Array.from(values), replicatesFor(values.length, MOST_DRAWS));
   return { value, ...(percentileEnds(resampled, confidence) ?? { low: null, high: null }) };
 }

@@ -1,4 +1,4 @@
-import { seededRandom } from '../../kernel/seeded-random.ts';
+import { createSeededRandom } from '../../kernel/seeded-random.ts';
 import type { Random } from '../../kernel/seeded-random.ts';
 import type { KeptReturns } from './kept-pairs.ts';
 import { resamplingPlan, shrunkenEnds } from './bootstrap.ts';
@@ -43,7 +43,7 @@ export function probabilityOfImprovement(
   const compared = tasks.filter(({ candidate, baseline }) => candidate.length > 0 && baseline.length > 0);
   if (!compared.some(({ candidate, baseline }) => candidate.length + baseline.length > 2)) return undefined;
   const { draws, share, replicates } = resamplingPlan(compared.flatMap(({ candidate, baseline }) => [candidate.length, baseline.length]));
-  const random = seededRandom('probability of improvement', seed);
+  const random = createSeededRandom('probability of improvement', seed);
   const resampled = new Float64Array(replicates);
   let sum = 0;
   for (const [position, task] of compared.entries()) {

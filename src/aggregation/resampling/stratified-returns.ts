@@ -1,4 +1,4 @@
-import { randomIndex, seededRandom } from '../../kernel/seeded-random.ts';
+import { randomIndex, createSeededRandom } from '../../kernel/seeded-random.ts';
 import { resamplingPlan, shrunkenEnds } from './bootstrap.ts';
 import { cellsOf, distinctValues } from './counted-resample.ts';
 import { middleMean, pooled } from './interquartile-mean.ts';
@@ -50,7 +50,7 @@ export class StratifiedReturns {
     if (!Number.isFinite(value)) return undefined;
     if (this.#strata.every(({ cells }) => cells.length < 2)) return { value, interval: undefined, replicates: 0 };
     const { draws, share, replicates } = resamplingPlan(this.#strata.map(({ cells }) => cells.length));
-    const random = seededRandom('interquartile mean', 0);
+    const random = createSeededRandom('interquartile mean', 0);
     const probabilities = new Float64Array(this.#values.length);
     const resampled = Array.from({ length: replicates }, () => {
       probabilities.fill(0);

@@ -10,7 +10,7 @@ import {
 } from '../../policy-distribution/inspection/checkpoint-inspection.ts';
 import type { CheckpointSource, ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 import type { ReadAt } from '../../policy-distribution/formats/read-at.ts';
-import { guarded, readAt } from '../../policy-distribution/files/store-files.ts';
+import { translateErrors, readAt } from '../../policy-distribution/files/store-files.ts';
 
 /**
  * What a checkpoint holds: of this machine all of it is read, for its digest; of one elsewhere what tells what it holds, unless the digest is asked
@@ -27,15 +27,15 @@ export function inspectionOf(
   const limits = config.checkpoints;
   const isHere = !isUri(written) || /^file:/i.test(written);
   const ports = isHere
-    ? { source: filesystemSource, limits, readsAll: true, open: openedHere }
+    ? { source: filesystemSource, limits, readsAll: true, open: openLocally }
     : { limits, readsAll: wantsDigest, ...elsewhere(sourceForOwner(config, systemClock), signal) };
   return inspectCheckpoint(ports, checkpointUri(written), signal);
 }
 
-async function openedHere({ address }: ListedFile): ReturnType<InspectionPorts['open']> {
-  const handle = await guarded(address, () => open(address, 'r'));
+async function openLocally({ address }: ListedFile): ReturnType<InspectionPorts['open']> {
+  const handle = await translateErrors(address, () => open(address, 'r'));
   return {
-    readAt: (position, length) => guarded(address, () => readAt(handle, position, length)),
+    readAt: (position, length) => translateErrors(address, () => readAt(handle, position, length)),
     [Symbol.asyncDispose]: () => handle.close(),
   };
 }

@@ -4,13 +4,13 @@ import { suggestingNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
 import { parseBatch, type BatchFile } from '../../faces/client/batch/batch-file.ts';
 import {
-  plannedCheckpoints,
-  plannedSuites,
+  planCheckpoints,
+  planSuites,
   type BatchContext,
   type PlannedCheckpoint,
   type PlannedSuite,
 } from '../../faces/client/batch/batch-plan.ts';
-import { namedCheckpoint } from '../../faces/client/named-checkpoint.ts';
+import { nameCheckpoint } from '../../faces/client/named-checkpoint.ts';
 import { readSuite } from './server-client.ts';
 
 /** A batch as its file has it, with all that it names on this machine. Part of the composition root. */
@@ -34,8 +34,8 @@ export async function openBatch(path: string): Promise<OpenedBatch> {
         .replace(/[^\w.-]/g, '-')
         .slice(0, 64),
     file,
-    checkpoints: await plannedCheckpoints(file, ground),
-    suites: await plannedSuites(file, ground),
+    checkpoints: await planCheckpoints(file, ground),
+    suites: await planSuites(file, ground),
     baseline: file.baseline === undefined ? undefined : absoluteBaseline(file.baseline, ground),
   };
 }
@@ -55,5 +55,5 @@ function inOrder(paths: readonly string[]): readonly string[] {
 }
 
 function absoluteBaseline(baseline: string, ground: BatchContext): string {
-  return 'path' in namedCheckpoint(baseline) ? ground.absolute(baseline) : baseline;
+  return 'path' in nameCheckpoint(baseline) ? ground.absolute(baseline) : baseline;
 }

@@ -55,13 +55,13 @@ export interface ServerAddress {
 
 /** For a command: a client of the server that flags name, or MUSTER_URL, or of the one that the configuration would start here. */
 export function clientFor({ server, config, plainHttp, patienceSeconds = SHELL_PATIENCE_SECONDS }: ServerAddress): MusterClient {
-  return connect(server ?? process.env['MUSTER_URL'] ?? configuredUrl(config), {
+  return connect(server ?? process.env['MUSTER_URL'] ?? readServerUrl(config), {
     plainHttp,
     retry: { patienceMilliseconds: 1000 * patienceSeconds },
   });
 }
 
-function configuredUrl(config: string | undefined): string {
+function readServerUrl(config: string | undefined): string {
   const { host, port } = configuration(config).server;
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }

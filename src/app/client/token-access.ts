@@ -66,13 +66,13 @@ function officeAt(client: MusterClient): TokenActions {
     async issue({ principal, role, lifetimeMs }) {
       const lifetime = lifetimeMs === undefined ? {} : { lifetimeSeconds: Math.ceil(lifetimeMs / 1000) };
       const { token: text, ...made } = await asOperator(client.createToken({ principal, role, ...lifetime }));
-      return { token: listedToken(made), text };
+      return { token: toListedToken(made), text };
     },
     async list({ after }) {
       const { items, next } = await asOperator(client.tokens(after));
-      return { items: items.map(listedToken), next: next ?? undefined };
+      return { items: items.map(toListedToken), next: next ?? undefined };
     },
-    revoke: async (id) => listedToken(await asOperator(client.revokeToken(id))),
+    revoke: async (id) => toListedToken(await asOperator(client.revokeToken(id))),
   };
 }
 
@@ -88,7 +88,7 @@ async function asOperator<T>(call: Promise<T>): Promise<T> {
   });
 }
 
-function listedToken({ id, principal, role, createdAt, expiresAt, revokedAt }: Token): ListedToken {
+function toListedToken({ id, principal, role, createdAt, expiresAt, revokedAt }: Token): ListedToken {
   return {
     id: parseTokenId(id),
     principal,

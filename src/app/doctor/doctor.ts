@@ -1,4 +1,4 @@
-import { untilAborted } from '../../kernel/abort.ts';
+import { raceWithAbort } from '../../kernel/abort.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import type { Finding, HealthCheck } from '../../kernel/health-check.ts';
 
@@ -21,7 +21,7 @@ export async function runDoctor(checks: readonly HealthCheck[], signal: AbortSig
 async function findingOf(check: HealthCheck, signal: AbortSignal): Promise<Finding> {
   try {
     const deadline = AbortSignal.any([signal, AbortSignal.timeout(CHECK_TIMEOUT_MS)]);
-    return await untilAborted(check.run(deadline), deadline);
+    return await raceWithAbort(check.run(deadline), deadline);
   } catch (error) {
     return { status: 'problem', found: messageOf(error) };
   }
@@ -43,19 +43,19 @@ const MARKS = { ok: 'ok     ', warning: 'warning', problem: 'PROBLEM' } as const
 export function doctorText(report: DoctorReport): string {
   const width = Math.max(...report.checks.map(({ name }) => name.length), 0);
   const lines = report.checks.flatMap(({ name, status, found, remedy }) => [
-    `${MARKS[status]}  ${name.padEnd(width)}  ${oneLine(found)}`,
-    ...(remedy === undefined ? [] : [`${' '.repeat(MARKS[status].length + width + 4)}→ ${oneLine(remedy)}`]),
+    `${MARKS[status]}  ${name.padEnd(width)}  ${joinLines(found)}`,
+    ...(remedy === undefined ? [] : [`${' '.repeat(MARKS[status].length + width + 4)}→ ${joinLines(remedy)}`]),
   ]);
   const problems = report.checks.filter(({ status }) => status === 'problem').length;
   const verdict =
-    problems === 0 ? 'This machine can run evaluations.' : `This machine cannot run evaluations yet: ${counted(problems)} to solve.`;
+    problems === 0 ? 'This machine can run evaluations.' : `This machine cannot run evaluations yet: ${countProblems(problems)} to solve.`;
   return `${[...lines, '', verdict].join('\n')}\n`;
 }
 
-function oneLine(text: string): string {
+function joinLines(text: string): string {
   return text.replaceAll(/\s*\n\s*/g, ' ');
 }
 
-function counted(problems: number): string {
+function countProblems(problems: number): string {
   return problems === 1 ? '1 problem' : `${problems} problems`;
 }

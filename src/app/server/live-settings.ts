@@ -20,7 +20,7 @@ export function liveQuotas(ground: InForce): (principal: string) => Quota {
 
 /** Whether the configuration grants a principal the use of a checkpoint. */
 export function liveGrants(ground: InForce): (principal: string, digest: Digest) => boolean {
-  const current = made(
+  const current = cacheBySetting(
     () => ground.config.server.grants,
     (grants) => new Set(grants.map(({ principal, sha256 }) => `${principal} ${sha256}`)),
   );
@@ -61,7 +61,7 @@ export function webhookSecret({ config }: InForce): string | undefined {
 
 /** What callers may name is decided anew for each listing and each read. */
 export function liveSource(ground: InForce, clock: Clock): CheckpointSource {
-  const current = made(
+  const current = cacheBySetting(
     () => ground.config.sources,
     (sources) => sourceForCallers({ sources }, clock),
   );
@@ -72,7 +72,7 @@ export function liveSource(ground: InForce, clock: Clock): CheckpointSource {
 }
 
 export function liveWebhooks(ground: InForce, clock: Clock): Webhooks {
-  const current = made(
+  const current = cacheBySetting(
     () => ground.config.webhooks,
     (webhooks) => webhooksOf({ webhooks }, clock),
   );
@@ -83,11 +83,11 @@ export function liveWebhooks(ground: InForce, clock: Clock): Webhooks {
 }
 
 /** Made once for each setting. */
-function made<Setting, Made>(setting: () => Setting, make: (setting: Setting) => Made): () => Made {
-  let last: { readonly setting: Setting; readonly made: Made } | undefined;
+function cacheBySetting<Setting, Made>(setting: () => Setting, make: (setting: Setting) => Made): () => Made {
+  let last: { readonly setting: Setting; readonly cacheBySetting: Made } | undefined;
   return () => {
     const now = setting();
-    if (last?.setting !== now) last = { setting: now, made: make(now) };
-    return last.made;
+    if (last?.setting !== now) last = { setting: now, cacheBySetting: make(now) };
+    return last.cacheBySetting;
   };
 }

@@ -3,7 +3,7 @@ import { didYouMean } from '../../kernel/documents/did-you-mean.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
-import { addPinned, pinnedUri } from '../../policy-distribution/store/pinned-uri.ts';
+import { addPinned, parsePinnedUri } from '../../policy-distribution/store/pinned-uri.ts';
 import type { Checkpoint } from '../../policy-distribution/checkpoint.ts';
 import type { OrderedContent } from '../../service/orders/evaluation-order.ts';
 import type { CheckpointReference, Library, OrderedSuite, SuiteReference } from '../../service/orders/library.ts';
@@ -17,7 +17,7 @@ export interface CheckpointAccess {
   /** Reads what callers may have read by its URI, and nothing else. */
   readonly source: CheckpointSource;
   /** One that is here under its digest; undefined when it is not, or not for this principal. */
-  uploaded(digest: Digest, principal: string): Promise<Checkpoint | undefined>;
+  findUploaded(digest: Digest, principal: string): Promise<Checkpoint | undefined>;
 }
 
 /** Finds suites by their names in the configuration, and checkpoints where callers say that they are. Part of the composition root. */
@@ -36,16 +36,17 @@ export class OrderLibrary implements Library {
     const { definition, files } = await this.#ground.keepSuite(read, signal);
     // The template is looked up now, while the caller can still correct it.
     this.#ground.pools.settings(definition.template);
-    return { written: read.parsed, digest: definition.digest, files: files && ordered(files, read.directory ?? '') };
+    return { written: read.parsed, digest: definition.digest, files: files && toOrderedContent(files, read.directory ?? '') };
   }
 
   async checkpoint(reference: CheckpointReference, principal: string, signal: AbortSignal): Promise<OrderedContent> {
     const { run, version } = reference;
     const labels = { ...(run === undefined ? {} : { run }), ...(version === undefined ? {} : { version }) };
-    if ('sha256' in reference) return { ...ordered(await this.#uploaded(reference.sha256, principal), reference.sha256), labels };
+    if ('sha256' in reference)
+      return { ...toOrderedContent(await this.#findUploaded(reference.sha256, principal), reference.sha256), labels };
     const { uri } = reference;
-    const stored = addPinned(this.#ground.checkpoints, this.#door.source, pinnedUri(uri), this.#ground.either(signal), labels);
-    return ordered(await stored, uri);
+    const stored = addPinned(this.#ground.checkpoints, this.#door.source, parsePinnedUri(uri), this.#ground.either(signal), labels);
+    return toOrderedContent(await stored, uri);
   }
 
   assertPlayable(template: string, checkpoints: readonly OrderedContent[]): void {
@@ -71,14 +72,14 @@ export class OrderLibrary implements Library {
     return read;
   }
 
-  async #uploaded(sha256: string, principal: string): Promise<Checkpoint> {
+  async #findUploaded(sha256: string, principal: string): Promise<Checkpoint> {
     const digest = sha256.startsWith('sha256:') ? sha256 : `sha256:${sha256}`;
-    const found = isDigest(digest) ? await this.#door.uploaded(digest, principal) : undefined;
+    const found = isDigest(digest) ? await this.#door.findUploaded(digest, principal) : undefined;
     if (found) return found;
     throw new InputError('checkpoint.unknown', `checkpoint.sha256: the server has no checkpoint ${digest}; upload it, or give its uri`);
   }
 }
 
-function ordered({ digest, kind, files, labels }: Checkpoint, uri: string): OrderedContent {
+function toOrderedContent({ digest, kind, files, labels }: Checkpoint, uri: string): OrderedContent {
   return { uri, digest, kind, files: files.map(({ path, size, digest: ofFile }) => ({ path, size, digest: ofFile })), labels };
 }

@@ -8,7 +8,7 @@ import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
 import { compare } from '../../orchestrator/compare.ts';
 import { drawOf } from '../../orchestrator/suite/draw.ts';
 import { evaluate } from '../../orchestrator/evaluate.ts';
-import { repeatedSummary, type RepeatedRun } from '../../orchestrator/results/repeated-summary.ts';
+import { repeatSummary, type RepeatedRun } from '../../orchestrator/results/repeated-summary.ts';
 import { checkpointFacts } from '../../orchestrator/results/summarise.ts';
 import type { CheckpointFacts } from '../../orchestrator/results/summary.ts';
 import type { EvaluateContext } from '../../orchestrator/run/evaluate-context.ts';
@@ -16,10 +16,10 @@ import { whatRuns, type WhatRuns } from '../../orchestrator/suite/what-runs.ts';
 import type { SuiteDefinition } from '../../orchestrator/suite/suite-definition.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
 import { type Checkpoint, mayBringCode } from '../../policy-distribution/checkpoint.ts';
-import { addPinned, pinnedUri } from '../../policy-distribution/store/pinned-uri.ts';
+import { addPinned, parsePinnedUri } from '../../policy-distribution/store/pinned-uri.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import { checkpointsOf, type EvaluationOrder, type OrderedContent } from '../../service/orders/evaluation-order.ts';
-import { orderedSuite } from '../../service/orders/ordered-suite.ts';
+import { readOrderedSuite } from '../../service/orders/ordered-suite.ts';
 import type { Answer, PlayCourse, Player } from '../../service/orders/player.ts';
 import { questionOf } from '../../service/orders/question.ts';
 import { comparisonFigures, evaluationFigures } from '../../service/orders/running-figures.ts';
@@ -57,19 +57,19 @@ export class OrderPlayer implements Player {
     return questionOf(order, { template, version: this.#version, runs: this.#whatRuns(order), principal });
   }
 
-  repeated(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined {
+  repeatAnswer(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined {
     switch (order.kind) {
       case 'evaluation':
-        return repeatedSummary(given, { checkpoint: factsOf(order.checkpoint) }, run);
+        return repeatSummary(given, { checkpoint: factsOf(order.checkpoint) }, run);
       case 'comparison': {
         const baseline = { ...factsOf(order.baseline), recorded: false } as const;
-        return repeatedSummary(given, { baseline, candidates: order.candidates.map(factsOf) }, run);
+        return repeatSummary(given, { baseline, candidates: order.candidates.map(factsOf) }, run);
       }
     }
   }
 
   async #evaluate(order: OrderOf<'evaluation'>, course: PlayCourse): Promise<Answer> {
-    const suite = orderedSuite(order);
+    const suite = readOrderedSuite(order);
     const suiteFiles = order.suiteFiles && (await this.#suiteFiles(order.suiteFiles, course.signal));
     const checkpoint = await this.#checkpoint(order.checkpoint, course.signal);
     await using _held = await this.#ground.hold([checkpoint, suiteFiles]);
@@ -88,7 +88,7 @@ export class OrderPlayer implements Player {
   }
 
   async #compare(order: OrderOf<'comparison'>, course: PlayCourse): Promise<Answer> {
-    const suite = orderedSuite(order);
+    const suite = readOrderedSuite(order);
     const suiteFiles = order.suiteFiles && (await this.#suiteFiles(order.suiteFiles, course.signal));
     const baseline = await this.#checkpoint(order.baseline, course.signal);
     const candidates = [];
@@ -119,17 +119,17 @@ export class OrderPlayer implements Player {
 
   #checkpoint(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
     const { uri, labels } = content;
-    return this.#restored(content, () =>
-      addPinned(this.#ground.checkpoints, this.#source, pinnedUri(uri), this.#ground.either(signal), labels),
+    return this.#restore(content, () =>
+      addPinned(this.#ground.checkpoints, this.#source, parsePinnedUri(uri), this.#ground.either(signal), labels),
     );
   }
 
   #suiteFiles(content: OrderedContent, signal: AbortSignal): Promise<StoredCheckpoint> {
-    return this.#restored(content, () => this.#ground.addModules(content.uri, signal));
+    return this.#restore(content, () => this.#ground.addModules(content.uri, signal));
   }
 
   /** Another machine may have accepted the order: what it kept is read again from where it was, and has to be the same. */
-  async #restored({ digest, kind, files, labels }: OrderedContent, read: () => Promise<StoredCheckpoint>): Promise<StoredCheckpoint> {
+  async #restore({ digest, kind, files, labels }: OrderedContent, read: () => Promise<StoredCheckpoint>): Promise<StoredCheckpoint> {
     try {
       return await this.#ground.checkpoints.restore({ digest, kind, files, labels });
     } catch (error) {
@@ -150,7 +150,7 @@ export class OrderPlayer implements Player {
   #whatRuns(order: EvaluationOrder): WhatRuns {
     const checkpoints = checkpointsOf(order);
     const key = `${order.suiteDigest} ${checkpoints.some(mayBringCode)}`;
-    const runs = this.#known.get(key) ?? whatRuns(orderedSuite(order), checkpoints);
+    const runs = this.#known.get(key) ?? whatRuns(readOrderedSuite(order), checkpoints);
     this.#known.set(key, runs);
     return runs;
   }

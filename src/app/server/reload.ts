@@ -1,4 +1,4 @@
-import { reloaded } from '../../config/reloaded.ts';
+import { applyReload } from '../../config/reloaded.ts';
 import type { Config } from '../../config/config.ts';
 import type { Runtime } from '../runtime.ts';
 import { messageOf, MusterError } from '../../kernel/errors.ts';
@@ -38,10 +38,10 @@ export async function reload({ read, ground, desk, bounds, webhooks, problemsOfS
   const { log } = ground;
   try {
     const before = ground.config;
-    const { config, changed, pending } = reloaded(before, read());
+    const { config, changed, pending } = applyReload(before, read());
     if (isResized(before.pool, config.pool)) await resizeAll(desk, config.pool);
     ground.configure(config);
-    bounds.changed();
+    bounds.onChanged();
     webhooks.look();
     log.info({ changed }, 'the configuration was read anew');
     if (pending.length > 0) log.warn({ pending }, 'these settings are others once Muster is started again');

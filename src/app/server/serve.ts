@@ -17,7 +17,7 @@ import type { Uploads } from '../../policy-distribution/uploads/uploads.ts';
 import { liveGrants, liveQuotas, liveServiceConfig, liveSource, liveWebhooks, webhookSecret } from './live-settings.ts';
 import { OrderLibrary } from './order-library.ts';
 import { OrderPlayer } from './order-player.ts';
-import { endedCounter, figureRoutes, measure } from '../../faces/http/figures.ts';
+import { createEndedCounter, figureRoutes, measure } from '../../faces/http/figures.ts';
 import { grantRoutes } from '../../faces/http/routes/grant-routes.ts';
 import { createHttpServer } from '../../faces/http/http-server.ts';
 import { identifyByToken, identifyLocal } from '../../faces/http/requests/identify.ts';
@@ -76,11 +76,11 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   const registry = new Registry();
   const webhookSite = liveWebhooks(ground, systemClock);
   const webhooks = createDeliverer(store, ground, webhookSite);
-  const countEnded = endedCounter(registry);
+  const countEnded = createEndedCounter(registry);
   const source = liveSource(ground, systemClock);
   const use = new CheckpointUse({ rights: store.rights, isGranted: liveGrants(ground), isEveryones: server.access === 'off' });
   const checkpointDesk = new CheckpointService({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate, use });
-  const library = new OrderLibrary(ground, { source, uploaded: (digest, principal) => checkpointDesk.find(digest, principal) });
+  const library = new OrderLibrary(ground, { source, findUploaded: (digest, principal) => checkpointDesk.find(digest, principal) });
   const service = createService({ store, ground, desk, gate, use, source, library, webhookSite }, (state) => {
     countEnded(state);
     webhooks.look();
@@ -91,7 +91,7 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   const keeper = createKeeper(store, ground, uploads);
   keeper.open();
   opening.defer(() => keeper.close());
-  opening.defer(() => closed(app));
+  opening.defer(() => closeServer(app));
   // Before the server, which waits for their streams.
   opening.use(uploads);
   webhooks.open();
@@ -138,9 +138,9 @@ function createApp(
     get maxWaitSeconds() {
       return ground.config.server.maxWaitSeconds;
     },
-    identify: server.access === 'off' ? identifyLocal : identifyByToken(store.tokens, systemClock, bound(server.failedTokensPerMinute)),
-    requestsPerMinute: bound(server.requestsPerMinute),
-    streams: { ofOne: bound(server.streamsPerPrincipal), ofAll: bound(server.streams) },
+    identify: server.access === 'off' ? identifyLocal : identifyByToken(store.tokens, systemClock, toBound(server.failedTokensPerMinute)),
+    requestsPerMinute: toBound(server.requestsPerMinute),
+    streams: { ofOne: toBound(server.streamsPerPrincipal), ofAll: toBound(server.streams) },
     readiness: () => readiness(service, store),
     checkpoints: checkpointDesk,
     more: [
@@ -187,7 +187,7 @@ function createService(
 /** Answers on their way have a moment to be taken. */
 const CLOSING_MILLISECONDS = 5000;
 
-async function closed(app: Awaited<ReturnType<typeof createHttpServer>>): Promise<void> {
+async function closeServer(app: Awaited<ReturnType<typeof createHttpServer>>): Promise<void> {
   using _late = systemClock.after(CLOSING_MILLISECONDS, () => app.server.closeAllConnections());
   await app.close();
 }
@@ -204,12 +204,12 @@ function createKeeper(store: EvaluationStore, ground: Runtime, uploads: Uploads)
     uploads,
     clock: systemClock,
     log,
-    maxBytes: () => bound(ground.config.checkpoints.keptBytes),
+    maxBytes: () => toBound(ground.config.checkpoints.keptBytes),
   });
 }
 
 /** Undefined for no bound. */
-function bound(written: number | 'unlimited'): number | undefined {
+function toBound(written: number | 'unlimited'): number | undefined {
   return written === 'unlimited' ? undefined : written;
 }
 

@@ -21,7 +21,7 @@ export class KnownSuites {
   /** @throws InputError as `readSuite` does. */
   async read(path: string, stop: StopOverride | undefined, signal: AbortSignal): Promise<ReadSuite> {
     const key = keyOf(path, stop);
-    const revision = await settledRevision(path, signal);
+    const revision = await readSettledRevision(path, signal);
     const known = this.#known.get(key);
     if (known && known.revision === revision) return known.read;
     const read = await readSuite({ suite: path, ...(stop ? { stop } : {}) });
@@ -35,7 +35,7 @@ function keyOf(path: string, stop: StopOverride | undefined): string {
 }
 
 /** Undefined when it cannot be known, or the file is none: reading it says why. */
-async function settledRevision(path: string, signal: AbortSignal): Promise<string | undefined> {
+async function readSettledRevision(path: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     const { kind, files } = await filesystemSource.list(path, { signal, maxFiles: 1 });
     const [file] = files;

@@ -5,8 +5,8 @@ import { InputError } from '../../kernel/errors.ts';
 import {
   inlineSuite,
   parseSuite,
-  withChanges,
-  withStop,
+  overrideSettings,
+  overrideStop,
   type StopOverride,
   type SuiteChanges,
 } from '../../orchestrator/suite/suite-definition.ts';
@@ -36,7 +36,7 @@ export function readOwnSuite(input: SuiteInput): Promise<ReadSuite> {
 /** Reads and checks a suite, but for its modules. Part of the composition root. @throws InputError when it is wrong. */
 export async function readSuite({ suite, stop, changes = {} }: SuiteInput): Promise<ReadSuite> {
   const written = typeof suite === 'string' ? await readSuiteFile(suite) : inlineSuite(suite);
-  const parsed = parseSuite(withChanges(stop ? withStop(written, stop) : written, changes));
+  const parsed = parseSuite(overrideSettings(stop ? overrideStop(written, stop) : written, changes));
   const base = typeof suite === 'string' ? dirname(resolve(suite)) : process.cwd();
   const directory = parsed.files === undefined ? undefined : resolve(base, parsed.files);
   if (typeof suite === 'string' && directory !== undefined && isWithin(resolve(suite), directory)) throw holdsItself(written, parsed.files);
@@ -51,6 +51,6 @@ function isWithin(path: string, directory: string): boolean {
 function holdsItself(written: Layer, files: string | undefined): InputError {
   return new InputError(
     'suite.files',
-    `${written.whereIs(['files'])}: files: "${files}" has the suite file itself in it: whatever is changed or saved there (a checkpoint, results) would make another suite; expected a directory with nothing but what the environment needs: move its modules into one, such as "environment", and name that`,
+    `${written.findOrigin(['files'])}: files: "${files}" has the suite file itself in it: whatever is changed or saved there (a checkpoint, results) would make another suite; expected a directory with nothing but what the environment needs: move its modules into one, such as "environment", and name that`,
   );
 }

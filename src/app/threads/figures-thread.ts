@@ -10,7 +10,7 @@ import {
   type ProbabilityOfImprovement,
 } from '../../aggregation/resampling/probability-of-improvement.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { within } from '../../kernel/deadline.ts';
+import { withTimeout } from '../../kernel/deadline.ts';
 import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
 import type { FiguresAnswer, FiguresOrder, FiguresQuestion, FiguresResult } from './figures-worker.ts';
 
@@ -44,7 +44,7 @@ export class FiguresThread implements AsyncDisposable {
   readonly workOut = async (question: DistributionQuestion): Promise<DistributionFigures> => {
     if (question.values.length <= FEW_VALUES) return distributionFigures(question);
     const result = await this.#ask({ kind: 'distribution', question }, [question.values.buffer, question.tasks.buffer]);
-    if (result.kind !== 'distribution') throw failed(problemOf(result));
+    if (result.kind !== 'distribution') throw failedError(problemOf(result));
     return result.figures;
   };
 
@@ -55,7 +55,7 @@ export class FiguresThread implements AsyncDisposable {
     if (values <= FEW_PAIRED_VALUES) return probabilityOfImprovement(tasks, confidence, seed);
     const buffers = tasks.flatMap(({ candidate, baseline }) => [candidate.buffer, baseline.buffer]);
     const result = await this.#ask({ kind: 'improvement', question }, buffers);
-    if (result.kind !== 'improvement') throw failed(problemOf(result));
+    if (result.kind !== 'improvement') throw failedError(problemOf(result));
     return result.figures;
   };
 
@@ -73,7 +73,9 @@ export class FiguresThread implements AsyncDisposable {
     thread.ref();
     thread.postMessage(order, buffers);
     try {
-      return await within(this.#clock, ANSWER_MILLISECONDS, promise, () => failed(`no answer within ${ANSWER_MILLISECONDS / 1000} s`));
+      return await withTimeout(this.#clock, ANSWER_MILLISECONDS, promise, () =>
+        failedError(`no answer within ${ANSWER_MILLISECONDS / 1000} s`),
+      );
     } finally {
       this.#waiting.delete(id);
       if (this.#waiting.size === 0) this.#thread?.unref();
@@ -83,19 +85,19 @@ export class FiguresThread implements AsyncDisposable {
   #begin(): Worker {
     const thread = new Worker(new URL('figures-worker.ts', import.meta.url));
     thread.on('message', ({ id, result }: FiguresAnswer) => this.#waiting.get(id)?.resolve(result));
-    thread.on('error', (error) => this.#ended(thread, messageOf(error)));
-    thread.on('exit', () => this.#ended(thread, 'its thread has ended'));
+    thread.on('error', (error) => this.#onEnded(thread, messageOf(error)));
+    thread.on('exit', () => this.#onEnded(thread, 'its thread has ended'));
     return thread;
   }
 
-  #ended(thread: Worker, why: string): void {
+  #onEnded(thread: Worker, why: string): void {
     if (this.#thread !== thread) return;
     this.#thread = undefined;
-    for (const { reject } of this.#waiting.values()) reject(failed(why));
+    for (const { reject } of this.#waiting.values()) reject(failedError(why));
   }
 }
 
-function failed(why: string): InfrastructureError {
+function failedError(why: string): InfrastructureError {
   return new InfrastructureError(
     'figures.failed',
     `the figures of an evaluation could not be worked out: ${why}; its episodes are kept, ask again`,

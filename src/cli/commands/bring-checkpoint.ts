@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import type { MusterClient } from '../../faces/client/muster-client.ts';
-import { namedCheckpoint, type NamedCheckpoint } from '../../faces/client/named-checkpoint.ts';
+import { nameCheckpoint, type NamedCheckpoint } from '../../faces/client/named-checkpoint.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
 import { uploadView } from '../progress/remote-progress.ts';
 
@@ -10,8 +10,8 @@ import { uploadView } from '../progress/remote-progress.ts';
  * @param given path, URI or SHA-256.
  * @param base path of one that the server may have.
  */
-export async function broughtCheckpoint(client: MusterClient, given: string, signal: AbortSignal, base?: string): Promise<NamedCheckpoint> {
-  const named = namedCheckpoint(given);
+export async function bringCheckpoint(client: MusterClient, given: string, signal: AbortSignal, base?: string): Promise<NamedCheckpoint> {
+  const named = nameCheckpoint(given);
   if (!('path' in named)) return named;
   const began = performance.now();
   using display = openProgressDisplay(uploadView(basename(named.path)), process.stderr);

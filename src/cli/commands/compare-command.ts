@@ -8,8 +8,8 @@ import type { Muster } from '../../app/main.ts';
 import { comparisonLines } from '../lines/comparison-lines.ts';
 import { comparisonView, type ComparisonTitle } from '../progress/comparison-progress.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
-import { failedAttempt } from '../terminal/failed-attempt.ts';
-import { collect, positiveNumber, probability, wholeNumber } from '../flags/flag-values.ts';
+import { toFailedAttempt } from '../terminal/failed-attempt.ts';
+import { collect, positiveNumber, probability, parseWholeNumber } from '../flags/flag-values.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { addNeededOption } from '../flags/needed-option.ts';
 import { print } from '../terminal/output.ts';
@@ -44,7 +44,7 @@ export function compareCommand(open: OpenMuster): Command {
   );
   addNeededOption(command, new Option('-c, --candidate <path>', 'checkpoint; give it again for further ones').argParser(collect))
     .option('--margin <difference>', 'mean differences up to it do not matter; needed for "equivalent"', positiveNumber)
-    .option('--budget <episodes>', "most episodes of all checkpoints together (default: the suite's, or 2000 for each)", wholeNumber)
+    .option('--budget <episodes>', "most episodes of all checkpoints together (default: the suite's, or 2000 for each)", parseWholeNumber)
     .option('--confidence <probability>', "that no verdict is wrong (default: the suite's)", probability);
   return addRunFlags(command)
     .addHelpText('after', HELP)
@@ -101,7 +101,7 @@ async function verdictOn(muster: Pick<Muster, 'compare'>, suite: string, flags: 
     return { summary, exitCode: codeOf(summary) };
   } catch (error) {
     const summary = partialComparisonOf(error);
-    const told = failedAttempt(error, signal, 'the first episode');
+    const told = toFailedAttempt(error, signal, 'the first episode');
     return summary ? { ...told, summary } : told;
   }
 }

@@ -7,7 +7,7 @@ import type { Summary } from '../../orchestrator/results/summary.ts';
 import type { CheckpointOptions, EvaluateSuite, SuiteEvaluator } from './evaluate-suite.ts';
 import { notice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
-import { failedAttempt } from '../terminal/failed-attempt.ts';
+import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { collect } from '../flags/flag-values.ts';
 import { inTurn } from '../terminal/in-turn.ts';
 import { interruption } from '../terminal/interruption.ts';
@@ -129,7 +129,7 @@ async function verdictOn(
     return { title, summary, exitCode: EXIT_CODES.done };
   } catch (error) {
     const summary = partialSummaryOf(error);
-    const told = { title, ...failedAttempt(error, turn.signal, `the first episode of ${checkpoint}`) };
+    const told = { title, ...toFailedAttempt(error, turn.signal, `the first episode of ${checkpoint}`) };
     return summary ? { ...told, summary } : told;
   }
 }

@@ -1,7 +1,7 @@
 import { Command } from 'commander';
 import type { CheckpointInspection } from '../../policy-distribution/inspection/checkpoint-inspection.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
-import { failedAttempt } from '../terminal/failed-attempt.ts';
+import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { inspectionLines } from '../lines/inspection-lines.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
@@ -34,7 +34,7 @@ export function inspectCommand(inspect: InspectCheckpoint): Command {
     .option('--json', 'print exactly one JSON document on stdout')
     .addHelpText('after', HELP)
     .action(async (path: string, flags: InspectFlags) => {
-      process.exitCode = await inspected(inspect, path, flags);
+      process.exitCode = await inspectAndPrint(inspect, path, flags);
     });
 }
 
@@ -49,14 +49,14 @@ Exit codes:
 Example:
   muster checkpoints inspect examples/game/checkpoints/late.safetensors`;
 
-async function inspected(inspect: InspectCheckpoint, path: string, { json, config, digest }: InspectFlags): Promise<number> {
+async function inspectAndPrint(inspect: InspectCheckpoint, path: string, { json, config, digest }: InspectFlags): Promise<number> {
   using interrupt = interruption(process);
   try {
     const found = await inspect(path, { config, digest: digest === true }, interrupt.signal);
     await print(process.stdout, json ? `${JSON.stringify(found, undefined, 2)}\n` : `${inspectionLines(found).join('\n')}\n`);
     return interrupt.signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {
-    const told = failedAttempt(error, interrupt.signal, `all of ${path} was read`);
+    const told = toFailedAttempt(error, interrupt.signal, `all of ${path} was read`);
     await print(process.stderr, told.report);
     return told.exitCode;
   }

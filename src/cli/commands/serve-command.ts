@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { whenAborted } from '../../kernel/deadline.ts';
+import { waitForAbort } from '../../kernel/deadline.ts';
 import type { Reload } from '../../app/server/reload.ts';
 import type { RunningServer } from '../../app/server/serve.ts';
 import { errorReport, notice } from '../terminal/error-report.ts';
@@ -30,8 +30,8 @@ export function serveCommand(serve: (flags: ServeFlags) => Promise<RunningServer
       reloads.open(() => server.reload());
       for (const problem of server.suiteProblems) await print(process.stderr, notice(problem));
       await print(process.stderr, notice(`listening on ${server.url}; its documentation is at ${server.url}/docs`));
-      await whenAborted(interrupt.signal);
-      await reloads.settled();
+      await waitForAbort(interrupt.signal);
+      await reloads.waitUntilSettled();
       await server.close();
     });
 }
@@ -40,7 +40,7 @@ interface Reloads extends Disposable {
   /** From now on the signal has an effect. */
   open(reload: () => Promise<Reload>): void;
   /** Resolves when none is under way. */
-  settled(): Promise<void>;
+  waitUntilSettled(): Promise<void>;
 }
 
 /** Reads the configuration anew at each SIGHUP, one at a time, and tells what came of it. */
@@ -59,7 +59,7 @@ function onHangUp(): Reloads {
   process.on('SIGHUP', onSignal);
   return {
     open: (opened) => void (reload = opened),
-    settled: () => last,
+    waitUntilSettled: () => last,
     [Symbol.dispose]: () => void process.off('SIGHUP', onSignal),
   };
 }

@@ -7,7 +7,7 @@ import type { Pool, PoolChange } from '../../faces/http/schemas/pool-schemas.ts'
 import { systemClock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import { evaluationLines, isAnsweredElsewhere, type Listed } from '../lines/evaluation-list.ts';
-import { wholeNumber } from '../flags/flag-values.ts';
+import { parseWholeNumber } from '../flags/flag-values.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
@@ -33,7 +33,7 @@ export function listCommand(connect: Connect): Command {
     .option('--suite <name>')
     .option('--state <states>', 'waiting, running, finished, cancelled, failed; several with commas', states)
     .option('--label <name=value>', 'evaluations with this label', label)
-    .option('--limit <count>', 'how many at most', wholeNumber, MOST_LISTED);
+    .option('--limit <count>', 'how many at most', parseWholeNumber, MOST_LISTED);
   return addServerFlags(command).action(async ({ run, suite, state, label, limit, ...flags }: ListFlags) => {
     using interrupt = interruption(process);
     const { signal } = interrupt;
@@ -84,7 +84,7 @@ export function poolCommand(connect: Connect): Command {
     .description('Scales a pool until the server ends.')
     .argument('<name>')
     .option('--min <count>', 'sandboxes kept even when no evaluation needs them', count)
-    .option('--max <count>', 'sandboxes at most', wholeNumber)
+    .option('--max <count>', 'sandboxes at most', parseWholeNumber)
     .option('--warm <count>', 'idle sandboxes kept ready beyond those in use', count);
   addServerFlags(scale).action(async (name: string, { min, max, warm, ...flags }: ScaleFlags) => {
     const wanted = {
@@ -121,7 +121,7 @@ function label(text: string): Label {
 }
 
 function count(text: string): number {
-  return text === '0' ? 0 : wholeNumber(text);
+  return text === '0' ? 0 : parseWholeNumber(text);
 }
 
 async function printPools(pools: readonly Pool[], { json }: ServerFlags): Promise<void> {

@@ -20,7 +20,7 @@ export async function submitBatch(opened: OpenedBatch, { path, client, json }: B
   using interrupt = interruption(process, 'no longer waiting; what was submitted goes on');
   let items: readonly BatchItem[] = [];
   try {
-    await followed(opened, client, { signal: interrupt.signal, onChange: (changed) => (items = changed) });
+    await followBatch(opened, client, { signal: interrupt.signal, onChange: (changed) => (items = changed) });
     await print(
       process.stdout,
       json ? `${JSON.stringify(batchDocument(opened.name, items), undefined, 2)}\n` : `${batchLines(items).join('\n')}\n`,
@@ -39,7 +39,7 @@ interface Following {
   readonly onChange: (items: readonly BatchItem[]) => void;
 }
 
-async function followed(opened: OpenedBatch, client: MusterClient, { signal, onChange }: Following): Promise<void> {
+async function followBatch(opened: OpenedBatch, client: MusterClient, { signal, onChange }: Following): Promise<void> {
   const began = systemClock.now();
   using display = openProgressDisplay(batchView(opened.name), process.stderr);
   let shown: Omit<BatchProgress, 'seconds'> = { items: [], upload: undefined };

@@ -4,15 +4,15 @@ import type { OpenedBatch } from '../../app/client/batch-input.ts';
 import type { SubmitOptions } from '../../faces/client/muster-client.ts';
 import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { broughtCheckpoint } from './bring-checkpoint.ts';
+import { bringCheckpoint } from './bring-checkpoint.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
-import { collect, wholeNumber } from '../flags/flag-values.ts';
+import { collect, parseWholeNumber } from '../flags/flag-values.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
 import { addStopFlags, stopOverride, type StopFlags } from '../flags/stop-override.ts';
 import { submitBatch } from './submit-batch.ts';
-import { watched } from './watch-command.ts';
+import { followEvaluation } from './watch-command.ts';
 
 interface SubmitFlags extends ServerFlags, StopFlags {
   readonly checkpoint?: readonly string[];
@@ -57,7 +57,7 @@ export function submitCommand(ground: SubmitContext): Command {
     .option('--baseline <checkpoint>', 'compare each with this one')
     .option('--base <path>', 'a checkpoint that the server may have, such as the one before: only what differs from it is sent')
     .option('--run <name>', 'the training run that they belong to')
-    .option('--step <number>', 'how far the run had got', wholeNumber)
+    .option('--step <number>', 'how far the run had got', parseWholeNumber)
     .option('--no-cache', 'play every episode anew')
     .option('--key <text>', 'idempotency key: sent again with it, it is the same request (one checkpoint only)')
     .option('-w, --watch', 'wait for the answers');
@@ -103,14 +103,14 @@ async function submitAll(
   const sent = await suiteToSend(suite);
   const { run, step: version, cache } = flags;
   const stop = stopOverride(flags);
-  const baseline = flags.baseline === undefined ? undefined : await broughtCheckpoint(client, flags.baseline, signal);
+  const baseline = flags.baseline === undefined ? undefined : await bringCheckpoint(client, flags.baseline, signal);
   for (const given of flags.checkpoint) {
-    const checkpoint = await broughtCheckpoint(client, given, signal, flags.base);
+    const checkpoint = await bringCheckpoint(client, given, signal, flags.base);
     const options: SubmitOptions = { run, version, cache, stop, baseline, idempotencyKey: keyOf(flags), signal };
     const { id } = await client.submit(checkpoint, sent, options);
     if (flags.watch !== true) await print(process.stdout, flags.json ? `${JSON.stringify({ id })}\n` : `${id}\n`);
     else {
-      const exitCode = await watched(client, id, flags.json === true, signal);
+      const exitCode = await followEvaluation(client, id, flags.json === true, signal);
       if (exitCode !== EXIT_CODES.done) process.exitCode = exitCode;
     }
   }

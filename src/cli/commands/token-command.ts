@@ -55,7 +55,7 @@ function createCommand(openTokens: OpenTokens): Command {
     'when it ends: 90d, 12h, 30m from now (default: never)',
     lifetime,
   );
-  return shared(command).action(async (name: string, flags: TokenFlags & { role: Role; expires?: number }) => {
+  return addSharedOptions(command).action(async (name: string, flags: TokenFlags & { role: Role; expires?: number }) => {
     await using opened = await openTokens(flags);
     const issued = await opened.office.issue({ principal: name, role: flags.role, lifetimeMs: flags.expires });
     await print(process.stdout, flags.json ? json(issuedDocument(issued)) : `${issued.text}\n`);
@@ -64,7 +64,7 @@ function createCommand(openTokens: OpenTokens): Command {
 }
 
 function listCommand(openTokens: OpenTokens): Command {
-  return shared(new Command('list').summary('list tokens, the latest first')).action(async (flags: TokenFlags) => {
+  return addSharedOptions(new Command('list').summary('list tokens, the latest first')).action(async (flags: TokenFlags) => {
     await using opened = await openTokens(flags);
     const tokens = await allTokens(opened.office);
     await print(process.stdout, flags.json ? json(tokens) : `${tokenLines(tokens, opened.now()).join('\n')}\n`);
@@ -73,7 +73,7 @@ function listCommand(openTokens: OpenTokens): Command {
 
 function revokeCommand(openTokens: OpenTokens): Command {
   const command = new Command('revoke').summary('refuse a token from now on').argument('<id>', 'as "muster token list" has it');
-  return shared(command).action(async (id: string, flags: TokenFlags) => {
+  return addSharedOptions(command).action(async (id: string, flags: TokenFlags) => {
     const wanted = tokenId(id);
     await using opened = await openTokens(flags);
     const revoked = await opened.office.revoke(wanted);
@@ -81,7 +81,7 @@ function revokeCommand(openTokens: OpenTokens): Command {
   });
 }
 
-function shared(command: Command): Command {
+function addSharedOptions(command: Command): Command {
   return command
     .option('--server <url>', 'ask this server, with the token in MUSTER_TOKEN (default: MUSTER_URL, unless --config is given)')
     .option('--plain-http', 'send that token to another machine without TLS')

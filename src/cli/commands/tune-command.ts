@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import type { Muster } from '../../app/main.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
-import { failedAttempt } from '../terminal/failed-attempt.ts';
+import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { positiveNumber } from '../flags/flag-values.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { addNeededOption } from '../flags/needed-option.ts';
@@ -64,7 +64,7 @@ async function runTune(open: OpenTuner, suite: string, { checkpoint, seconds, js
     // Printing may have shown that stdout was closed.
     return signal.aborted ? EXIT_CODES.interrupted : EXIT_CODES.done;
   } catch (error) {
-    const { exitCode, report } = failedAttempt(error, signal, 'the last trial was over');
+    const { exitCode, report } = toFailedAttempt(error, signal, 'the last trial was over');
     await print(process.stderr, report);
     return exitCode;
   }

@@ -10,7 +10,7 @@ import type { StalePolicy } from '../../service/watching/watch-plan.ts';
 import { comparisonLines } from '../lines/comparison-lines.ts';
 import { notice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
-import { positiveNumber, wholeNumber } from '../flags/flag-values.ts';
+import { positiveNumber, parseWholeNumber } from '../flags/flag-values.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
 import { openProgressDisplay } from '../progress/progress-display.ts';
@@ -18,7 +18,7 @@ import { figuresView } from '../progress/remote-progress.ts';
 import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
 import { addStopFlags, stopOverride, type StopFlags } from '../flags/stop-override.ts';
 import { summaryLines } from '../lines/summary-lines.ts';
-import { watchedRun, type WatchARun } from './watch-run.ts';
+import { watchAndPrintRun, type WatchARun } from './watch-run.ts';
 
 interface WatchFlags extends ServerFlags, StopFlags {
   readonly suite?: string;
@@ -57,7 +57,7 @@ export function watchCommand(connect: Connect, watchARun: WatchARun): Command {
     .option('--once', 'end when all that is there has been evaluated')
     .option('--webhook <url>', 'post what comes of each checkpoint there')
     .option('--best [file]', 'keep a JSON file that says which checkpoint is the best (default: best.json beside the checkpoints)')
-    .option('-n, --sandboxes <count>', 'most sandboxes at a time', wholeNumber);
+    .option('-n, --sandboxes <count>', 'most sandboxes at a time', parseWholeNumber);
   addStopFlags(command).optionsGroup('Options:');
   return addServerFlags(command)
     .addHelpText('after', HELP)
@@ -91,7 +91,7 @@ async function watchEvaluation(connect: Connect, id: string, flags: WatchFlags):
       `muster watch ${id}: without --suite an evaluation on a server is followed; add --suite to evaluate a run`,
     );
   using interrupt = interruption(process, 'no longer watching; it goes on');
-  return await watched(connect(flags), id, flags.json === true, interrupt.signal);
+  return await followEvaluation(connect(flags), id, flags.json === true, interrupt.signal);
 }
 
 async function watchRun(watchARun: WatchARun, run: string, suite: string, flags: WatchFlags): Promise<number> {
@@ -113,11 +113,11 @@ async function watchRun(watchARun: WatchARun, run: string, suite: string, flags:
     ...(config === undefined ? {} : { config }),
     ...(sandboxes === undefined ? {} : { sandboxes }),
   };
-  return await watchedRun(watchARun, request, flags.json === true, interrupt.signal);
+  return await watchAndPrintRun(watchARun, request, flags.json === true, interrupt.signal);
 }
 
 /** @returns the exit code that says how it ended. */
-export async function watched(client: MusterClient, id: string, json: boolean, signal: AbortSignal): Promise<number> {
+export async function followEvaluation(client: MusterClient, id: string, json: boolean, signal: AbortSignal): Promise<number> {
   {
     using display = openProgressDisplay(figuresView(id), process.stderr);
     for await (const { type, data } of client.events(id, { signal })) {

@@ -3,7 +3,7 @@ import { openProgressDisplay } from '../progress/progress-display.ts';
 import { evaluationView } from '../progress/progress-lines.ts';
 import { errorReport, notice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
-import { failedAttempt } from '../terminal/failed-attempt.ts';
+import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { print } from '../terminal/output.ts';
 import { watchEventLine } from '../lines/watch-event-line.ts';
 import type { RunWatchHooks, RunWatchRequest } from '../../app/run-watching.ts';
@@ -18,7 +18,7 @@ export interface WatchRunSettings {
 }
 
 /** @returns the exit code. With `json`, what happens is a document a line on stdout. */
-export async function watchedRun(
+export async function watchAndPrintRun(
   watchARun: WatchARun,
   request: RunWatchRequest & WatchRunSettings,
   json: boolean,
@@ -45,7 +45,7 @@ export async function watchedRun(
     return settled.some(({ outcome }) => outcome === 'refused') ? EXIT_CODES.badInput : EXIT_CODES.done;
   } catch (error) {
     await Promise.all(printed);
-    const told = failedAttempt(error, signal, 'the end of the run');
+    const told = toFailedAttempt(error, signal, 'the end of the run');
     if (told.exitCode !== EXIT_CODES.interrupted) await print(process.stderr, told.report);
     return told.exitCode;
   }

@@ -6,13 +6,13 @@ export function collect(value: string, before: readonly string[] | undefined): r
   return [...(before ?? []), value];
 }
 
-export function wholeNumber(text: string): number {
+export function parseWholeNumber(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && Number.isSafeInteger(value) && value >= 1) return value;
   throw new InvalidArgumentError('expected a whole number from 1 on.');
 }
 
-export function wholeNumberFromZero(text: string): number {
+export function parseWholeNumberFromZero(text: string): number {
   const value = Number(text);
   if (text.trim() !== '' && Number.isSafeInteger(value) && value >= 0) return value;
   throw new InvalidArgumentError('expected a whole number from 0 on.');

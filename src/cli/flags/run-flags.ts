@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { wholeNumber } from './flag-values.ts';
+import { parseWholeNumber } from './flag-values.ts';
 
 /** Flags of every command about a suite. */
 export interface SuiteFlags {
@@ -19,7 +19,7 @@ export interface RunFlags extends SuiteFlags {
 
 export function addSuiteFlags(command: Command): Command {
   return command
-    .option('-n, --sandboxes <count>', 'most sandboxes at a time', wholeNumber)
+    .option('-n, --sandboxes <count>', 'most sandboxes at a time', parseWholeNumber)
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
     .option('--json', 'print exactly one JSON document on stdout');
 }

@@ -1,7 +1,7 @@
 import { Option, type Command } from 'commander';
 import { InputError } from '../../kernel/errors.ts';
 import type { StopOverride } from '../../orchestrator/suite/suite-definition.ts';
-import { positiveNumber, wholeNumber } from './flag-values.ts';
+import { positiveNumber, parseWholeNumber } from './flag-values.ts';
 
 const RULES = ['certified', 'approximate', 'asymptotic', 'fixed'] as const;
 
@@ -16,7 +16,7 @@ export interface StopFlags {
 
 export function addStopFlags(command: Command): Command {
   return command
-    .option('--episodes <count>', "play exactly so many episodes, in place of the suite's stopping rule", wholeNumber)
+    .option('--episodes <count>', "play exactly so many episodes, in place of the suite's stopping rule", parseWholeNumber)
     .option('--half-width <width>', "stop when the interval is this narrow, in place of the suite's stopping rule", positiveNumber)
     .addOption(
       new Option('--rule <rule>', 'which stopping rule that is (with --half-width: certified, unless you say another)').choices(RULES),
@@ -30,23 +30,23 @@ export function stopOverride({ rule, episodes, halfWidth }: StopFlags): StopOver
   if (rule === undefined && episodes === undefined && halfWidth === undefined) return undefined;
   switch (rule ?? (episodes === undefined ? 'certified' : 'fixed')) {
     case 'fixed':
-      if (episodes === undefined) throw invalid(`--rule fixed needs --episodes${instead('--half-width', halfWidth)}`);
+      if (episodes === undefined) throw invalid(`--rule fixed needs --episodes${describeConflict('--half-width', halfWidth)}`);
       return { rule: 'fixed', episodes };
     case 'certified':
-      return { rule: 'certified', halfWidth: needed('certified', halfWidth, episodes) };
+      return { rule: 'certified', halfWidth: requireHalfWidth('certified', halfWidth, episodes) };
     case 'approximate':
-      return { rule: 'approximate', halfWidth: needed('approximate', halfWidth, episodes) };
+      return { rule: 'approximate', halfWidth: requireHalfWidth('approximate', halfWidth, episodes) };
     case 'asymptotic':
-      return { rule: 'asymptotic', halfWidth: needed('asymptotic', halfWidth, episodes) };
+      return { rule: 'asymptotic', halfWidth: requireHalfWidth('asymptotic', halfWidth, episodes) };
   }
 }
 
-function needed(rule: StopFlags['rule'], halfWidth: number | undefined, episodes: number | undefined): number {
+function requireHalfWidth(rule: StopFlags['rule'], halfWidth: number | undefined, episodes: number | undefined): number {
   if (halfWidth !== undefined) return halfWidth;
-  throw invalid(`--rule ${rule} needs --half-width${instead('--episodes', episodes)}`);
+  throw invalid(`--rule ${rule} needs --half-width${describeConflict('--episodes', episodes)}`);
 }
 
-function instead(flag: string, value: number | undefined): string {
+function describeConflict(flag: string, value: number | undefined): string {
   return value === undefined ? '' : `, and cannot be used with ${flag}`;
 }
 

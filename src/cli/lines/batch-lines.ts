@@ -33,7 +33,7 @@ export function batchView(name: string): ProgressView<BatchProgress> {
 
 /** What became of each, as a table, and what was wrong with those that have no answer. */
 export function batchLines(items: readonly BatchItem[]): readonly string[] {
-  const rows = items.map((item) => [printableLine(item.checkpoint), printableLine(item.suite), markedState(item), ...answerCells(item)]);
+  const rows = items.map((item) => [printableLine(item.checkpoint), printableLine(item.suite), colourState(item), ...answerCells(item)]);
   const problems = items.flatMap((item) => {
     const problem = problemOf(item);
     return problem === undefined
@@ -83,7 +83,7 @@ function problemOf(item: BatchItem): { readonly code: string; readonly message: 
   }
 }
 
-function markedState(item: BatchItem): string {
+function colourState(item: BatchItem): string {
   const state = stateOf(item);
   return state === 'finished' ? styleText('green', state) : styleText('yellow', state);
 }

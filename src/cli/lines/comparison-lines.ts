@@ -62,15 +62,18 @@ function candidateRows(candidate: Candidate, margin: number): Row[] {
   } = candidate;
   const spread = interval ? (interval.high - interval.low) / 2 : Math.abs(difference ?? 1);
   const figure = (value: number): string => formatFigure(value, spread);
-  const signed = (value: number): string => `${value > 0 ? '+' : ''}${figure(value)}`;
+  const formatSigned = (value: number): string => `${value > 0 ? '+' : ''}${figure(value)}`;
   const rows: Row[] = [];
   if (difference !== null && mean !== null && baselineMean !== null)
-    rows.push(['difference', `${styleText('bold', signed(difference))}, ${figure(mean)} against ${figure(baselineMean)}`]);
+    rows.push(['difference', `${styleText('bold', formatSigned(difference))}, ${figure(mean)} against ${figure(baselineMean)}`]);
   if (reduced !== null && (verdict === 'promote' || verdict === 'regress'))
-    rows.push(['bias-reduced', `${signed(reduced)}  ${styleText('dim', 'quote this one: the verdict decided when to stop')}`]);
+    rows.push(['bias-reduced', `${formatSigned(reduced)}  ${styleText('dim', 'quote this one: the verdict decided when to stop')}`]);
   if (interval) {
     const percent = `${Number((interval.confidence * 100).toPrecision(6))} %`;
-    rows.push([`${percent} interval`, `[${signed(interval.low)}, ${signed(interval.high)}]${margin > 0 ? `, margin ± ${margin}` : ''}`]);
+    rows.push([
+      `${percent} interval`,
+      `[${formatSigned(interval.low)}, ${formatSigned(interval.high)}]${margin > 0 ? `, margin ± ${margin}` : ''}`,
+    ]);
   }
   rows.push([
     'evidence',

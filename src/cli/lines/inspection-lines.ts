@@ -76,7 +76,7 @@ function onnxLines({ inputs, outputs, initializers, metadata }: Extract<FileCont
 }
 
 function metadataLines(metadata: Readonly<Record<string, string>>): readonly string[] {
-  return Object.entries(metadata).map(([name, text]) => `metadata ${printableLine(name)}: ${shortened(printableLine(text))}`);
+  return Object.entries(metadata).map(([name, text]) => `metadata ${printableLine(name)}: ${shorten(printableLine(text))}`);
 }
 
 function shapeText(shape: readonly (number | string)[]): string {
@@ -95,7 +95,7 @@ function table(rows: readonly (readonly string[])[]): readonly string[] {
   return rows.map((row) => row.map((text, column) => cell(text, column, row)).join('  '));
 }
 
-function shortened(text: string): string {
+function shorten(text: string): string {
   return text.length <= MOST_SHOWN ? text : `${text.slice(0, MOST_SHOWN)}… (${number(text.length)} characters)`;
 }
 

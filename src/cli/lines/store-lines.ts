@@ -6,13 +6,13 @@ const MIB = 2 ** 20;
 export function storeLines({ intact, bytes, damaged, incomplete }: VerifiedStore): readonly string[] {
   const lines = [`${intact} ${intact === 1 ? 'file is' : 'files are'} intact; ${(bytes / MIB).toFixed(1)} MiB were looked at`];
   for (const { path, problem, removed } of damaged) lines.push(`damaged${removed ? ', removed' : ''}: ${path}: ${problem}`);
-  for (const { digest, missing } of incomplete) lines.push(`incomplete: ${digest}: ${shortened(missing)}; bring it anew to evaluate it`);
+  for (const { digest, missing } of incomplete) lines.push(`incomplete: ${digest}: ${shorten(missing)}; bring it anew to evaluate it`);
   if (damaged.some(({ removed }) => !removed))
     lines.push('Take out what is damaged with --remove: checkpoints are brought anew where they are wanted.');
   return lines;
 }
 
-function shortened(paths: readonly string[]): string {
+function shorten(paths: readonly string[]): string {
   const [first = ''] = paths;
   return paths.length > 1 ? `${first} and ${paths.length - 1} more` : first;
 }

@@ -17,14 +17,14 @@ export function summaryLines(summary: Summary, title: string): string[] {
   ];
   return [
     styleText('bold', printableLine(title)) + (summary.partial ? styleText('yellow', '  (partial)') : ''),
-    ...tableLines([...(summary.ended === 'failures' ? noAnswerRows(summary) : answerRows(summary)), ...runRows(run), ...names]),
+    ...tableLines([...(summary.ended === 'failures' ? rowsWithoutAnswer(summary) : answerRows(summary)), ...runRows(run), ...names]),
     ...errorLines(run, summary.ended === 'failures'),
     ...warningLines([...official.warnings, ...summary.warnings]),
   ];
 }
 
 /** The scores of episodes that all failed would look like a result. */
-function noAnswerRows({ official, ended }: Summary): Row[] {
+function rowsWithoutAnswer({ official, ended }: Summary): Row[] {
   return [
     ['mean return', styleText('bold', 'none')],
     ['episodes', `${formatCount(official.episodes)}, ${endingText(ended)}`],

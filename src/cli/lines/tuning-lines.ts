@@ -41,7 +41,7 @@ function refusalLines(trials: readonly TuningTrialResult[]): string[] {
 function fastestLines({ play, sandboxes, episodesPerSecond }: NonNullable<Tuning['fastest']>): string[] {
   return [
     `  fastest: ${styleText('bold', `${formatRate(episodesPerSecond)} episodes/s`)}`,
-    `    in the suite            play: ${writtenPlay(play)}`,
+    `    in the suite            play: ${formatPlay(play)}`,
     `    on the command line     --sandboxes ${sandboxes}`,
   ];
 }
@@ -78,6 +78,6 @@ function sandboxesText(count: number): string {
 }
 
 /** As a suite has it, with what it may leave out left out. */
-function writtenPlay(play: PlayDeclaration): string {
+function formatPlay(play: PlayDeclaration): string {
   return play.mode === 'single' ? 'single' : `{ mode: ${play.mode}, width: ${play.width} }`;
 }

@@ -9,7 +9,7 @@ export interface FailedAttempt {
 }
 
 /** @param before what had not come about yet, should the caller have interrupted it. */
-export function failedAttempt(error: unknown, signal: AbortSignal, before: string): FailedAttempt {
+export function toFailedAttempt(error: unknown, signal: AbortSignal, before: string): FailedAttempt {
   if (signal.aborted && error instanceof Error && error.name === 'AbortError')
     return { exitCode: EXIT_CODES.interrupted, report: notice(`interrupted before ${before}`) };
   return { exitCode: exitCodeOf(error), report: errorReport(error) };

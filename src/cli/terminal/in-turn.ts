@@ -19,12 +19,12 @@ interface Begun<Result> {
  * @param task must not reject.
  */
 export async function* inTurn<Result>(count: number, task: (position: number, turn: Turn) => Promise<Result>): AsyncGenerator<Result> {
-  let coming: Begun<Result> | undefined = begun(0, task);
+  let coming: Begun<Result> | undefined = beginTask(0, task);
   try {
     for (let position = 0; position < count; position += 1) {
-      const present: Begun<Result> = coming ?? begun(position, task);
+      const present: Begun<Result> = coming ?? beginTask(position, task);
       present.begin();
-      coming = position + 1 < count ? begun(position + 1, task) : undefined;
+      coming = position + 1 < count ? beginTask(position + 1, task) : undefined;
       yield await present.result;
     }
   } finally {
@@ -33,7 +33,7 @@ export async function* inTurn<Result>(count: number, task: (position: number, tu
   }
 }
 
-function begun<Result>(position: number, task: (position: number, turn: Turn) => Promise<Result>): Begun<Result> {
+function beginTask<Result>(position: number, task: (position: number, turn: Turn) => Promise<Result>): Begun<Result> {
   const { promise: after, resolve: begin } = Promise.withResolvers<void>();
   const abandoned = new AbortController();
   return {

@@ -11,7 +11,7 @@ const MOST_SHOWN_CHARACTERS = 500;
 
 /** The error that an answer is, which is no success. A proxy may have given it, or it may be that of HEAD, which has no body. */
 export function problemIn(status: number, headers: IncomingHttpHeaders, text: string): MusterError {
-  const { code, detail, errors } = documentIn(text) ?? unwritten(status, headers, text);
+  const { code, detail, errors } = documentIn(text) ?? describeMissingProblem(status, headers, text);
   const retryAfterSeconds = secondsIn(headers['retry-after']);
   if (PASSING.has(status)) return new UnavailableError(code, detail, { retryAfterSeconds });
   if (status >= 400 && status < 500) return new RefusedError({ status, code, detail, errors, retryAfterSeconds });
@@ -29,7 +29,7 @@ function documentIn(text: string): Told | undefined {
 /** What the server said in a header, where it said nothing else. */
 const DESCRIBED = /\berror_description="([^"]*)"/;
 
-function unwritten(status: number, headers: IncomingHttpHeaders, text: string): Told {
+function describeMissingProblem(status: number, headers: IncomingHttpHeaders, text: string): Told {
   const described = DESCRIBED.exec(headers['www-authenticate'] ?? '')?.[1];
   if (text === '' && described !== undefined) return { code: 'server.answer', detail: described, errors: [] };
   const said = text.slice(0, MOST_SHOWN_CHARACTERS);

@@ -6,7 +6,7 @@ import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
 import { problemIn } from './answer-problem.ts';
 import { UnavailableError } from './client-errors.ts';
 import { Patience, type PatienceOptions } from './patience.ts';
-import { opened, textOf } from './wire.ts';
+import { openAnswer, textOf } from './wire.ts';
 
 export interface CallsOptions extends PatienceOptions {
   /** Without a slash at the end. */
@@ -58,7 +58,7 @@ export class Calls {
     const patience = new Patience(this.options);
     for (;;) {
       try {
-        return await this.once(call);
+        return await this.tryOnce(call);
       } catch (error) {
         await this.pause(patience, error, call.signal);
       }
@@ -72,11 +72,11 @@ export class Calls {
 
   /** As `ask`, for what must not be sent twice. */
   async askOnce<Schema extends z.ZodType>(schema: Schema, call: Call): Promise<z.infer<Schema>> {
-    return this.read(schema, await this.once(call), call);
+    return this.read(schema, await this.tryOnce(call), call);
   }
 
   /** One try. @throws as `send` does. */
-  async once(call: Call): Promise<Answer> {
+  async tryOnce(call: Call): Promise<Answer> {
     const { answerMilliseconds = ANSWER_MILLISECONDS } = call;
     const { url, clock } = this.options;
     const late = (): Error => new UnavailableError('server.late', `${url} did not answer within ${answerMilliseconds / 1000} s`);
@@ -90,7 +90,7 @@ export class Calls {
   async open(call: Call, signal: AbortSignal): Promise<IncomingMessage> {
     const { url } = this.options;
     const { method, path, also = [] } = call;
-    const message = await opened(`${url}${path}`, { method, headers: this.#headers(call), body: bodyOf(call), signal });
+    const message = await openAnswer(`${url}${path}`, { method, headers: this.#headers(call), body: bodyOf(call), signal });
     const { statusCode: status = 0, headers } = message;
     if ((status >= 200 && status < 300) || also.includes(status)) return message;
     throw problemIn(status, headers, await textOf(message, url, signal));

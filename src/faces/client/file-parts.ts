@@ -27,7 +27,7 @@ export class FileParts implements AsyncDisposable {
   async from(offset: number): Promise<Uint8Array> {
     if (offset < this.#start) await this.#rewind();
     // A part that is handed out again from within is shorter than it could be.
-    while (offset >= this.#start + this.#part.length && (await this.#next()));
+    while (offset >= this.#start + this.#part.length && (await this.#readNext()));
     return this.#part.subarray(Math.min(offset - this.#start, this.#part.length));
   }
 
@@ -42,7 +42,7 @@ export class FileParts implements AsyncDisposable {
   }
 
   /** @returns whether there was more. */
-  async #next(): Promise<boolean> {
+  async #readNext(): Promise<boolean> {
     this.#chunks ??= this.#source.read(this.#file, this.#signal)[Symbol.asyncIterator]();
     const gathered = [this.#rest];
     let bytes = this.#rest.length;

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { InputError } from '../../kernel/errors.ts';
 import { digestOf } from '../../kernel/canonical-json.ts';
 import { parseDigest, type Digest } from '../../kernel/ids.ts';
-import { manifestText, sortedByPath } from '../../policy-distribution/checkpoint.ts';
+import { manifestText, sortByPath } from '../../policy-distribution/checkpoint.ts';
 import type { CheckpointListing, CheckpointSource, ListedFile } from '../../policy-distribution/checkpoint-source.ts';
 
 /** A file as it was when it was read. */
@@ -42,10 +42,10 @@ export async function readCheckpoint(source: CheckpointSource, path: string, { s
     }
     files.push({ ...file, digest: parseDigest(`sha256:${hash.digest('hex')}`) });
   }
-  return named(path, listing.kind, files);
+  return createLocalCheckpoint(path, listing.kind, files);
 }
 
-function named(path: string, kind: CheckpointListing['kind'], files: readonly LocalFile[]): LocalCheckpoint {
+function createLocalCheckpoint(path: string, kind: CheckpointListing['kind'], files: readonly LocalFile[]): LocalCheckpoint {
   const [first] = files;
   if (first === undefined)
     throw new InputError('checkpoint.empty', `checkpoint: ${path} has no files in it; expected the policy's weights`);
@@ -54,7 +54,7 @@ function named(path: string, kind: CheckpointListing['kind'], files: readonly Lo
       return { digest: first.digest, files: [first], manifest: undefined };
     case 'directory': {
       const manifest = Buffer.from(manifestText(files));
-      return { digest: digestOf(manifest), files: sortedByPath(files), manifest };
+      return { digest: digestOf(manifest), files: sortByPath(files), manifest };
     }
   }
 }

@@ -31,7 +31,7 @@ import {
   type Waiting,
 } from './call-options.ts';
 import { listPath, type Filter } from './list-filter.ts';
-import { namedCheckpoint, type CheckpointLike } from './named-checkpoint.ts';
+import { nameCheckpoint, type CheckpointLike } from './named-checkpoint.ts';
 import {
   checkpointReference,
   comparisonBody,
@@ -99,7 +99,7 @@ export class MusterClient {
     suite: SuiteLike,
     options: SubmitOptions & Waiting = {},
   ): Promise<Summary | ComparisonSummary> {
-    return this.#answered(await this.submit(checkpoint, suite, options), options);
+    return this.#answer(await this.submit(checkpoint, suite, options), options);
   }
 
   /** Compares candidates with a baseline on the same episodes, waits, and returns the verdicts. @throws as `evaluate` does. */
@@ -109,7 +109,7 @@ export class MusterClient {
     suite: SuiteLike,
     options: CompareOptions & Waiting = {},
   ): Promise<ComparisonSummary> {
-    const answer = await this.#answered(await this.submitComparison(baseline, candidates, suite, options), options);
+    const answer = await this.#answer(await this.submitComparison(baseline, candidates, suite, options), options);
     if (isComparisonSummary(answer)) return answer;
     throw new InfrastructureError('server.answer', 'the server answered a comparison with the summary of an evaluation');
   }
@@ -120,7 +120,7 @@ export class MusterClient {
     const written = await this.#suite(suite);
     const subject = await this.#reference(checkpoint, options, options);
     const baseline = options.baseline === undefined ? undefined : await this.#reference(options.baseline, {}, options);
-    return this.#accepted('/v1/evaluations', evaluationBody(subject, { suite: written, baseline }, options), options);
+    return this.#submit('/v1/evaluations', evaluationBody(subject, { suite: written, baseline }, options), options);
   }
 
   /** As `compare`, without waiting. */
@@ -135,7 +135,7 @@ export class MusterClient {
     const reference = await this.#reference(baseline, {}, options);
     const references = [];
     for (const candidate of [candidates].flat()) references.push(await this.#reference(candidate, options, options));
-    return this.#accepted('/v1/comparisons', comparisonBody(reference, references, written, options), options);
+    return this.#submit('/v1/comparisons', comparisonBody(reference, references, written, options), options);
   }
 
   /** Waits for what was submitted, and returns the answer. @throws as `evaluate` does. */
@@ -239,7 +239,7 @@ export class MusterClient {
   }
 
   /** What was asked before may be over as it is accepted. */
-  async #answered(evaluation: EvaluationResource, options: Waiting): Promise<Summary | ComparisonSummary> {
+  async #answer(evaluation: EvaluationResource, options: Waiting): Promise<Summary | ComparisonSummary> {
     return isOver(evaluation) ? answerOf(evaluation) : this.wait(evaluation.id, options);
   }
 
@@ -252,11 +252,11 @@ export class MusterClient {
     labels: Pick<AskedOfEvaluation, 'run' | 'version'>,
     how: Submitting,
   ): Promise<CheckpointReference> {
-    const named = namedCheckpoint(given, { run: labels.run, version: labels.version });
+    const named = nameCheckpoint(given, { run: labels.run, version: labels.version });
     return checkpointReference(named, 'path' in named ? await this.upload(named.path, how) : undefined);
   }
 
-  #accepted(path: string, body: object, { idempotencyKey = randomUUID(), signal }: Submitting): Promise<EvaluationResource> {
+  #submit(path: string, body: object, { idempotencyKey = randomUUID(), signal }: Submitting): Promise<EvaluationResource> {
     const headers = { 'idempotency-key': idempotencyKey };
     return this.#calls.ask(evaluationSchema, {
       method: 'POST',

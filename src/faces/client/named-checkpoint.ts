@@ -17,7 +17,7 @@ const SHA256 = /^(sha256:)?[0-9a-f]{64}$/;
 const URI = /^([a-z][a-z0-9+.-]*:\/\/|file:)./;
 
 /** @param labels of checkpoints that do not say their own. @throws InputError `checkpoint.sha256` */
-export function namedCheckpoint(given: CheckpointLike, labels: Labels = {}): NamedCheckpoint {
+export function nameCheckpoint(given: CheckpointLike, labels: Labels = {}): NamedCheckpoint {
   if (typeof given === 'string') {
     if (SHA256.test(given)) return { ...labels, sha256: given };
     return URI.test(given) ? { ...labels, uri: given } : { ...labels, path: given };

@@ -29,7 +29,7 @@ export class Patience {
     this.#options = options;
   }
 
-  succeeded(): void {
+  onSuccess(): void {
     this.#failures = 0;
     this.#since = undefined;
   }

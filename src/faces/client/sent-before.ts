@@ -42,7 +42,7 @@ export class SentBefore {
     try {
       await using now = await FileStretches.open(file.address);
       await using before = await FileStretches.open(base.address);
-      return now && before && (await encoded(await sideOf(file, now), await sideOf(base, before), signal));
+      return now && before && (await encodeAsDelta(await sideOf(file, now), await sideOf(base, before), signal));
     } catch (error) {
       signal.throwIfAborted();
       // Sent as it is, it will be seen what is wrong with it.
@@ -63,7 +63,7 @@ export class SentBefore {
   }
 }
 
-async function encoded(file: DeltaSide, base: DeltaSide, signal: AbortSignal): Promise<Uint8Array | undefined> {
+async function encodeAsDelta(file: DeltaSide, base: DeltaSide, signal: AbortSignal): Promise<Uint8Array | undefined> {
   const parts: Uint8Array[] = [];
   const write = async (bytes: Uint8Array): Promise<void> => void parts.push(bytes);
   const maxBytes = Math.min(MOST_DELTA_BYTES, MOST_OF_FILE * file.bytes.size);

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { createParser } from 'eventsource-parser';
 import { z } from 'zod';
-import { Deadline, within } from '../../kernel/deadline.ts';
+import { Deadline, withTimeout } from '../../kernel/deadline.ts';
 import { episodeSchema, type EpisodeLine } from '../http/schemas/evaluation-schemas.ts';
 import type { Call, Calls } from './calls.ts';
 import { UnavailableError } from './client-errors.ts';
@@ -32,7 +32,7 @@ export async function* events(calls: Calls, id: string, after: number, signal: A
     try {
       const answer = await openStream(calls, call, signal);
       if (answer.statusCode === 204) return void answer.resume();
-      for await (const data of dataOf(linesIn(calls, answer, signal), () => patience.succeeded())) {
+      for await (const data of dataOf(linesIn(calls, answer, signal), () => patience.onSuccess())) {
         const event = calls.read(eventSchema, { text: data }, call);
         last = event.sequence;
         yield event;
@@ -56,7 +56,7 @@ export async function* episodes(calls: Calls, id: string, first: number, arm: nu
       for await (const line of linesIn(calls, answer, signal)) {
         const episode = calls.read(episodeSchema, { text: line }, call);
         next = episode.index + 1;
-        patience.succeeded();
+        patience.onSuccess();
         yield episode;
       }
       return;
@@ -79,16 +79,16 @@ async function openStream(calls: Calls, call: Call, signal: AbortSignal): Promis
 }
 
 function linesIn(calls: Calls, answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<string> {
-  return linesOf(watched(calls, answer, signal));
+  return linesOf(readWithDeadline(calls, answer, signal));
 }
 
 /** @throws UnavailableError when nothing comes for too long. */
-async function* watched(calls: Calls, answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+async function* readWithDeadline(calls: Calls, answer: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   const { clock, url } = calls.options;
   const chunks = chunksOf(answer, url, signal);
   try {
     for (;;) {
-      const { done, value } = await within(clock, SILENCE_MILLISECONDS, chunks.next(), () => silence(url));
+      const { done, value } = await withTimeout(clock, SILENCE_MILLISECONDS, chunks.next(), () => silence(url));
       if (done === true) return;
       yield value;
     }

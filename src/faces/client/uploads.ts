@@ -67,7 +67,7 @@ export class Uploader {
     const onRead = (bytes: number, allBytes: number): void => onProgress?.({ phase: 'reading', bytes, allBytes });
     const local = await readCheckpoint(this.#source, path, { signal, onRead });
     if (base !== undefined) this.#before.remember((await readCheckpoint(this.#source, base, { signal, onRead })).files);
-    if ((await this.#received(local.digest, signal)) !== undefined) await this.#bringAll(local, { signal, onProgress });
+    if ((await this.#readOffset(local.digest, signal)) !== undefined) await this.#bringAll(local, { signal, onProgress });
     this.#before.remember(local.files);
     return local.digest;
   }
@@ -94,9 +94,9 @@ export class Uploader {
   async #asDelta(file: LocalFile, signal: AbortSignal): Promise<boolean> {
     const bases = this.#before.like(file);
     // An upload that was begun is gone on with; what the server has is not sent.
-    if (bases.length === 0 || (await this.#received(file.digest, signal)) !== 0) return false;
+    if (bases.length === 0 || (await this.#readOffset(file.digest, signal)) !== 0) return false;
     for (const base of bases) {
-      if ((await this.#received(base.digest, signal)) !== undefined) continue;
+      if ((await this.#readOffset(base.digest, signal)) !== undefined) continue;
       const delta = await this.#before.difference(file, base, signal);
       if (delta) return this.#sendDelta(file, delta, signal);
     }
@@ -123,26 +123,26 @@ export class Uploader {
 
   async #send(content: Content, signal: AbortSignal, onSent?: (bytes: number) => void): Promise<void> {
     const patience = new Patience(this.#calls.options);
-    let offset = await this.#received(content.digest, signal, content.kind);
+    let offset = await this.#readOffset(content.digest, signal, content.kind);
     while (offset !== undefined) {
       const begin: number = offset <= content.size ? offset : 0;
       onSent?.(begin);
       const part = await content.from(begin);
       try {
-        const answer = await this.#calls.once(partCall(content, begin, part, signal));
-        patience.succeeded();
+        const answer = await this.#calls.tryOnce(partCall(content, begin, part, signal));
+        patience.onSuccess();
         offset = nextOffset(answer, begin + part.length, content.size);
       } catch (error) {
         await this.#calls.pause(patience, passing(error), signal);
-        offset = await this.#received(content.digest, signal, content.kind);
-        if (offset !== undefined && offset > begin) patience.succeeded();
+        offset = await this.#readOffset(content.digest, signal, content.kind);
+        if (offset !== undefined && offset > begin) patience.onSuccess();
       }
     }
     onSent?.(content.size);
   }
 
   /** Bytes that the server has of an upload; undefined when it has all of it. */
-  async #received(digest: Digest, signal: AbortSignal, kind: Content['kind'] = 'file'): Promise<number | undefined> {
+  async #readOffset(digest: Digest, signal: AbortSignal, kind: Content['kind'] = 'file'): Promise<number | undefined> {
     const answer = await this.#calls.send({ method: 'HEAD', path: pathOf(digest, { kind }), signal, also: [404] });
     return answer.status === 404 ? offsetIn(answer, 0) : undefined;
   }

@@ -17,17 +17,17 @@ export interface WireRequest {
 const MOST_ANSWER_BYTES = 64 * 2 ** 20;
 
 /** The head of the answer; its body is to be read, or destroyed. @throws UnavailableError when the connection fails; the signal's reason. */
-export function opened(url: string, { method, headers, body, signal }: WireRequest): Promise<IncomingMessage> {
+export function openAnswer(url: string, { method, headers, body, signal }: WireRequest): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const send = url.startsWith('https:') ? secureRequest : plainRequest;
   const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   const request = send(url, { method, headers: { ...headers, ...length }, signal }, resolve);
-  request.on('error', (error) => reject(broken(url, error, signal)));
+  request.on('error', (error) => reject(unreachableError(url, error, signal)));
   request.end(body);
   return promise;
 }
 
-/** @throws as `opened` does, and UnavailableError when it is longer than any answer is. */
+/** @throws as `openAnswer` does, and UnavailableError when it is longer than any answer is. */
 export async function textOf(answer: IncomingMessage, url: string, signal: AbortSignal): Promise<string> {
   const chunks: Uint8Array[] = [];
   let length = 0;
@@ -40,16 +40,16 @@ export async function textOf(answer: IncomingMessage, url: string, signal: Abort
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** The body of an answer as it comes. Leaving it early closes the connection. @throws as `opened` does. */
+/** The body of an answer as it comes. Leaving it early closes the connection. @throws as `openAnswer` does. */
 export async function* chunksOf(answer: IncomingMessage, url: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     for await (const chunk of answer) if (chunk instanceof Uint8Array) yield chunk;
   } catch (error) {
-    throw broken(url, error, signal);
+    throw unreachableError(url, error, signal);
   }
 }
 
-function broken(url: string, error: unknown, signal: AbortSignal): Error {
+function unreachableError(url: string, error: unknown, signal: AbortSignal): Error {
   if (signal.aborted) return abortError(signal);
   const { origin } = new URL(url);
   return new UnavailableError('server.unreachable', `${origin} cannot be reached: ${reasonOf(error)}; is "muster serve" running there?`, {

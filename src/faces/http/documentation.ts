@@ -13,7 +13,7 @@ import { problemSchema } from './problems/problem.ts';
 import { plainlyNamed } from './schemas/schema-names.ts';
 
 /** Schemas that the document has once and refers to. */
-function namedSchemas(): z.core.$ZodRegistry<{ id: string }> {
+function registerSchemas(): z.core.$ZodRegistry<{ id: string }> {
   const registry = z.registry<{ id: string }>();
   registry.add(jsonValue, { id: 'Json' });
   registry.add(problemSchema, { id: 'Problem' });
@@ -49,7 +49,7 @@ const BEARER = {
 } as const;
 
 /** The role that a call takes, beside what its schemas say. */
-function withNeeds(transform: SwaggerTransform, takesTokens: boolean): SwaggerTransform {
+function describeRoles(transform: SwaggerTransform, takesTokens: boolean): SwaggerTransform {
   return (route) => {
     const { schema, url } = transform(route);
     const method = typeof route.route.method === 'string' ? route.route.method : (route.route.method[0] ?? '');
@@ -64,7 +64,7 @@ function withNeeds(transform: SwaggerTransform, takesTokens: boolean): SwaggerTr
 
 /** The OpenAPI document at /openapi.json, made of the schemas that requests are checked by, and a page to browse it at /docs. */
 export async function documentation(app: FastifyInstance, { version, takesTokens }: DocumentationOptions): Promise<void> {
-  const schemaRegistry = namedSchemas();
+  const schemaRegistry = registerSchemas();
   const named = createJsonSchemaTransformObject({ schemaRegistry, zodToJsonConfig: CONVERSION });
   await app.register(swagger, {
     openapi: {
@@ -84,7 +84,7 @@ export async function documentation(app: FastifyInstance, { version, takesTokens
       ],
       ...(takesTokens ? { components: { securitySchemes: { bearer: BEARER } } } : {}),
     },
-    transform: withNeeds(createJsonSchemaTransform({ schemaRegistry, zodToJsonConfig: CONVERSION }), takesTokens),
+    transform: describeRoles(createJsonSchemaTransform({ schemaRegistry, zodToJsonConfig: CONVERSION }), takesTokens),
     transformObject: (document) => plainlyNamed<ReturnType<typeof named>>(named(document)),
   });
   await app.register(swaggerUi, { routePrefix: '/docs', staticCSP: true, theme: { title: 'Muster' } });

@@ -11,7 +11,7 @@ import { routeOf } from './problems/schema-compilers.ts';
 const FINAL_STATES: readonly FinalState[] = ['finished', 'cancelled', 'failed'];
 
 /** Figures of evaluations that have come to their end. */
-export function endedCounter(registry: Registry): (state: FinalState) => void {
+export function createEndedCounter(registry: Registry): (state: FinalState) => void {
   const ended = new Counter({
     name: 'muster_evaluations_ended_total',
     help: 'Evaluations and comparisons that this process has ended, by how',

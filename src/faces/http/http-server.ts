@@ -109,7 +109,7 @@ function refuseUnknown(app: FastifyInstance, methods: AllowedMethods): void {
   app.addHook('onRequest', async ({ is404, method, url }) => {
     if (!is404) return;
     const asked = `${method} ${url.split('?')[0]}`;
-    const allowed = methods.at(url);
+    const allowed = methods.methodsOf(url);
     if (allowed.length > 0) throw new MethodNotAllowedError(asked, allowed);
     throw new InputError('request.not-found', `there is no ${asked}; /docs lists what there is`);
   });

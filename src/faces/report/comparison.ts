@@ -16,7 +16,7 @@ import { endingText } from './text/wording.ts';
 /** The verdicts first, then what they rest on, candidate by candidate. */
 export function comparisonSections(comparison: ComparisonSummary): Markup {
   const { official, warnings, run } = comparison;
-  const candidates = namedCandidates(comparison);
+  const candidates = rankCandidates(comparison);
   return markup`<div class="decisions">${candidates.map((candidate) => verdictCard(candidate, official.margin))}</div>
 ${promise(comparison)}
 ${warningList([...official.warnings, ...warnings])}
@@ -28,7 +28,7 @@ ${inputs(comparison, candidates)}</section>`;
 }
 
 /** The greatest difference first. */
-function namedCandidates({ official, candidates }: ComparisonSummary): NamedCandidate[] {
+function rankCandidates({ official, candidates }: ComparisonSummary): NamedCandidate[] {
   const names = checkpointNames(candidates);
   const named = official.candidates.map((statistics, position) => {
     const checkpoint = candidates[position] ?? { uri: statistics.name, files: 0, bytes: 0 };

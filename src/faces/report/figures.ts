@@ -2,7 +2,7 @@ import type { Summary } from '../../orchestrator/results/summary.ts';
 import { markup } from './text/markup.ts';
 import type { Content, Markup } from './text/markup.ts';
 import { count, countText, data, ends, figure, NONE, percentText, share, spreadFigure, spreadOf } from './text/numbers.ts';
-import { figureTable, joined } from './text/rows.ts';
+import { figureTable, joinContent } from './text/rows.ts';
 import type { FigureRow, RowGroup } from './text/rows.ts';
 import { methodText } from './text/wording.ts';
 
@@ -20,7 +20,7 @@ function spread(official: Official, source: string): RowGroup {
   const around = spreadOf(interval, mean);
   const quantile = (...members: readonly (keyof NonNullable<typeof quantiles>)[]): Content =>
     quantiles
-      ? joined(
+      ? joinContent(
           members.map((member) => figure(quantiles[member], around, `${source}.quantiles.${member}`)),
           ' · ',
         )
@@ -40,7 +40,7 @@ function spread(official: Official, source: string): RowGroup {
       },
       {
         name: 'Lowest · highest',
-        value: joined([figure(min, around, `${source}.min`), figure(max, around, `${source}.max`)], ' · '),
+        value: joinContent([figure(min, around, `${source}.min`), figure(max, around, `${source}.max`)], ' · '),
         note: markup`of ${count(resolved, `${source}.resolved`)} resolved episodes`,
       },
       { name: 'Quartiles', value: quantile('p25', 'p50', 'p75'), note: 'a quarter, half and three quarters are below' },

@@ -8,7 +8,7 @@ import { evaluationSection } from './evaluation.ts';
 import { markup } from './text/markup.ts';
 import type { Content, Markup } from './text/markup.ts';
 import { countText } from './text/numbers.ts';
-import { ranked, rankingTable } from './ranking.ts';
+import { rankSummaries, rankingTable } from './ranking.ts';
 import { startTime } from './run-section.ts';
 import { STYLE } from './text/style.ts';
 import { warningList } from './text/warnings.ts';
@@ -45,7 +45,7 @@ function evaluationPage(summary: Summary): Markup {
 }
 
 function rankingPage(summaries: readonly Summary[]): Markup {
-  const entries = ranked(summaries);
+  const entries = rankSummaries(summaries);
   const suites = [...new Map(summaries.map(({ official: { suite } }) => [suite.digest, suite.name])).values()];
   const name = suites.join(', ');
   const mixed = suites.length > 1 ? ['These evaluations are of different suites: their means cannot be ranked against each other.'] : [];

@@ -16,7 +16,7 @@ export interface Ranked {
 }
 
 /** The highest mean first; those without one last, in the order given. */
-export function ranked(summaries: readonly Summary[]): Ranked[] {
+export function rankSummaries(summaries: readonly Summary[]): Ranked[] {
   const mean = ({ summary }: Ranked): number => summary.official.mean ?? -Infinity;
   const names = checkpointNames(summaries.map(({ checkpoint }) => checkpoint));
   const entries = summaries.map((summary, position) => ({ summary, position, name: names[position] ?? '' }));

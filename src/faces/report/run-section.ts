@@ -3,7 +3,7 @@ import { formatRate } from '../../kernel/text/figures.ts';
 import { markup } from './text/markup.ts';
 import type { Markup } from './text/markup.ts';
 import { count, data, duration, spreadFigure } from './text/numbers.ts';
-import { figureTable, joined } from './text/rows.ts';
+import { figureTable, joinContent } from './text/rows.ts';
 import type { FigureRow } from './text/rows.ts';
 
 /** Indices of episodes that are named one by one, before it is said how many more there are. */
@@ -93,6 +93,6 @@ function sandboxRows(pool: RunFacts['pool'], source: string): FigureRow[] {
       value: count(pool.created, `${source}.created`),
       note: markup`${count(pool.destroyed, `${source}.destroyed`)} destroyed, ${count(pool.died, `${source}.died`)} died, ${count(pool.failed, `${source}.failed`)} failed to start, ${count(pool.swept, `${source}.swept`)} left over from earlier processes`,
     },
-    ...(limits.length > 0 ? [{ name: 'Limits', value: count(limits.length), note: joined(limits, '; ') }] : []),
+    ...(limits.length > 0 ? [{ name: 'Limits', value: count(limits.length), note: joinContent(limits, '; ') }] : []),
   ];
 }

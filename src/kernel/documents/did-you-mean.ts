@@ -1,11 +1,11 @@
 /** `; did you mean "max"?` when one of the names is near enough to be a slip of the hand, otherwise nothing. */
 export function didYouMean(given: string, names: readonly string[]): string {
-  const meant = nearest(given, names);
+  const meant = findNearest(given, names);
   return meant === undefined ? '' : `; did you mean "${meant}"?`;
 }
 
 /** The name that is nearest, if it is near enough to be a slip of the hand. @param length: of the word in which the slip would be. */
-export function nearest(given: string, names: readonly string[], length = given.length): string | undefined {
+export function findNearest(given: string, names: readonly string[], length = given.length): string | undefined {
   const allowed = Math.max(1, Math.floor(length / 3));
   let best: { name: string; distance: number } | undefined;
   for (const name of names) {
@@ -18,16 +18,16 @@ export function nearest(given: string, names: readonly string[], length = given.
 /** Damerau and Levenshtein's, of adjacent letters: insertions, deletions, replacements and swaps of neighbours. */
 function editDistance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, column) => column)];
-  const at = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
+  const distanceAt = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
   for (let row = 1; row <= from.length; row += 1) {
     const current = [row];
     rows.push(current);
     for (let column = 1; column <= to.length; column += 1) {
-      const replaced = at(row - 1, column - 1) + (from[row - 1] === to[column - 1] ? 0 : 1);
+      const replaced = distanceAt(row - 1, column - 1) + (from[row - 1] === to[column - 1] ? 0 : 1);
       const isSwap = row > 1 && column > 1 && from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
-      const swapped = isSwap ? at(row - 2, column - 2) + 1 : Infinity;
-      current.push(Math.min(at(row - 1, column) + 1, at(row, column - 1) + 1, replaced, swapped));
+      const swapped = isSwap ? distanceAt(row - 2, column - 2) + 1 : Infinity;
+      current.push(Math.min(distanceAt(row - 1, column) + 1, distanceAt(row, column - 1) + 1, replaced, swapped));
     }
   }
-  return at(from.length, to.length);
+  return distanceAt(from.length, to.length);
 }

@@ -5,7 +5,7 @@ export interface Layer {
   /** A mapping of what this place sets, in the form of the configuration; not validated yet. */
   readonly value: unknown;
   /** Where a person finds the setting: `muster.yaml:12`, `environment variable MUSTER_POOL__MAX`, `flag --sandboxes`. */
-  whereIs(path: SettingPath): string;
+  findOrigin(path: SettingPath): string;
 }
 
 export interface Flag {

@@ -17,15 +17,15 @@ export function valueAt(value: unknown, path: SettingPath): unknown {
 }
 
 /** A mapping that holds `value` at the path and nothing else. */
-export function nested(path: readonly string[], value: unknown): unknown {
+export function nestValue(path: readonly string[], value: unknown): unknown {
   return path.reduceRight<unknown>((inner, key) => Object.fromEntries([[key, inner]]), value);
 }
 
 /** `over` laid over `base`: mappings are merged key by key, anything else is replaced. */
-export function overlaid(base: unknown, over: unknown): unknown {
+export function mergeDeep(base: unknown, over: unknown): unknown {
   if (!isMapping(base) || !isMapping(over)) return over;
   const merged = new Map(Object.entries(base));
-  for (const [key, value] of Object.entries(over)) merged.set(key, merged.has(key) ? overlaid(merged.get(key), value) : value);
+  for (const [key, value] of Object.entries(over)) merged.set(key, merged.has(key) ? mergeDeep(merged.get(key), value) : value);
   return Object.fromEntries(merged);
 }
 

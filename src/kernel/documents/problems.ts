@@ -47,12 +47,12 @@ function* problemsOfIssue(issue: z.core.$ZodIssue, value: unknown, known: KnownS
     return;
   }
   const found = valueAt(value, path);
-  const message = withoutPreamble(issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message);
+  const message = stripPreamble(issue.code === 'invalid_key' ? (issue.issues[0]?.message ?? issue.message) : issue.message);
   const expected = /^expected (?<what>.+)$/s.exec(message)?.groups?.['what'];
   const problem = { path, ...(expected === undefined ? {} : { expected }) };
   if (found === undefined) return yield { ...problem, text: 'is missing', isAbsence: true };
   if (SECRET.test(String(path.at(-1)))) return yield { ...problem, text: message, isAbsence: false };
-  yield { ...problem, text: `${message}, got ${shown(issue.code === 'invalid_key' ? path.at(-1) : found)}`, isAbsence: false };
+  yield { ...problem, text: `${message}, got ${formatValue(issue.code === 'invalid_key' ? path.at(-1) : found)}`, isAbsence: false };
 }
 
 /**
@@ -80,7 +80,7 @@ function unknownKey(path: SettingPath, key: string, known: KnownSettings): Probl
 }
 
 /** Zod opens with what kind of wrong it is and closes with what it got; the value itself says more. */
-function withoutPreamble(message: string): string {
+function stripPreamble(message: string): string {
   return message
     .replace(/^(Invalid input|Invalid option|Too small|Too big|Invalid string): /, '')
     .replace(/, received .*$/, '')
@@ -91,7 +91,7 @@ function withoutPreamble(message: string): string {
     .replace(/^Invalid input$/, 'not valid');
 }
 
-function shown(value: unknown): string {
+function formatValue(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value);
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

@@ -17,7 +17,7 @@ export function tomlLayer(name: string, text: string, code: string): Layer {
     throw new InputError(code, `${name}: the text has ${text.length} characters; at most ${MOST_CHARACTERS} are read`);
   try {
     const value = parse(text, { maxDepth: MOST_DEPTH, unsafeKeyBehaviour: 'throw' });
-    return { value, whereIs: () => name };
+    return { value, findOrigin: () => name };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
     const [problem = 'it cannot be read'] = error.message.split('\n');

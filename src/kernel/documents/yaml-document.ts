@@ -50,7 +50,7 @@ export function yamlDocument(text: string, lines: LineCounter): Document.Parsed 
     tokens += 1;
     if (tokens > mostTokens) throw new YamlProblem(lineOf(parser.offset), `more than ${mostTokens} tokens; split the file`);
     parts.push(...parser.next(lexeme));
-    if (parser.stack.length > ITEMS_OF_A_LEVEL * depth + ITEMS_OF_THE_DOCUMENT) throw tooDeep(lineOf(parser.offset));
+    if (parser.stack.length > ITEMS_OF_A_LEVEL * depth + ITEMS_OF_THE_DOCUMENT) throw tooDeepProblem(lineOf(parser.offset));
   }
   parts.push(...parser.end());
   const [document, second] = composer.compose(parts, true, text.length);
@@ -61,6 +61,6 @@ export function yamlDocument(text: string, lines: LineCounter): Document.Parsed 
   return document;
 }
 
-export function tooDeep(line: number): YamlProblem {
+export function tooDeepProblem(line: number): YamlProblem {
   return new YamlProblem(line, `more than ${YAML_BOUNDS.depth} lists and mappings stand in one another`);
 }

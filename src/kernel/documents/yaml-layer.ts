@@ -17,7 +17,7 @@ export function yamlLayer(name: string, text: string, code: string): Layer {
   try {
     const document = yamlDocument(text, lines);
     const value = mappingOf(valuesOf(document, lineAt));
-    return { value, whereIs: (path) => `${name}:${lineAt(offsetOf(document, path))}` };
+    return { value, findOrigin: (path) => `${name}:${lineAt(offsetOf(document, path))}` };
   } catch (error) {
     if (!(error instanceof YamlProblem)) throw error;
     throw new InputError(code, `${name}:${error.line}: ${error.message}; expected YAML`, { cause: error });

@@ -1,5 +1,5 @@
 import { isAlias, isCollection, isMap, isNode, isPair, isScalar, type Document } from 'yaml';
-import { tooDeep, YAML_BOUNDS, YamlProblem } from './yaml-document.ts';
+import { tooDeepProblem, YAML_BOUNDS, YamlProblem } from './yaml-document.ts';
 
 /** How much a node comes to once every alias is replaced by what it stands for. */
 interface Extent {
@@ -62,7 +62,7 @@ class Measure {
       if (values > YAML_BOUNDS.values)
         throw new YamlProblem(this.#line, `with its aliases followed the text has more than ${YAML_BOUNDS.values} values`);
     }
-    if (depth + 1 > YAML_BOUNDS.depth) throw tooDeep(line);
+    if (depth + 1 > YAML_BOUNDS.depth) throw tooDeepProblem(line);
     return { values, depth: depth + 1 };
   }
 

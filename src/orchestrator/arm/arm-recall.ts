@@ -6,7 +6,7 @@ import type { Block } from './block.ts';
 import type { Dispatcher } from './dispatcher.ts';
 import { Recall } from './recall.ts';
 import type { RepeatedPlays } from './repeated-plays.ts';
-import { withoutDetail } from './without-detail.ts';
+import { dropDetail } from './without-detail.ts';
 
 /** An episode that need not be played: its outcome is known. */
 export interface RecalledEpisode {
@@ -51,12 +51,12 @@ export class ArmRecall {
    * @param needed the first index that is not needed yet; it moves on with what is counted. @param isWanted whether more of it is.
    * @returns whether anything was done.
    */
-  upTo(needed: () => number, isWanted: () => boolean): Promise<boolean> {
-    this.#running ??= this.#upTo(needed, isWanted).finally(() => (this.#running = undefined));
+  recallUpTo(needed: () => number, isWanted: () => boolean): Promise<boolean> {
+    this.#running ??= this.#recallUpTo(needed, isWanted).finally(() => (this.#running = undefined));
     return this.#running;
   }
 
-  async #upTo(needed: () => number, isWanted: () => boolean): Promise<boolean> {
+  async #recallUpTo(needed: () => number, isWanted: () => boolean): Promise<boolean> {
     const before = this.#dispatcher.next;
     while (this.#recall && isWanted()) {
       const end = needed();
@@ -76,7 +76,7 @@ export class ArmRecall {
       for (let episode = known[position]; episode && episode.index < this.#dispatcher.next; episode = known[(position += 1)])
         this.#takeOne(block, episode);
       if (block.isSettled) continue;
-      for (const { index, outcome } of known.slice(first, position)) this.#repeated.keep(index, withoutDetail(outcome));
+      for (const { index, outcome } of known.slice(first, position)) this.#repeated.keep(index, dropDetail(outcome));
       this.#dispatcher.return(block);
     }
   }

@@ -15,7 +15,7 @@ import { HeldEpisodes } from './held-episodes.ts';
 import { blockSize } from '../suite/play.ts';
 import { ArmRecall, type RecalledEpisode } from './arm-recall.ts';
 import { RepeatedPlays } from './repeated-plays.ts';
-import { asFolded, withoutDetail } from './without-detail.ts';
+import { asFolded, dropDetail } from './without-detail.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
 /** Least number of episodes that dispatch runs ahead of the fold, however soon the goal may be reached. */
@@ -116,7 +116,7 @@ export class Arm {
 
   /** Errors of the failed episodes that are part of the result so far. */
   get errors(): LoggedErrors {
-    return this.#failures.upTo(this.#goal.folded);
+    return this.#failures.readUpTo(this.#goal.folded);
   }
 
   /** Whether anything is kept of an episode beside what it counts for. */
@@ -165,7 +165,7 @@ export class Arm {
    */
   async recall(sandboxes: number, signal: AbortSignal): Promise<boolean> {
     const isWanted = (): boolean => !this.isOver && !signal.aborted;
-    const isMore = (await this.#recall?.upTo(() => this.#needed(sandboxes), isWanted)) ?? false;
+    const isMore = (await this.#recall?.recallUpTo(() => this.#firstUnneeded(sandboxes), isWanted)) ?? false;
     await this.#held?.emit(this.#goal.folded);
     return isMore;
   }
@@ -190,11 +190,11 @@ export class Arm {
   }
 
   #horizon(sandboxes: number): number {
-    return this.isRecalled ? this.#needed(sandboxes) : this.#dispatcher.next;
+    return this.isRecalled ? this.#firstUnneeded(sandboxes) : this.#dispatcher.next;
   }
 
   /** The first index that is not needed yet, or never, and begins a block: one that is needed in part is played whole. */
-  #needed(sandboxes: number): number {
+  #firstUnneeded(sandboxes: number): number {
     const { folded, limit } = this.#goal;
     const needed = Math.max(this.#goal.expectedRemaining(), LEAST_AHEAD, Math.ceil(sandboxes / 4));
     return this.#blockSize * Math.ceil(Math.min(folded + Math.min(needed, this.#window), limit) / this.#blockSize);
@@ -202,7 +202,7 @@ export class Arm {
 
   async #recordIn(journal: EpisodeJournal, played: readonly PlayedEpisode[]): Promise<void> {
     const settled = played.flatMap((episode) => this.#settle(episode));
-    if (settled.length > 0) await journal.append(settled.map(storedEpisode));
+    if (settled.length > 0) await journal.append(settled.map(toStoredEpisode));
     for (const episode of settled) this.#count(episode);
     await this.#held?.emit(this.#goal.folded);
   }
@@ -217,7 +217,7 @@ export class Arm {
   /** Empty when the result of the episode is not this one; more than one where a block is given up. */
   #settle(played: PlayedEpisode): readonly SettledEpisode[] {
     const { index, outcome } = played;
-    if (outcome.kind === 'lost') return this.#afterLoss(played, outcome.detail);
+    if (outcome.kind === 'lost') return this.#onLoss(played, outcome.detail);
     const judged = judge(outcome, this.suite.bounds);
     const settled = this.#dispatcher.settle(index, played.seconds * 1000);
     if (!settled) {
@@ -231,8 +231,8 @@ export class Arm {
   }
 
   /** The block of the episode is played again, or another copy of it decides, or this is what became of those that have no outcome. */
-  #afterLoss(played: PlayedEpisode, detail: string): readonly SettledEpisode[] {
-    const decision = this.#dispatcher.lost(played.index, detail, played.killed);
+  #onLoss(played: PlayedEpisode, detail: string): readonly SettledEpisode[] {
+    const decision = this.#dispatcher.recordLoss(played.index, detail, played.killed);
     if (decision?.kind !== 'final') return [];
     const { episodes, outcome } = decision;
     return episodes.flatMap((planned) => {
@@ -244,7 +244,7 @@ export class Arm {
   }
 
   #keepFirst({ episode, mayComeAgain }: Settled, outcome: Outcome): void {
-    if (mayComeAgain) this.#repeated.keep(episode.index, withoutDetail(outcome));
+    if (mayComeAgain) this.#repeated.keep(episode.index, dropDetail(outcome));
     else this.#forgetAtEnd(episode.index);
   }
 
@@ -266,7 +266,7 @@ export class Arm {
   }
 }
 
-function storedEpisode({ played, planned, outcome }: SettledEpisode): StoredEpisode {
+function toStoredEpisode({ played, planned, outcome }: SettledEpisode): StoredEpisode {
   const { index, seconds, log, usage } = played;
   return { index, task: planned.task, outcome, seconds, ...(log === undefined ? {} : { log }), ...(usage && { usage }) };
 }

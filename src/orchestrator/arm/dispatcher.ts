@@ -6,7 +6,7 @@ import { Block } from './block.ts';
 import { Flights, type Flight } from './flights.ts';
 import { rangeSize } from './range-size.ts';
 import type { Killed } from '../../runner/played-episode.ts';
-import { afterLoss } from './retry.ts';
+import { decideAfterLoss } from './retry.ts';
 
 export interface DispatchConfig {
   /** How long a range should keep a runner busy. */
@@ -150,11 +150,11 @@ export class Dispatcher {
   }
 
   /** A copy of the episode's block whose sandbox was lost. Undefined: another copy is still being played, and decides. */
-  lost(index: EpisodeIndex, detail: string, killed: Killed): LossDecision | undefined {
+  recordLoss(index: EpisodeIndex, detail: string, killed: Killed): LossDecision | undefined {
     const flight = this.#flights.get(this.#numberOf(index));
     if (!flight) return undefined;
     const { block } = flight;
-    const decision = afterLoss(block.attempts, detail, killed, this.#config.maxAttempts);
+    const decision = decideAfterLoss(block.attempts, detail, killed, this.#config.maxAttempts);
     if (decision.kind === 'again') {
       block.attempts = decision.attempts;
       this.#retried += 1;

@@ -43,30 +43,30 @@ export class FailureLog {
 
   /** @param folded all indices before it are part of the result for good. */
   note(index: EpisodeIndex, failed: Failed, folded: number): void {
-    this.#pending.push({ index, error: this.#shared(index, failed) });
+    this.#pending.push({ index, error: this.#shareError(index, failed) });
     if (this.#pending.length < this.#enough) return;
     this.#settle(folded);
     this.#enough = Math.max(LEAST_PENDING, 2 * this.#pending.length);
   }
 
   /** Of the episodes before index `folded`. */
-  upTo(folded: number): LoggedErrors {
+  readUpTo(folded: number): LoggedErrors {
     this.#settle(folded);
     const groups = [...this.#groups].map(([{ cause, index, detail }, { episodes }]) => ({ cause, episodes, firstIndex: index, detail }));
     return { groups, others: this.#others };
   }
 
-  #shared(index: EpisodeIndex, failed: Failed): SharedError {
+  #shareError(index: EpisodeIndex, failed: Failed): SharedError {
     const key = errorKey(failed);
     const known = this.#errors.get(key);
     if (!known) {
-      const error = { cause: failed.cause, index, detail: shortened(failed.detail) };
+      const error = { cause: failed.cause, index, detail: shorten(failed.detail) };
       this.#errors.set(key, error);
       return error;
     }
     if (index < known.index) {
       known.index = index;
-      known.detail = shortened(failed.detail);
+      known.detail = shorten(failed.detail);
     }
     return known;
   }
@@ -87,6 +87,6 @@ export class FailureLog {
   }
 }
 
-function shortened(detail: string): string {
+function shorten(detail: string): string {
   return detail.length <= HEAD + TAIL ? detail : `${detail.slice(0, HEAD)}\n…\n${detail.slice(-TAIL)}`;
 }

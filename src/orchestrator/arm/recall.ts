@@ -30,7 +30,7 @@ export class Recall {
     this.#takeInto(taken, to);
     while (this.#next !== undefined && this.#lookedUp < to) {
       const from = Math.max(this.#lookedUp, this.#next);
-      const { episodes, next } = await this.#journal.known(from, from + PAGE);
+      const { episodes, next } = await this.#journal.readKnown(from, from + PAGE);
       this.#page = episodes;
       this.#position = 0;
       this.#lookedUp = from + PAGE;

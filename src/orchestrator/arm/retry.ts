@@ -18,7 +18,7 @@ export type RetryDecision =
  * is unresolved, unless its runner was killed in every attempt: an episode that ends every runner which plays it is the
  * cause, and is scored as the crash that it is.
  */
-export function afterLoss(attempts: LostAttempts, detail: string, killed: Killed, maxAttempts: number): RetryDecision {
+export function decideAfterLoss(attempts: LostAttempts, detail: string, killed: Killed, maxAttempts: number): RetryDecision {
   const next = { lost: attempts.lost + 1, killed: attempts.killed + (killed ? 1 : 0) };
   if (next.lost < maxAttempts) return { kind: 'again', attempts: next };
   if (next.killed === next.lost) {

@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { judge, scoreOf } from '../../aggregation/folding/scoring.ts';
 import { histogramReturns, matchedReturns, resampledReturns, type SimulatedReturns } from '../../aggregation/forecast/simulated-returns.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { recordedOutcomes, type RecordedFiles } from '../results/recorded-baseline.ts';
-import { assertPlayedOn, checkedRecord, recordedSummarySchema } from '../results/recorded-summary.ts';
+import { readRecordedOutcomes, type RecordedFiles } from '../results/recorded-baseline.ts';
+import { assertPlayedOn, parseRecord, recordedSummarySchema } from '../results/recorded-summary.ts';
 import type { AllocationDeclaration, SuiteDefinition } from '../suite/suite-definition.ts';
 
 /** An evaluation that was kept: with its episodes, or its summary alone. Unchecked. */
@@ -46,7 +46,7 @@ type RecordedSummary = z.infer<typeof summarySchema>;
 
 /** @throws InputError when the evaluation was of another suite, or its files are not what `muster eval` leaves. */
 export async function planBaseline(recorded: RecordedEvaluation, suite: SuiteDefinition): Promise<PlanBaseline> {
-  const summary = checkedRecord(summarySchema, recorded.summary, recorded.summaryFile, {
+  const summary = parseRecord(summarySchema, recorded.summary, recorded.summaryFile, {
     code: 'plan.baseline',
     remedy: `expected the summary of one evaluation with ${FEWEST_EPISODES} resolved episodes or more: the directory that "muster eval --out" made, or what "muster eval --json" printed`,
   });
@@ -61,12 +61,12 @@ export async function planBaseline(recorded: RecordedEvaluation, suite: SuiteDef
     episodeSeconds: run?.episodeSeconds?.mean,
   };
   const { episodes, episodesFile } = recorded;
-  if (episodes === undefined || episodesFile === undefined) return { ...common, ...summarisedReturns(summary), unseenTasks: [] };
+  if (episodes === undefined || episodesFile === undefined) return { ...common, ...simulateSummaryReturns(summary), unseenTasks: [] };
   const kept = { episodesFile, episodes: () => first(episodes(), MOST_EPISODES) };
   return { ...common, ...(await episodeReturns(kept, suite, official.allocation)) };
 }
 
-function summarisedReturns({ official }: RecordedSummary): Pick<PlanBaseline, 'from' | 'returns'> {
+function simulateSummaryReturns({ official }: RecordedSummary): Pick<PlanBaseline, 'from' | 'returns'> {
   const { histogram } = official;
   if (histogram) return { from: 'histogram', returns: histogramReturns(histogram.edges, histogram.counts, official) };
   return { from: 'moments', returns: matchedReturns({ ...official, count: official.resolved }) };
@@ -78,7 +78,7 @@ async function episodeReturns(
   suite: SuiteDefinition,
   allocation: AllocationDeclaration,
 ): Promise<Pick<PlanBaseline, 'from' | 'returns' | 'unseenTasks'>> {
-  const outcomes = await recordedOutcomes(files, suite, allocation);
+  const outcomes = await readRecordedOutcomes(files, suite, allocation);
   const tasks = suite.tasks.map(({ name, weight }) => ({ name, weight, scores: new Array<number>() }));
   for (const { task, outcome } of outcomes) {
     if (outcome.kind === 'lost') continue;

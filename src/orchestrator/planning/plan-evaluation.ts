@@ -72,7 +72,7 @@ async function forecastOf(
   returns: SimulatedReturns | undefined,
   signal: AbortSignal,
 ): Promise<PlanForecast> {
-  if (stop.rule === 'fixed') return fixedForecast(stop, request, returns);
+  if (stop.rule === 'fixed') return forecastFixed(stop, request, returns);
   if (returns === undefined) throw new RangeError(`the rule "${stop.rule}" cannot be forecast without returns`);
   const { bounds, budget } = request.suite;
   const simulation = new EpisodeSimulation({ stop, bounds, returns, budgetEpisodes: budget.episodes });
@@ -86,7 +86,7 @@ async function forecastOf(
   return { stop, halfWidth: stop.halfWidth, ...forecast, ...costs(forecast.episodes, request) };
 }
 
-function fixedForecast(
+function forecastFixed(
   stop: Extract<StopDeclaration, { rule: 'fixed' }>,
   request: PlanRequest,
   returns: SimulatedReturns | undefined,
@@ -119,13 +119,13 @@ function costs(
   const each = baseline?.episodeSeconds;
   if (each === undefined) return { sandboxSeconds: null, seconds: null, cost: null };
   return {
-    sandboxSeconds: scaled(episodes, each),
-    seconds: scaled(episodes, each / sandboxes),
-    cost: costPerSandboxHour === undefined ? null : scaled(episodes, (each / 3600) * costPerSandboxHour),
+    sandboxSeconds: scaleSpread(episodes, each),
+    seconds: scaleSpread(episodes, each / sandboxes),
+    cost: costPerSandboxHour === undefined ? null : scaleSpread(episodes, (each / 3600) * costPerSandboxHour),
   };
 }
 
-function scaled({ low, median, high }: Spread, factor: number): Spread {
+function scaleSpread({ low, median, high }: Spread, factor: number): Spread {
   return { low: low * factor, median: median * factor, high: high * factor };
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../kernel/canonical-json.ts';
-import { listed, suiteDifferences, type KeptModule } from './suite-difference.ts';
+import { listFirst, suiteDifferences, type KeptModule } from './suite-difference.ts';
 import { summarySchema, type Summary } from './summary.ts';
 
 /** What decides which episodes an evaluation plays and what becomes of them, as `config.json` keeps it. */
@@ -53,7 +53,7 @@ function differenceOf(earlier: EvaluationFacts, asked: EvaluationFacts): string 
   if (earlier.checkpoint.digest !== asked.checkpoint.digest) return `an evaluation of another checkpoint, ${earlier.checkpoint.digest}`;
   const differences = suiteDifferences(earlier, asked);
   if (differences.length > 0)
-    return `an evaluation on another suite, or with another stopping rule or budget (what differs: ${listed(differences)})`;
+    return `an evaluation on another suite, or with another stopping rule or budget (what differs: ${listFirst(differences)})`;
   if (!isSame(templateOf(earlier), templateOf(asked)))
     return `an evaluation with another definition of the template "${asked.suite.template}"`;
   if (earlier.statistics !== asked.statistics)

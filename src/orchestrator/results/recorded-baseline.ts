@@ -1,8 +1,8 @@
 import { InputError } from '../../kernel/errors.ts';
 import { parseDigest, type Digest } from '../../kernel/ids.ts';
 import type { Outcome } from '../../kernel/outcome.ts';
-import { recordedEpisodes, type EpisodeLines } from './recorded-episodes.ts';
-import { assertPlayedOn, checkedRecord, NOT_KEPT, recordedSummarySchema } from './recorded-summary.ts';
+import { readRecordedEpisodes, type EpisodeLines } from './recorded-episodes.ts';
+import { assertPlayedOn, parseRecord, NOT_KEPT, recordedSummarySchema } from './recorded-summary.ts';
 import type { AllocationDeclaration, SuiteDefinition } from '../suite/suite-definition.ts';
 
 /** An evaluation as it was kept, unchecked. */
@@ -22,8 +22,8 @@ export interface RecordedBaseline {
  * @throws InputError when the files are not what `--out` writes, or were played on another suite or with adaptive allocation: every index must
  * have had the task and the seeds that it has in this suite, whatever its returns.
  */
-export async function recordedBaseline(files: RecordedFiles, suite: SuiteDefinition): Promise<RecordedBaseline> {
-  const { official } = checkedRecord(recordedSummarySchema, files.summary, files.summaryFile, NOT_KEPT);
+export async function readRecordedBaseline(files: RecordedFiles, suite: SuiteDefinition): Promise<RecordedBaseline> {
+  const { official } = parseRecord(recordedSummarySchema, files.summary, files.summaryFile, NOT_KEPT);
   assertPlayedOn(suite, official, files.summaryFile, {
     code: 'comparison.suite-differs',
     remedy: 'evaluate the baseline on this suite, or give its checkpoint in place of its results',
@@ -34,22 +34,22 @@ export async function recordedBaseline(files: RecordedFiles, suite: SuiteDefinit
       `${files.summaryFile}: official.allocation: expected "proportional", got "adaptive": the baseline's own returns decided which tasks it played, so its indices are no pairs with those of another checkpoint; evaluate the baseline without "allocation: adaptive", or give its checkpoint in place of its results`,
     );
   }
-  return { digest: parseDigest(official.checkpoint.digest), outcomes: await recordedOutcomes(files, suite) };
+  return { digest: parseDigest(official.checkpoint.digest), outcomes: await readRecordedOutcomes(files, suite) };
 }
 
 /**
  * Outcomes of an evaluation on this suite, with the tasks that the indices had in it.
  *
  * @param allocation of that evaluation: with adaptive allocation any task of the suite may stand at an index.
- * @throws InputError as `recordedBaseline` does.
+ * @throws InputError as `readRecordedBaseline` does.
  */
-export async function recordedOutcomes(
+export async function readRecordedOutcomes(
   files: EpisodeLines,
   suite: SuiteDefinition,
   allocation: AllocationDeclaration = 'proportional',
 ): Promise<RecordedBaseline['outcomes']> {
   const outcomes: RecordedBaseline['outcomes'][number][] = [];
-  for await (const { where, index, task, outcome, isOfSuite } of recordedEpisodes(files, suite, allocation)) {
+  for await (const { where, index, task, outcome, isOfSuite } of readRecordedEpisodes(files, suite, allocation)) {
     // Surplus episodes come last and may leave gaps: what follows one has no use.
     if (index > outcomes.length) break;
     if (index !== outcomes.length || task === undefined || !isOfSuite) throw differs(where, index);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parseEpisodeIndex, type EpisodeIndex } from '../../kernel/ids.ts';
 import { FAILURE_CAUSES, type Outcome } from '../../kernel/outcome.ts';
 import type { SandboxUsage } from '../../kernel/sandbox-usage.ts';
-import { checkedRecord, NOT_KEPT } from './recorded-summary.ts';
+import { parseRecord, NOT_KEPT } from './recorded-summary.ts';
 import { episodePlanner, type AllocationDeclaration, type SuiteDefinition } from '../suite/suite-definition.ts';
 
 /** Lines of `episodes.ndjson`, unchecked. */
@@ -52,7 +52,7 @@ const episodeSchema = z.object({
 });
 
 /** Checks each line and says whether it is an episode of this suite. @throws InputError for a line that is not what `--out` writes. */
-export async function* recordedEpisodes(
+export async function* readRecordedEpisodes(
   files: EpisodeLines,
   suite: SuiteDefinition,
   allocation: AllocationDeclaration,
@@ -61,7 +61,7 @@ export async function* recordedEpisodes(
   const plan = episodePlanner(suite);
   for await (const { line, value } of files.episodes()) {
     const where = `${files.episodesFile}:${line}`;
-    const { index, outcome, seconds, log, usage, ...found } = checkedRecord(episodeSchema, value, where, NOT_KEPT);
+    const { index, outcome, seconds, log, usage, ...found } = parseRecord(episodeSchema, value, where, NOT_KEPT);
     const planned = plan(index);
     const task = position.get(found.task);
     const isOfSuite =

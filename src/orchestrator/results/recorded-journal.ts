@@ -1,7 +1,7 @@
 import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
 import type { StoredEpisode } from '../../evaluation-store/episode-log.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { recordedEpisodes, type EpisodeLines } from './recorded-episodes.ts';
+import { readRecordedEpisodes, type EpisodeLines } from './recorded-episodes.ts';
 import type { SuiteDefinition } from '../suite/suite-definition.ts';
 
 /**
@@ -10,17 +10,21 @@ import type { SuiteDefinition } from '../suite/suite-definition.ts';
  *
  * @throws InputError when a line is not an episode of this suite.
  */
-export async function recordedJournal(files: EpisodeLines, suite: SuiteDefinition): Promise<EpisodeJournal> {
+export async function openRecordedJournal(files: EpisodeLines, suite: SuiteDefinition): Promise<EpisodeJournal> {
   const known = new Map<number, StoredEpisode>();
-  for await (const { where, index, task, outcome, seconds, log, usage, isOfSuite } of recordedEpisodes(files, suite, suite.allocation)) {
-    if (task === undefined || !isOfSuite) throw notOfSuite(where, index);
+  for await (const { where, index, task, outcome, seconds, log, usage, isOfSuite } of readRecordedEpisodes(
+    files,
+    suite,
+    suite.allocation,
+  )) {
+    if (task === undefined || !isOfSuite) throw otherSuiteError(where, index);
     if (outcome.kind === 'lost' || known.has(index)) continue;
     known.set(index, { index, task, outcome, seconds, ...(log === undefined ? {} : { log }), ...(usage && { usage }) });
   }
   const indices = [...known.keys()].sort((a, b) => a - b);
   return {
     append: () => Promise.resolve(),
-    known: (from, to) => {
+    readKnown: (from, to) => {
       const episodes = indices.slice(firstAtLeast(indices, from), firstAtLeast(indices, to)).flatMap((index) => known.get(index) ?? []);
       return Promise.resolve({ episodes, next: indices[firstAtLeast(indices, to)] });
     },
@@ -38,7 +42,7 @@ function firstAtLeast(indices: readonly number[], bound: number): number {
   return low;
 }
 
-function notOfSuite(where: string, index: number): InputError {
+function otherSuiteError(where: string, index: number): InputError {
   return new InputError(
     'results.differ',
     `${where}: episode ${index} has another task or other seeds than this suite plays at that index; name a new directory for --out`,

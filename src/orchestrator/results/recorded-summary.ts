@@ -32,7 +32,7 @@ export const NOT_KEPT: Refusal = {
 };
 
 /** @param where its file, and the line if it has several. @throws InputError that names every field that is wrong. */
-export function checkedRecord<Value>(schema: z.ZodType<Value>, value: unknown, where: string, { code, remedy }: Refusal): Value {
+export function parseRecord<Value>(schema: z.ZodType<Value>, value: unknown, where: string, { code, remedy }: Refusal): Value {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
   const known = new KnownSettings(z.toJSONSchema(schema, { io: 'input' }));

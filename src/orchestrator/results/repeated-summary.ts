@@ -12,7 +12,7 @@ type Given = z.infer<typeof givenSchema>;
 /** What is given again and again is looked at once. */
 const looked = new WeakMap<object, Given>();
 
-function parsed(given: unknown): Given | undefined {
+function parseGiven(given: unknown): Given | undefined {
   const known = isMapping(given) ? looked.get(given) : undefined;
   if (known) return known;
   const { data } = givenSchema.safeParse(given);
@@ -33,8 +33,8 @@ export type RepeatedRun = Pick<RunFacts, 'startedAt' | 'seconds'>;
  *
  * @param given a summary as it was stored. @returns undefined when it is no whole one that this Muster would give.
  */
-export function repeatedSummary(given: unknown, asked: AskedCheckpoints, { startedAt, seconds }: RepeatedRun): object | undefined {
-  const data = parsed(given);
+export function repeatSummary(given: unknown, asked: AskedCheckpoints, { startedAt, seconds }: RepeatedRun): object | undefined {
+  const data = parseGiven(given);
   if (!data || data.partial || !isMapping(given)) return undefined;
   const { run } = data;
   const repeated: RunFacts = {

@@ -1,6 +1,6 @@
 import { InputError } from '../../kernel/errors.ts';
 import { comparisonSummarySchema, type ComparisonSummary } from './comparison-summary.ts';
-import { checkedRecord, type Refusal } from './recorded-summary.ts';
+import { parseRecord, type Refusal } from './recorded-summary.ts';
 import { summariesSchema } from './summaries.ts';
 import { summarySchema, type Summary } from './summary.ts';
 
@@ -19,7 +19,7 @@ const OTHER: Refusal = { code: 'results.invalid', remedy: 'expected a summary of
 export function resultDocument(kept: readonly { readonly file: string; readonly summary: unknown }[]): ResultDocument {
   const [first] = kept;
   if (first && kept.length === 1 && schemaOf(first.summary) === 'muster.comparison/1')
-    return { kind: 'comparison', comparison: checkedRecord(comparisonSummarySchema, first.summary, first.file, OTHER) };
+    return { kind: 'comparison', comparison: parseRecord(comparisonSummarySchema, first.summary, first.file, OTHER) };
   const summaries = kept.flatMap(({ file, summary }) => evaluationsIn(file, summary));
   const [only] = summaries;
   return only && summaries.length === 1 ? { kind: 'evaluation', summary: only } : { kind: 'evaluations', summaries };
@@ -28,11 +28,11 @@ export function resultDocument(kept: readonly { readonly file: string; readonly 
 function evaluationsIn(file: string, summary: unknown): readonly Summary[] {
   switch (schemaOf(summary)) {
     case 'muster.summaries/1':
-      return checkedRecord(summariesSchema, summary, file, OTHER).summaries;
+      return parseRecord(summariesSchema, summary, file, OTHER).summaries;
     case 'muster.comparison/1':
       throw new InputError('results.mixed', `${file} is of a comparison, and cannot be reported together with others; give it alone`);
     default:
-      return [checkedRecord(summarySchema, summary, file, OTHER)];
+      return [parseRecord(summarySchema, summary, file, OTHER)];
   }
 }
 

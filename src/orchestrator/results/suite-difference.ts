@@ -33,7 +33,7 @@ export function suiteDifferences(earlier: KeptSuite, asked: KeptSuite): readonly
 }
 
 /** For a message: the first few. */
-export function listed(differences: readonly string[]): string {
+export function listFirst(differences: readonly string[]): string {
   const more = differences.length - MOST_TOLD;
   return `${differences.slice(0, MOST_TOLD).join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

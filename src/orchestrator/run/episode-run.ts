@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import pRetry from 'p-retry';
-import { abortError, untilAborted } from '../../kernel/abort.ts';
+import { abortError, raceWithAbort } from '../../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
 import type { PoolTotals } from '../../pool/members/pool-state.ts';
 import type { PlayedEpisode } from '../../runner/played-episode.ts';
@@ -74,7 +74,7 @@ export class EpisodeRun<Running extends RunningFigures> {
     this.#caller = options.signal;
     this.#recallOnly = options.recallOnly ?? false;
     this.#after = options.after;
-    this.#progress = new ProgressReporter(context.clock, study, () => context.pool.state(), this.#guarded(options.onProgress));
+    this.#progress = new ProgressReporter(context.clock, study, () => context.pool.state(), this.#guardListener(options.onProgress));
     this.#poolBefore = context.pool.state().totals;
     this.#workers = new Workers(context.share);
     this.#queue = new PQueue({ concurrency: context.maxSandboxes });
@@ -108,12 +108,12 @@ export class EpisodeRun<Running extends RunningFigures> {
     const turn = Promise.allSettled([after]);
     await this.#waitForSharing();
     if (!this.#over.signal.aborted) this.#putToWork();
-    await untilAborted(turn, this.#over.signal).catch(() => undefined);
+    await raceWithAbort(turn, this.#over.signal).catch(() => undefined);
   }
 
   /** What the run is to share is being loaded, and others play with what sandboxes are made with now. */
   async #waitForSharing(): Promise<void> {
-    await this.#context.sharing?.included(this.#over.signal).catch(() => undefined);
+    await this.#context.sharing?.waitUntilIncluded(this.#over.signal).catch(() => undefined);
   }
 
   async #finish(): Promise<void> {
@@ -140,7 +140,7 @@ export class EpisodeRun<Running extends RunningFigures> {
   }
 
   /** A listener that throws, called from a timer, would end the whole process; it ends the run. */
-  #guarded(listener: RunOptions<Running>['onProgress']): RunOptions<Running>['onProgress'] {
+  #guardListener(listener: RunOptions<Running>['onProgress']): RunOptions<Running>['onProgress'] {
     return (
       listener &&
       ((progress) => {
@@ -264,18 +264,18 @@ export class EpisodeRun<Running extends RunningFigures> {
     this.#progress.countOutcomes(played);
     try {
       const wait = arm.record(played);
-      this.#afterRecording();
+      this.#onRecorded();
       if (!wait) return;
       await wait;
       // Only now do those count that had to be stored first, and what follows them may be known.
       await this.#recall();
-      this.#afterRecording();
+      this.#onRecorded();
     } catch (error) {
       this.#fail(toError(error));
     }
   }
 
-  #afterRecording(): void {
+  #onRecorded(): void {
     if (this.#study.ended) return this.#end(this.#study.ended);
     this.#putToWork();
     // At the tail one looks, though nothing is waiting: there may be a straggler that has only one copy left.

@@ -1,6 +1,6 @@
-import { untilAborted } from '../../kernel/abort.ts';
+import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { Deadline, whenAborted } from '../../kernel/deadline.ts';
+import { Deadline, waitForAbort } from '../../kernel/deadline.ts';
 import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
 import type { Log } from '../../kernel/log.ts';
 import type { Turns } from '../../kernel/turns.ts';
@@ -80,10 +80,10 @@ export class Shift {
       if (await this.#isToMakeRoom()) return this.#lease.discard('a sandbox that shares the next content takes its place');
       await this.#load();
     } catch (error) {
-      throw await this.#afterFailedLoad(error);
+      throw await this.#onFailedLoad(error);
     }
     this.#context.arm.wasLoaded = true;
-    await untilAborted(this.#context.begun, this.#leave).catch(() => undefined);
+    await raceWithAbort(this.#context.begun, this.#leave).catch(() => undefined);
     await this.#play();
   }
 
@@ -123,18 +123,18 @@ export class Shift {
    * The runner refuses the checkpoint: so will every other, unless one has taken it already. Anything else is this sandbox's own trouble. Either
    * way the sandbox is not used again: content that was loaded in part may have run, with unknown effects.
    */
-  async #afterFailedLoad(error: unknown): Promise<unknown> {
+  async #onFailedLoad(error: unknown): Promise<unknown> {
     if (this.#context.over.aborted) return error;
-    if (this.#session.isClosed || error instanceof LeaseLostError) return this.#lostWhileLoading();
+    if (this.#session.isClosed || error instanceof LeaseLostError) return this.#explainLoss();
     this.#lease.discard(messageOf(error));
     if (!(error instanceof InputError) || !this.#context.arm.wasLoaded) return error;
     return new InfrastructureError('runner.refused', `${error.message} (others have taken it)`, { cause: error });
   }
 
   /** The pool hears of a runner's end before its last words have been read, or the other way round: both are waited for. */
-  async #lostWhileLoading(): Promise<InfrastructureError> {
-    const reason = await untilAborted(this.#session.gone, this.#context.over);
-    await whenAborted(this.#stop);
+  async #explainLoss(): Promise<InfrastructureError> {
+    const reason = await raceWithAbort(this.#session.gone, this.#context.over);
+    await waitForAbort(this.#stop);
     return new InfrastructureError('sandbox.lost', reason);
   }
 
@@ -184,9 +184,9 @@ export class Shift {
           'a runner ended',
         );
       }
-      await this.#context.record(await this.#withUsage(played, closed !== undefined));
+      await this.#context.record(await this.#addUsage(played, closed !== undefined));
       // The end of a runner is the pool's to notice and to count, before the lease is given back.
-      if (closed) await whenAborted(this.#stop);
+      if (closed) await waitForAbort(this.#stop);
       if (closed && outcomes === 0) throw new InfrastructureError('sandbox.lost', closed.reason);
       if (closed) return;
       this.#count(played.length);
@@ -194,7 +194,7 @@ export class Shift {
   }
 
   /** Measures no usage that would not be kept. */
-  async #withUsage(played: readonly PlayedEpisode[], isOver: boolean): Promise<readonly PlayedEpisode[]> {
+  async #addUsage(played: readonly PlayedEpisode[], isOver: boolean): Promise<readonly PlayedEpisode[]> {
     if (played.length === 0 || !this.#context.arm.isKept) return played;
     const usage = await this.#meter.read(this.#context.pool.leased, isOver, this.#context);
     return usage ? played.map((episode) => ({ ...episode, usage })) : played;

@@ -53,7 +53,7 @@ function* ofEnvironment({ entry, kwargs, wrappers }: Environment, path: SettingP
     const expected = 'expected an environment that is registered, such as gymnasium:CartPole-v1';
     yield { path: [...path, 'entry'], module, text: `${expected}: a suite that is sent may not have ${entry} called` };
   }
-  yield* named(kwargs, [...path, 'kwargs']);
+  yield* findCallables(kwargs, [...path, 'kwargs']);
   for (const [i, wrapper] of wrappers.entries()) {
     const at = [...path, 'wrappers', i];
     if (!isKnownWrapper(wrapper.entry)) {
@@ -64,19 +64,19 @@ function* ofEnvironment({ entry, kwargs, wrappers }: Environment, path: SettingP
         text: `${expected}: a suite that is sent may not have ${wrapper.entry} called`,
       };
     }
-    yield* named(wrapper.kwargs, [...at, 'kwargs']);
+    yield* findCallables(wrapper.kwargs, [...at, 'kwargs']);
   }
 }
 
 /** Texts among arguments that could be looked up and called. */
-function* named(value: unknown, path: SettingPath): Generator<Found> {
+function* findCallables(value: unknown, path: SettingPath): Generator<Found> {
   if (typeof value === 'string') {
     if (CALLABLE.test(value))
       yield { path, module: moduleOf(value), text: `expected no name of a function: a suite that is sent may not have ${value} called` };
   } else if (Array.isArray(value)) {
-    for (const [i, item] of value.entries()) yield* named(item, [...path, i]);
+    for (const [i, item] of value.entries()) yield* findCallables(item, [...path, i]);
   } else if (typeof value === 'object' && value !== null) {
-    for (const [key, item] of Object.entries(value)) yield* named(item, [...path, key]);
+    for (const [key, item] of Object.entries(value)) yield* findCallables(item, [...path, key]);
   }
 }
 

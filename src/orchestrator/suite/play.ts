@@ -30,7 +30,7 @@ const writtenLockstep = lockstep
     path: ['block'],
     error: 'expected at least as many episodes as the width has rows',
   })
-  .transform((play) => ({ ...play, block: play.block ?? usualBlock(play.width) }));
+  .transform((play) => ({ ...play, block: play.block ?? defaultBlockSize(play.width) }));
 
 const writtenVector = vector
   .extend({ block: z.never('expected nothing: with "vector" a block has one episode for each row').optional() })
@@ -50,7 +50,7 @@ export const playSchema = z
   );
 
 /** Episodes of a lockstep block that leaves them out. */
-export function usualBlock(rows: number): number {
+export function defaultBlockSize(rows: number): number {
   return Math.min(EPISODES_PER_ROW * rows, MAX_RANGE_EPISODES);
 }
 

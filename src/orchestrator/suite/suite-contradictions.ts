@@ -38,13 +38,13 @@ function scoreProblems({ failureScores, failures, reward: { bounds } }: ParsedSu
         ? [problem(path, `expected the return that a ${cause} counts as, because reward.bounds is not given`)]
         : [];
     if (score === undefined || isWithin(bounds, score)) return [];
-    return [problem(path, `expected ${within(bounds)}, got ${score}`)];
+    return [problem(path, `expected ${describeRange(bounds)}, got ${score}`)];
   });
 }
 
 function successProblems({ success, reward: { bounds } }: ParsedSuite): Problem[] {
   if (!success || !bounds || isWithin(bounds, success.threshold)) return [];
-  return [problem(['success', 'threshold'], `expected ${within(bounds)}, got ${success.threshold}`)];
+  return [problem(['success', 'threshold'], `expected ${describeRange(bounds)}, got ${success.threshold}`)];
 }
 
 function stopProblems(suite: ParsedSuite): readonly Problem[] {
@@ -92,7 +92,7 @@ function isWithin([low, high]: Ends, value: number): boolean {
   return value >= low && value <= high;
 }
 
-function within([low, high]: Ends): string {
+function describeRange([low, high]: Ends): string {
   return `a number within reward.bounds [${low}, ${high}]`;
 }
 

@@ -55,19 +55,19 @@ const KNOWN = new KnownSettings(z.toJSONSchema(suiteSchema, { io: 'input' }));
 
 /** Where a suite that was not read from a file says that its problems are. */
 export function inlineSuite(value: unknown): Layer {
-  return { value, whereIs: () => 'suite' };
+  return { value, findOrigin: () => 'suite' };
 }
 
 /** A stopping rule asked for in place of the suite's own, whose confidence it keeps unless it says another. */
 export type StopOverride = z.input<typeof stoppingSchema>;
 
-export function withStop(layer: Layer, stop: StopOverride): Layer {
+export function overrideStop(layer: Layer, stop: StopOverride): Layer {
   if (!isMapping(layer.value)) return layer;
   const confidence = valueAt(layer.value, ['stop', 'confidence']);
   const kept = confidence === undefined ? {} : { confidence };
   return {
     value: { ...layer.value, stop: { ...kept, ...stop } },
-    whereIs: (path) => (path[0] === 'stop' ? 'stopping rule asked for' : layer.whereIs(path)),
+    findOrigin: (path) => (path[0] === 'stop' ? 'stopping rule asked for' : layer.findOrigin(path)),
   };
 }
 
@@ -79,7 +79,7 @@ export interface SuiteChanges {
   readonly confidence?: number | undefined;
 }
 
-export function withChanges(layer: Layer, { seed, actions, confidence }: SuiteChanges): Layer {
+export function overrideSettings(layer: Layer, { seed, actions, confidence }: SuiteChanges): Layer {
   if (!isMapping(layer.value)) return layer;
   const stop = valueAt(layer.value, ['stop']);
   const asked = new Map<string, unknown>([
@@ -94,7 +94,7 @@ export function withChanges(layer: Layer, { seed, actions, confidence }: SuiteCh
       ...(actions === undefined ? {} : { actions }),
       ...(confidence === undefined || !isMapping(stop) ? {} : { stop: { ...stop, confidence } }),
     },
-    whereIs: (path) => (asked.get(path.join('.')) === undefined ? layer.whereIs(path) : 'setting asked for'),
+    findOrigin: (path) => (asked.get(path.join('.')) === undefined ? layer.findOrigin(path) : 'setting asked for'),
   };
 }
 
@@ -106,7 +106,7 @@ export function parseSuite(layer: Layer): ParsedSuite {
   const parsed = suiteSchema.safeParse(layer.value);
   const problems = parsed.success ? suiteContradictions(parsed.data) : problemsOf(parsed.error, layer.value, KNOWN);
   if (parsed.success && problems.length === 0) return parsed.data;
-  throw new InputError('suite.invalid', problems.map((problem) => problemLine(layer.whereIs(problem.path), problem)).join('\n'));
+  throw new InputError('suite.invalid', problems.map((problem) => problemLine(layer.findOrigin(problem.path), problem)).join('\n'));
 }
 
 /** @param filesDigest of the suite's own modules, if it ships any. */
@@ -140,7 +140,7 @@ export function defineSuite(suite: ParsedSuite, filesDigest: Digest | undefined)
 }
 
 /** The suite, played in another way: another suite, with the same distribution of returns. */
-export function playedAs(suite: SuiteDefinition, play: PlayDeclaration): SuiteDefinition {
+export function replacePlay(suite: SuiteDefinition, play: PlayDeclaration): SuiteDefinition {
   return { ...suite, play, digest: decisiveDigest({ ...suite, play }) };
 }
 

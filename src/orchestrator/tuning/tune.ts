@@ -4,7 +4,7 @@ import { InputError } from '../../kernel/errors.ts';
 import type { StoredCheckpoint } from '../../policy-distribution/stored-checkpoint.ts';
 import { EpisodeRun } from '../run/episode-run.ts';
 import { windowOf, type EvaluateContext } from '../run/evaluate-context.ts';
-import { playedAs, type SuiteDefinition } from '../suite/suite-definition.ts';
+import { replacePlay, type SuiteDefinition } from '../suite/suite-definition.ts';
 import { TuningTrial } from './tuning-trial.ts';
 import { fastest, MOST_TRIALS, waysOfPlaying, waysWithMoreSandboxes, type TimedWay, type Way } from './tuning-ways.ts';
 import type { Tuning, TuningTrialResult } from './tuning.ts';
@@ -64,7 +64,7 @@ export async function tune(context: EvaluateContext, request: TuningRequest, opt
       options.onProgress?.({ seconds, way, trial: results.length + 1, trials, results });
       const { result, firstEpisodeSeconds } = await tryWay(context, request, { way, startMilliseconds, signal: options.signal });
       if (results.length === 0) startMilliseconds = START_PATIENCE * 1000 * (firstEpisodeSeconds ?? 0);
-      results.push(withRatio(result, results[0]));
+      results.push(addRatio(result, results[0]));
       if (result.episodesPerSecond !== null) timed.push({ way, episodesPerSecond: result.episodesPerSecond });
     }
   };
@@ -102,12 +102,12 @@ interface Tried {
 
 async function tryWay(context: EvaluateContext, request: TuningRequest, { way, startMilliseconds, signal }: TrialTerms): Promise<Tried> {
   const { clock } = context;
-  const suite = playedAs({ ...request.suite, budget: { episodes: undefined, seconds: undefined, cost: undefined } }, way.play);
+  const suite = replacePlay({ ...request.suite, budget: { episodes: undefined, seconds: undefined, cost: undefined } }, way.play);
   const ground = { ...context, maxSandboxes: way.sandboxes };
   const milliseconds = (1000 * request.seconds) / MOST_TRIALS;
   const config = { ...context.config, window: windowOf(ground, suite) };
   const trial = new TuningTrial({ ...request, suite, config, sandboxes: way.sandboxes, clock, milliseconds });
-  using deadline = new Deadline(clock, startMilliseconds + PATIENCE * milliseconds, tooSlow, AbortSignal.any([signal, trial.over]));
+  using deadline = new Deadline(clock, startMilliseconds + PATIENCE * milliseconds, tooSlowError, AbortSignal.any([signal, trial.over]));
   const { failure, facts } = await new EpisodeRun(ground, trial, { signal: deadline.signal }).play();
   if (signal.aborted) throw abortError(signal);
   if (failure && !(failure instanceof InputError && way.play.mode !== 'single')) throw failure;
@@ -126,12 +126,12 @@ async function tryWay(context: EvaluateContext, request: TuningRequest, { way, s
   return { result, firstEpisodeSeconds: facts.firstEpisodeSeconds };
 }
 
-function tooSlow(): Error {
+function tooSlowError(): Error {
   return new DOMException('it took too long', 'AbortError');
 }
 
 /** @param first result of all, which is that of playing one after the other. */
-function withRatio(result: TuningTrialResult, first: TuningTrialResult = result): TuningTrialResult {
+function addRatio(result: TuningTrialResult, first: TuningTrialResult = result): TuningTrialResult {
   if (result.episodesPerSecond === null || first.episodesPerSecond === null) return result;
   return { ...result, timesSingle: result.episodesPerSecond / first.episodesPerSecond };
 }

@@ -1,4 +1,4 @@
-import { blockSize, usualBlock, type PlayDeclaration } from '../suite/play.ts';
+import { blockSize, defaultBlockSize, type PlayDeclaration } from '../suite/play.ts';
 
 /** A way of playing a suite that may be the fastest. */
 export interface Way {
@@ -36,7 +36,7 @@ export function waysOfPlaying(bounds: TuningBounds): readonly Way[] {
   const sandboxes = Math.min(bounds.processors, bounds.sandboxes);
   const plays: PlayDeclaration[] = [
     { mode: 'single' },
-    ...LOCKSTEP_WIDTHS.map((width) => ({ mode: 'lockstep', width, block: usualBlock(width) }) as const),
+    ...LOCKSTEP_WIDTHS.map((width) => ({ mode: 'lockstep', width, block: defaultBlockSize(width) }) as const),
     ...VECTOR_WIDTHS.map((width) => ({ mode: 'vector', width }) as const),
   ];
   return plays.map((play) => ({ play, sandboxes })).filter((way) => isFilled(way, bounds));

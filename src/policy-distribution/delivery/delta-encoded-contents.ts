@@ -8,7 +8,7 @@ import { encodeDelta, type DeltaSide } from '../delta/delta-encoder.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import { FileStretches } from '../files/file-stretches.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
-import { factsOf, guarded, readAt, writeAll } from '../files/store-files.ts';
+import { factsOf, translateErrors, readAt, writeAll } from '../files/store-files.ts';
 
 /** A file as what differs from another, ready to be sent. */
 export interface DeltaEncodedContent {
@@ -56,7 +56,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
   async tell(digest: Digest, name: string, bases: readonly Digest[]): Promise<DeltaEncodedContent | undefined> {
     for (const base of bases) {
       const found = base !== digest && (await this.#options.find(base));
-      if (found) return await this.#once(digest, name, found);
+      if (found) return await this.#encodeOnce(digest, name, found);
     }
     return undefined;
   }
@@ -68,7 +68,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
     if (directory !== undefined) await rm(directory, { recursive: true, force: true });
   }
 
-  #once(digest: Digest, name: string, base: StoredObject): Promise<DeltaEncodedContent | undefined> {
+  #encodeOnce(digest: Digest, name: string, base: StoredObject): Promise<DeltaEncodedContent | undefined> {
     const key = `${digestHex(digest)}.${digestHex(base.digest)}`;
     const known = this.#deltas.get(key);
     this.#deltas.delete(key);
@@ -100,12 +100,12 @@ export class DeltaEncodedContents implements AsyncDisposable {
     const path = join(await (this.#directory ??= this.#make()), key);
     const incoming = `${path}.incomplete`;
     try {
-      await using handle = await guarded(incoming, () => open(incoming, 'w', 0o600));
-      const write = (bytes: Uint8Array): Promise<void> => guarded(incoming, () => writeAll(handle, bytes));
+      await using handle = await translateErrors(incoming, () => open(incoming, 'w', 0o600));
+      const write = (bytes: Uint8Array): Promise<void> => translateErrors(incoming, () => writeAll(handle, bytes));
       const limits = { maxBytes: WORTH_SENDING * object.size, write, signal: this.#closing.signal };
       if (!(await encodeDelta(file, before, limits))) return undefined;
-      await guarded(path, () => rename(incoming, path));
-      const facts = await guarded(path, () => factsOf(path));
+      await translateErrors(path, () => rename(incoming, path));
+      const facts = await translateErrors(path, () => factsOf(path));
       return facts && { digest, base: base.digest, bytes: facts.size, path };
     } finally {
       await rm(incoming, { force: true });
@@ -117,7 +117,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
     if (!bytes) return undefined;
     stack.use(bytes);
     const layout = await untrustedFiles.read('layout', { path: name, address: name, size }, async (position, length) => {
-      await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
+      await using handle = await translateErrors(hostPath, () => open(hostPath, 'r'));
       return await readAt(handle, position, length);
     });
     return { digest, layout, bytes };
@@ -128,7 +128,7 @@ export class DeltaEncodedContents implements AsyncDisposable {
     const { directory, clock } = this.#options;
     const names = await IncomingNames.forThisProcess(clock);
     const own = join(directory, names.next());
-    await guarded(directory, async () => {
+    await translateErrors(directory, async () => {
       await mkdir(own, { recursive: true });
       for (const name of await readdir(directory)) {
         const facts = await factsOf(join(directory, name));

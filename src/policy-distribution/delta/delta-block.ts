@@ -10,7 +10,7 @@ export class Block {
   }
 
   /** Of the stretch, to be filled. */
-  sized(length: number): Uint8Array<ArrayBuffer> {
+  resize(length: number): Uint8Array<ArrayBuffer> {
     this.#all.fill(0, length, Math.min(BLOCK_BYTES, length + 4));
     this.#length = length;
     return this.bytes;

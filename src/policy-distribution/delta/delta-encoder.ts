@@ -90,26 +90,26 @@ class BlockEncoder {
 
   /** @param like where in the base the segment's like begins. */
   async encode(segment: Segment, at: number, like: number | undefined): Promise<EncodedBlock> {
-    const now = this.#now.sized(Math.min(BLOCK_BYTES, segment.size - at));
+    const now = this.#now.resize(Math.min(BLOCK_BYTES, segment.size - at));
     const reading = this.#file.readInto(now, segment.begin + at);
     if (like === undefined) {
       await reading;
-      return this.#alone();
+      return this.#encodeAlone();
     }
-    await Promise.all([reading, this.#base.readInto(this.#before.sized(now.length), like + at)]);
-    return this.#changed(segment.wordBytes);
+    await Promise.all([reading, this.#base.readInto(this.#before.resize(now.length), like + at)]);
+    return this.#encodeChanges(segment.wordBytes);
   }
 
-  #changed(wordBytes: WordBytes): EncodedBlock {
+  #encodeChanges(wordBytes: WordBytes): EncodedBlock {
     const [now, before] = [this.#now, this.#before];
     if (Buffer.compare(now.bytes, before.bytes) === 0) return { kind: 'same', payload: NOTHING };
     if (this.#changes.find(now.used, before.used, wordBytes) <= MOST_CHANGES * now.length)
-      return { kind: 'changes', payload: zstdCompressSync(this.#changes.written(wordBytes), ZSTD) };
+      return { kind: 'changes', payload: zstdCompressSync(this.#changes.encode(wordBytes), ZSTD) };
     const payload = zstdCompressSync(differences(now.words, before.words, now.length, wordBytes), ZSTD);
-    return payload.length < WORTH_COMPRESSING * now.length ? { kind: 'differences', payload } : this.#alone();
+    return payload.length < WORTH_COMPRESSING * now.length ? { kind: 'differences', payload } : this.#encodeAlone();
   }
 
-  #alone(): EncodedBlock {
+  #encodeAlone(): EncodedBlock {
     const { bytes } = this.#now;
     const payload = zstdCompressSync(bytes, ZSTD);
     if (payload.length < WORTH_COMPRESSING * bytes.length) return { kind: 'compressed', payload };

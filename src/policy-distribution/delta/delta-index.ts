@@ -1,4 +1,4 @@
-import { JsonProblem, parsedText } from '../../kernel/json-bounds.ts';
+import { JsonProblem, parseText } from '../../kernel/json-bounds.ts';
 import { messageOf } from '../../kernel/errors.ts';
 import { BLOCK_BYTES } from './delta-block.ts';
 import { BLOCK_KINDS, indexSchema, MalformedDelta, INDEX_BOUNDS, type DeltaIndex } from './delta-format.ts';
@@ -17,14 +17,14 @@ export interface DeltaIndexOrder {
 /** @throws MalformedDelta unless all that it says of places and sizes is true. */
 export async function readDeltaIndex({ size, payloadBytes }: DeltaIndexOrder, readAt: ReadAt): Promise<DeltaIndex> {
   const text = await readJsonText(readAt, 0, size, INDEX_BOUNDS).catch(asMalformed);
-  const index = parsed(text);
+  const index = parseIndex(text);
   assertCoherent(index, payloadBytes);
   return index;
 }
 
-function parsed(text: string): DeltaIndex {
+function parseIndex(text: string): DeltaIndex {
   try {
-    return indexSchema.parse(parsedText(text));
+    return indexSchema.parse(parseText(text));
   } catch (error) {
     throw new MalformedDelta(`its index makes no sense: ${messageOf(error).slice(0, 500)}`, { cause: error });
   }

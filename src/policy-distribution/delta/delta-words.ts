@@ -44,7 +44,7 @@ export class Changes {
   }
 
   /** What was found: how many, the gaps between them, then the bits that changed, the lowest byte of each, the next of each, … */
-  written(wordBytes: WordBytes): Uint8Array {
+  encode(wordBytes: WordBytes): Uint8Array {
     const count = this.#count;
     const begin = COUNT_BYTES + this.#gapBytes;
     const out = new Uint8Array(begin + count * wordBytes);
@@ -101,7 +101,7 @@ export class Changes {
 /**
  * Turns what was before into what is now.
  *
- * @param written as `Changes.written` has it, by whomever.
+ * @param written as `Changes.encode` returns it; untrusted.
  * @param length bytes of `words` that may change; the rest is padding.
  * @returns what is wrong with it, or undefined.
  */

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto';
 import { Worker } from 'node:worker_threads';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { parseDigest, type Digest } from '../../kernel/ids.ts';
-import { alignedBuffer } from './direct-files.ts';
+import { allocateAligned } from './direct-files.ts';
 
 /** Bytes of a block: reading and writing so much at once costs little more than copying it. */
 export const BLOCK_BYTES = 2 ** 20;
@@ -55,20 +55,20 @@ class DigestHere implements BlockDigest {
 /** SHA-256 goes over bytes in order, so one file is one thread's work; what it saves is that reading and writing go on meanwhile. */
 class DigestInThread implements BlockDigest {
   readonly #thread = new Worker(new URL('digest-thread.ts', import.meta.url));
-  readonly #free = Array.from({ length: BLOCKS }, () => alignedBuffer(BLOCK_BYTES));
+  readonly #free = Array.from({ length: BLOCKS }, () => allocateAligned(BLOCK_BYTES));
   readonly #digest = Promise.withResolvers<Digest>();
   #returned = Promise.withResolvers<void>();
 
   constructor() {
-    const failed = (why: string): void => {
+    const onFailure = (why: string): void => {
       const error = new InfrastructureError('store.unusable', `store: the thread that hashes files ended: ${why}; evaluate it again`);
       this.#digest.reject(error);
       this.#returned.reject(error);
     };
     for (const { promise } of [this.#digest, this.#returned]) promise.catch(() => undefined);
     this.#thread.on('message', (reply: DigestReply) => this.#take(reply));
-    this.#thread.on('error', (error) => failed(error.message));
-    this.#thread.on('exit', () => failed('before it was done'));
+    this.#thread.on('error', (error) => onFailure(error.message));
+    this.#thread.on('exit', () => onFailure('before it was done'));
   }
 
   async block(): Promise<Uint8Array<ArrayBuffer>> {

@@ -3,7 +3,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { BLOCK_BYTES, WORTH_A_THREAD_BYTES, blockDigest, type BlockDigest } from './block-digest.ts';
 import { DirectWriter } from './direct-writer.ts';
-import { guarded, readInto, writeAll } from './store-files.ts';
+import { translateErrors, readInto, writeAll } from './store-files.ts';
 
 export interface Digested {
   readonly digest: Digest;
@@ -82,7 +82,7 @@ export async function digestOfFile(
     await onProgress(position);
     const block = await hash.block();
     const at = position;
-    const length = await guarded(path, () => readInto(handle, block, at));
+    const length = await translateErrors(path, () => readInto(handle, block, at));
     hash.hash(block, length);
     position += length;
     if (length < BLOCK_BYTES) return { digest: await hash.digest(), size: position };
@@ -125,14 +125,15 @@ class BlockWriter {
   }
 
   async #write(block: Uint8Array<ArrayBuffer>, length: number): Promise<void> {
-    const past = length < BLOCK_BYTES ? 0 : await guarded(this.#path, async () => (await this.#direct?.write(block, this.#written)) ?? 0);
-    await guarded(this.#path, () => writeAll(this.#handle, block.subarray(past, length), this.#written + past));
+    const past =
+      length < BLOCK_BYTES ? 0 : await translateErrors(this.#path, async () => (await this.#direct?.write(block, this.#written)) ?? 0);
+    await translateErrors(this.#path, () => writeAll(this.#handle, block.subarray(past, length), this.#written + past));
     this.#written += length;
     this.#hash.hash(block, length);
     if (this.#written - this.#synced < this.#syncs) return;
     this.#synced = this.#written;
     await this.#syncing;
-    this.#syncing = guarded(this.#path, () => this.#handle.datasync());
+    this.#syncing = translateErrors(this.#path, () => this.#handle.datasync());
     this.#syncing.catch(() => undefined);
   }
 }

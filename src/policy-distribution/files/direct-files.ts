@@ -13,7 +13,7 @@ export async function openDirect({ fd }: Pick<FileHandle, 'fd'>, access: 'read' 
 }
 
 /** A buffer that may be resized has pages of its own; others begin anywhere. */
-export function alignedBuffer(bytes: number): ArrayBuffer {
+export function allocateAligned(bytes: number): ArrayBuffer {
   return new ArrayBuffer(bytes, { maxByteLength: bytes });
 }
 

@@ -34,7 +34,7 @@ export class DirectWriter implements AsyncDisposable {
   }
 
   /**
-   * @param block as `alignedBuffer` has them, whole.
+   * @param block as `allocateAligned` makes them, whole.
    * @param position a multiple of a block's bytes.
    * @returns how many of its bytes are written; the rest, which may be all, is to be written in another way.
    * @throws what the file system says.

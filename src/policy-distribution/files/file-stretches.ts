@@ -1,7 +1,7 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { Stretches } from '../delta/delta-block.ts';
-import { guarded, readAt, readInto, undefinedWhenMissing } from './store-files.ts';
+import { translateErrors, readAt, readInto, ignoreMissing } from './store-files.ts';
 
 /**
  * A request for a short stretch reads ahead, so that the next ones are there, too: deltas of small tensors are read in pieces of some hundred
@@ -30,13 +30,13 @@ export class FileStretches implements Stretches, AsyncDisposable {
 
   /** Undefined when there is none. @throws InfrastructureError `store.unusable` */
   static async open(path: string): Promise<FileStretches | undefined> {
-    const handle = await guarded(path, () => open(path, 'r').catch(undefinedWhenMissing));
-    return handle && new FileStretches(path, handle, (await guarded(path, () => handle.stat())).size);
+    const handle = await translateErrors(path, () => open(path, 'r').catch(ignoreMissing));
+    return handle && new FileStretches(path, handle, (await translateErrors(path, () => handle.stat())).size);
   }
 
   /** @throws InfrastructureError `store.damaged` when it has been cut off since, and `store.unusable`. */
   async readInto(buffer: Uint8Array, position: number): Promise<void> {
-    const read = await guarded(this.path, () => this.#readInto(buffer, position));
+    const read = await translateErrors(this.path, () => this.#readInto(buffer, position));
     if (read === buffer.length) return;
     throw new InfrastructureError('store.damaged', `store: ${this.path} ends at byte ${position + read}; it had ${this.size} bytes`);
   }

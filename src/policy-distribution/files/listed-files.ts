@@ -3,7 +3,7 @@ import { CheckpointChangedError, type CheckpointListing, type ListedFile } from 
 /** Holding a source to what it has listed. */
 
 /** Passes the file on, and on no account more or less of it than was listed. */
-export async function* wholeFile(file: ListedFile, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+export async function* readWholeFile(file: ListedFile, bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   let read = 0;
   for await (const chunk of bytes) {
     read += chunk.length;

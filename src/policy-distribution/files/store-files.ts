@@ -5,7 +5,7 @@ import { InfrastructureError, messageOf, MusterError } from '../../kernel/errors
 /** Files of the store on disk, and what their failures are called. */
 
 /** @throws InfrastructureError `store.full`, `store.unusable`; errors of Muster's own pass through. */
-export async function guarded<Value>(path: string, operation: () => Promise<Value>): Promise<Value> {
+export async function translateErrors<Value>(path: string, operation: () => Promise<Value>): Promise<Value> {
   try {
     return await operation();
   } catch (error) {
@@ -55,7 +55,7 @@ export interface FileFacts {
 }
 
 export async function factsOf(path: string): Promise<FileFacts | undefined> {
-  const stats = await stat(path).catch(undefinedWhenMissing);
+  const stats = await stat(path).catch(ignoreMissing);
   return stats && { size: stats.size, touchedMs: stats.mtimeMs, isLinked: stats.nlink > 1 };
 }
 
@@ -65,7 +65,7 @@ export async function syncDirectory(path: string): Promise<void> {
   await directory.sync();
 }
 
-export function undefinedWhenMissing(error: unknown): undefined {
+export function ignoreMissing(error: unknown): undefined {
   if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
   throw error;
 }

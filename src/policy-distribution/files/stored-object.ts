@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import type { Digest } from '../../kernel/ids.ts';
 import { digestOfFile } from './digested-copy.ts';
 import type { ReadAt } from '../formats/read-at.ts';
-import { guarded, readAt } from './store-files.ts';
+import { translateErrors, readAt } from './store-files.ts';
 
 /** A file that the store keeps under the sha256 of its content. */
 export interface StoredObject {
@@ -18,13 +18,13 @@ export type Inspect = (readAt: ReadAt, size: number, digest: Digest) => Promise<
 
 /** Errors of `inspect` pass through. @throws InfrastructureError `store.unusable` */
 export async function inspectObject({ hostPath, size, digest }: StoredObject, inspect: Inspect): Promise<void> {
-  await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
-  await inspect((position, length) => guarded(hostPath, () => readAt(handle, position, length)), size, digest);
+  await using handle = await translateErrors(hostPath, () => open(hostPath, 'r'));
+  await inspect((position, length) => translateErrors(hostPath, () => readAt(handle, position, length)), size, digest);
 }
 
 /** What an object really is. @throws InfrastructureError `store.unusable`; the signal's reason. */
 export async function digestOfObject({ hostPath }: StoredObject, signal: AbortSignal): Promise<Digest> {
-  await using handle = await guarded(hostPath, () => open(hostPath, 'r'));
-  const { size } = await guarded(hostPath, () => handle.stat());
+  await using handle = await translateErrors(hostPath, () => open(hostPath, 'r'));
+  const { size } = await translateErrors(hostPath, () => handle.stat());
   return (await digestOfFile(handle, hostPath, size, async () => signal.throwIfAborted())).digest;
 }

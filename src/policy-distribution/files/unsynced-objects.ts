@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { isDigest, type Digest } from '../../kernel/ids.ts';
 import { digestHex } from '../checkpoint.ts';
 import type { IncomingNames } from './incoming-names.ts';
-import { factsOf, guarded, syncDirectory, undefinedWhenMissing } from './store-files.ts';
+import { factsOf, translateErrors, syncDirectory, ignoreMissing } from './store-files.ts';
 
 /**
  * Which objects have their names already, and may not be on the disk yet: notes in `unsynced/`, each by the process that wrote the object. A note
@@ -22,7 +22,7 @@ export class UnsyncedObjects {
   /** @throws InfrastructureError `store.unusable` */
   static async open(directory: string, names: IncomingNames): Promise<UnsyncedObjects> {
     const objects = new UnsyncedObjects(directory, names);
-    await guarded(directory, () => mkdir(objects.#directory, { recursive: true }));
+    await translateErrors(directory, () => mkdir(objects.#directory, { recursive: true }));
     return objects;
   }
 
@@ -36,7 +36,7 @@ export class UnsyncedObjects {
 
   /** Has the object synced while others go on, and takes out one that cannot be. What becomes of that `settled` says. */
   syncBehind(note: string, hostPath: string): void {
-    const syncing = guarded(hostPath, () => synced(note, hostPath)).catch(async (error: unknown) => {
+    const syncing = translateErrors(hostPath, () => syncNotedObject(note, hostPath)).catch(async (error: unknown) => {
       await rm(hostPath, { force: true });
       throw error;
     });
@@ -53,11 +53,11 @@ export class UnsyncedObjects {
    */
   async syncNoted(digest: Digest, hostPath: string): Promise<void> {
     const noted = (await readdir(this.#directory)).some((name) => digestOfNote(name) === digest);
-    if (noted) await syncedObject(hostPath);
+    if (noted) await syncObject(hostPath);
   }
 
   /** When all that this process has noted is on the disk. @throws InfrastructureError `store.full`, `store.unusable` for what could not be put there. */
-  async settled(): Promise<void> {
+  async waitUntilSynced(): Promise<void> {
     await Promise.all(this.#syncing);
   }
 
@@ -72,20 +72,20 @@ export class UnsyncedObjects {
       const [digest, facts] = [digestOfNote(name), await factsOf(note)];
       // Whether a process of another boot or machine lives cannot be known. Reading the object anew does no harm.
       if (!facts || !(await this.#names.isAbandoned(name, facts.touchedMs, Number.NEGATIVE_INFINITY))) continue;
-      if (isDigest(digest) && (await isIntact(digest))) await synced(note, pathOf(digest));
+      if (isDigest(digest) && (await isIntact(digest))) await syncNotedObject(note, pathOf(digest));
       else await rm(note, { force: true });
     }
   }
 }
 
-async function synced(note: string, hostPath: string): Promise<void> {
-  await syncedObject(hostPath);
+async function syncNotedObject(note: string, hostPath: string): Promise<void> {
+  await syncObject(hostPath);
   // One that was removed meanwhile needs no note.
   await rm(note, { force: true });
 }
 
-async function syncedObject(hostPath: string): Promise<void> {
-  await using handle = await open(hostPath, 'r').catch(undefinedWhenMissing);
+async function syncObject(hostPath: string): Promise<void> {
+  await using handle = await open(hostPath, 'r').catch(ignoreMissing);
   if (!handle) return;
   await handle.sync();
   await syncDirectory(join(hostPath, '..'));

@@ -1,7 +1,7 @@
 import { link, mkdir, readdir, rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { IncomingNames } from './incoming-names.ts';
-import { factsOf, guarded, undefinedWhenMissing } from './store-files.ts';
+import { factsOf, translateErrors, ignoreMissing } from './store-files.ts';
 
 /** A file that was moved out of reach. */
 export interface WithdrawnFile {
@@ -33,7 +33,7 @@ export class WithdrawnFiles {
    */
   static async open(home: string, directory: string, names: IncomingNames): Promise<WithdrawnFiles> {
     const files = new WithdrawnFiles(home, directory, names);
-    await guarded(directory, () => mkdir(directory, { recursive: true }));
+    await translateErrors(directory, () => mkdir(directory, { recursive: true }));
     await files.putBackAbandoned();
     return files;
   }
@@ -41,13 +41,13 @@ export class WithdrawnFiles {
   /** Undefined when there is none. Errors of the file system are the caller's to guard. */
   async withdraw(name: string): Promise<WithdrawnFile | undefined> {
     const path = join(this.#directory, `${name}.${this.#names.next()}`);
-    if ((await rename(join(this.#home, name), path).then(() => true, undefinedWhenMissing)) !== true) return undefined;
+    if ((await rename(join(this.#home, name), path).then(() => true, ignoreMissing)) !== true) return undefined;
     return { path, putBack: () => this.#putBack(name, path), remove: () => rm(path, { force: true }) };
   }
 
   /** What processes that have ended have left here. @throws InfrastructureError `store.unusable` */
   async putBackAbandoned(): Promise<void> {
-    await guarded(this.#directory, async () => {
+    await translateErrors(this.#directory, async () => {
       for (const entry of await readdir(this.#directory)) {
         const path = join(this.#directory, entry);
         const { name, owner } = NAMED.exec(entry)?.groups ?? {};

@@ -2,7 +2,7 @@ import { CONFIG_BOUNDS, readKerasModel, UnknownKerasModel, type KerasModel } fro
 import type { NamedFile } from './named-file.ts';
 import { readOnnxModel, type OnnxModel } from './onnx-model.ts';
 import { UnknownPickle } from './pickle-opcodes.ts';
-import { pickledTensors, type PickledTensor } from './pickled-tensors.ts';
+import { readPickledTensors, type PickledTensor } from './pickled-tensors.ts';
 import type { ReadAt } from './read-at.ts';
 import { readSafetensorsHeader } from './safetensors.ts';
 import { readZipDirectory, readZipEntry, type LocatedEntry, type ZipEntry } from './zip-directory.ts';
@@ -101,7 +101,7 @@ async function stateOf(
   if (!pickle) return { unknown: 'it has no data.pkl' };
   take(pickle.size);
   try {
-    return { tensors: pickledTensors(await readZipEntry(file, pickle, readAt, MOST_PICKLE_BYTES)) };
+    return { tensors: readPickledTensors(await readZipEntry(file, pickle, readAt, MOST_PICKLE_BYTES)) };
   } catch (error) {
     if (error instanceof UnknownPickle) return { unknown: error.message };
     throw error;

@@ -1,4 +1,4 @@
-import { decoded, JsonProblem, JsonScan, type JsonBounds } from '../../kernel/json-bounds.ts';
+import { decodeUtf8, JsonProblem, JsonScan, type JsonBounds } from '../../kernel/json-bounds.ts';
 import type { ReadAt } from './read-at.ts';
 
 /** What is beyond a bound is found out with so little of it in memory. */
@@ -20,5 +20,5 @@ export async function readJsonText(readAt: ReadAt, position: number, length: num
     pieces.push(piece);
     at += piece.length;
   }
-  return decoded(Buffer.concat(pieces));
+  return decodeUtf8(Buffer.concat(pieces));
 }

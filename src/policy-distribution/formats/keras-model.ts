@@ -32,7 +32,7 @@ const modelSchema = z.object({ class_name: z.string(), config: z.object({ layers
 
 /** @param bytes of `config.json`. @throws UnknownKerasModel */
 export function readKerasModel(bytes: Uint8Array): KerasModel {
-  const { success, data } = modelSchema.safeParse(parsed(bytes));
+  const { success, data } = modelSchema.safeParse(parseConfig(bytes));
   if (!success) throw new UnknownKerasModel('config.json describes no model as Keras 3 writes it');
   return {
     kind: data.class_name,
@@ -44,7 +44,7 @@ export function readKerasModel(bytes: Uint8Array): KerasModel {
   };
 }
 
-function parsed(bytes: Uint8Array): unknown {
+function parseConfig(bytes: Uint8Array): unknown {
   try {
     return parseJson(bytes, CONFIG_BOUNDS);
   } catch (error) {

@@ -50,7 +50,7 @@ const MOST_STEPS = 4_000_000;
 const MOST_SHOWN = 200;
 
 /** What a pickle comes to: plain values, lists, maps, and what it would have made. @throws UnknownPickle */
-export function pickledValue(pickle: Uint8Array): unknown {
+export function readPickle(pickle: Uint8Array): unknown {
   return new Opcodes(pickle).result();
 }
 
@@ -173,7 +173,7 @@ class Opcodes {
       case 0x63: // GLOBAL
         return this.#push(new Named(`${this.#line()}.${this.#line()}`));
       case 0x93: // STACK_GLOBAL
-        return this.#push(this.#named(this.#stack.splice(-2)));
+        return this.#push(this.#createNamed(this.#stack.splice(-2)));
       case 0x51: // BINPERSID
         return this.#push(new Stored(this.#stack.pop()));
       case 0x52: // REDUCE
@@ -190,7 +190,7 @@ class Opcodes {
   }
 
   /** Made of texts alone: to join lists of lists would never end. */
-  #named(parts: readonly unknown[]): Named {
+  #createNamed(parts: readonly unknown[]): Named {
     const texts = parts.filter((part) => typeof part === 'string');
     if (texts.length !== 2) throw new UnknownPickle(`what is named before byte ${this.#at} has no name`);
     return new Named(texts.join('.'));

@@ -1,4 +1,4 @@
-import { Called, isModule, Named, pickledValue, Stored, UnknownPickle } from './pickle-opcodes.ts';
+import { Called, isModule, Named, readPickle, Stored, UnknownPickle } from './pickle-opcodes.ts';
 
 /**
  * The tensors that a pickle of PyTorch's speaks of: of `torch.save`, or of the modules in a TorchScript archive. A list that lacks something would be
@@ -40,9 +40,9 @@ const MOST_NAME_CHARACTERS = 4096;
 const MOST_DIMENSIONS = 64;
 
 /** @throws UnknownPickle */
-export function pickledTensors(pickle: Uint8Array): readonly PickledTensor[] {
+export function readPickledTensors(pickle: Uint8Array): readonly PickledTensor[] {
   const search = new Search();
-  search.in(pickledValue(pickle), '', 0);
+  search.in(readPickle(pickle), '', 0);
   return search.found;
 }
 
@@ -55,20 +55,20 @@ class Search {
     if (depth > MOST_DEPTH) throw new UnknownPickle('it is nested too deeply');
     this.#left -= 1;
     if (this.#left < 0) throw new UnknownPickle(`it comes to more than ${MOST_VALUES} values`);
-    if (value instanceof Map) this.#among(value, name, depth);
-    else if (Array.isArray(value)) this.#among(value.entries(), name, depth);
-    else if (value instanceof Called) this.#called(value, name, depth);
+    if (value instanceof Map) this.#visitEntries(value, name, depth);
+    else if (Array.isArray(value)) this.#visitEntries(value.entries(), name, depth);
+    else if (value instanceof Called) this.#visitCall(value, name, depth);
   }
 
-  #called(value: Called, name: string, depth: number): void {
+  #visitCall(value: Called, name: string, depth: number): void {
     const { name: callee, shown } = value.callee instanceof Named ? value.callee : { name: '', shown: 'something without a name' };
     if (callee === 'torch._utils._rebuild_tensor_v2') this.found.push(tensor(name, value.with));
     else if (FIRST_ALONE.has(callee)) this.in(value.with[0], name, depth + 1);
-    else if (callee === 'collections.OrderedDict' || isModule(value)) this.#among(value.entries, name, depth);
+    else if (callee === 'collections.OrderedDict' || isModule(value)) this.#visitEntries(value.entries, name, depth);
     else if (!PLAIN_LISTS.has(callee)) throw new UnknownPickle(`it calls ${shown}`);
   }
 
-  #among(entries: Iterable<readonly [unknown, unknown]>, name: string, depth: number): void {
+  #visitEntries(entries: Iterable<readonly [unknown, unknown]>, name: string, depth: number): void {
     for (const [key, value] of entries) {
       const inner = name === '' ? keyText(key) : `${name}.${keyText(key)}`;
       if (inner.length > MOST_NAME_CHARACTERS) throw new UnknownPickle(`a name has more than ${MOST_NAME_CHARACTERS} characters`);

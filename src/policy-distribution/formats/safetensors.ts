@@ -1,5 +1,5 @@
 import { InputError } from '../../kernel/errors.ts';
-import { JsonProblem, parsedText, type JsonBounds } from '../../kernel/json-bounds.ts';
+import { JsonProblem, parseText, type JsonBounds } from '../../kernel/json-bounds.ts';
 import { duplicateKey } from './json-duplicates.ts';
 import { readJsonText } from './json-in-file.ts';
 import { elementBits } from './safetensors-dtype.ts';
@@ -36,7 +36,7 @@ export async function readSafetensorsHeader(file: string, size: number, readAt: 
   const length = headerLength(file, size, beginning);
   const first = length > 0 ? beginning[LENGTH_BYTES] : undefined;
   if (first !== '{'.charCodeAt(0))
-    throw refused(file, `the header begins with byte ${first ?? 'none'}`, 'a JSON object, beginning with "{"');
+    throw refusalError(file, `the header begins with byte ${first ?? 'none'}`, 'a JSON object, beginning with "{"');
   const json = await headerJson(file, length, readAt);
   const dataStart = LENGTH_BYTES + length;
   const { __metadata__: metadata, ...entries } = json;
@@ -48,12 +48,12 @@ export async function readSafetensorsHeader(file: string, size: number, readAt: 
 
 function headerLength(file: string, size: number, bytes: Uint8Array): number {
   if (size < LENGTH_BYTES || bytes.length < LENGTH_BYTES) {
-    throw refused(file, `the file has ${size} bytes`, `at least ${LENGTH_BYTES} for the length of the header; it looks truncated`);
+    throw refusalError(file, `the file has ${size} bytes`, `at least ${LENGTH_BYTES} for the length of the header; it looks truncated`);
   }
   const length = new DataView(bytes.buffer, bytes.byteOffset, LENGTH_BYTES).getBigUint64(0, true);
-  if (length > BigInt(HEADER_BOUNDS.bytes)) throw refused(file, `the header claims ${length} bytes`, `at most ${HEADER_BOUNDS.bytes}`);
+  if (length > BigInt(HEADER_BOUNDS.bytes)) throw refusalError(file, `the header claims ${length} bytes`, `at most ${HEADER_BOUNDS.bytes}`);
   if (length > BigInt(size - LENGTH_BYTES)) {
-    throw refused(
+    throw refusalError(
       file,
       `the header claims ${length} bytes`,
       `at most the ${size - LENGTH_BYTES} that follow in the file; it looks truncated`,
@@ -65,26 +65,26 @@ function headerLength(file: string, size: number, bytes: Uint8Array): number {
 async function headerJson(file: string, length: number, readAt: ReadAt): Promise<Record<string, unknown>> {
   try {
     const text = await readJsonText(readAt, LENGTH_BYTES, length, HEADER_BOUNDS);
-    const value = parsedText(text);
+    const value = parseText(text);
     const duplicate = duplicateKey(text);
-    if (duplicate !== undefined) throw refused(file, `the header has ${JSON.stringify(shortened(duplicate))} twice`, 'every name once');
+    if (duplicate !== undefined) throw refusalError(file, `the header has ${JSON.stringify(shorten(duplicate))} twice`, 'every name once');
     if (isRecord(value)) return value;
   } catch (error) {
-    throw error instanceof JsonProblem ? refused(file, `the header: ${error.found}`, error.expected, error) : error;
+    throw error instanceof JsonProblem ? refusalError(file, `the header: ${error.found}`, error.expected, error) : error;
   }
-  throw refused(file, 'the header is no JSON object', 'a JSON object');
+  throw refusalError(file, 'the header is no JSON object', 'a JSON object');
 }
 
 function parseTensor(file: string, name: string, entry: unknown): Tensor {
-  const where = `${file}, tensor ${JSON.stringify(shortened(name))}`;
-  if (!isRecord(entry)) throw refused(where, `found ${described(entry)}`, 'an object with dtype, shape and data_offsets');
+  const where = `${file}, tensor ${JSON.stringify(shorten(name))}`;
+  if (!isRecord(entry)) throw refusalError(where, `found ${describeValue(entry)}`, 'an object with dtype, shape and data_offsets');
   const { dtype, shape, data_offsets: offsets } = entry;
   const bits = typeof dtype === 'string' ? elementBits(dtype) : undefined;
   if (typeof dtype !== 'string' || bits === undefined)
-    throw refused(where, `dtype ${described(dtype)}`, 'a dtype of the format, such as "F32"');
-  if (!isSizes(shape)) throw refused(where, `shape ${described(shape)}`, 'a list of whole numbers from 0 on');
+    throw refusalError(where, `dtype ${describeValue(dtype)}`, 'a dtype of the format, such as "F32"');
+  if (!isSizes(shape)) throw refusalError(where, `shape ${describeValue(shape)}`, 'a list of whole numbers from 0 on');
   if (!isSizes(offsets) || offsets.length !== 2)
-    throw refused(where, `data_offsets ${described(offsets)}`, 'two whole numbers, [begin, end]');
+    throw refusalError(where, `data_offsets ${describeValue(offsets)}`, 'two whole numbers, [begin, end]');
   const [begin = 0, end = 0] = offsets;
   assertSpan(where, dtype, bits, shape, end - begin);
   return { name, dtype, shape, begin, end };
@@ -95,11 +95,12 @@ function assertSpan(where: string, dtype: string, bits: number, shape: readonly 
   for (const size of shape) {
     totalBits *= size;
     if (totalBits > Number.MAX_SAFE_INTEGER)
-      throw refused(where, `shape ${described(shape)} of ${dtype} is beyond all files`, 'a shape that fits its bytes');
+      throw refusalError(where, `shape ${describeValue(shape)} of ${dtype} is beyond all files`, 'a shape that fits its bytes');
   }
-  if (totalBits % 8 !== 0) throw refused(where, `shape ${described(shape)} of ${dtype} ends within a byte`, 'a whole number of bytes');
+  if (totalBits % 8 !== 0)
+    throw refusalError(where, `shape ${describeValue(shape)} of ${dtype} ends within a byte`, 'a whole number of bytes');
   if (totalBits / 8 !== span)
-    throw refused(where, `data_offsets span ${span} bytes`, `${totalBits / 8} for shape ${described(shape)} of ${dtype}`);
+    throw refusalError(where, `data_offsets span ${span} bytes`, `${totalBits / 8} for shape ${describeValue(shape)} of ${dtype}`);
 }
 
 /** @param tensors sorted by their first byte. */
@@ -108,8 +109,8 @@ function assertContiguous(file: string, tensors: readonly Tensor[], dataBytes: n
   for (const { name, begin, end } of tensors) {
     if (begin !== covered) {
       const problem = begin < covered ? 'overlaps the tensor before it' : 'leaves a gap before it';
-      throw refused(
-        `${file}, tensor ${JSON.stringify(shortened(name))}`,
+      throw refusalError(
+        `${file}, tensor ${JSON.stringify(shorten(name))}`,
         `it begins at byte ${begin} and ${problem}`,
         `to begin at byte ${covered}`,
       );
@@ -118,22 +119,22 @@ function assertContiguous(file: string, tensors: readonly Tensor[], dataBytes: n
   }
   if (covered === dataBytes) return;
   const guess = covered > dataBytes ? '; the file looks truncated' : '';
-  throw refused(file, `${dataBytes} bytes follow the header`, `the ${covered} that its tensors fill${guess}`);
+  throw refusalError(file, `${dataBytes} bytes follow the header`, `the ${covered} that its tensors fill${guess}`);
 }
 
 function parseMetadata(file: string, value: unknown): Readonly<Record<string, string>> {
   const metadata: [string, string][] = [];
   if (value === undefined) return {};
-  if (!isRecord(value)) throw refused(file, `__metadata__ is ${described(value)}`, 'an object of strings');
+  if (!isRecord(value)) throw refusalError(file, `__metadata__ is ${describeValue(value)}`, 'an object of strings');
   for (const [key, text] of Object.entries(value)) {
     if (typeof text !== 'string')
-      throw refused(file, `__metadata__ has ${described(text)} as ${JSON.stringify(shortened(key))}`, 'a string');
+      throw refusalError(file, `__metadata__ has ${describeValue(text)} as ${JSON.stringify(shorten(key))}`, 'a string');
     metadata.push([key, text]);
   }
   return Object.fromEntries(metadata);
 }
 
-function refused(where: string, found: string, expected: string, cause?: unknown): InputError {
+function refusalError(where: string, found: string, expected: string, cause?: unknown): InputError {
   return new InputError('checkpoint.safetensors', `checkpoint: ${where}: ${found}; expected ${expected}`, { cause });
 }
 
@@ -145,10 +146,10 @@ function isSizes(value: unknown): value is readonly number[] {
   return Array.isArray(value) && value.every((size) => Number.isSafeInteger(size) && size >= 0);
 }
 
-function described(value: unknown): string {
-  return shortened(JSON.stringify(value) ?? 'nothing');
+function describeValue(value: unknown): string {
+  return shorten(JSON.stringify(value) ?? 'nothing');
 }
 
-function shortened(text: string): string {
+function shorten(text: string): string {
   return text.length > 200 ? `${text.slice(0, 200)}…` : text;
 }

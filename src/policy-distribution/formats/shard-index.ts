@@ -1,5 +1,5 @@
 import { InputError } from '../../kernel/errors.ts';
-import { JsonProblem, parsedText, type JsonBounds } from '../../kernel/json-bounds.ts';
+import { JsonProblem, parseText, type JsonBounds } from '../../kernel/json-bounds.ts';
 import { readJsonText } from './json-in-file.ts';
 import type { ReadAt } from './read-at.ts';
 
@@ -32,32 +32,32 @@ export async function assertShards(
   const missing = [...(await shardsIn(address, size, readAt))].filter((shard) => !beside.has(`${directory}${shard}`));
   if (missing.length === 0) return;
   const more = missing.length > MISSING_SHOWN ? `, … (${missing.length} in all)` : '';
-  const found = `its files ${missing.slice(0, MISSING_SHOWN).map(quoted).join(', ')}${more} are not there`;
-  throw refused(address, found, 'all of them beside it; is the checkpoint still being written?');
+  const found = `its files ${missing.slice(0, MISSING_SHOWN).map(quote).join(', ')}${more} are not there`;
+  throw refusalError(address, found, 'all of them beside it; is the checkpoint still being written?');
 }
 
 async function shardsIn(address: string, size: number, readAt: ReadAt): Promise<ReadonlySet<string>> {
   const index = await indexOf(address, size, readAt);
   const map: unknown = typeof index === 'object' && index !== null ? Reflect.get(index, 'weight_map') : undefined;
-  if (typeof map !== 'object' || map === null || Array.isArray(map)) throw refused(address, 'it has no "weight_map"', 'an object');
+  if (typeof map !== 'object' || map === null || Array.isArray(map)) throw refusalError(address, 'it has no "weight_map"', 'an object');
   const shards: unknown[] = Object.values(map);
   const stray = shards.find((shard) => typeof shard !== 'string');
-  if (stray !== undefined) throw refused(address, `"weight_map" holds ${JSON.stringify(stray).slice(0, 100)}`, 'names of files');
+  if (stray !== undefined) throw refusalError(address, `"weight_map" holds ${JSON.stringify(stray).slice(0, 100)}`, 'names of files');
   return new Set(shards.filter((shard) => typeof shard === 'string'));
 }
 
 async function indexOf(address: string, size: number, readAt: ReadAt): Promise<unknown> {
   try {
-    return parsedText(await readJsonText(readAt, 0, size, INDEX_BOUNDS));
+    return parseText(await readJsonText(readAt, 0, size, INDEX_BOUNDS));
   } catch (error) {
-    throw error instanceof JsonProblem ? refused(address, error.found, error.expected, error) : error;
+    throw error instanceof JsonProblem ? refusalError(address, error.found, error.expected, error) : error;
   }
 }
 
-function quoted(name: string): string {
+function quote(name: string): string {
   return JSON.stringify(name.slice(0, 200));
 }
 
-function refused(address: string, found: string, expected: string, cause?: unknown): InputError {
+function refusalError(address: string, found: string, expected: string, cause?: unknown): InputError {
   return new InputError('checkpoint.shards', `checkpoint: ${address}: ${found}; expected ${expected}`, { cause });
 }

@@ -42,28 +42,29 @@ const DEFLATED = 8;
 /** @throws InputError `checkpoint.zip`, naming the file, what was found and what was expected. */
 export async function readZipDirectory(file: string, size: number, readAt: ReadAt): Promise<readonly LocatedEntry[]> {
   const { offset, length } = await directoryPlace(file, size, readAt);
-  if (length > MOST_DIRECTORY_BYTES) throw refused(file, `its directory has ${length} bytes`, `at most ${MOST_DIRECTORY_BYTES}`);
+  if (length > MOST_DIRECTORY_BYTES) throw refusalError(file, `its directory has ${length} bytes`, `at most ${MOST_DIRECTORY_BYTES}`);
   if (offset + length > size)
-    throw refused(file, `its directory ends at byte ${offset + length}`, `it to end within the ${size} of the file`);
+    throw refusalError(file, `its directory ends at byte ${offset + length}`, `it to end within the ${size} of the file`);
   return parseDirectory(file, viewOf(await readAt(offset, length)));
 }
 
 /** An entry's bytes, unpacked. @throws InputError `checkpoint.zip` also when it has more than `mostBytes`, or is packed in another way than deflated. */
 export async function readZipEntry(file: string, entry: LocatedEntry, readAt: ReadAt, mostBytes: number): Promise<Uint8Array> {
   const { name, size, packed, offset, method } = entry;
-  if (Math.max(size, packed) > mostBytes) throw refused(file, `its entry ${name} has ${size} bytes`, `at most ${mostBytes}`);
+  if (Math.max(size, packed) > mostBytes) throw refusalError(file, `its entry ${name} has ${size} bytes`, `at most ${mostBytes}`);
   const isPossible = method === STORED ? size === packed : size <= MOST_RATIO * packed + PACKED_OVERHEAD_BYTES;
-  if (!isPossible) throw refused(file, `its entry ${name} has ${size} bytes packed into ${packed}`, `what its method ${method} can do`);
+  if (!isPossible)
+    throw refusalError(file, `its entry ${name} has ${size} bytes packed into ${packed}`, `what its method ${method} can do`);
   const head = viewOf(await readAt(offset, LOCAL.bytes));
   if (head.byteLength < LOCAL.bytes || head.getUint32(0, true) !== LOCAL.signature)
-    throw refused(file, `its entry ${name} does not begin at byte ${offset}`, 'it where the directory says');
+    throw refusalError(file, `its entry ${name} does not begin at byte ${offset}`, 'it where the directory says');
   const bytes = await readAt(offset + LOCAL.bytes + head.getUint16(26, true) + head.getUint16(28, true), packed);
   if (method === STORED) return bytes;
-  if (method !== DEFLATED) throw refused(file, `its entry ${name} is packed by method ${method}`, 'one that is stored or deflated');
+  if (method !== DEFLATED) throw refusalError(file, `its entry ${name} is packed by method ${method}`, 'one that is stored or deflated');
   try {
     return inflateRawSync(bytes, { maxOutputLength: Math.max(1, size) });
   } catch (error) {
-    throw refused(file, `its entry ${name} cannot be unpacked (${messageOf(error)})`, `${size} bytes`);
+    throw refusalError(file, `its entry ${name} cannot be unpacked (${messageOf(error)})`, `${size} bytes`);
   }
 }
 
@@ -79,19 +80,19 @@ async function directoryPlace(file: string, size: number, readAt: ReadAt): Promi
     if (tail.getUint32(at, true) !== END.signature || at + END.bytes + tail.getUint16(at + 20, true) !== tail.byteLength) continue;
     const locatorAt = at - END64_LOCATOR.bytes;
     if (locatorAt >= 0 && tail.getUint32(locatorAt, true) === END64_LOCATOR.signature)
-      return zip64Place(file, whole(file, tail.getBigUint64(locatorAt + 8, true)), size, readAt);
+      return zip64Place(file, toSafeNumber(file, tail.getBigUint64(locatorAt + 8, true)), size, readAt);
     return { offset: tail.getUint32(at + 16, true), length: tail.getUint32(at + 12, true) };
   }
-  throw refused(file, 'it has no end of a directory', 'a ZIP archive; it looks truncated');
+  throw refusalError(file, 'it has no end of a directory', 'a ZIP archive; it looks truncated');
 }
 
 async function zip64Place(file: string, at: number, size: number, readAt: ReadAt): Promise<Place> {
   if (at + END64.bytes > size)
-    throw refused(file, `its ZIP64 record is said to begin at byte ${at}`, `a place within the ${size} of the file`);
+    throw refusalError(file, `its ZIP64 record is said to begin at byte ${at}`, `a place within the ${size} of the file`);
   const record = viewOf(await readAt(at, END64.bytes));
   if (record.getUint32(0, true) !== END64.signature)
-    throw refused(file, `no ZIP64 record begins at byte ${at}`, 'one, as its locator says');
-  return { offset: whole(file, record.getBigUint64(48, true)), length: whole(file, record.getBigUint64(40, true)) };
+    throw refusalError(file, `no ZIP64 record begins at byte ${at}`, 'one, as its locator says');
+  return { offset: toSafeNumber(file, record.getBigUint64(48, true)), length: toSafeNumber(file, record.getBigUint64(40, true)) };
 }
 
 function parseDirectory(file: string, directory: DataView): readonly LocatedEntry[] {
@@ -99,12 +100,13 @@ function parseDirectory(file: string, directory: DataView): readonly LocatedEntr
   for (let at = 0; at < directory.byteLength;) {
     const left = directory.byteLength - at;
     if (left < ENTRY.bytes || directory.getUint32(at, true) !== ENTRY.signature)
-      throw refused(file, `no entry begins at byte ${at} of its directory`, 'one entry after the other');
+      throw refusalError(file, `no entry begins at byte ${at} of its directory`, 'one entry after the other');
     const [nameBytes, extraBytes, commentBytes] = [28, 30, 32].map((field) => directory.getUint16(at + field, true));
-    if ((nameBytes ?? 0) > MOST_NAME_BYTES) throw refused(file, `an entry has a name of ${nameBytes} bytes`, `at most ${MOST_NAME_BYTES}`);
-    if (entries.length === MOST_ENTRIES) throw refused(file, `its directory has more than ${MOST_ENTRIES} entries`, 'at most that');
+    if ((nameBytes ?? 0) > MOST_NAME_BYTES)
+      throw refusalError(file, `an entry has a name of ${nameBytes} bytes`, `at most ${MOST_NAME_BYTES}`);
+    if (entries.length === MOST_ENTRIES) throw refusalError(file, `its directory has more than ${MOST_ENTRIES} entries`, 'at most that');
     const length = ENTRY.bytes + (nameBytes ?? 0) + (extraBytes ?? 0) + (commentBytes ?? 0);
-    if (length > left) throw refused(file, `an entry of its directory claims ${length} bytes`, `at most the ${left} that are left`);
+    if (length > left) throw refusalError(file, `an entry of its directory claims ${length} bytes`, `at most the ${left} that are left`);
     const nameAt = at + ENTRY.bytes;
     const extraAt = nameAt + (nameBytes ?? 0);
     const extra = new DataView(directory.buffer, directory.byteOffset + extraAt, extraBytes);
@@ -120,28 +122,28 @@ function parseDirectory(file: string, directory: DataView): readonly LocatedEntr
 /** What does not fit into 32 bits stands in an extra field, in this order. */
 function numbersOf(file: string, written: readonly number[], extra: DataView): Pick<LocatedEntry, 'size' | 'packed' | 'offset'> {
   const large = written.filter((value) => value === IN_ZIP64).length;
-  if (large === 0) return named(written);
+  if (large === 0) return toSizes(written);
   for (let at = 0; at + 4 <= extra.byteLength; at += 4 + extra.getUint16(at + 2, true)) {
     if (extra.getUint16(at, true) !== ZIP64_FIELD || at + 4 + 8 * large > extra.byteLength) continue;
-    const values = Array.from({ length: large }, (_, i) => whole(file, extra.getBigUint64(at + 4 + 8 * i, true)));
-    return named(written.map((value) => (value === IN_ZIP64 ? (values.shift() ?? value) : value)));
+    const values = Array.from({ length: large }, (_, i) => toSafeNumber(file, extra.getBigUint64(at + 4 + 8 * i, true)));
+    return toSizes(written.map((value) => (value === IN_ZIP64 ? (values.shift() ?? value) : value)));
   }
-  throw refused(file, 'an entry of its directory has no size', 'a ZIP64 field with it');
+  throw refusalError(file, 'an entry of its directory has no size', 'a ZIP64 field with it');
 }
 
-function named([size = 0, packed = 0, offset = 0]: readonly number[]): Pick<LocatedEntry, 'size' | 'packed' | 'offset'> {
+function toSizes([size = 0, packed = 0, offset = 0]: readonly number[]): Pick<LocatedEntry, 'size' | 'packed' | 'offset'> {
   return { size, packed, offset };
 }
 
-function whole(file: string, value: bigint): number {
+function toSafeNumber(file: string, value: bigint): number {
   if (value <= BigInt(Number.MAX_SAFE_INTEGER)) return Number(value);
-  throw refused(file, `its directory claims ${value} bytes`, 'sizes that files have');
+  throw refusalError(file, `its directory claims ${value} bytes`, 'sizes that files have');
 }
 
 function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 }
 
-function refused(file: string, found: string, expected: string): InputError {
+function refusalError(file: string, found: string, expected: string): InputError {
   return new InputError('checkpoint.zip', `checkpoint: ${file}: ${found}; expected ${expected}`);
 }

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { parseDigest, type Digest } from '../../kernel/ids.ts';
 import { assertAcceptable, type CheckpointLimits } from './checkpoint-checks.ts';
 import type { CheckpointSource, ListedFile } from '../checkpoint-source.ts';
-import { checkpointDigest, sortedByPath, type CheckpointFile, type CheckpointKind } from '../checkpoint.ts';
-import { assertSameListing, wholeFile } from '../files/listed-files.ts';
+import { checkpointDigest, sortByPath, type CheckpointFile, type CheckpointKind } from '../checkpoint.ts';
+import { assertSameListing, readWholeFile } from '../files/listed-files.ts';
 import type { FileContents } from '../formats/file-contents.ts';
 import type { ReadAt } from '../formats/read-at.ts';
 import { untrustedFiles } from './untrusted-files.ts';
@@ -42,18 +42,23 @@ export async function inspectCheckpoint(
   const listing = await source.list(uri, options);
   assertAcceptable(uri, listing.files, limits);
   const files: InspectedFile[] = [];
-  for (const listed of sortedByPath(listing.files)) {
+  for (const listed of sortByPath(listing.files)) {
     signal.throwIfAborted();
     await using opened = await open(listed);
     const { path, address, size } = listed;
     const contents = await untrustedFiles.read('contents', { path, address, size }, opened.readAt);
     // Last: whatever was looked at is what was listed.
-    const digest = readsAll ? await digestOf(wholeFile(listed, source.read(listed, signal))) : undefined;
+    const digest = readsAll ? await digestOf(readWholeFile(listed, source.read(listed, signal))) : undefined;
     files.push({ path, size, digest, contents });
   }
   if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
   const bytes = files.reduce((sum, { size }) => sum + size, 0);
-  return { digest: readsAll ? checkpointDigest(listing.kind, files.flatMap(named)) : undefined, kind: listing.kind, bytes, files };
+  return {
+    digest: readsAll ? checkpointDigest(listing.kind, files.flatMap(toCheckpointFiles)) : undefined,
+    kind: listing.kind,
+    bytes,
+    files,
+  };
 }
 
 async function digestOf(bytes: AsyncIterable<Uint8Array>): Promise<Digest> {
@@ -62,6 +67,6 @@ async function digestOf(bytes: AsyncIterable<Uint8Array>): Promise<Digest> {
   return parseDigest(`sha256:${hash.digest('hex')}`);
 }
 
-function named({ path, size, digest }: InspectedFile): readonly CheckpointFile[] {
+function toCheckpointFiles({ path, size, digest }: InspectedFile): readonly CheckpointFile[] {
   return digest === undefined ? [] : [{ path, size, digest }];
 }

@@ -42,12 +42,12 @@ export class UntrustedFiles {
     } catch (error) {
       if (!meter.isBeyond) throw error;
     }
-    return this.#threads.add(() => this.#apart(order.address, { kind, order }, readAt));
+    return this.#threads.add(() => this.#readInThread(order.address, { kind, order }, readAt));
   }
 
-  async #apart<Kind extends ReadingKind>(file: string, workerData: ThreadOrder<Kind>, readAt: ReadAt): Promise<Answer<Kind>> {
+  async #readInThread<Kind extends ReadingKind>(file: string, workerData: ThreadOrder<Kind>, readAt: ReadAt): Promise<Answer<Kind>> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer<Kind>>();
-    using deadline = new WorkingTime(this.#clock, () => reject(tooLong(file)));
+    using deadline = new WorkingTime(this.#clock, () => reject(timeoutError(file)));
     const thread = new Worker(new URL('reading-thread.ts', import.meta.url), { workerData, resourceLimits: HEAP });
     const answer = async (position: number, length: number): Promise<void> => {
       deadline.pause();
@@ -70,8 +70,8 @@ export class UntrustedFiles {
           return reject(new Error(reply.message));
       }
     });
-    thread.on('error', (error) => reject(isOutOfMemory(error) ? tooMuch(file) : failed(file, messageOf(error))));
-    thread.on('exit', () => reject(failed(file, 'its thread has ended')));
+    thread.on('error', (error) => reject(isOutOfMemory(error) ? outOfMemoryError(file) : failedError(file, messageOf(error))));
+    thread.on('exit', () => reject(failedError(file, 'its thread has ended')));
     try {
       return await promise;
     } finally {
@@ -138,13 +138,13 @@ class WorkingTime implements Disposable {
   }
 }
 
-function tooLong(file: string): InputError {
+function timeoutError(file: string): InputError {
   const seconds = DEADLINE_MILLISECONDS / 1000;
   const message = `checkpoint: ${file}: what it holds was not read within ${seconds} s; expected what is read in a few; is it a checkpoint? Write it with fewer entries, or in several files`;
   return new InputError('checkpoint.bounds', message);
 }
 
-function tooMuch(file: string): InputError {
+function outOfMemoryError(file: string): InputError {
   const message = `checkpoint: ${file}: what it holds takes more than ${HEAP.maxOldGenerationSizeMb} MiB of memory to read; expected a quarter of that; is it a checkpoint? Write it with fewer entries, or in several files`;
   return new InputError('checkpoint.bounds', message);
 }
@@ -153,6 +153,6 @@ function isOutOfMemory(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_WORKER_OUT_OF_MEMORY';
 }
 
-function failed(file: string, why: string): InfrastructureError {
+function failedError(file: string, why: string): InfrastructureError {
   return new InfrastructureError('reader.failed', `the thread that reads ${file} ended: ${why}; evaluate it again`);
 }

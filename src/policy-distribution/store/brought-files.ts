@@ -1,11 +1,11 @@
 import { BLOCK_BYTES } from '../files/block-digest.ts';
 import type { CheckpointListing, CheckpointSource, ListedFile } from '../checkpoint-source.ts';
 import type { StoredFile } from '../stored-checkpoint.ts';
-import { sortedByPath, type CheckpointFile } from '../checkpoint.ts';
+import { sortByPath, type CheckpointFile } from '../checkpoint.ts';
 import type { ContentStore } from './content-store.ts';
 import type { StoredObject } from '../files/stored-object.ts';
 import { KnownFiles } from '../files/known-files.ts';
-import { wholeFile } from '../files/listed-files.ts';
+import { readWholeFile } from '../files/listed-files.ts';
 import { isShardIndex } from '../formats/shard-index.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 
@@ -21,7 +21,7 @@ export class BroughtFiles {
   /** What was in the files when they were read, in the order of their paths; undefined unless they are all known. */
   recall(files: CheckpointListing['files']): readonly CheckpointFile[] | undefined {
     const recalled: CheckpointFile[] = [];
-    for (const file of sortedByPath(files)) {
+    for (const file of sortByPath(files)) {
       const digest = this.#known.digestOf(file);
       if (digest === undefined) return undefined;
       recalled.push({ path: file.path, size: file.size, digest, ...inBucket(file) });
@@ -36,7 +36,7 @@ export class BroughtFiles {
   async bring(source: CheckpointSource, { files }: CheckpointListing, signal: AbortSignal): Promise<readonly StoredFile[]> {
     const beside = new Set(files.map(({ path }) => path));
     const brought: StoredFile[] = [];
-    for (const file of sortedByPath(files))
+    for (const file of sortByPath(files))
       brought.push({ path: file.path, ...(await this.#bring(source, file, beside, signal)), ...inBucket(file) });
     return brought;
   }
@@ -47,7 +47,7 @@ export class BroughtFiles {
     const kept = known && (await this.#content.renew({ digest: known, size: file.size }));
     if (kept) return kept;
     const bytes = source.read(file, signal, new Uint8Array(Math.min(file.size, BLOCK_BYTES) + 1));
-    const object = await this.#content.write(wholeFile(file, bytes), file.size, (readAt, size) =>
+    const object = await this.#content.write(readWholeFile(file, bytes), file.size, (readAt, size) =>
       untrustedFiles.read('check', { path: file.path, address: file.address, size, beside }, readAt),
     );
     this.#known.remember(file, object.digest);

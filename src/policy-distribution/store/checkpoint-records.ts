@@ -7,7 +7,7 @@ import { tryParseJson } from '../../kernel/json-bounds.ts';
 import { digestHex, type Checkpoint } from '../checkpoint.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
 import { RecentMarks } from './recent-marks.ts';
-import { factsOf, guarded, undefinedWhenMissing } from '../files/store-files.ts';
+import { factsOf, translateErrors, ignoreMissing } from '../files/store-files.ts';
 import { WithdrawnFiles } from '../files/withdrawn-files.ts';
 
 export type RecordedCheckpoint = Omit<Checkpoint, 'labels'>;
@@ -54,10 +54,10 @@ export class CheckpointRecords {
   static async open(directory: string, names: IncomingNames, clock: Clock): Promise<CheckpointRecords> {
     const withdrawn = await WithdrawnFiles.open(join(directory, 'checkpoints'), join(directory, 'withdrawn/checkpoints'), names);
     const records = new CheckpointRecords(directory, names, clock, withdrawn);
-    await guarded(directory, async () => {
+    await translateErrors(directory, async () => {
       for (const path of [records.#directory, records.#holds, records.#incoming]) await mkdir(path, { recursive: true });
       // Sweeps the holds of processes that have ended.
-      await records.#held();
+      await records.#listHeld();
     });
     return records;
   }
@@ -69,7 +69,7 @@ export class CheckpointRecords {
       kind,
       files: files.map(({ path, size, digest: ofFile, bucketObject }) => ({ path, size, digest: ofFile, bucketObject })),
     });
-    await guarded(incoming, async () => {
+    await translateErrors(incoming, async () => {
       try {
         // Not synced: what a power cut takes is brought anew.
         await writeFile(incoming, text, { flag: 'wx', mode: 0o600 });
@@ -84,7 +84,7 @@ export class CheckpointRecords {
   /** Undefined when there is none, or none that can be read: then it is to be brought anew. */
   async read(digest: Digest): Promise<RecordedCheckpoint | undefined> {
     const path = this.#pathOf(digest);
-    const text = await guarded(path, () => readFile(path, 'utf8').catch(undefinedWhenMissing));
+    const text = await translateErrors(path, () => readFile(path, 'utf8').catch(ignoreMissing));
     const record = recordSchema.safeParse(text === undefined ? undefined : tryParseJson(text));
     return record.success ? { digest, ...record.data } : undefined;
   }
@@ -102,11 +102,11 @@ export class CheckpointRecords {
   /** Until it is disposed, or this process ends, the checkpoint is not removed. */
   async hold(digest: Digest): Promise<Hold> {
     const path = join(this.#holds, `${this.#names.next()}.${digestHex(digest)}`);
-    await guarded(path, () => writeFile(path, '', { flag: 'wx', mode: 0o600 }));
+    await translateErrors(path, () => writeFile(path, '', { flag: 'wx', mode: 0o600 }));
     return {
       [Symbol.asyncDispose]: async () => {
         await this.touch(digest);
-        await guarded(path, () => unlink(path).catch(undefinedWhenMissing));
+        await translateErrors(path, () => unlink(path).catch(ignoreMissing));
       },
     };
   }
@@ -118,18 +118,18 @@ export class CheckpointRecords {
 
   /** All that are recorded. */
   async digests(): Promise<readonly Digest[]> {
-    return (await guarded(this.#directory, () => readdir(this.#directory))).map((name) => `sha256:${name}`).filter(isDigest);
+    return (await translateErrors(this.#directory, () => readdir(this.#directory))).map((name) => `sha256:${name}`).filter(isDigest);
   }
 
   /** When it was last used, in milliseconds since 1970; undefined when there is none. */
-  async usedMs(digest: Digest): Promise<number | undefined> {
-    const facts = await guarded(this.#pathOf(digest), () => factsOf(this.#pathOf(digest)));
+  async readLastUse(digest: Digest): Promise<number | undefined> {
+    const facts = await translateErrors(this.#pathOf(digest), () => factsOf(this.#pathOf(digest)));
     return facts?.touchedMs;
   }
 
   /** Those that some living process uses. */
-  async held(): Promise<ReadonlySet<Digest>> {
-    return guarded(this.#holds, () => this.#held());
+  async listHeld(): Promise<ReadonlySet<Digest>> {
+    return translateErrors(this.#holds, () => this.#listHeld());
   }
 
   /**
@@ -140,12 +140,12 @@ export class CheckpointRecords {
    */
   async forget(digest: Digest, unusedSinceMs: number): Promise<boolean> {
     const path = this.#pathOf(digest);
-    return guarded(path, async () => {
+    return translateErrors(path, async () => {
       // Out of reach first: who holds it from now on finds it gone. Who found it before has said so, and is seen now.
       const removed = await this.#withdrawn.withdraw(digestHex(digest));
       if (!removed) return false;
       const usedMs = (await factsOf(removed.path))?.touchedMs ?? 0;
-      const isFree = usedMs < unusedSinceMs && !(await this.#held()).has(digest);
+      const isFree = usedMs < unusedSinceMs && !(await this.#listHeld()).has(digest);
       await (isFree ? removed.remove() : removed.putBack());
       return isFree;
     });
@@ -154,11 +154,11 @@ export class CheckpointRecords {
   async #touchNow(digest: Digest): Promise<void> {
     const now = this.#clock.date();
     const path = this.#pathOf(digest);
-    const touched = await guarded(path, () => utimes(path, now, now).then(() => true, undefinedWhenMissing));
+    const touched = await translateErrors(path, () => utimes(path, now, now).then(() => true, ignoreMissing));
     if (touched) this.#touched.note(digest);
   }
 
-  async #held(): Promise<ReadonlySet<Digest>> {
+  async #listHeld(): Promise<ReadonlySet<Digest>> {
     const held = new Set<Digest>();
     for (const name of await readdir(this.#holds)) {
       const path = join(this.#holds, name);

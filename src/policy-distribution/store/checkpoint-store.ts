@@ -98,7 +98,7 @@ export class CheckpointStore {
     // So that it can be held, also when its record was removed before its files were.
     if (this.#records.isFresh(digest)) return restored;
     if (await this.#records.read(digest)) await this.#records.touch(digest);
-    else await this.#recorded(restored);
+    else await this.#record(restored);
     return restored;
   }
 
@@ -110,11 +110,11 @@ export class CheckpointStore {
     labels: CheckpointLabels,
   ): Promise<StoredCheckpoint> {
     assertAcceptable(uri, listing.files, this.#limits);
-    const marked = await this.#marked(listing);
+    const marked = await this.#findMarked(listing);
     if (marked) return { ...marked, labels };
     const files = await this.#brought.bring(source, listing, options.signal);
     if (files.length > 1) assertSameListing(uri, listing, await source.list(uri, options));
-    return this.#recorded({ digest: checkpointDigest(listing.kind, files), kind: listing.kind, files, labels });
+    return this.#record({ digest: checkpointDigest(listing.kind, files), kind: listing.kind, files, labels });
   }
 
   /**
@@ -131,7 +131,7 @@ export class CheckpointStore {
     const object = await this.#content.adopt(path, expected, signal, (readAt, size) =>
       untrustedFiles.read('check', { path: name, address: name, size }, readAt),
     );
-    return this.#recorded({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
+    return this.#record({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
   }
 
   /**
@@ -143,7 +143,7 @@ export class CheckpointStore {
     const { name, expected } = sent;
     assertFileName(name);
     const object = await keepDelta({ ...sent, maxBytes: this.#limits.maxBytes }, this.#content, this.#contents, signal);
-    return this.#recorded({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
+    return this.#record({ digest: expected, kind: 'file', files: [{ path: name, ...object }], labels: {} });
   }
 
   /**
@@ -162,7 +162,7 @@ export class CheckpointStore {
       await inspectObject(file, (readAt, size) =>
         untrustedFiles.read('check', { path: file.path, address: file.path, size, beside }, readAt),
       );
-    return this.#recorded({ digest: expected, kind: 'directory', files, labels: {} });
+    return this.#record({ digest: expected, kind: 'directory', files, labels: {} });
   }
 
   /**
@@ -173,7 +173,7 @@ export class CheckpointStore {
    */
   async find(digest: Digest, name?: string): Promise<StoredCheckpoint | undefined> {
     const record = await this.#records.read(digest);
-    const found = record && (await this.#withObjects(record));
+    const found = record && (await this.#findObjects(record));
     if (!found) return undefined;
     await this.#records.touch(digest);
     const [first] = found.files;
@@ -208,8 +208,8 @@ export class CheckpointStore {
   }
 
   /** When all that this process has brought is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
-  settled(): Promise<void> {
-    return this.#content.settled();
+  waitUntilSynced(): Promise<void> {
+    return this.#content.waitUntilSynced();
   }
 
   /** Reads all that is here. @throws InfrastructureError `store.unusable`; the signal's reason. */
@@ -220,7 +220,7 @@ export class CheckpointStore {
   async #hold(digest: Digest): Promise<Hold | undefined> {
     const hold = await this.#records.hold(digest);
     try {
-      if ((await this.#records.usedMs(digest)) !== undefined) return hold;
+      if ((await this.#records.readLastUse(digest)) !== undefined) return hold;
     } catch (error) {
       await hold[Symbol.asyncDispose]();
       throw error;
@@ -230,11 +230,11 @@ export class CheckpointStore {
   }
 
   /** @throws InfrastructureError `store.removed` when a file was removed before it was recorded as this checkpoint's. */
-  async #recorded(stored: StoredCheckpoint): Promise<StoredCheckpoint> {
+  async #record(stored: StoredCheckpoint): Promise<StoredCheckpoint> {
     // A manifest's text has the directory's digest: as a file it does not take the directory's place, which others may be using.
     const isTaken = stored.kind === 'file' && (await this.#records.read(stored.digest))?.kind === 'directory';
     if (!isTaken) await this.#records.write(stored);
-    if (await this.#withObjects(stored)) {
+    if (await this.#findObjects(stored)) {
       this.#marks.note(markOf(stored));
       return stored;
     }
@@ -242,14 +242,14 @@ export class CheckpointStore {
   }
 
   /** One of which every file is as it was when this process kept it a moment ago, and is still here; undefined when it has to be looked at anew. */
-  async #marked({ kind, files: listed }: CheckpointListing): Promise<StoredCheckpoint | undefined> {
+  async #findMarked({ kind, files: listed }: CheckpointListing): Promise<StoredCheckpoint | undefined> {
     const files = this.#brought.recall(listed);
     if (files === undefined) return undefined;
     const checkpoint = { digest: checkpointDigest(kind, files), kind, files };
-    return this.#marks.has(markOf(checkpoint)) ? this.#withObjects(checkpoint) : undefined;
+    return this.#marks.has(markOf(checkpoint)) ? this.#findObjects(checkpoint) : undefined;
   }
 
-  async #withObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
+  async #findObjects({ digest, kind, files }: RecordedCheckpoint): Promise<StoredCheckpoint | undefined> {
     const found = await filesThatAreHere(files, this.#contents);
     return found && { digest, kind, files: found, labels: {} };
   }

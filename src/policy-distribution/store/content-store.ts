@@ -6,7 +6,7 @@ import { isDigest, type Digest } from '../../kernel/ids.ts';
 import { digestHex } from '../checkpoint.ts';
 import { copyInto, digestOfFile, type Digested } from '../files/digested-copy.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
-import { factsOf, guarded, readAt, syncDirectory, undefinedWhenMissing } from '../files/store-files.ts';
+import { factsOf, translateErrors, readAt, syncDirectory, ignoreMissing } from '../files/store-files.ts';
 import { digestOfObject, type Inspect, type StoredObject } from '../files/stored-object.ts';
 import { UnsyncedObjects } from '../files/unsynced-objects.ts';
 import { WithdrawnFiles } from '../files/withdrawn-files.ts';
@@ -65,11 +65,11 @@ export class ContentStore {
    */
   static async open(directory: string, names: IncomingNames, clock: Clock, syncing: Syncing = 'before'): Promise<ContentStore> {
     const objects = join(directory, 'objects');
-    await guarded(directory, () => mkdir(objects, { recursive: true }));
+    await translateErrors(directory, () => mkdir(objects, { recursive: true }));
     const withdrawn = await WithdrawnFiles.open(objects, join(directory, 'withdrawn/objects'), names);
     const unsynced = await UnsyncedObjects.open(directory, names);
     const store = new ContentStore(directory, names, clock, withdrawn, unsynced, syncing);
-    await guarded(directory, async () => {
+    await translateErrors(directory, async () => {
       await mkdir(store.#incoming, { recursive: true });
       await store.#sweep();
       await store.#unsynced.recover(
@@ -90,11 +90,11 @@ export class ContentStore {
   async write(bytes: AsyncIterable<Uint8Array>, expectedSize: number, inspect: Inspect): Promise<StoredObject> {
     const incoming = this.#incomingPath();
     try {
-      await using handle = await guarded(incoming, () => open(incoming, 'wx+', 0o600));
+      await using handle = await translateErrors(incoming, () => open(incoming, 'wx+', 0o600));
       const isBehind = this.#syncing === 'behind' && expectedSize >= WORTH_NOTING_BYTES;
       const { digest, size } = await copyInto(handle, incoming, bytes, expectedSize, { clock: this.#clock, isSynced: !isBehind });
-      await inspect((position, length) => guarded(incoming, () => readAt(handle, position, length)), size, digest);
-      return await guarded(incoming, () => this.#keep(handle, incoming, digest, size, isBehind));
+      await inspect((position, length) => translateErrors(incoming, () => readAt(handle, position, length)), size, digest);
+      return await translateErrors(incoming, () => this.#keep(handle, incoming, digest, size, isBehind));
     } finally {
       await rm(incoming, { force: true });
     }
@@ -108,42 +108,42 @@ export class ContentStore {
    * @throws InputError `checkpoint.digest` when it is something else; and as `write` does.
    */
   async adopt(path: string, expected: Digest, signal: AbortSignal, inspect: Inspect): Promise<StoredObject> {
-    await using handle = await guarded(path, () => open(path, 'r+'));
-    const { digest, size } = await this.#hashed(handle, path, signal);
+    await using handle = await translateErrors(path, () => open(path, 'r+'));
+    const { digest, size } = await this.#hash(handle, path, signal);
     if (digest !== expected) {
       throw new InputError(
         'checkpoint.digest',
         `checkpoint: ${size} bytes came with the digest ${digest}; expected ${expected}. Was the file changed while it was sent? Send it anew`,
       );
     }
-    await inspect((position, length) => guarded(path, () => readAt(handle, position, length)), size, digest);
-    const kept = await guarded(path, () => this.#keep(handle, path, digest, size));
+    await inspect((position, length) => translateErrors(path, () => readAt(handle, position, length)), size, digest);
+    const kept = await translateErrors(path, () => this.#keep(handle, path, digest, size));
     await rm(path, { force: true });
     return kept;
   }
 
   /** When all that this process has written is on the disk. @throws InfrastructureError `store.full`, `store.unusable` */
-  settled(): Promise<void> {
-    return this.#unsynced.settled();
+  waitUntilSynced(): Promise<void> {
+    return this.#unsynced.waitUntilSynced();
   }
 
   /** Undefined when it is not there. @throws InfrastructureError `store.full`, `store.unusable` */
   async find(digest: Digest): Promise<StoredObject | undefined> {
     const hostPath = this.#pathOf(digest);
-    const facts = await guarded(hostPath, () => factsOf(hostPath));
-    return facts && (await this.#there({ digest, size: facts.size, hostPath }));
+    const facts = await translateErrors(hostPath, () => factsOf(hostPath));
+    return facts && (await this.#ensureSynced({ digest, size: facts.size, hostPath }));
   }
 
   /** As if it had been brought again. Undefined when it is not there, or not all of it. */
   async renew({ digest, size }: Digested): Promise<StoredObject | undefined> {
     const hostPath = this.#pathOf(digest);
-    const isThere = await guarded(hostPath, async () => (await factsOf(hostPath))?.size === size && (await this.#touch(hostPath)));
-    return isThere ? this.#there({ digest, size, hostPath }) : undefined;
+    const isThere = await translateErrors(hostPath, async () => (await factsOf(hostPath))?.size === size && (await this.#touch(hostPath)));
+    return isThere ? this.#ensureSynced({ digest, size, hostPath }) : undefined;
   }
 
   /** Removes an object whose content does not match its name. Processes that have it open or linked keep it. */
   async discard(digest: Digest): Promise<void> {
-    await guarded(this.#pathOf(digest), () => rm(this.#pathOf(digest), { force: true }));
+    await translateErrors(this.#pathOf(digest), () => rm(this.#pathOf(digest), { force: true }));
   }
 
   /** What was on its way out in processes that have ended. @throws InfrastructureError `store.unusable` */
@@ -153,7 +153,7 @@ export class ContentStore {
 
   /** All that is kept. */
   async digests(): Promise<readonly Digest[]> {
-    const names = await guarded(this.#objects, () => readdir(this.#objects));
+    const names = await translateErrors(this.#objects, () => readdir(this.#objects));
     return names.map((name) => `sha256:${name}`).filter(isDigest);
   }
 
@@ -170,7 +170,7 @@ export class ContentStore {
       const facts = await factsOf(path);
       return facts && !facts.isLinked && facts.touchedMs < untouchedSinceMs ? facts.size : undefined;
     };
-    return guarded(hostPath, async () => {
+    return translateErrors(hostPath, async () => {
       if ((await isFree(hostPath)) === undefined) return undefined;
       // Out of reach first: a caller that brings it from now on finds none and keeps its own. A caller that found it before has touched it.
       const removed = await this.#withdrawn.withdraw(digestHex(digest));
@@ -184,7 +184,7 @@ export class ContentStore {
   /** A file of another size under the final name is damaged: the verified one takes its place. */
   async #keep(handle: FileHandle, incoming: string, digest: Digest, size: number, isBehind = false): Promise<StoredObject> {
     const hostPath = this.#pathOf(digest);
-    if ((await factsOf(hostPath))?.size === size && (await this.#touch(hostPath))) return this.#there({ digest, size, hostPath });
+    if ((await factsOf(hostPath))?.size === size && (await this.#touch(hostPath))) return this.#ensureSynced({ digest, size, hostPath });
     await chmod(incoming, 0o444);
     const note = isBehind ? await this.#unsynced.note(digest) : undefined;
     if (note === undefined) await handle.sync();
@@ -196,9 +196,10 @@ export class ContentStore {
   }
 
   /** What another process has brought may wait for the disk yet: who syncs first has it there before anybody is told of it. */
-  async #there(object: StoredObject): Promise<StoredObject> {
+  async #ensureSynced(object: StoredObject): Promise<StoredObject> {
     const { digest, size, hostPath } = object;
-    if (this.#syncing === 'before' && size >= WORTH_NOTING_BYTES) await guarded(hostPath, () => this.#unsynced.syncNoted(digest, hostPath));
+    if (this.#syncing === 'before' && size >= WORTH_NOTING_BYTES)
+      await translateErrors(hostPath, () => this.#unsynced.syncNoted(digest, hostPath));
     return object;
   }
 
@@ -214,15 +215,15 @@ export class ContentStore {
   /** @returns whether it is there. */
   async #touch(path: string): Promise<boolean> {
     const now = this.#clock.date();
-    const touched = await utimes(path, now, now).then(() => true, undefinedWhenMissing);
+    const touched = await utimes(path, now, now).then(() => true, ignoreMissing);
     return touched === true;
   }
 
-  async #hashed(handle: FileHandle, path: string, signal: AbortSignal): Promise<Digested> {
-    const { size } = await guarded(path, () => handle.stat());
+  async #hash(handle: FileHandle, path: string, signal: AbortSignal): Promise<Digested> {
+    const { size } = await translateErrors(path, () => handle.stat());
     return digestOfFile(handle, path, size, async (bytes) => {
       signal.throwIfAborted();
-      if (bytes % BYTES_BETWEEN_TOUCHES === 0) await guarded(path, () => this.#touch(path));
+      if (bytes % BYTES_BETWEEN_TOUCHES === 0) await translateErrors(path, () => this.#touch(path));
     });
   }
 

@@ -22,7 +22,7 @@ export async function readIndex(delta: Stretches, address: string): Promise<Delt
   const packed = Buffer.alloc(length);
   await delta.readInto(packed, begin);
   if (crc32(packed) !== tail.readUInt32LE(4)) throw new MalformedDelta('its index has another checksum than it should');
-  const json = decompressed(packed, INDEX_BOUNDS.bytes);
+  const json = decompress(packed, INDEX_BOUNDS.bytes);
   const order = { address, size: json.length, payloadBytes: begin - MAGIC.length };
   return untrustedFiles.read('deltaIndex', order, async (position, count) => json.subarray(position, position + count));
 }
@@ -102,7 +102,7 @@ export class DeltaFile implements Stretches {
   async #read(place: Place): Promise<Uint8Array> {
     if (this.#present === place) return this.#block.bytes;
     this.#present = undefined;
-    const bytes = this.#block.sized(place.length);
+    const bytes = this.#block.resize(place.length);
     const payload = new Uint8Array(place.payloadBytes);
     const { from } = place.segment;
     await Promise.all([
@@ -122,11 +122,11 @@ export class DeltaFile implements Stretches {
         return payload.length === 0 ? undefined : 'a block that did not change has bytes';
       case BLOCK_KINDS.changes:
         // The most that changes can take: each word, with the longest gap.
-        return applyChanges(decompressed(payload, 4 + 7 * length), words, length, wordBytes);
+        return applyChanges(decompress(payload, 4 + 7 * length), words, length, wordBytes);
       case BLOCK_KINDS.differences:
-        return applyDifferences(decompressed(payload, length), words, length, wordBytes);
+        return applyDifferences(decompress(payload, length), words, length, wordBytes);
       default: {
-        const own = kind === BLOCK_KINDS.bytes ? payload : decompressed(payload, length);
+        const own = kind === BLOCK_KINDS.bytes ? payload : decompress(payload, length);
         if (own.length !== length) return `a block of ${length} bytes has ${own.length}`;
         bytes.set(own);
         return undefined;
@@ -150,7 +150,7 @@ function placesOf({ segments }: DeltaIndex): readonly Place[] {
   return places;
 }
 
-function decompressed(packed: Uint8Array, maxBytes: number): Buffer {
+function decompress(packed: Uint8Array, maxBytes: number): Buffer {
   try {
     return zstdDecompressSync(packed, { maxOutputLength: Math.max(1, maxBytes) });
   } catch (error) {

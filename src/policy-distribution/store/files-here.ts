@@ -5,8 +5,8 @@ import type { Digest } from '../../kernel/ids.ts';
 import type { StoredFile } from '../stored-checkpoint.ts';
 import { checkpointDigest, type CheckpointFile } from '../checkpoint.ts';
 import { incomplete, type ManifestEntry } from '../inspection/manifest.ts';
-import { undefinedWhenDamaged } from './packed-files.ts';
-import { guarded, readAt } from '../files/store-files.ts';
+import { ignoreDamage } from './packed-files.ts';
+import { translateErrors, readAt } from '../files/store-files.ts';
 import type { StoredContents } from './stored-contents.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import type { UsableFiles } from '../files/usable-files.ts';
@@ -20,7 +20,7 @@ export async function filesThatAreHere(
   files: readonly CheckpointFile[],
   contents: StoredContents,
 ): Promise<readonly StoredFile[] | undefined> {
-  const objects = await objectsOf(files, (digest) => contents.find(digest).catch(undefinedWhenDamaged));
+  const objects = await objectsOf(files, (digest) => contents.find(digest).catch(ignoreDamage));
   const found: StoredFile[] = [];
   for (const [at, { path, size, bucketObject }] of files.entries()) {
     const object = objects[at];
@@ -69,10 +69,10 @@ async function entriesOf(
   { path, maxFiles }: { readonly path: string; readonly maxFiles: number },
   expected: Digest,
 ): Promise<readonly ManifestEntry[]> {
-  await using handle = await guarded(path, () => open(path, 'r'));
-  const { size } = await guarded(path, () => handle.stat());
+  await using handle = await translateErrors(path, () => open(path, 'r'));
+  const { size } = await translateErrors(path, () => handle.stat());
   return await untrustedFiles.read('manifest', { address: expected, size, maxFiles }, (position, length) =>
-    guarded(path, () => readAt(handle, position, length)),
+    translateErrors(path, () => readAt(handle, position, length)),
   );
 }
 

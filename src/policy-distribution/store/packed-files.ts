@@ -9,7 +9,7 @@ import { DeltaFile, readIndex } from './delta-reader.ts';
 import { BLOCK_BYTES, type Stretches } from '../delta/delta-block.ts';
 import { FileStretches } from '../files/file-stretches.ts';
 import type { IncomingNames } from '../files/incoming-names.ts';
-import { factsOf, guarded, syncDirectory, writeAll } from '../files/store-files.ts';
+import { factsOf, translateErrors, syncDirectory, writeAll } from '../files/store-files.ts';
 import { WithdrawnFiles } from '../files/withdrawn-files.ts';
 
 /** A file that is kept as a delta. */
@@ -45,15 +45,15 @@ export class PackedFiles {
   static async open(directory: string, names: IncomingNames): Promise<PackedFiles> {
     const withdrawn = await WithdrawnFiles.open(join(directory, 'packed'), join(directory, 'withdrawn/packed'), names);
     const files = new PackedFiles(directory, names, withdrawn);
-    for (const path of [files.#directory, files.#incoming]) await guarded(path, () => mkdir(path, { recursive: true }));
+    for (const path of [files.#directory, files.#incoming]) await translateErrors(path, () => mkdir(path, { recursive: true }));
     return files;
   }
 
   async all(): Promise<readonly PackedFile[]> {
-    const names = await guarded(this.#directory, () => readdir(this.#directory));
+    const names = await translateErrors(this.#directory, () => readdir(this.#directory));
     const files = names.map(async (name) => {
       const path = join(this.#directory, name);
-      const facts = await guarded(path, () => factsOf(path));
+      const facts = await translateErrors(path, () => factsOf(path));
       const [digest = '', base = ''] = name.split('.').map((hex) => `sha256:${hex}`);
       return facts && isDigest(digest) && isDigest(base) ? [{ digest, base, bytes: facts.size, path }] : [];
     });
@@ -73,10 +73,10 @@ export class PackedFiles {
   async pack(file: DeltaSide, base: DeltaSide, signal: AbortSignal): Promise<boolean> {
     const incoming = join(this.#incoming, this.#names.next());
     try {
-      await using handle = await guarded(incoming, () => open(incoming, 'wx', 0o600));
-      const write = (bytes: Uint8Array): Promise<void> => guarded(incoming, () => writeAll(handle, bytes));
+      await using handle = await translateErrors(incoming, () => open(incoming, 'wx', 0o600));
+      const write = (bytes: Uint8Array): Promise<void> => translateErrors(incoming, () => writeAll(handle, bytes));
       if (!(await encodeDelta(file, base, { maxBytes: WORTH_PACKING * file.bytes.size, write, signal }))) return false;
-      await guarded(incoming, async () => {
+      await translateErrors(incoming, async () => {
         await chmod(incoming, 0o444);
         await handle.sync();
         await rename(incoming, join(this.#directory, `${digestHex(file.digest)}.${digestHex(base.digest)}`));
@@ -90,7 +90,7 @@ export class PackedFiles {
 
   /** @param isWanted called once the object is out of reach; if true, it is put back. */
   async remove({ path }: PackedFile, isWanted: () => Promise<boolean>): Promise<void> {
-    await guarded(path, async () => {
+    await translateErrors(path, async () => {
       const removed = await this.#withdrawn.withdraw(basename(path));
       if (removed) await ((await isWanted()) ? removed.putBack() : removed.remove());
     });
@@ -118,7 +118,7 @@ export class PackedFiles {
       if (!file) return undefined;
       opened.use(file);
       if (plain !== undefined) {
-        const bytes = await throughDeltas(file, deltas.toReversed());
+        const bytes = await applyDeltas(file, deltas.toReversed());
         const held = opened.move();
         const pieces = (): AsyncIterable<Uint8Array> => (bytes instanceof DeltaFile ? bytes.pieces() : inBlocks(bytes));
         return { bytes, pieces, [Symbol.asyncDispose]: () => held.disposeAsync() };
@@ -145,7 +145,7 @@ async function* inBlocks(bytes: Stretches): AsyncGenerator<Uint8Array> {
 }
 
 /** @param deltas the first on `base`, each further one on the one before it. */
-async function throughDeltas(base: FileStretches, deltas: readonly FileStretches[]): Promise<Stretches> {
+async function applyDeltas(base: FileStretches, deltas: readonly FileStretches[]): Promise<Stretches> {
   let bytes: Stretches = base;
   for (const delta of deltas) {
     try {
@@ -170,7 +170,7 @@ export function isDamage(error: unknown): boolean {
 }
 
 /** The remedy: a caller that has the damaged file sends it again. */
-export function undefinedWhenDamaged(error: unknown): undefined {
+export function ignoreDamage(error: unknown): undefined {
   if (isDamage(error)) return undefined;
   throw error;
 }

@@ -15,7 +15,7 @@ export interface PinnedUri {
 const PIN = /^(?<uri>.*)#sha256=(?<hex>[^#]*)$/is;
 
 /** @throws InputError `checkpoint.uri` when a pin is none. */
-export function pinnedUri(written: string): PinnedUri {
+export function parsePinnedUri(written: string): PinnedUri {
   const { uri, hex = '' } = PIN.exec(written)?.groups ?? {};
   if (uri === undefined) return { uri: written, expected: undefined };
   if (/^[0-9a-f]{64}$/i.test(hex)) return { uri, expected: parseDigest(`sha256:${hex.toLowerCase()}`) };

@@ -36,14 +36,14 @@ export async function keepDelta(
   signal: AbortSignal,
 ): Promise<StoredObject> {
   await using delta = await FileStretches.open(path);
-  if (!delta) throw refused(expected, 'it is gone');
+  if (!delta) throw refusalError(expected, 'it is gone');
   try {
     const index = await readIndex(delta, `the delta of ${expected}`);
-    if (index.file.digest !== expected) throw refused(expected, `it tells ${index.file.digest}`);
+    if (index.file.digest !== expected) throw refusalError(expected, `it tells ${index.file.digest}`);
     assertSize(expected, index.file.size, maxBytes);
     await using base = await baseOf(index, contents, usable);
     const file = new DeltaFile(delta, index, base);
-    return await plain.write(heeding(signal, file.pieces()), file.size, async (readAt, size, found) => {
+    return await plain.write(stopOnAbort(signal, file.pieces()), file.size, async (readAt, size, found) => {
       if (found !== expected)
         throw new InputError(
           'checkpoint.digest',
@@ -52,7 +52,7 @@ export async function keepDelta(
       await untrustedFiles.read('check', { path: name, address: name, size }, readAt);
     });
   } catch (error) {
-    throw error instanceof MalformedDelta ? refused(expected, error.message, error) : error;
+    throw error instanceof MalformedDelta ? refusalError(expected, error.message, error) : error;
   }
 }
 
@@ -64,14 +64,14 @@ async function baseOf({ base }: DeltaIndex, contents: StoredContents, usable: Us
   throw new InputError('checkpoint.base', `checkpoint: ${base.digest}, the base of the delta, is not here; send the whole file`);
 }
 
-async function* heeding(signal: AbortSignal, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* stopOnAbort(signal: AbortSignal, pieces: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   for await (const piece of pieces) {
     signal.throwIfAborted();
     yield piece;
   }
 }
 
-function refused(expected: Digest, problem: string, cause?: unknown): InputError {
+function refusalError(expected: Digest, problem: string, cause?: unknown): InputError {
   return new InputError('checkpoint.delta', `checkpoint: what was sent is no delta of ${expected}: ${problem}; send the whole file`, {
     cause,
   });

@@ -5,7 +5,7 @@ import type { ContentStore } from './content-store.ts';
 import type { DeltaSide } from '../delta/delta-encoder.ts';
 import { untrustedFiles } from '../inspection/untrusted-files.ts';
 import { fits, isDeltaEncoded, packable, type Packable } from './packing.ts';
-import { isDamage, undefinedWhenDamaged, type PackedFile, type PackedFiles, type ReadFile } from './packed-files.ts';
+import { isDamage, ignoreDamage, type PackedFile, type PackedFiles, type ReadFile } from './packed-files.ts';
 import { contentsOf, checkpointsToRemove, type Kept } from './retention.ts';
 import { digestOfPieces } from '../files/digested-copy.ts';
 import type { StoredContent, StoredContents } from './stored-contents.ts';
@@ -53,7 +53,7 @@ export class StoreRetention {
     const unusedSinceMs = this.#parts.clock.date().getTime() - RECENT_MS;
     const { plain, packed: deltas, records } = this.#parts;
     for (const files of [plain, deltas, records]) await files.putBackAbandoned();
-    const kept = await this.#kept(unusedSinceMs, isNeeded);
+    const kept = await this.#listKept(unusedSinceMs, isNeeded);
     const { packed, bytes: freed } = await this.#pack(kept, unusedSinceMs, signal);
     const forgotten: Digest[] = [];
     for (const digest of checkpointsToRemove(kept, await this.#parts.contents.all(), maxBytes))
@@ -62,8 +62,8 @@ export class StoreRetention {
     return { forgotten, removed, packed, bytes: bytes + freed };
   }
 
-  async #kept(unusedSinceMs: number, isNeeded: (digest: Digest) => boolean): Promise<readonly Kept[]> {
-    const held = await this.#parts.records.held();
+  async #listKept(unusedSinceMs: number, isNeeded: (digest: Digest) => boolean): Promise<readonly Kept[]> {
+    const held = await this.#parts.records.listHeld();
     return (await this.#all()).map(({ record: { digest, files }, usedMs }) => ({
       digest,
       files,
@@ -95,7 +95,7 @@ export class StoreRetention {
   /** Called when the file is out of reach: whether a caller has asked for it since, or another process has made its delta useless. */
   async #isWanted({ digest, checkpoint }: Packable, unusedSinceMs: number): Promise<boolean> {
     const { records, contents } = this.#parts;
-    if ((await this.#usedMs(checkpoint)) >= unusedSinceMs || (await records.held()).has(checkpoint)) return true;
+    if ((await this.#readLastUse(checkpoint)) >= unusedSinceMs || (await records.listHeld()).has(checkpoint)) return true;
     return !isDeltaEncoded(digest, await contents.all());
   }
 
@@ -130,7 +130,7 @@ export class StoreRetention {
     const { packed, plain } = this.#parts;
     const plainPath = async (each: Digest): Promise<string | undefined> =>
       each === digest ? undefined : (await plain.find(each))?.hostPath;
-    if (await isIntact(await packed.read(digest, plainPath).catch(undefinedWhenDamaged), digest)) return true;
+    if (await isIntact(await packed.read(digest, plainPath).catch(ignoreDamage), digest)) return true;
     const delta = await packed.find(digest);
     // Another process may have come to rely on it.
     if (delta) await packed.remove(delta, async () => (await plain.find(digest)) === undefined);
@@ -147,7 +147,7 @@ export class StoreRetention {
     const removed: Digest[] = [];
     let bytes = 0;
     for (const delta of await packed.all()) {
-      if (used.has(delta.digest) || (await this.#usedMs(delta.digest)) >= unusedSinceMs) continue;
+      if (used.has(delta.digest) || (await this.#readLastUse(delta.digest)) >= unusedSinceMs) continue;
       await packed.remove(delta, async () => false);
       bytes += delta.bytes;
       if (all.get(delta.digest)?.isPlain !== true) removed.push(delta.digest);
@@ -167,15 +167,15 @@ export class StoreRetention {
     return this.#parts.packed.read(digest, async (each) => (await this.#parts.plain.find(each))?.hostPath);
   }
 
-  async #usedMs(digest: Digest): Promise<number> {
-    return (await this.#parts.records.usedMs(digest)) ?? 0;
+  async #readLastUse(digest: Digest): Promise<number> {
+    return (await this.#parts.records.readLastUse(digest)) ?? 0;
   }
 
   async #all(): Promise<readonly { readonly record: RecordedCheckpoint; readonly usedMs: number }[]> {
     const { records } = this.#parts;
     const all: { record: RecordedCheckpoint; usedMs: number }[] = [];
     for (const digest of await records.digests()) {
-      const [record, usedMs] = [await records.read(digest), await records.usedMs(digest)];
+      const [record, usedMs] = [await records.read(digest), await records.readLastUse(digest)];
       if (record && usedMs !== undefined) all.push({ record, usedMs });
     }
     return all;
@@ -197,6 +197,6 @@ async function isIntact(opened: ReadFile | undefined, digest: Digest): Promise<b
   try {
     return (await digestOfPieces(file.pieces(), file.bytes.size)).digest === digest;
   } catch (error) {
-    return undefinedWhenDamaged(error) ?? false;
+    return ignoreDamage(error) ?? false;
   }
 }

@@ -1,4 +1,4 @@
-import { untilAborted } from '../../kernel/abort.ts';
+import { raceWithAbort } from '../../kernel/abort.ts';
 
 /** An iteration that can be given up while the next item has not come. */
 export interface AbortableIteration<Item> {
@@ -11,7 +11,7 @@ export interface AbortableIteration<Item> {
 export function abortable<Item>(source: AsyncIterable<Item>): AbortableIteration<Item> {
   const iterator = source[Symbol.asyncIterator]();
   return {
-    next: (signal) => untilAborted(iterator.next(), signal),
+    next: (signal) => raceWithAbort(iterator.next(), signal),
     leave() {
       // What it says to that is of no more use to anybody.
       iterator.return?.().then(undefined, () => undefined);

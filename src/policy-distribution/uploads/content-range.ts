@@ -18,7 +18,7 @@ const NONE = /^bytes \*\/(?<size>\d{1,16})$/;
  *
  * @throws InputError `upload.range`, naming the header.
  */
-export function carriedBytes(contentRange: string | undefined, contentLength: string | undefined): CarriedBytes {
+export function parseCarriedBytes(contentRange: string | undefined, contentLength: string | undefined): CarriedBytes {
   const length = lengthIn(contentLength);
   if (contentRange === undefined) return { offset: 0, length, size: length };
   const none = NONE.exec(contentRange)?.groups?.['size'];

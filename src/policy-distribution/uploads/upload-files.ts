@@ -5,7 +5,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import type { Digest } from '../../kernel/ids.ts';
 import { digestHex } from '../checkpoint.ts';
 import { IncomingNames } from '../files/incoming-names.ts';
-import { factsOf, guarded, undefinedWhenMissing, type FileFacts } from '../files/store-files.ts';
+import { factsOf, translateErrors, ignoreMissing, type FileFacts } from '../files/store-files.ts';
 
 /** Which upload: the digest, who sends it, and whether as a delta. */
 export type UploadKey = string;
@@ -40,7 +40,7 @@ export class UploadFiles {
 
   /** @throws InfrastructureError `store.unusable` */
   static async open(directory: string, clock: Clock): Promise<UploadFiles> {
-    await guarded(directory, () => mkdir(directory, { recursive: true }));
+    await translateErrors(directory, () => mkdir(directory, { recursive: true }));
     return new UploadFiles(directory, await IncomingNames.forThisProcess(clock));
   }
 
@@ -56,17 +56,17 @@ export class UploadFiles {
       if (this.#names.isOwn(file.owner)) return file.path;
       if (!(await this.#names.isAbandoned(file.owner, file.touchedMs, ELSEWHERE_MS))) continue;
       const own = this.fresh(key);
-      const isTaken = await guarded(file.path, () => rename(file.path, own).then(() => true, undefinedWhenMissing));
+      const isTaken = await translateErrors(file.path, () => rename(file.path, own).then(() => true, ignoreMissing));
       if (isTaken === true) return own;
     }
     return undefined;
   }
 
   async all(): Promise<readonly UploadFile[]> {
-    const names = await guarded(this.#directory, () => readdir(this.#directory));
+    const names = await translateErrors(this.#directory, () => readdir(this.#directory));
     const files = names.map(async (name) => {
       const path = join(this.#directory, name);
-      const facts = await guarded(path, () => factsOf(path));
+      const facts = await translateErrors(path, () => factsOf(path));
       const [digest, uploader, ...owner] = name.split('.');
       return facts ? [{ ...facts, key: `${digest}.${uploader}`, owner: owner.join('.'), path }] : [];
     });
@@ -74,11 +74,11 @@ export class UploadFiles {
   }
 
   async sizeOf(path: string): Promise<number> {
-    return (await guarded(path, () => factsOf(path)))?.size ?? 0;
+    return (await translateErrors(path, () => factsOf(path)))?.size ?? 0;
   }
 
   async remove(path: string): Promise<void> {
-    await guarded(path, () => rm(path, { force: true }));
+    await translateErrors(path, () => rm(path, { force: true }));
   }
 }
 

@@ -7,7 +7,7 @@ import { abortable, type AbortableIteration } from './abortable.ts';
 import { assertFileName, assertSize } from '../inspection/checkpoint-checks.ts';
 import type { CheckpointStore } from '../store/checkpoint-store.ts';
 import type { StoredCheckpoint } from '../stored-checkpoint.ts';
-import { guarded, writeAll } from '../files/store-files.ts';
+import { translateErrors, writeAll } from '../files/store-files.ts';
 import type { UsableFiles } from '../files/usable-files.ts';
 import { isOf, UploadFiles, uploadKey, type UploadKey } from './upload-files.ts';
 
@@ -119,7 +119,7 @@ export class Uploads implements AsyncDisposable {
   }
 
   /** Bytes that have come of an upload: where the next part begins. */
-  async received(digest: Digest, uploader: string, kind: UploadContent['kind'] = 'file'): Promise<number> {
+  async countReceived(digest: Digest, uploader: string, kind: UploadContent['kind'] = 'file'): Promise<number> {
     const path = await this.#files.take(uploadKey(digest, uploader, kind));
     return path === undefined ? 0 : this.#files.sizeOf(path);
   }
@@ -161,22 +161,22 @@ export class Uploads implements AsyncDisposable {
 
   /** @returns the bytes that have come in all. */
   async #write(path: string, part: UploadPart, signal: AbortSignal): Promise<number> {
-    await using handle = await guarded(path, () => open(path, part.offset === 0 ? 'w' : 'r+', 0o600));
+    await using handle = await translateErrors(path, () => open(path, part.offset === 0 ? 'w' : 'r+', 0o600));
     let size = part.offset;
-    for await (const chunk of this.#timed(part, signal)) {
+    for await (const chunk of this.#readWithDeadline(part, signal)) {
       if (size + chunk.length > part.size)
         throw new InputError(
           'upload.too-long',
           `upload of ${part.digest}: more bytes came than the ${part.size} that were announced; start anew`,
         );
       const position = size;
-      await guarded(path, () => writeAll(handle, chunk, position));
+      await translateErrors(path, () => writeAll(handle, chunk, position));
       size += chunk.length;
     }
     return size;
   }
 
-  async *#timed(part: UploadPart, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  async *#readWithDeadline(part: UploadPart, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const iteration = abortable(part.bytes);
     try {
       for (let next = await this.#next(iteration, part, signal); next.done !== true; next = await this.#next(iteration, part, signal))

@@ -7,8 +7,8 @@ import type { Member, Members } from './members.ts';
 
 /** What becomes of a sandbox whose holder has given it back. */
 export interface Returns<Resident extends Occupant> {
-  released(member: Member<Resident>): void;
-  discarded(member: Member<Resident>, reason: string): void;
+  onReleased(member: Member<Resident>): void;
+  onDiscarded(member: Member<Resident>, reason: string): void;
 }
 
 /** As in the pool's configuration. */
@@ -80,14 +80,14 @@ export class LeaseManager<Resident extends Occupant> implements LeaseIssuer {
     const member = this.#inForce(ticket);
     if (member === undefined) return;
     member.lease = undefined;
-    this.#returns.released(member);
+    this.#returns.onReleased(member);
   }
 
   discard(ticket: LeaseTicket, reason: string): void {
     const member = this.#inForce(ticket);
     if (member === undefined) return;
     member.lease = undefined;
-    this.#returns.discarded(member, reason);
+    this.#returns.onDiscarded(member, reason);
   }
 
   /** @throws LeaseLostError when the ticket is not in force. */

@@ -1,8 +1,8 @@
-import { untilAborted } from '../../kernel/abort.ts';
+import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import type { SandboxId } from '../../kernel/ids.ts';
-import { Deadline, whenAborted, within } from '../../kernel/deadline.ts';
+import { Deadline, waitForAbort, withTimeout } from '../../kernel/deadline.ts';
 import type { Occupant } from './occupant.ts';
 import type { Sandbox, SandboxExit, SandboxProvider, SandboxSpec } from '../ports/sandbox.ts';
 import { tearDown } from './tear-down.ts';
@@ -20,14 +20,14 @@ export interface Making<Resident> {
 
 /** What happens in the life of one sandbox, in this order; `failed` takes the place of what does not come to pass. */
 export interface LifeEvents<Resident> {
-  created(sandbox: Sandbox): void;
+  onCreated(sandbox: Sandbox): void;
   /** The program ended or the occupant is gone. At any time after `created`, also more than once. */
-  died(detail: string): void;
+  onDied(detail: string): void;
   warm(sandbox: Sandbox, occupant: Resident): void;
   /** It did not get ready. The listener condemns it. */
-  failed(error: unknown): void;
+  onFailed(error: unknown): void;
   /** Nothing is left of it; or it was given up, and this is why. */
-  gone(error: InfrastructureError | undefined): void;
+  onGone(error: InfrastructureError | undefined): void;
 }
 
 /** An abandoned creation has this long to come to its end before the pool stops waiting for it. */
@@ -46,21 +46,21 @@ export async function live<Resident extends Occupant>(
   let sandbox: Sandbox | undefined;
   let stuck: InfrastructureError | undefined;
   try {
-    using ready = new Deadline(making.clock, making.readySeconds * 1000, () => notReady(id, making.readySeconds), condemned);
+    using ready = new Deadline(making.clock, making.readySeconds * 1000, () => notReadyError(id, making.readySeconds), condemned);
     sandbox = await create({ id, audience, template: making.template }, making, ready.signal);
-    events.created(sandbox);
+    events.onCreated(sandbox);
     // After all that promises bring about: a warm-up that fails for the program's end has more to say about it than the exit code.
-    void sandbox.exit.then((exit) => process.nextTick(() => events.died(exitText(exit))));
+    void sandbox.exit.then((exit) => process.nextTick(() => events.onDied(exitText(exit))));
     ready.signal.throwIfAborted();
-    const occupant = await untilAborted(making.warmUp(sandbox, ready.signal), ready.signal);
-    void occupant.gone.then((reason) => events.died(reason));
+    const occupant = await raceWithAbort(making.warmUp(sandbox, ready.signal), ready.signal);
+    void occupant.gone.then((reason) => events.onDied(reason));
     events.warm(sandbox, occupant);
   } catch (error) {
     if (error instanceof CreationStuckError) stuck = error;
-    events.failed(error);
+    events.onFailed(error);
   }
-  await whenAborted(condemned);
-  events.gone(sandbox === undefined ? stuck : await tearDown(sandbox, making.clock));
+  await waitForAbort(condemned);
+  events.onGone(sandbox === undefined ? stuck : await tearDown(sandbox, making.clock));
 }
 
 class CreationStuckError extends InfrastructureError {}
@@ -69,12 +69,12 @@ class CreationStuckError extends InfrastructureError {}
 async function create(spec: SandboxSpec, { provider, clock }: Making<Occupant>, signal: AbortSignal): Promise<Sandbox> {
   const creation = provider.create(spec, signal);
   try {
-    return await untilAborted(creation, signal);
+    return await raceWithAbort(creation, signal);
   } catch (error) {
     if (!signal.aborted) throw error;
   }
   const settled = creation.catch(() => undefined);
-  const late = await within(clock, ABANDON_MS, settled, () => creationStuck(spec.id)).catch((error: unknown) => {
+  const late = await withTimeout(clock, ABANDON_MS, settled, () => creationStuck(spec.id)).catch((error: unknown) => {
     void settled.then((sandbox) => (sandbox === undefined ? undefined : tearDown(sandbox, clock)));
     throw error;
   });
@@ -97,7 +97,7 @@ function exitText(exit: SandboxExit): string {
   }
 }
 
-function notReady(id: SandboxId, readySeconds: number): InfrastructureError {
+function notReadyError(id: SandboxId, readySeconds: number): InfrastructureError {
   return new InfrastructureError(
     'sandbox.not-ready',
     `sandbox ${id} was not ready within ${readySeconds} s; raise the pool's "readySeconds" if its program needs longer to start`,

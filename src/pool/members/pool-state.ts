@@ -43,7 +43,7 @@ export interface PoolTotals {
 }
 
 /** Of two pools as one. */
-export function bothStates(one: PoolState, other: PoolState): PoolState {
+export function mergeStates(one: PoolState, other: PoolState): PoolState {
   const obstacles = [...(one.obstacles ?? []), ...(other.obstacles ?? [])];
   return {
     phase: one.phase === 'open' ? other.phase : one.phase,

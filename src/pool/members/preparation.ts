@@ -1,4 +1,4 @@
-import { untilAborted } from '../../kernel/abort.ts';
+import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
 import { Deadline } from '../../kernel/deadline.ts';
@@ -28,7 +28,7 @@ export async function prepare(
     const late = () => new InfrastructureError('pool.start-timeout', `provider ${provider.name} took over ${STEP_MS / 1000} s to ${name}`);
     using deadline = new Deadline(clock, STEP_MS, late, signal);
     deadline.signal.throwIfAborted();
-    return await untilAborted(work(deadline.signal), deadline.signal);
+    return await raceWithAbort(work(deadline.signal), deadline.signal);
   };
   const isolation = await step('describe its sandboxes', () => provider.describe(template));
   try {

@@ -1,4 +1,4 @@
-import { untilAborted } from '../../kernel/abort.ts';
+import { raceWithAbort } from '../../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
 import type { SandboxId } from '../../kernel/ids.ts';
 import type { CreationHistory } from '../planning/creation-history.ts';
@@ -16,7 +16,7 @@ export interface LifecycleListener<Resident extends Occupant> {
   /** A sandbox has to end; its holder loses it. */
   ending(member: Member<Resident>, loss: LeaseLoss): void;
   /** Something happened that may call for a plan. */
-  changed(): void;
+  onChanged(): void;
 }
 
 /** Brings sandboxes up, watches them and takes them down, and keeps the members true while it does. */
@@ -64,23 +64,23 @@ export class SandboxLifecycle<Resident extends Occupant> {
    */
   create(audiences: readonly (string | undefined)[]): void {
     const { clock } = this.#making;
-    this.creation.began(audiences.length, clock.now());
+    this.creation.onBegun(audiences.length, clock.now());
     for (const audience of audiences) {
       const member = new Member<Resident>(this.#newSandboxId(), clock.now(), audience);
       this.#members.add(member);
       void live(member, this.#making, member.condemned.signal, {
-        created: (sandbox) => this.#created(member, sandbox),
+        onCreated: (sandbox) => this.#onCreated(member, sandbox),
         warm: (sandbox, occupant) => this.#warm(member, sandbox, occupant),
-        died: (detail) => this.died(member, detail),
-        failed: (error) => this.#failed(member, error),
-        gone: (error) => this.#gone(member, error),
+        onDied: (detail) => this.onDied(member, detail),
+        onFailed: (error) => this.#onFailed(member, error),
+        onGone: (error) => this.#onGone(member, error),
       });
     }
   }
 
-  #created(member: Member<Resident>, sandbox: Sandbox): void {
+  #onCreated(member: Member<Resident>, sandbox: Sandbox): void {
     this.#totals.created++;
-    this.creation.made(this.#making.clock.now());
+    this.creation.onCreated(this.#making.clock.now());
     this.#isolation = sandbox.isolation;
     member.isMade = true;
     if (member.state.kind === 'creating') this.#members.move(member, { kind: 'warming' });
@@ -90,9 +90,9 @@ export class SandboxLifecycle<Resident extends Occupant> {
     if (member.state.kind !== 'warming') return;
     const now = this.#making.clock.now();
     member.warm = { sandbox, occupant };
-    this.creation.succeeded();
+    this.creation.onReady();
     this.#members.move(member, { kind: 'idle', since: now, heardAt: now, pingedAt: undefined });
-    this.#listener.changed();
+    this.#listener.onChanged();
   }
 
   /** An answer counts only while the sandbox has stayed idle since: a holder finds out by itself. */
@@ -103,9 +103,9 @@ export class SandboxLifecycle<Resident extends Occupant> {
     this.#members.move(member, pinged);
     const { signal } = member.condemned;
     try {
-      await untilAborted(member.warm.occupant.ping(signal), signal);
+      await raceWithAbort(member.warm.occupant.ping(signal), signal);
     } catch (error) {
-      if (member.state === pinged) this.died(member, `its heartbeat failed: ${messageOf(error)}`);
+      if (member.state === pinged) this.onDied(member, `its heartbeat failed: ${messageOf(error)}`);
     }
     if (member.state === pinged) this.#members.move(member, { ...pinged, heardAt: this.#making.clock.now(), pingedAt: undefined });
   }
@@ -118,17 +118,17 @@ export class SandboxLifecycle<Resident extends Occupant> {
     try {
       await member.warm.sandbox.capabilities?.rest?.();
     } catch (error) {
-      this.died(member, `it could not be laid to rest: ${messageOf(error)}`);
+      this.onDied(member, `it could not be laid to rest: ${messageOf(error)}`);
     }
   }
 
   /** It can no longer be used, through no one's wish. */
-  died(member: Member<Resident>, detail: string): void {
+  onDied(member: Member<Resident>, detail: string): void {
     const error = new InfrastructureError('sandbox.died', `sandbox ${member.id} died: ${detail}`);
     switch (member.state.kind) {
       case 'creating':
       case 'warming':
-        return this.#failed(member, error);
+        return this.#onFailed(member, error);
       case 'idle':
       case 'leased':
         this.#totals.died++;
@@ -138,13 +138,13 @@ export class SandboxLifecycle<Resident extends Occupant> {
     }
   }
 
-  #failed(member: Member<Resident>, error: unknown): void {
+  #onFailed(member: Member<Resident>, error: unknown): void {
     if (member.state.kind === 'destroying') return;
     const now = this.#making.clock.now();
-    if (error instanceof ProviderBusyError) this.creation.refused(member.since, error, now, error.retryAfterMs);
+    if (error instanceof ProviderBusyError) this.creation.onRefused(member.since, error, now, error.retryAfterMs);
     else {
       this.#totals.failed++;
-      this.creation.failed(member.since, error, now);
+      this.creation.onFailed(member.since, error, now);
     }
     this.condemn(member, messageOf(error), { kind: 'sandbox-died', detail: messageOf(error) });
   }
@@ -155,10 +155,10 @@ export class SandboxLifecycle<Resident extends Occupant> {
     this.#members.move(member, { kind: 'destroying', reason });
     this.#listener.ending(member, loss);
     member.condemned.abort(new InfrastructureError('sandbox.condemned', `sandbox ${member.id} has to go: ${reason}`));
-    this.#listener.changed();
+    this.#listener.onChanged();
   }
 
-  #gone(member: Member<Resident>, error: InfrastructureError | undefined): void {
+  #onGone(member: Member<Resident>, error: InfrastructureError | undefined): void {
     this.#members.remove(member);
     if (error === undefined) {
       if (member.isMade) this.#totals.destroyed++;
@@ -166,6 +166,6 @@ export class SandboxLifecycle<Resident extends Occupant> {
       this.#totals.abandoned++;
       this.#destructionError = error.message;
     }
-    this.#listener.changed();
+    this.#listener.onChanged();
   }
 }

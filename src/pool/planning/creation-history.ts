@@ -1,7 +1,7 @@
 import { InputError } from '../../kernel/errors.ts';
-import { FREE_PACE, slowedDown, spedUp, type CreationPace } from './creation-pace.ts';
+import { FREE_PACE, slowDown, speedUp, type CreationPace } from './creation-pace.ts';
 import type { CreationObservation } from './plan-terms.ts';
-import { fullBucket, settledBucket, takeTokens, type TokenBucket, type TokenRate } from './token-bucket.ts';
+import { createFullBucket, refillBucket, takeTokens, type TokenBucket, type TokenRate } from './token-bucket.ts';
 
 /** How creating sandboxes went so far: what the planner needs to know for the rate and the pause after failures. */
 export class CreationHistory implements CreationObservation {
@@ -17,11 +17,11 @@ export class CreationHistory implements CreationObservation {
   /** @param configured how fast creations may go at most. */
   constructor(configured: TokenRate, now: number) {
     this.#configured = configured;
-    this.#bucket = fullBucket(configured, now);
+    this.#bucket = createFullBucket(configured, now);
   }
 
   get rate(): TokenRate {
-    return pacedRate(this.#configured, this.#pace);
+    return limitRate(this.#configured, this.#pace);
   }
 
   get pausedUntil(): number {
@@ -50,23 +50,23 @@ export class CreationHistory implements CreationObservation {
     return this.#isHopeless;
   }
 
-  began(count: number, now: number): void {
+  onBegun(count: number, now: number): void {
     this.#bucket = takeTokens(this.#bucket, this.rate, now, count);
   }
 
   /** The provider made one. */
-  made(now: number): void {
-    if (this.#pace.perSecond < Infinity) this.#changePace(spedUp(this.#pace, this.#configured.perSecond), now);
+  onCreated(now: number): void {
+    if (this.#pace.perSecond < Infinity) this.#changePace(speedUp(this.#pace, this.#configured.perSecond), now);
   }
 
   /** One got ready. */
-  succeeded(): void {
+  onReady(): void {
     this.#failures = 0;
     this.#isHopeless = false;
   }
 
   /** A creation that began before the latest round failed belongs to that round: it says nothing new about the provider. */
-  failed(beganAt: number, error: unknown, now: number): void {
+  onFailed(beganAt: number, error: unknown, now: number): void {
     this.#lastError = error;
     this.#isHopeless = error instanceof InputError;
     if (beganAt <= this.#failedAt) return;
@@ -75,21 +75,21 @@ export class CreationHistory implements CreationObservation {
   }
 
   /** The provider's service was busy. What was under way together is refused together, and slows the pool down once. */
-  refused(beganAt: number, error: unknown, now: number, retryAfterMs?: number): void {
+  onRefused(beganAt: number, error: unknown, now: number, retryAfterMs?: number): void {
     this.#lastError = error;
     if (beganAt <= this.#refusedAt) return;
     this.#refusedAt = now;
-    this.#changePace(slowedDown(this.#pace, this.#configured.perSecond, now, retryAfterMs), now);
+    this.#changePace(slowDown(this.#pace, this.#configured.perSecond, now, retryAfterMs), now);
   }
 
   /** What had gathered at the old rate stays, what gathers from now on does so at the new one. */
   #changePace(pace: CreationPace, now: number): void {
-    this.#bucket = settledBucket(this.#bucket, this.rate, now);
+    this.#bucket = refillBucket(this.#bucket, this.rate, now);
     this.#pace = pace;
   }
 }
 
-function pacedRate(configured: TokenRate, { perSecond }: CreationPace): TokenRate {
+function limitRate(configured: TokenRate, { perSecond }: CreationPace): TokenRate {
   if (perSecond >= configured.perSecond) return configured;
   return { perSecond, burst: Math.max(1, Math.min(configured.burst, perSecond)) };
 }

@@ -21,7 +21,7 @@ export const SLOWEST_PER_SECOND = 0.1;
 const STEP_PER_SECOND = 0.1;
 
 /** @param perSecond what the configuration allows. @param retryAfterMs what the service asked for. */
-export function slowedDown(pace: CreationPace, perSecond: number, now: number, retryAfterMs = 0): CreationPace {
+export function slowDown(pace: CreationPace, perSecond: number, now: number, retryAfterMs = 0): CreationPace {
   const refusals = pace.refusals + 1;
   return {
     perSecond: Math.min(perSecond, Math.max(SLOWEST_PER_SECOND, Math.min(perSecond, pace.perSecond) / 2)),
@@ -31,7 +31,7 @@ export function slowedDown(pace: CreationPace, perSecond: number, now: number, r
 }
 
 /** After a creation that went through. */
-export function spedUp(pace: CreationPace, perSecond: number): CreationPace {
+export function speedUp(pace: CreationPace, perSecond: number): CreationPace {
   const faster = pace.perSecond + STEP_PER_SECOND;
   return { ...pace, perSecond: faster >= perSecond ? Infinity : faster, refusals: 0 };
 }

@@ -23,17 +23,17 @@ export class Pacer implements Disposable {
   soon(): void {
     const earliest = this.#ranAt + this.#intervalMs();
     if (earliest > this.#clock.now()) this.#startTimer(earliest);
-    else this.immediately();
+    else this.runSoon();
   }
 
   /** As soon as the current piece of code has ended, whatever the interval. */
-  immediately(): void {
+  runSoon(): void {
     if (this.#queued || this.#disposed) return;
     this.#queued = true;
     queueMicrotask(() => this.#start());
   }
 
-  at(time: number): void {
+  runAt(time: number): void {
     this.#startTimer(Math.max(time, this.#ranAt + this.#intervalMs()));
   }
 

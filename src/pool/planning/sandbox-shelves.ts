@@ -49,7 +49,7 @@ export class SandboxShelves<Sandbox extends Shelved> {
   }
 
   /** The sandboxes that no waiter took, in their order. */
-  left(): Sandbox[] {
+  remaining(): Sandbox[] {
     return this.#all.filter(({ id }) => !this.#taken.has(id));
   }
 

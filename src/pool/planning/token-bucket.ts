@@ -12,7 +12,7 @@ export interface TokenRate {
 /** Rounding may leave the sum of many small refills just below a whole token; this much is forgiven. */
 const ROUNDING = 1e-9;
 
-export function fullBucket(rate: TokenRate, now: number): TokenBucket {
+export function createFullBucket(rate: TokenRate, now: number): TokenBucket {
   return { tokens: rate.burst, at: now };
 }
 
@@ -32,7 +32,7 @@ export function takeTokens(bucket: TokenBucket, rate: TokenRate, now: number, co
 }
 
 /** As it is now, before its rate changes. */
-export function settledBucket(bucket: TokenBucket, rate: TokenRate, now: number): TokenBucket {
+export function refillBucket(bucket: TokenBucket, rate: TokenRate, now: number): TokenBucket {
   return takeTokens(bucket, rate, now, 0);
 }
 

@@ -50,7 +50,7 @@ export function mayServe(past: PastExposure, wanted: Exposure): boolean {
 }
 
 /** What has been in the sandbox once this has come, too. @throws Error when it must not come. */
-export function exposedTo(past: PastExposure, coming: Exposure): PastExposure {
+export function addExposure(past: PastExposure, coming: Exposure): PastExposure {
   if (!mayServe(past, coming)) throw new Error(`a sandbox with ${JSON.stringify(past)} is not for ${JSON.stringify(coming)}`);
   if (coming.kind === 'code' || past.kind === 'fresh') return coming;
   return past.kind === 'data' && past.principal !== coming.principal ? { kind: 'data', principal: undefined } : past;

@@ -47,5 +47,5 @@ export interface Sharing extends Disposable {
    *
    * @throws the signal's reason.
    */
-  included(signal: AbortSignal): Promise<void>;
+  waitUntilIncluded(signal: AbortSignal): Promise<void>;
 }

@@ -16,8 +16,8 @@ export class KnownAnswers implements AnswerCache {
     this.#store = store;
   }
 
-  async given(question: Question): Promise<GivenAnswer | undefined> {
-    const known = this.#known.get(question) ?? (await this.#store.given(question));
+  async findAnswer(question: Question): Promise<GivenAnswer | undefined> {
+    const known = this.#known.get(question) ?? (await this.#store.findAnswer(question));
     if (known) this.#known.set(question, known);
     return known;
   }

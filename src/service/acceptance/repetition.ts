@@ -1,7 +1,7 @@
 import type { AnswerCache, Question } from '../../evaluation-store/answer-cache.ts';
 import type { Acceptance, Idempotency } from '../../evaluation-store/evaluation-catalogue.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { concluded } from '../orders/concluded.ts';
+import { createConclusion } from '../orders/concluded.ts';
 import type { EvaluationOrder } from '../orders/evaluation-order.ts';
 import type { Answer, Player } from '../orders/player.ts';
 import type { OrderedEvaluation } from './submission.ts';
@@ -11,7 +11,7 @@ const MOST_EPISODES = 2000;
 
 export interface RepetitionOptions {
   readonly answers: AnswerCache;
-  readonly player: Pick<Player, 'question' | 'repeated'>;
+  readonly player: Pick<Player, 'question' | 'repeatAnswer'>;
   readonly clock: Clock;
 }
 
@@ -30,11 +30,11 @@ export async function acceptRepeated(
   const startedAt = clock.date();
   const start = clock.now();
   if (!order.cache || (order.deadline !== undefined && order.deadline <= startedAt)) return undefined;
-  const given = await answers.given(player.question(order, principal));
+  const given = await answers.findAnswer(player.question(order, principal));
   const run = { startedAt: startedAt.toISOString(), seconds: (clock.now() - start) / 1000 };
-  const summary = given && player.repeated(order, given.summary, run);
+  const summary = given && player.repeatAnswer(order, given.summary, run);
   if (!given || !summary) return undefined;
-  const { webhooks } = concluded(id, order, { state: 'finished', summary });
+  const { webhooks } = createConclusion(id, order, { state: 'finished', summary });
   return answers.repeat(evaluation, { given, summary, webhooks }, idempotency);
 }
 

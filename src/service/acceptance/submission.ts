@@ -42,7 +42,7 @@ export interface OrderedEvaluation extends NewEvaluation {
  *
  * @throws InputError when something of it is wrong.
  */
-export async function ordered(
+export async function createOrder(
   submission: Submission,
   principal: string,
   id: EvaluationId,

@@ -20,18 +20,18 @@ const NOBODYS = digestOf('');
  * @param authorization the header's value. @throws InfrastructureError when the store cannot be asked.
  */
 export async function authenticate(tokens: Pick<Tokens, 'find'>, clock: Clock, authorization: string | undefined): Promise<Authentication> {
-  if (authorization === undefined) return refused('missing');
+  if (authorization === undefined) return refuse('missing');
   const presented = readBearerToken(SCHEME.exec(authorization)?.groups?.['token'] ?? '');
-  if (!presented) return refused('malformed');
+  if (!presented) return refuse('malformed');
   const token = await tokens.find(presented.id);
   const isGenuine = isSecretOf(presented.secret, token?.secretDigest ?? NOBODYS);
-  if (!token || !isGenuine) return refused('unknown');
-  if (token.revokedAt !== undefined) return refused('revoked');
-  if (token.expiresAt !== undefined && token.expiresAt.getTime() <= clock.date().getTime()) return refused('expired');
+  if (!token || !isGenuine) return refuse('unknown');
+  if (token.revokedAt !== undefined) return refuse('revoked');
+  if (token.expiresAt !== undefined && token.expiresAt.getTime() <= clock.date().getTime()) return refuse('expired');
   return { kind: 'caller', caller: { principal: token.principal, role: token.role, token: token.id } };
 }
 
-function refused(why: RefusedToken): Authentication {
+function refuse(why: RefusedToken): Authentication {
   return { kind: 'refused', why };
 }
 

@@ -30,21 +30,21 @@ export class Egress {
   /** @throws InputError `egress.url`, `egress.scheme`, `egress.host`, `egress.address`. */
   assertUrl(text: string): URL {
     const url = URL.parse(text);
-    if (!url) throw new InputError('egress.url', `${shown(text)} is no URL; expected https://host/path`);
+    if (!url) throw new InputError('egress.url', `${describeUrl(text)} is no URL; expected https://host/path`);
     if (url.protocol !== 'https:' && url.protocol !== 'http:')
-      throw new InputError('egress.scheme', `${shown(text)}: ${url.protocol} is not fetched from; expected https:`);
+      throw new InputError('egress.scheme', `${describeUrl(text)}: ${url.protocol} is not fetched from; expected https:`);
     if (url.protocol === 'http:' && !this.#policy.plainHttp)
       throw new InputError(
         'egress.scheme',
-        `${shown(text)}: expected https:, which cannot be changed on the way, or ${this.#setting}.plainHttp`,
+        `${describeUrl(text)}: expected https:, which cannot be changed on the way, or ${this.#setting}.plainHttp`,
       );
     if (url.username !== '' || url.password !== '')
-      throw new InputError('egress.url', `${shown(text)}: expected a URL without a user and a password in it`);
+      throw new InputError('egress.url', `${describeUrl(text)}: expected a URL without a user and a password in it`);
     const host = bare(url.hostname);
     if (!this.#policy.hosts.some((pattern) => fits(pattern, host)))
       throw new InputError(
         'egress.host',
-        `${shown(text)}: ${host} is not among the hosts of ${this.#setting}.hosts; ask an operator to add it`,
+        `${describeUrl(text)}: ${host} is not among the hosts of ${this.#setting}.hosts; ask an operator to add it`,
       );
     // A name is looked up when it is connected to, an address never.
     if (isIP(host) !== 0) this.assertAddress(host, host);
@@ -81,7 +81,7 @@ function bare(hostname: string): string {
 }
 
 /** What may stand in a message: query and user may be secrets. */
-export function shown(url: string | URL): string {
+export function describeUrl(url: string | URL): string {
   const parsed = typeof url === 'string' ? URL.parse(url) : url;
   if (!parsed) return JSON.stringify(String(url).slice(0, 200));
   return parsed.host === '' ? `${parsed.protocol}…` : `${parsed.protocol}//${parsed.host}${parsed.pathname}`;

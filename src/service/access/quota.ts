@@ -117,13 +117,13 @@ export type WrittenQuota = { readonly [Setting in keyof Quota]: number | 'unlimi
 export function quotaOf(quotas: Readonly<Record<string, WrittenQuota>>, principal: string): Quota {
   const written = Object.hasOwn(quotas, principal) ? quotas[principal] : quotas['default'];
   return {
-    concurrentEpisodes: bound(written?.concurrentEpisodes),
-    waitingEvaluations: bound(written?.waitingEvaluations),
-    checkpointBytes: bound(written?.checkpointBytes),
-    episodesPerDay: bound(written?.episodesPerDay),
+    concurrentEpisodes: toBound(written?.concurrentEpisodes),
+    waitingEvaluations: toBound(written?.waitingEvaluations),
+    checkpointBytes: toBound(written?.checkpointBytes),
+    episodesPerDay: toBound(written?.episodesPerDay),
   };
 }
 
-function bound(written: number | 'unlimited' | undefined): number | undefined {
+function toBound(written: number | 'unlimited' | undefined): number | undefined {
   return written === 'unlimited' ? undefined : written;
 }

@@ -46,13 +46,13 @@ export class TokenService {
     const expiresAt = lifetimeMs === undefined ? undefined : this.#in(lifetimeMs);
     // Recorded before it is done, so that every token that works has an entry.
     await this.#record('token.create', id, { principal, role, expiresAt: expiresAt?.toISOString() });
-    return { token: listed(await this.#store.tokens.create({ id, principal, role, secretDigest, expiresAt })), text };
+    return { token: toListedToken(await this.#store.tokens.create({ id, principal, role, secretDigest, expiresAt })), text };
   }
 
   /** Latest first. @throws InputError `cursor.invalid`. */
   async list(page: PageRequest): Promise<Page<ListedToken>> {
     const { items, next } = await this.#store.tokens.list(page);
-    return { items: items.map(listed), next };
+    return { items: items.map(toListedToken), next };
   }
 
   /** @throws InputError `token.unknown`. */
@@ -60,7 +60,7 @@ export class TokenService {
     const revoked = await this.#store.tokens.revoke(id);
     if (!revoked) throw new InputError('token.unknown', `there is no token ${id}; "muster token list" says which there are`);
     await this.#record('token.revoke', id, { principal: revoked.principal, role: revoked.role });
-    return listed(revoked);
+    return toListedToken(revoked);
   }
 
   #in(milliseconds: number): Date {
@@ -74,6 +74,6 @@ export class TokenService {
   }
 }
 
-function listed({ id, principal, role, createdAt, expiresAt, revokedAt }: StoredToken): ListedToken {
+function toListedToken({ id, principal, role, createdAt, expiresAt, revokedAt }: StoredToken): ListedToken {
   return { id, principal, role, createdAt, expiresAt, revokedAt };
 }

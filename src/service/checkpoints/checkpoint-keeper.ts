@@ -47,7 +47,7 @@ export class CheckpointKeeper {
     const { store, checkpoints, uploads, log, maxBytes } = this.#options;
     try {
       const swept = await uploads.sweep();
-      const needed = await this.#needed();
+      const needed = await this.#findNeeded();
       const isNeeded = (digest: Digest): boolean => needed.has(digest);
       const retention = { maxBytes: maxBytes(), isNeeded };
       const { forgotten, removed, packed, bytes } = await checkpoints.retain(retention, closing);
@@ -61,7 +61,7 @@ export class CheckpointKeeper {
   }
 
   /** Of evaluations that are not over, which could not be played without them. */
-  async #needed(): Promise<ReadonlySet<Digest>> {
+  async #findNeeded(): Promise<ReadonlySet<Digest>> {
     const needed = new Set<Digest>();
     let after: string | undefined;
     do {

@@ -31,8 +31,8 @@ export class CheckpointService {
   }
 
   /** Bytes that have come of a principal's upload. */
-  received(digest: Digest, principal: string, kind: UploadContent['kind']): Promise<number> {
-    return this.#options.uploads.received(digest, principal, kind);
+  countReceived(digest: Digest, principal: string, kind: UploadContent['kind']): Promise<number> {
+    return this.#options.uploads.countReceived(digest, principal, kind);
   }
 
   /**
@@ -44,7 +44,7 @@ export class CheckpointService {
   async receive(part: Omit<UploadPart, 'usable'>, signal: AbortSignal): Promise<Uploaded> {
     const { uploads, usage, gate, use } = this.#options;
     const { digest, uploader, size, content } = part;
-    const missing = Math.max(0, size - (await uploads.received(digest, uploader, content.kind)));
+    const missing = Math.max(0, size - (await uploads.countReceived(digest, uploader, content.kind)));
     using _room = await gate.upload(uploader, digest, missing, () => uploads.pendingBytes(uploader));
     const uploaded = await uploads.append({ ...part, usable: (digests) => use.usableFiles(uploader, digests) }, signal);
     // The file's own size, also when it came as a delta: it may have to be kept as it is.

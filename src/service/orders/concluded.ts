@@ -3,7 +3,7 @@ import type { EvaluationId } from '../../kernel/ids.ts';
 import type { EvaluationOrder } from './evaluation-order.ts';
 
 /** The end of an evaluation, with the webhook that the order asks for. */
-export function concluded(
+export function createConclusion(
   evaluation: EvaluationId,
   order: Pick<EvaluationOrder, 'webhook'> | undefined,
   end: Omit<Conclusion, 'webhooks'>,

@@ -3,7 +3,7 @@ import { defineSuite, inlineSuite, parseSuite, type SuiteDefinition } from '../.
 import type { EvaluationOrder } from './evaluation-order.ts';
 
 /** @throws InfrastructureError `store.order` when this Muster would play another suite than the one that was accepted. */
-export function orderedSuite({ suite, suiteFiles, suiteDigest }: EvaluationOrder): SuiteDefinition {
+export function readOrderedSuite({ suite, suiteFiles, suiteDigest }: EvaluationOrder): SuiteDefinition {
   const definition = defineSuite(parseSuite(inlineSuite(suite)), suiteFiles?.digest);
   if (definition.digest === suiteDigest) return definition;
   throw new InfrastructureError(

@@ -32,7 +32,7 @@ export interface Player {
    *
    * @param given that answer, as it was stored. @returns undefined when it is none that this player gives.
    */
-  repeated(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined;
+  repeatAnswer(order: EvaluationOrder, given: unknown, run: RepeatedRun): object | undefined;
 }
 
 export interface PlayCourse {

@@ -47,7 +47,7 @@ export function evaluationFigures(progress: Progress): RunningFigures {
     mean: mean ?? null,
     halfWidth: finite(halfWidth),
     target: target ?? null,
-    ...sharedFigures(progress),
+    ...pickSharedFigures(progress),
   };
 }
 
@@ -64,13 +64,13 @@ export function comparisonFigures(progress: Progress<RunningComparison>): Runnin
       halfWidth: finite(halfWidth),
       verdict: verdict ?? null,
     })),
-    ...sharedFigures(progress),
+    ...pickSharedFigures(progress),
   };
 }
 
 type Shared = Pick<RunningFigures, keyof typeof shared>;
 
-function sharedFigures({ outcomes, inFlight, episodesPerSecond, seconds, secondsLeft }: Omit<Progress<never>, 'statistics'>): Shared {
+function pickSharedFigures({ outcomes, inFlight, episodesPerSecond, seconds, secondsLeft }: Omit<Progress<never>, 'statistics'>): Shared {
   return { outcomes, inFlight, episodesPerSecond, seconds, secondsLeft: finite(secondsLeft) };
 }
 

@@ -4,7 +4,7 @@ import type { EvaluationId } from '../../kernel/ids.ts';
 import type { News } from './news.ts';
 
 export interface EndWatchOptions {
-  readonly evaluations: Pick<EvaluationCatalogue, 'over'>;
+  readonly evaluations: Pick<EvaluationCatalogue, 'findOver'>;
   readonly news: News;
   readonly clock: Clock;
   /** How often the store is asked. */
@@ -51,7 +51,7 @@ export class EndWatch {
     const awaited = [...this.#awaited.keys()];
     this.#timer = undefined;
     this.#isLooking = true;
-    const over = await evaluations.over(awaited).catch(() => awaited);
+    const over = await evaluations.findOver(awaited).catch(() => awaited);
     this.#isLooking = false;
     for (const evaluation of over) news.announce(evaluation, 'end');
     if (this.#awaited.size > 0) this.#timer = this.#later();

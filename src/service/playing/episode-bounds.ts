@@ -29,16 +29,16 @@ export class EpisodeBounds {
   }
 
   /** Quotas are others by now. */
-  changed(): void {
+  onChanged(): void {
     for (const onRoom of this.#pools) onRoom();
   }
 
-  taken(principal: string): void {
+  take(principal: string): void {
     this.#played.set(principal, (this.#played.get(principal) ?? 0) + 1);
   }
 
   /** @param by the pool, which shares its own slots out itself. */
-  givenBack(principal: string, by: () => void): void {
+  giveBack(principal: string, by: () => void): void {
     const left = (this.#played.get(principal) ?? 0) - 1;
     if (left > 0) this.#played.set(principal, left);
     else this.#played.delete(principal);
@@ -48,6 +48,6 @@ export class EpisodeBounds {
 }
 
 /** For principals without a bound. */
-export function noBounds(): EpisodeBounds {
+export function createUnbounded(): EpisodeBounds {
   return new EpisodeBounds(() => ({ concurrentEpisodes: undefined }));
 }

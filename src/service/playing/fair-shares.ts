@@ -45,7 +45,7 @@ export function plan<Id>({ slots, competitors, served, most }: SharesState<Id>):
   );
   const limits = new Map<Id, number>();
   for (const [position, own] of principals.entries()) {
-    for (const [id, limit] of withinPrincipal(shares[position] ?? 0, own)) limits.set(id, limit);
+    for (const [id, limit] of divideAmongOwn(shares[position] ?? 0, own)) limits.set(id, limit);
   }
   return limits;
 }
@@ -54,7 +54,7 @@ function sumOf(own: readonly { readonly wanted: number }[]): number {
   return own.reduce((sum, { wanted }) => sum + wanted, 0);
 }
 
-function* withinPrincipal<Id>(share: number, own: readonly Competitor<Id>[]): Generator<[Id, number]> {
+function* divideAmongOwn<Id>(share: number, own: readonly Competitor<Id>[]): Generator<[Id, number]> {
   let left = share;
   const byPriority = Map.groupBy(own, ({ priority }) => priority);
   for (const priority of [...byPriority.keys()].sort((a, b) => b - a)) {

@@ -13,7 +13,7 @@ import { partialComparisonOf } from '../../orchestrator/compare.ts';
 import { partialSummaryOf } from '../../orchestrator/evaluate.ts';
 import type { SlotShare } from '../../orchestrator/run/slot-share.ts';
 import { AllFailedError, RunFailedError } from '../../orchestrator/run/run-failed-error.ts';
-import { concluded } from '../orders/concluded.ts';
+import { createConclusion } from '../orders/concluded.ts';
 import { playableOrderOf, type EvaluationOrder } from '../orders/evaluation-order.ts';
 import { answeredQuestion } from '../acceptance/repetition.ts';
 import { keepOwned } from './keep-owned.ts';
@@ -100,8 +100,8 @@ export class RunningEvaluation {
     await turns.next();
     const order = this.#order(stored);
     if ('state' in order) return order;
-    if (order.deadline !== undefined) stop.at(order.deadline);
-    if (stored.state === 'waiting' && stop.reason !== undefined) return this.#stopped(order, undefined);
+    if (order.deadline !== undefined) stop.stopAt(order.deadline);
+    if (stored.state === 'waiting' && stop.reason !== undefined) return this.#concludeStopped(order, undefined);
     await store.course.begin(this.#ownership);
     await turns.next();
     this.#options.onNews('progress');
@@ -129,23 +129,23 @@ export class RunningEvaluation {
       onReported: () => onNews('progress'),
       onLost: () => this.#stop.now('lost'),
     });
-    const conclusion = await this.#answered(order, principal, reporter);
+    const conclusion = await this.#playOrder(order, principal, reporter);
     if (conclusion) return { ...conclusion, report: await reporter.close() };
     await reporter.flush();
     return undefined;
   }
 
   /** Undefined and @throws as `#perform`. */
-  async #answered(order: EvaluationOrder, principal: string, reporter: Reporter): Promise<Conclusion | undefined> {
+  async #playOrder(order: EvaluationOrder, principal: string, reporter: Reporter): Promise<Conclusion | undefined> {
     const { player, turns } = this.#options;
     try {
       const answer = await player.play(order, this.#course(order, principal, reporter));
       await turns.next();
       return answer.partial && this.#stop.reason !== undefined
-        ? this.#stopped(order, answer)
-        : this.#concluded(order, { state: 'finished', summary: answer, question: answeredQuestion(player, order, principal, answer) });
+        ? this.#concludeStopped(order, answer)
+        : this.#conclude(order, { state: 'finished', summary: answer, question: answeredQuestion(player, order, principal, answer) });
     } catch (error) {
-      return this.#failed(order, error);
+      return this.#concludeFailed(order, error);
     }
   }
 
@@ -168,43 +168,43 @@ export class RunningEvaluation {
   }
 
   /** @param partial what there is of an answer. */
-  #stopped(order: EvaluationOrder, partial: Answer | undefined): Conclusion | undefined {
+  #concludeStopped(order: EvaluationOrder, partial: Answer | undefined): Conclusion | undefined {
     switch (this.#stop.reason) {
       case 'lost':
       case 'drained':
       case undefined:
         return undefined;
       case 'cancelled':
-        return this.#concluded(order, { state: 'cancelled', summary: partial });
+        return this.#conclude(order, { state: 'cancelled', summary: partial });
       case 'deadline': {
         const message = `it was not over by its deadline, ${order.deadline?.toISOString()}; allow more time, or ask for a wider interval`;
-        return this.#concluded(order, { state: 'cancelled', summary: partial, failure: { code: 'evaluation.deadline', message } });
+        return this.#conclude(order, { state: 'cancelled', summary: partial, failure: { code: 'evaluation.deadline', message } });
       }
     }
   }
 
   /** @throws the error when it says nothing about the evaluation itself. */
-  #failed(order: EvaluationOrder, error: unknown): Conclusion | undefined {
+  #concludeFailed(order: EvaluationOrder, error: unknown): Conclusion | undefined {
     if (this.#stop.reason === 'lost' || this.#stop.reason === 'drained') return undefined;
     const cause = error instanceof RunFailedError ? error.cause : error;
     if (cause instanceof OwnershipLostError || isOfTheStore(cause)) throw cause;
-    if (this.#stop.reason !== undefined) return this.#stopped(order, partialOf(error));
+    if (this.#stop.reason !== undefined) return this.#concludeStopped(order, partialOf(error));
     const { evaluation } = this.#ownership;
     this.#options.log.warn({ evaluation, error: messageOf(error) }, 'the evaluation failed');
     // What made every episode fail may be mended outside of suite and checkpoint: who asks again is not answered with these.
     const withheld = error instanceof AllFailedError;
-    return this.#concluded(order, { state: 'failed', summary: partialOf(error), failure: failureOf(error), withheld });
+    return this.#conclude(order, { state: 'failed', summary: partialOf(error), failure: failureOf(error), withheld });
   }
 
-  #concluded(order: EvaluationOrder, end: Omit<Conclusion, 'webhooks'>): Conclusion {
-    return concluded(this.#ownership.evaluation, order, end);
+  #conclude(order: EvaluationOrder, end: Omit<Conclusion, 'webhooks'>): Conclusion {
+    return createConclusion(this.#ownership.evaluation, order, end);
   }
 }
 
 /** Many wait for one append, and have something to do after it. */
 function inTurns(journal: EpisodeJournal, turns: Turns): EpisodeJournal {
   return {
-    known: (from, to) => journal.known(from, to),
+    readKnown: (from, to) => journal.readKnown(from, to),
     append: async (episodes) => {
       await journal.append(episodes);
       await turns.next();

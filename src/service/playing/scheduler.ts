@@ -1,7 +1,7 @@
 import type { FinalState } from '../../evaluation-store/evaluation-record.ts';
 import type { Claimable } from '../../evaluation-store/ownership.ts';
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
-import { within } from '../../kernel/deadline.ts';
+import { withTimeout } from '../../kernel/deadline.ts';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
 import type { EvaluationId, OwnerId } from '../../kernel/ids.ts';
@@ -103,7 +103,7 @@ export class Scheduler {
     const ended = Promise.all([...this.#playing.values()].map(({ ended }) => ended));
     const late = (): Error => new InfrastructureError('service.drain', `evaluations were still played after ${milliseconds} ms`);
     try {
-      await within(this.#options.clock, milliseconds, ended, late);
+      await withTimeout(this.#options.clock, milliseconds, ended, late);
     } catch (error) {
       this.#options.log.info({ evaluations: this.#playing.size }, `${messageOf(error)}; they are given back for the next Muster`);
       for (const { performance } of this.#playing.values()) performance.stop('drained');

@@ -1,7 +1,7 @@
 import type { Slot, SlotShare } from '../../orchestrator/run/slot-share.ts';
-import { untilAborted } from '../../kernel/abort.ts';
+import { raceWithAbort } from '../../kernel/abort.ts';
 import type { Clock } from '../../kernel/clock.ts';
-import { noBounds, type EpisodeBounds } from './episode-bounds.ts';
+import { createUnbounded, type EpisodeBounds } from './episode-bounds.ts';
 import { plan, type Competitor } from './fair-shares.ts';
 
 export interface Competing {
@@ -71,7 +71,7 @@ export class Slots implements Disposable {
   #turn: Disposable | undefined;
 
   /** @param bounds what principals may have over all pools. */
-  constructor(total: number, clock: Clock, bounds: EpisodeBounds = noBounds()) {
+  constructor(total: number, clock: Clock, bounds: EpisodeBounds = createUnbounded()) {
     this.#total = total;
     this.#clock = clock;
     this.#bounds = bounds;
@@ -116,7 +116,7 @@ export class Slots implements Disposable {
     member.waiting.add(resolve);
     this.#share();
     try {
-      return await untilAborted(promise, signal);
+      return await raceWithAbort(promise, signal);
     } catch (error) {
       // It may have been granted in the moment of the abort: then it has no holder.
       if (!member.waiting.delete(resolve)) (await promise)[Symbol.dispose]();
@@ -169,7 +169,7 @@ export class Slots implements Disposable {
   #hold(member: Member): Slot {
     const holding: Holding = { recall: new AbortController(), isSpare: false, countedTo: this.#clock.now() };
     member.holdings.add(holding);
-    this.#bounds.taken(member.principal);
+    this.#bounds.take(member.principal);
     return {
       recalled: holding.recall.signal,
       spare: () => {
@@ -180,7 +180,7 @@ export class Slots implements Disposable {
       [Symbol.dispose]: () => {
         if (!member.holdings.delete(holding)) return;
         this.#count(member.principal, holding);
-        this.#bounds.givenBack(member.principal, this.#onRoom);
+        this.#bounds.giveBack(member.principal, this.#onRoom);
         this.#share();
       },
     };

@@ -39,7 +39,7 @@ export class Stop implements Disposable {
     this.#any.abort(why);
   }
 
-  at(deadline: Date): void {
+  stopAt(deadline: Date): void {
     const milliseconds = deadline.getTime() - this.#clock.date().getTime();
     if (milliseconds <= 0) return this.now('deadline');
     this.#alarm = this.#clock.after(milliseconds, () => this.now('deadline'));

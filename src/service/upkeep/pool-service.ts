@@ -4,7 +4,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { InputError } from '../../kernel/errors.ts';
 import type { PoolSize } from '../../pool/planning/pool-config.ts';
 import type { PoolState } from '../../pool/members/pool-state.ts';
-import { noBounds, type EpisodeBounds } from '../playing/episode-bounds.ts';
+import { createUnbounded, type EpisodeBounds } from '../playing/episode-bounds.ts';
 import { Slots } from '../playing/slots.ts';
 
 /** The pools of this process: one for each template. */
@@ -44,7 +44,7 @@ export class PoolService {
   readonly #draining = new Set<string>();
 
   /** @param bounds what principals may have over all pools. */
-  constructor(pools: ManagedPools, audit: Pick<AuditTrail, 'record'>, clock: Clock, bounds: EpisodeBounds = noBounds()) {
+  constructor(pools: ManagedPools, audit: Pick<AuditTrail, 'record'>, clock: Clock, bounds: EpisodeBounds = createUnbounded()) {
     this.#bounds = bounds;
     this.#pools = pools;
     this.#audit = audit;
@@ -75,7 +75,7 @@ export class PoolService {
     if (!this.#pools.templates.includes(name))
       throw new InputError('pool.not-found', `there is no pool ${name}; the templates are ${this.#pools.templates.join(', ')}`);
     const before = this.#report(name);
-    const after = { min: before.min, max: before.max, warm: before.warm, ...defined(sizes) };
+    const after = { min: before.min, max: before.max, warm: before.warm, ...dropUndefined(sizes) };
     assertSize(after);
     const drains = draining ?? before.draining;
     const action = drains === before.draining ? 'pool.scale' : drains ? 'pool.drain' : 'pool.resume';
@@ -105,7 +105,7 @@ function sizeOf({ min, max, warm, draining }: PoolReport): object {
   return { min, max, warm, draining };
 }
 
-function defined(sizes: Partial<PoolSize>): Partial<PoolSize> {
+function dropUndefined(sizes: Partial<PoolSize>): Partial<PoolSize> {
   return Object.fromEntries(Object.entries(sizes).filter(([, value]) => value !== undefined));
 }
 

@@ -149,7 +149,7 @@ export class WebhookDeliverer {
     const body = JSON.stringify(delivery.body);
     const late = (): Error => new InfrastructureError('webhook.late', `no answer within ${ANSWER_MILLISECONDS / 1000} s`);
     using deadline = new Deadline(clock, ANSWER_MILLISECONDS, late, this.#closing.signal);
-    const headers = signedHeaders(String(delivery.id), Math.floor(clock.date().getTime() / 1000), body, secret() ?? '');
+    const headers = createSignedHeaders(String(delivery.id), Math.floor(clock.date().getTime() / 1000), body, secret() ?? '');
     try {
       const status = await sender.post(delivery.url, headers, body, deadline.signal);
       if (status >= 200 && status < 300) return undefined;
@@ -162,7 +162,7 @@ export class WebhookDeliverer {
 }
 
 /** @param timestamp seconds. */
-export function signedHeaders(id: string, timestamp: number, body: string, secret: string): Readonly<Record<string, string>> {
+export function createSignedHeaders(id: string, timestamp: number, body: string, secret: string): Readonly<Record<string, string>> {
   const signature = createHmac('sha256', secret).update(`${id}.${timestamp}.${body}`).digest('base64');
   return {
     'content-type': 'application/json',

@@ -24,8 +24,8 @@ export class BegunEvaluations implements AsyncDisposable {
   async evaluate(checkpoint: FoundCheckpoint, signal: AbortSignal): Promise<Score> {
     const next = this.#next;
     this.#next = undefined;
-    if (next && !isSame(next.checkpoint, checkpoint)) await givenUp(next);
-    const present = next && isSame(next.checkpoint, checkpoint) ? next : this.#begun(checkpoint, undefined);
+    if (next && !isSame(next.checkpoint, checkpoint)) await giveUp(next);
+    const present = next && isSame(next.checkpoint, checkpoint) ? next : this.#start(checkpoint, undefined);
     this.#present = present;
     // What is next goes first: the end of the present one would be its turn.
     const onAbort = (): void => [this.#next, present].forEach((begun) => begun?.giveUp(signal.reason));
@@ -44,17 +44,17 @@ export class BegunEvaluations implements AsyncDisposable {
   async prepare(checkpoint: FoundCheckpoint): Promise<void> {
     if (!this.#present || (this.#next && isSame(this.#next.checkpoint, checkpoint))) return;
     const before = this.#next;
-    this.#next = this.#begun(checkpoint, this.#present.score);
-    if (before) await givenUp(before);
+    this.#next = this.#start(checkpoint, this.#present.score);
+    if (before) await giveUp(before);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     const begun = [this.#present, this.#next].filter((each) => each !== undefined);
     [this.#present, this.#next] = [undefined, undefined];
-    await Promise.all(begun.map(givenUp));
+    await Promise.all(begun.map(giveUp));
   }
 
-  #begun(checkpoint: FoundCheckpoint, after: Promise<unknown> | undefined): Begun {
+  #start(checkpoint: FoundCheckpoint, after: Promise<unknown> | undefined): Begun {
     const stop = new AbortController();
     const score = this.#begin(checkpoint, after, stop.signal);
     // Its evaluation reports it.
@@ -63,7 +63,7 @@ export class BegunEvaluations implements AsyncDisposable {
   }
 }
 
-async function givenUp(begun: Begun): Promise<void> {
+async function giveUp(begun: Begun): Promise<void> {
   begun.giveUp(new DOMException('another checkpoint is evaluated', 'AbortError'));
   await begun.score.catch(() => undefined);
 }

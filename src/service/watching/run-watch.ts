@@ -6,7 +6,7 @@ import { checkpointsIn, type FoundCheckpoint } from './found-checkpoints.ts';
 import { QuietTime } from './quiet-time.ts';
 import type { WatchEvent } from './watch-event.ts';
 import { following, planWatch, type StalePolicy } from './watch-plan.ts';
-import { isSettled, standing, withSettled, type Score, type WatchMemory, type WatchRecord } from './watch-record.ts';
+import { isSettled, standing, addSettled, type Score, type WatchMemory, type WatchRecord } from './watch-record.ts';
 
 export interface WatchTerms {
   /** Of the run's directory: an absolute path, gs:// or s3://. */
@@ -119,7 +119,7 @@ export class RunWatch {
     } catch (error) {
       signal.throwIfAborted();
       if (!this.#terms.once && error instanceof InputError && error.code === 'checkpoint.missing')
-        return await this.#notBegun(error, signal);
+        return await this.#reportMissing(error, signal);
       this.#failedLooks += 1;
       if (!(error instanceof InfrastructureError) || this.#terms.once || this.#failedLooks >= MOST_FAILED_LOOKS) throw error;
       await this.#ports.tell({ event: 'troubled', name: this.#terms.uri, message: error.message }, signal);
@@ -132,7 +132,7 @@ export class RunWatch {
   }
 
   /** The run has written nothing yet, or its path is wrong: said once. */
-  async #notBegun({ message }: InputError, signal: AbortSignal): Promise<readonly FoundCheckpoint[]> {
+  async #reportMissing({ message }: InputError, signal: AbortSignal): Promise<readonly FoundCheckpoint[]> {
     if (!this.#isToldMissing) await this.#ports.tell({ event: 'troubled', name: this.#terms.uri, message }, signal);
     this.#isToldMissing = true;
     return [];
@@ -154,7 +154,7 @@ export class RunWatch {
     } catch (error) {
       signal.throwIfAborted();
       if (newer.signal.aborted) return await this.#giveUp(checkpoint, newer.signal.reason, signal);
-      return await this.#failed(checkpoint, error, signal);
+      return await this.#settleFailure(checkpoint, error, signal);
     }
   }
 
@@ -188,7 +188,7 @@ export class RunWatch {
     return true;
   }
 
-  async #failed(checkpoint: FoundCheckpoint, error: unknown, signal: AbortSignal): Promise<boolean> {
+  async #settleFailure(checkpoint: FoundCheckpoint, error: unknown, signal: AbortSignal): Promise<boolean> {
     const { name } = checkpoint;
     if (error instanceof CheckpointChangedError) {
       await this.#ports.tell({ event: 'troubled', name, message: error.message }, signal);
@@ -209,7 +209,7 @@ export class RunWatch {
     checkpoint: FoundCheckpoint,
     signal: AbortSignal,
   ): Promise<void> {
-    this.#record = withSettled(this.#record, checkpoint, event.event === 'cancelled' ? 'skipped' : event.event);
+    this.#record = addSettled(this.#record, checkpoint, event.event === 'cancelled' ? 'skipped' : event.event);
     await this.#ports.memory.write(this.#record);
     await this.#ports.tell(event, signal);
   }

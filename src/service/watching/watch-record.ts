@@ -66,7 +66,7 @@ export function scoreOf(name: string, { official, checkpoint }: Summary): Score 
 }
 
 /** With one version of each name: what a name held before is over. */
-export function withSettled(record: WatchRecord, { name, fingerprint }: FoundCheckpoint, outcome: Outcome): WatchRecord {
+export function addSettled(record: WatchRecord, { name, fingerprint }: FoundCheckpoint, outcome: Outcome): WatchRecord {
   const others = record.settled.filter((entry) => entry.name !== name);
   return { ...record, settled: [...others, { name, fingerprint, outcome }] };
 }

@@ -2,14 +2,14 @@ import { expect, test } from 'vitest';
 import * as distributions from '../../../bench/coverage/distributions.ts';
 import type { Distribution } from '../../../bench/coverage/distributions.ts';
 import { Moments } from '../../../src/aggregation/intervals/moments.ts';
-import { seededRandom } from '../../../src/kernel/seeded-random.ts';
+import { createSeededRandom } from '../../../src/kernel/seeded-random.ts';
 
 const { arcsine, bernoulli, beta, cartPole, exponential, lognormal, losing, normal, pareto, rareDisaster, twoPoints, uniform } =
   distributions;
 const DRAWS = 200_000;
 
 function drawn({ name, draw }: Distribution): Moments {
-  const random = seededRandom(name, 1);
+  const random = createSeededRandom(name, 1);
   const moments = new Moments();
   for (let i = 0; i < DRAWS; i += 1) moments.add(draw(random));
   return moments;

@@ -29,7 +29,7 @@ export const catalogue: Readonly<Record<string, Case>> = {
       summary: undefined,
       failure: undefined,
     });
-    expect(await store.events.after(wanted.id, 0, 10)).toEqual([
+    expect(await store.events.readAfter(wanted.id, 0, 10)).toEqual([
       { sequence: 1, type: 'state', data: { state: 'waiting' }, at: clock.date() },
     ]);
   },
@@ -38,7 +38,7 @@ export const catalogue: Readonly<Record<string, Case>> = {
     await using store = await open();
     expect(await store.evaluations.find(newId())).toBeUndefined();
     expect(await store.evaluations.requestCancel(newId())).toBeUndefined();
-    expect(await store.events.after(newId(), 0, 10)).toEqual([]);
+    expect(await store.events.readAfter(newId(), 0, 10)).toEqual([]);
     expect(await store.episodes.page(newId(), 0, 0, 10)).toEqual([]);
   },
 
@@ -51,8 +51,8 @@ export const catalogue: Readonly<Record<string, Case>> = {
     const unknown = newId();
     const others = await Promise.all(Array.from({ length: 600 }, () => accepted(store)));
     const asked = [ended.evaluation, waiting.id, unknown, played.evaluation, ...others.map(({ id }) => id)];
-    expect(await store.evaluations.over(asked)).toEqual([ended.evaluation, unknown]);
-    expect(await store.evaluations.over([])).toEqual([]);
+    expect(await store.evaluations.findOver(asked)).toEqual([ended.evaluation, unknown]);
+    expect(await store.evaluations.findOver([])).toEqual([]);
   },
 
   async 'a list has the latest first, and only what fits the filter'({ open, clock }) {
@@ -169,7 +169,7 @@ export const catalogue: Readonly<Record<string, Case>> = {
     expect(await store.evaluations.forgetEnded(time, 10)).toBe(1);
     expect(await store.evaluations.find(old.id)).toBeUndefined();
     expect(await store.episodes.page(old.id, 0, 0, 10)).toEqual([]);
-    expect(await store.events.after(old.id, 0, 10)).toEqual([]);
+    expect(await store.events.readAfter(old.id, 0, 10)).toEqual([]);
     expect(await store.webhooks.nextDue()).toBeUndefined();
     expect(await ids(store, { label: { name: 'age', value: 'old' } })).toEqual([]);
     expect((await store.evaluations.accept(asked(), idempotency)).kind).toBe('accepted');

@@ -15,7 +15,7 @@ export const course: Readonly<Record<string, Case>> = {
     await clock.advance(TTL);
     await store.course.begin(await claimed(store, id, BOB));
     expect(await store.evaluations.find(id)).toMatchObject({ state: 'running', startedAt: begun });
-    expect((await store.events.after(id, 0, 10)).map(({ data }) => data)).toEqual([{ state: 'waiting' }, { state: 'running' }]);
+    expect((await store.events.readAfter(id, 0, 10)).map(({ data }) => data)).toEqual([{ state: 'waiting' }, { state: 'running' }]);
   },
 
   async 'the latest running figures stand, and every event'({ open, clock }) {
@@ -31,7 +31,7 @@ export const course: Readonly<Record<string, Case>> = {
       ],
     });
     expect(await store.evaluations.find(owned.evaluation)).toMatchObject({ running: { mean: 2 }, summary: undefined });
-    expect(await store.events.after(owned.evaluation, 3, 10)).toEqual([
+    expect(await store.events.readAfter(owned.evaluation, 3, 10)).toEqual([
       { sequence: 4, type: 'progress', data: { folded: 20 }, at: clock.date() },
       { sequence: 5, type: 'verdict', data: { verdict: 'better' }, at: clock.date() },
     ]);
@@ -50,7 +50,7 @@ export const course: Readonly<Record<string, Case>> = {
       summary,
       failure: undefined,
     });
-    expect((await store.events.after(owned.evaluation, 2, 10)).map(({ data }) => data)).toEqual([{ state: 'finished' }]);
+    expect((await store.events.readAfter(owned.evaluation, 2, 10)).map(({ data }) => data)).toEqual([{ state: 'finished' }]);
     expect(await store.webhooks.nextDue()).toEqual(clock.date());
   },
 
@@ -60,7 +60,7 @@ export const course: Readonly<Record<string, Case>> = {
     const report = { running: { mean: 3 }, events: [{ type: 'progress', data: { folded: 30 } } as const] };
     await store.course.conclude(owned, { state: 'finished', summary: { mean: 3 }, report, webhooks: [] });
     expect(await store.evaluations.find(owned.evaluation)).toMatchObject({ state: 'finished', running: { mean: 3 }, summary: { mean: 3 } });
-    const events = await store.events.after(owned.evaluation, 2, 10);
+    const events = await store.events.readAfter(owned.evaluation, 2, 10);
     expect(events.map(({ sequence, data }) => [sequence, data])).toEqual([
       [3, { folded: 30 }],
       [4, { state: 'finished' }],
@@ -97,10 +97,10 @@ export const course: Readonly<Record<string, Case>> = {
 /** Reads on from the last event that it has seen, as one that comes back would. */
 async function follow(
   store: EvaluationStore,
-  { evaluation }: { evaluation: Parameters<EvaluationStore['events']['after']>[0] },
+  { evaluation }: { evaluation: Parameters<EvaluationStore['events']['readAfter']>[0] },
   count: number,
 ): Promise<StoredEvent[]> {
   const seen: StoredEvent[] = [];
-  while (seen.length < count) seen.push(...(await store.events.after(evaluation, seen.at(-1)?.sequence ?? 0, 7)));
+  while (seen.length < count) seen.push(...(await store.events.readAfter(evaluation, seen.at(-1)?.sequence ?? 0, 7)));
   return seen;
 }

@@ -23,7 +23,7 @@ export const durability: Readonly<Record<string, Case>> = {
     })();
     await using store = await open();
     expect(await store.evaluations.find(owned.evaluation)).toEqual(before);
-    expect(await store.events.after(owned.evaluation, 0, 10)).toHaveLength(3);
+    expect(await store.events.readAfter(owned.evaluation, 0, 10)).toHaveLength(3);
     expect(await store.episodes.page(owned.evaluation, 0, 0, 1000)).toEqual(completedRange(0, 100));
     // A store that only one process can have open ends ownerships when it is opened; where several can, they last their time.
     await clock.advance(TTL);

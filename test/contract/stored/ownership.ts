@@ -60,7 +60,7 @@ export const ownership: Readonly<Record<string, Case>> = {
     await clock.advance(TTL);
     const present = await claimed(store, former.evaluation, BOB);
     const before = await store.evaluations.find(former.evaluation);
-    const events = await store.events.after(former.evaluation, 0, 100);
+    const events = await store.events.readAfter(former.evaluation, 0, 100);
 
     const writes = [
       () => store.ownerships.renew(former, TTL),
@@ -74,7 +74,7 @@ export const ownership: Readonly<Record<string, Case>> = {
     await store.ownerships.release(former);
 
     expect(await store.evaluations.find(former.evaluation)).toEqual(before);
-    expect(await store.events.after(former.evaluation, 0, 100)).toEqual(events);
+    expect(await store.events.readAfter(former.evaluation, 0, 100)).toEqual(events);
     expect(await store.episodes.page(former.evaluation, 0, 0, 10)).toEqual([]);
     expect(await store.webhooks.nextDue()).toBeUndefined();
     expect(await store.ownerships.claim(former.evaluation, ALICE, TTL)).toBeUndefined();

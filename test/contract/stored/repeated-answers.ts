@@ -12,18 +12,18 @@ const SUMMARY = { official: { mean: 0.5, histogram: [1, 2] }, run: { outcomes: 1
 export const repeatedAnswers: Readonly<Record<string, Case>> = {
   async 'an answer is known by its question, and the last one counts'({ open }) {
     await using store = await open();
-    expect(await store.answers.given(QUESTION)).toBeUndefined();
+    expect(await store.answers.findAnswer(QUESTION)).toBeUndefined();
     const first = await answered(store);
-    expect(await store.answers.given(QUESTION)).toEqual({ key: first.key, summary: SUMMARY });
+    expect(await store.answers.findAnswer(QUESTION)).toEqual({ key: first.key, summary: SUMMARY });
     const second = await answered(store, { ...SUMMARY, later: true });
-    expect(await store.answers.given(QUESTION)).toEqual({ key: second.key, summary: { ...SUMMARY, later: true } });
-    expect(await store.answers.given(digestOf('another'))).toBeUndefined();
+    expect(await store.answers.findAnswer(QUESTION)).toEqual({ key: second.key, summary: { ...SUMMARY, later: true } });
+    expect(await store.answers.findAnswer(digestOf('another'))).toBeUndefined();
   },
 
   async 'an answer that is nobody else’s is not known'({ open }) {
     await using store = await open();
     await store.course.conclude(await running(store), { state: 'finished', summary: SUMMARY, webhooks: [] });
-    expect(await store.answers.given(QUESTION)).toBeUndefined();
+    expect(await store.answers.findAnswer(QUESTION)).toBeUndefined();
   },
 
   async 'an evaluation that is answered at once has begun, is finished, and has its episodes'({ open, clock }) {
@@ -53,7 +53,7 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
     expect(await store.episodes.page(wanted.id, 0, 0, 10)).toEqual([...completedRange(0, 3), log]);
     expect(await store.episodes.page(wanted.id, 1, 0, 10)).toEqual([]);
     expect(await store.episodes.page(wanted.id, 2, 0, 10)).toEqual(completedRange(0, 5));
-    const events = await store.events.after(wanted.id, 0, 10);
+    const events = await store.events.readAfter(wanted.id, 0, 10);
     expect(events).toEqual(
       ['waiting', 'running', 'finished'].map((state, at) => ({ sequence: at + 1, type: 'state', data: { state }, at: now })),
     );
@@ -103,7 +103,7 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
     const known = await given(store);
     await clock.advance(1);
     await store.evaluations.forgetEnded(clock.date(), 10);
-    expect(await store.answers.given(QUESTION)).toBeUndefined();
+    expect(await store.answers.findAnswer(QUESTION)).toBeUndefined();
     const wanted = asked({ labels: { branch: 'main' } });
     const idempotency = { key: 'once', fingerprint: digestOf('body') };
     expect(await store.answers.repeat(wanted, { given: known, summary: SUMMARY, webhooks: [] }, idempotency)).toBeUndefined();
@@ -144,7 +144,7 @@ export const repeatedAnswers: Readonly<Record<string, Case>> = {
       return await answered(store);
     })();
     await using store = await open();
-    expect(await store.answers.given(QUESTION)).toEqual({ key, summary: SUMMARY });
+    expect(await store.answers.findAnswer(QUESTION)).toEqual({ key, summary: SUMMARY });
   },
 };
 
@@ -158,7 +158,7 @@ async function answered(store: EvaluationStore, summary: object = SUMMARY, episo
 }
 
 async function given(store: EvaluationStore): Promise<GivenAnswer> {
-  const answer = await store.answers.given(QUESTION);
+  const answer = await store.answers.findAnswer(QUESTION);
   if (!answer) throw new Error('nobody has been answered');
   return answer;
 }

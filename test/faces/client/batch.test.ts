@@ -3,7 +3,7 @@ import nock from 'nock';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseBatch, type BatchFile } from '../../../src/faces/client/batch/batch-file.ts';
 import { isLabelPattern, labelsIn } from '../../../src/faces/client/batch/batch-labels.ts';
-import { plannedCheckpoints, plannedSuites, type BatchContext } from '../../../src/faces/client/batch/batch-plan.ts';
+import { planCheckpoints, planSuites, type BatchContext } from '../../../src/faces/client/batch/batch-plan.ts';
 import { Batch, type BatchItem } from '../../../src/faces/client/batch/batch.ts';
 import { InfrastructureError } from '../../../src/kernel/errors.ts';
 import { ClientScene } from '../../support/client-scene.ts';
@@ -24,7 +24,7 @@ const GROUND: BatchContext = {
 };
 
 function batchFile(value: object): BatchFile {
-  return parseBatch({ value, whereIs: (path) => `batch.yaml:${path.join('.')}` });
+  return parseBatch({ value, findOrigin: (path) => `batch.yaml:${path.join('.')}` });
 }
 
 interface Ran {
@@ -40,8 +40,8 @@ async function ran(scene: ClientScene, file: BatchFile): Promise<Ran> {
     signal: new AbortController().signal,
     name: 'nightly',
     file,
-    checkpoints: await plannedCheckpoints(file, { ...GROUND, match: async (path) => [path], absolute: (path) => path }),
-    suites: await plannedSuites(file, GROUND),
+    checkpoints: await planCheckpoints(file, { ...GROUND, match: async (path) => [path], absolute: (path) => path }),
+    suites: await planSuites(file, GROUND),
     baseline: undefined,
     onChange: (items) => void told.push([...items]),
     onUpload: () => undefined,
@@ -144,13 +144,13 @@ describe('a batch file', () => {
       suites: ['cartpole', 'game/pendulum.yaml'],
       checkpoints: [{ files: 'runs/a/*', labelled: '{run}/step-{version}.bin' }, { files: 'runs/b/*', run: 'mine' }, 'a'.repeat(64)],
     });
-    expect(await plannedCheckpoints(file, GROUND)).toEqual([
+    expect(await planCheckpoints(file, GROUND)).toEqual([
       { title: 'runs/a/step-2.bin', named: { path: '/caller/runs/a/step-2.bin', run: 'a', version: 2 } },
       { title: 'runs/a/step-10.bin', named: { path: '/caller/runs/a/step-10.bin', run: 'a', version: 10 } },
       { title: 'runs/b/step-3.bin', named: { path: '/caller/runs/b/step-3.bin', run: 'mine' } },
       { title: 'a'.repeat(64), named: { sha256: 'a'.repeat(64) } },
     ]);
-    expect(await plannedSuites(file, GROUND)).toEqual([
+    expect(await planSuites(file, GROUND)).toEqual([
       { title: 'cartpole', suite: 'cartpole' },
       { title: 'game/pendulum.yaml', suite: 'suite-of-game-pendulum-yaml' },
     ]);
@@ -161,7 +161,7 @@ describe('a batch file', () => {
     [['runs/a/*', 'runs/*'], 'batch.twice'],
     [[{ files: 'runs/*', labelled: 'epoch-{version}.bin' }], 'batch.labels'],
   ])('is refused with checkpoints %j', async (checkpoints, code) => {
-    await expect(plannedCheckpoints(batchFile({ suites: ['a'], checkpoints }), GROUND)).rejects.toMatchObject({ code });
+    await expect(planCheckpoints(batchFile({ suites: ['a'], checkpoints }), GROUND)).rejects.toMatchObject({ code });
   });
 
   it('takes {run}, {version} and * for labels, each of the first two once, and all else as it stands', () => {

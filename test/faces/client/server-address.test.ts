@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { namedCheckpoint } from '../../../src/faces/client/named-checkpoint.ts';
+import { nameCheckpoint } from '../../../src/faces/client/named-checkpoint.ts';
 import { sendableToken, serverUrl } from '../../../src/faces/client/server-address.ts';
 
 describe('the address of a server', () => {
@@ -30,11 +30,11 @@ describe('a checkpoint as callers name it', () => {
 
   it('is a path, a URI or a digest by how it looks, and takes labels that it has not got', () => {
     const labels = { run: 'r', version: 1 };
-    expect(namedCheckpoint('step-1.safetensors', labels)).toEqual({ path: 'step-1.safetensors', ...labels });
-    expect(namedCheckpoint('s3://bucket/step-1', labels)).toEqual({ uri: 's3://bucket/step-1', ...labels });
-    expect(namedCheckpoint('file:///runs/x')).toEqual({ uri: 'file:///runs/x' });
-    expect(namedCheckpoint(`sha256:${HEX}`)).toEqual({ sha256: `sha256:${HEX}` });
-    expect(namedCheckpoint({ path: HEX, version: 7 }, labels)).toEqual({ path: HEX, run: 'r', version: 7 });
-    expect(() => namedCheckpoint({ sha256: 'abc' })).toThrow(expect.objectContaining({ code: 'checkpoint.sha256' }));
+    expect(nameCheckpoint('step-1.safetensors', labels)).toEqual({ path: 'step-1.safetensors', ...labels });
+    expect(nameCheckpoint('s3://bucket/step-1', labels)).toEqual({ uri: 's3://bucket/step-1', ...labels });
+    expect(nameCheckpoint('file:///runs/x')).toEqual({ uri: 'file:///runs/x' });
+    expect(nameCheckpoint(`sha256:${HEX}`)).toEqual({ sha256: `sha256:${HEX}` });
+    expect(nameCheckpoint({ path: HEX, version: 7 }, labels)).toEqual({ path: HEX, run: 'r', version: 7 });
+    expect(() => nameCheckpoint({ sha256: 'abc' })).toThrow(expect.objectContaining({ code: 'checkpoint.sha256' }));
   });
 });

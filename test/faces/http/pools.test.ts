@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { describe, expect, it } from 'vitest';
 import type { PoolSize } from '../../../src/pool/planning/pool-config.ts';
-import { endedCounter, figureRoutes, measure } from '../../../src/faces/http/figures.ts';
+import { createEndedCounter, figureRoutes, measure } from '../../../src/faces/http/figures.ts';
 import { poolRoutes } from '../../../src/faces/http/routes/pool-routes.ts';
 import { PoolService, type ManagedPools } from '../../../src/service/upkeep/pool-service.ts';
 import { settle } from '../../support/manual-clock.ts';
@@ -115,7 +115,7 @@ describe('the pools of a server', () => {
 describe('the figures of a server', () => {
   it('have ended evaluations of each state from the start, so that the first is an increase', async () => {
     const registry = new Registry();
-    endedCounter(registry)('failed');
+    createEndedCounter(registry)('failed');
     const text = await registry.metrics();
     expect(text).toContain('muster_evaluations_ended_total{state="finished"} 0');
     expect(text).toContain('muster_evaluations_ended_total{state="failed"} 1');

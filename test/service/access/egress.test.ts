@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Egress, shown, type EgressPolicy } from '../../../src/service/access/egress.ts';
+import { Egress, describeUrl, type EgressPolicy } from '../../../src/service/access/egress.ts';
 
 const egress = (changes: Partial<EgressPolicy> = {}): Egress =>
   new Egress({ hosts: ['*'], networks: [], plainHttp: false, ...changes }, 'sources');
@@ -52,7 +52,7 @@ describe('a request to elsewhere', () => {
   });
 
   it('tells in its messages neither queries nor passwords', () => {
-    expect(shown('https://user:hush@example.com/a/b?signature=hush#x')).toBe('https://example.com/a/b');
+    expect(describeUrl('https://user:hush@example.com/a/b?signature=hush#x')).toBe('https://example.com/a/b');
     for (const url of ['https://u:hush@example.com/?x=hush', 'http://example.com/?x=hush', 'https://10.0.0.1/?x=hush', 'ftp://x/?hush'])
       expect(() => egress().assertUrl(url)).toThrow(expect.objectContaining({ message: expect.not.stringContaining('hush') }));
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { InfrastructureError, InputError } from '../../../src/kernel/errors.ts';
-import { untilAborted } from '../../../src/kernel/abort.ts';
+import { raceWithAbort } from '../../../src/kernel/abort.ts';
 import { CheckpointChangedError } from '../../../src/policy-distribution/checkpoint-source.ts';
 import { settle } from '../../support/manual-clock.ts';
 import { scoreWith, WatchScene } from './watch-scene.ts';
@@ -136,7 +136,7 @@ describe('a watch of a run', () => {
       ['step-3.pt', third],
     ] as const)
       scene.answers.set(name, async (signal) => {
-        await untilAborted(gate.promise, signal);
+        await raceWithAbort(gate.promise, signal);
         return scoreWith(name, 1);
       });
     scene.put('step-1.pt');

@@ -1,4 +1,4 @@
-import { untilAborted } from '../../../src/kernel/abort.ts';
+import { raceWithAbort } from '../../../src/kernel/abort.ts';
 import type { CheckpointListing, CheckpointSource, ListedFile } from '../../../src/policy-distribution/checkpoint-source.ts';
 import { RunWatch, type WatchTerms } from '../../../src/service/watching/run-watch.ts';
 import type { WatchEvent } from '../../../src/service/watching/watch-event.ts';
@@ -73,7 +73,7 @@ export class WatchScene {
 
   async #makeReady(name: string, after: Promise<unknown>, signal: AbortSignal): Promise<void> {
     this.readied.push(name);
-    await untilAborted(Promise.allSettled([after]), signal).catch((error: unknown) => {
+    await raceWithAbort(Promise.allSettled([after]), signal).catch((error: unknown) => {
       this.readied.push(`no ${name}`);
       throw error;
     });

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../src/kernel/clock.ts';
-import { fullBucket, nextTokenAt, takeTokens, tokensAt } from '../../../src/pool/planning/token-bucket.ts';
+import { createFullBucket, nextTokenAt, takeTokens, tokensAt } from '../../../src/pool/planning/token-bucket.ts';
 import { SimulatedMachine, type MachineGround } from './machine.ts';
 import { Refusal } from './wire.ts';
 
@@ -59,7 +59,7 @@ export class Account {
     this.#ground = ground;
     this.templates = templates;
     this.#skewMs = skewMs;
-    this.#bucket = fullBucket(this.#rate, clock.now());
+    this.#bucket = createFullBucket(this.#rate, clock.now());
   }
 
   get #rate() {

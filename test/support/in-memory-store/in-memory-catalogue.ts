@@ -23,7 +23,7 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
     return earlier ?? { kind: 'accepted', evaluation: this.#accepted(evaluation, idempotency).evaluation };
   }
 
-  async given(question: Question): Promise<GivenAnswer | undefined> {
+  async findAnswer(question: Question): Promise<GivenAnswer | undefined> {
     const id = this.#memory.answers.get(question);
     const held = id && this.#memory.evaluations.get(id);
     return held && { key: held.key, summary: held.evaluation.summary };
@@ -61,7 +61,7 @@ export class InMemoryCatalogue implements EvaluationCatalogue, AnswerCache {
     return this.#memory.evaluations.get(id)?.evaluation;
   }
 
-  async over(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]> {
+  async findOver(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]> {
     return ids.filter((id) => {
       const held = this.#memory.evaluations.get(id);
       return !held || !isOpen(held);

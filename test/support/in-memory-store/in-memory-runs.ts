@@ -71,7 +71,7 @@ export class InMemoryRuns implements Ownerships, EvaluationCourse, EventLog {
     this.#memory.announce(held, webhooks);
   }
 
-  async after(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]> {
+  async readAfter(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]> {
     return this.#memory.evaluations.get(evaluation)?.events.slice(sequence, sequence + limit) ?? [];
   }
 

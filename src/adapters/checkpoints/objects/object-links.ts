@@ -1,6 +1,6 @@
-import { untilAborted } from '../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
-import { within } from '../../../kernel/deadline.ts';
+import { withTimeout } from '../../../kernel/deadline.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import type { Log } from '../../../kernel/log.ts';
 import type { BucketObject } from '../../../policy-distribution/checkpoint.ts';
@@ -44,14 +44,14 @@ export class ObjectLinks {
     if (object === undefined || hosts.length === 0) return undefined;
     const key = `${object.revision} ${object.uri}`;
     const known = this.#made.get(key);
-    if (known && known.until > clock.now()) return await untilAborted(known.url, signal);
+    if (known && known.until > clock.now()) return await raceWithAbort(known.url, signal);
     // A link that is handed out has at least half of its time left.
     const made = { url: this.#make(object), until: clock.now() + (seconds * 1000) / 2 };
     this.#made.delete(key);
     this.#made.set(key, made);
     const [oldest] = this.#made.keys();
     if (this.#made.size > MOST_KEPT && oldest !== undefined) this.#made.delete(oldest);
-    return await untilAborted(made.url, signal);
+    return await raceWithAbort(made.url, signal);
   }
 
   /** Never rejects. */
@@ -60,7 +60,7 @@ export class ObjectLinks {
     const store = uri.startsWith('gs:') ? gcs : s3;
     const late = (): Error => new InfrastructureError('delivery.sign', `${store.name} did not sign a link within ${SIGNING_MS / 1000} s`);
     try {
-      const url = await within(clock, SIGNING_MS, store.link(objectPlace(uri), revision, seconds), late);
+      const url = await withTimeout(clock, SIGNING_MS, store.link(objectPlace(uri), revision, seconds), late);
       if (isAt(hosts, url)) return url;
       log.debug({ object: uri, host: new URL(url).hostname }, 'sandboxes fetch it from Muster: its host is none of delivery.bucketHosts');
     } catch (error) {

@@ -1,4 +1,4 @@
-import { untilAborted } from '../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { Deadline } from '../../../kernel/deadline.ts';
 import { InputError, MusterError } from '../../../kernel/errors.ts';
@@ -131,7 +131,7 @@ export class ObjectSource implements CheckpointSource {
     const late = (): Error => brokenReadError(address, `${this.#store.name} did not answer within ${ANSWER_MS / 1000} s`);
     using deadline = new Deadline(this.#clock, ANSWER_MS, late, signal);
     try {
-      return await untilAborted(ask(deadline.signal), deadline.signal);
+      return await raceWithAbort(ask(deadline.signal), deadline.signal);
     } catch (error) {
       deadline.signal.throwIfAborted();
       throw this.#translateError(address, error);

@@ -1,5 +1,5 @@
 import type { Sandbox as RemoteSandbox } from 'e2b';
-import { untilAborted } from '../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
 import type { Sandbox, SandboxCapabilities, SandboxExit } from '../../../pool/ports/sandbox.ts';
@@ -87,7 +87,7 @@ export class E2bSandbox implements Sandbox {
     if (program.signal.aborted) return false;
     try {
       const { signal } = program;
-      await untilAborted(remote.commands.run('true', { timeoutMs: HEARD_MS, requestTimeoutMs: HEARD_MS, signal }), signal);
+      await raceWithAbort(remote.commands.run('true', { timeoutMs: HEARD_MS, requestTimeoutMs: HEARD_MS, signal }), signal);
       return !signal.aborted;
     } catch {
       return false;

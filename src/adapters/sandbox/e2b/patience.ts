@@ -1,4 +1,4 @@
-import { untilAborted } from '../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../kernel/abort.ts';
 import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { backoffMs } from '../../../pool/planning/backoff.ts';
 import { isPassing } from './failure.ts';
@@ -17,7 +17,7 @@ export async function patiently<T>(clock: Clock, signal: AbortSignal, act: () =>
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted();
     try {
-      return await untilAborted(act(), signal);
+      return await raceWithAbort(act(), signal);
     } catch (error) {
       signal.throwIfAborted();
       if (attempt === ATTEMPTS || !isPassing(error)) throw error;

@@ -1,5 +1,5 @@
 import { CommandExitError, type CommandHandle, type Sandbox } from 'e2b';
-import { untilAborted } from '../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../kernel/abort.ts';
 import { InfrastructureError, messageOf, MusterError } from '../../../kernel/errors.ts';
 import type { Fetching, FetchOrder, FetchWay } from '../../../kernel/fetching.ts';
 import { HeldFiles } from '../remote/held-files.ts';
@@ -50,7 +50,7 @@ export class RemoteFetching implements Fetching {
       signal.throwIfAborted();
       const { stdout, stderr } = await this.#run(pullOrder(incomplete, files, this.#held.bases), signal);
       readPullAnswer(stdout, stderr);
-      await untilAborted(this.#remote.files.rename(incomplete, inside, { user: FILES_USER, signal }), signal);
+      await raceWithAbort(this.#remote.files.rename(incomplete, inside, { user: FILES_USER, signal }), signal);
       return inside;
     } catch (error) {
       if (this.#over.aborted) throw new InfrastructureError('sandbox.gone', 'the sandbox has ended', { cause: error });
@@ -62,11 +62,11 @@ export class RemoteFetching implements Fetching {
   async #run(order: string, signal: AbortSignal): Promise<{ readonly stdout: string; readonly stderr: string }> {
     const limits = { timeoutMs: 0, requestTimeoutMs: START_MS, signal };
     const options = { background: true, stdin: true, user: FILES_USER, cwd: '/tmp', ...limits } as const;
-    const handle: CommandHandle = await untilAborted(this.#remote.commands.run(this.#command, options), signal);
+    const handle: CommandHandle = await raceWithAbort(this.#remote.commands.run(this.#command, options), signal);
     try {
-      await untilAborted(handle.sendStdin(order, { signal }), signal);
-      await untilAborted(handle.closeStdin({ signal }), signal);
-      return await untilAborted(handle.wait(), signal);
+      await raceWithAbort(handle.sendStdin(order, { signal }), signal);
+      await raceWithAbort(handle.closeStdin({ signal }), signal);
+      return await raceWithAbort(handle.wait(), signal);
     } catch (error) {
       // What it had to say stands on its outputs.
       if (error instanceof CommandExitError) return error;

@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
 import type { Sandbox } from 'e2b';
-import { abortError, untilAborted } from '../../../kernel/abort.ts';
+import { abortError, raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
@@ -38,7 +38,7 @@ export class RemoteInbox {
       if (either.aborted) throw abortError(either);
       const incomplete = await this.#bring(content, either);
       // Moving is not repeated: what had been moved would no longer be found.
-      await untilAborted(this.#remote.files.rename(incomplete, inside, { user: FILES_USER, signal: either }), either);
+      await raceWithAbort(this.#remote.files.rename(incomplete, inside, { user: FILES_USER, signal: either }), either);
       return inside;
     } catch (error) {
       if (content.kind === 'stream') content.stream.destroy();
@@ -67,7 +67,7 @@ export class RemoteInbox {
     const body = new UploadBody(source);
     try {
       const written = this.#remote.files.write(incomplete, body.stream, { user: FILES_USER, signal, requestTimeoutMs: 0 });
-      await untilAborted(written, signal);
+      await raceWithAbort(written, signal);
     } catch (error) {
       source.destroy();
       // What went wrong with the source says more than what the request made of it.

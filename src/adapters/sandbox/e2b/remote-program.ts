@@ -1,5 +1,5 @@
 import { CommandExitError, NotFoundError, RateLimitError, type CommandHandle, type Sandbox } from 'e2b';
-import { untilAborted } from '../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../kernel/abort.ts';
 import { sleep, type Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import { backoffMs } from '../../../pool/planning/backoff.ts';
@@ -142,7 +142,7 @@ export class RemoteProgram {
     await this.wake();
     for (let attempt = 1; this.#handle && !this.#over.signal.aborted; attempt++) {
       try {
-        return await untilAborted(act(this.#handle), this.#over.signal);
+        return await raceWithAbort(act(this.#handle), this.#over.signal);
       } catch (error) {
         // A program that is gone, or reads no more, tells the reason by its exit.
         if (this.#over.signal.aborted || error instanceof NotFoundError || isClosedPipe(error)) return;

@@ -1,4 +1,4 @@
-import { untilAborted } from '../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../kernel/abort.ts';
 import { canonicalJson } from '../../../kernel/canonical-json.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
@@ -68,7 +68,7 @@ export class NamespaceSite implements AsyncDisposable {
       throw error;
     });
     // It is for all who wait: that one of them is no longer wanted is nothing to the others.
-    await untilAborted(this.#lease, signal);
+    await raceWithAbort(this.#lease, signal);
     if (this.#closing.signal.aborted) return;
     this.#sweepTimer ??= this.#scheduleSweep();
   }

@@ -47,7 +47,7 @@ const NOT_SHARED: Sharing = {
   digests: [],
   isOn: false,
   isLight: () => Promise.resolve(false),
-  included: () => Promise.resolve(),
+  waitUntilIncluded: () => Promise.resolve(),
   [Symbol.dispose]: () => {},
 };
 

@@ -102,7 +102,7 @@ export class SharedImages {
    * Resolves when sandboxes that are forked from then on have all of it or wait behind their walls until it is loaded, when it turns out that it
    * cannot be, or when no image serves others meanwhile.
    */
-  async included(digests: readonly string[]): Promise<void> {
+  async waitUntilIncluded(digests: readonly string[]): Promise<void> {
     while (this.#servesOthersThan(digests)) await this.#changed.promise;
   }
 

@@ -1,4 +1,4 @@
-import { abortError, untilAborted } from '../../../kernel/abort.ts';
+import { abortError, raceWithAbort } from '../../../kernel/abort.ts';
 import type { SharedContent } from '../../../pool/ports/shared-content.ts';
 import type { Inbox } from '../local/inbox.ts';
 
@@ -41,14 +41,14 @@ export class SharedPlaces {
   async hold(content: SharedContent, signal: AbortSignal): Promise<HeldPlace> {
     const { digest } = content;
     for (;;) {
-      for (let leaving = this.#leaving.get(digest); leaving; leaving = this.#leaving.get(digest)) await untilAborted(leaving, signal);
+      for (let leaving = this.#leaving.get(digest); leaving; leaving = this.#leaving.get(digest)) await raceWithAbort(leaving, signal);
       // From here to the count of holders nothing is awaited: what is there could begin to leave meanwhile.
       if (signal.aborted) throw abortError(signal);
       const known = this.#places.get(digest);
       const place = known ?? this.#begin(content, signal);
       place.holders += 1;
       try {
-        const path = await untilAborted(place.path, signal);
+        const path = await raceWithAbort(place.path, signal);
         return this.#holdPlace(digest, place, path);
       } catch (error) {
         this.#letGo(digest, place);

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
-import { abortError, untilAborted } from '../../../kernel/abort.ts';
+import { abortError, raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf, type MusterError } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
@@ -176,7 +176,7 @@ export class Warden implements AsyncDisposable {
 
   async #waitForStart(fork: Fork, signal: AbortSignal): Promise<ForkedProgram> {
     try {
-      const [streams] = await untilAborted(Promise.all([fork.streams, fork.started]), signal);
+      const [streams] = await raceWithAbort(Promise.all([fork.streams, fork.started]), signal);
       return new ForkedProgram(streams, fork.ended, () => this.#kill(fork.order.sandbox));
     } catch (error) {
       await this.#end(fork);

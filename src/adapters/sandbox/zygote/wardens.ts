@@ -1,6 +1,6 @@
 import { mkdir, open } from 'node:fs/promises';
 import path from 'node:path';
-import { untilAborted } from '../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
 import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
@@ -79,7 +79,7 @@ export class Wardens implements AsyncDisposable {
 
   /** Resolves when the program is about to begin. @throws InfrastructureError */
   async fork({ id, audience }: ForkSite, template: ForkableTemplate, signal: AbortSignal): Promise<StartedProgram> {
-    const warden = await untilAborted(this.#warden(template), signal);
+    const warden = await raceWithAbort(this.#warden(template), signal);
     const { image, shares, past } = this.#imagesOf(template).choose(warden, audience);
     return { program: await warden.fork({ sandbox: id, command: template.command, image }, signal), shares, past };
   }
@@ -93,7 +93,7 @@ export class Wardens implements AsyncDisposable {
     template: ForkableTemplate & ApartTemplate,
     signal: AbortSignal,
   ): Promise<StartedPair> {
-    const warden = await untilAborted(this.#warden(template), signal);
+    const warden = await raceWithAbort(this.#warden(template), signal);
     const { image, shares, past } = this.#imagesOf(template).choose(warden, sites.policy.audience);
     const [environment, policy] = await warden.forkPair(
       { sandbox: sites.environment.id, command: template.command, image: BASE_IMAGE },
@@ -105,7 +105,7 @@ export class Wardens implements AsyncDisposable {
 
   /** See `SandboxProvider.share`. */
   async share(template: ForkableTemplate, content: readonly SharedContent[], principal: string, signal: AbortSignal): Promise<Sharing> {
-    const { places } = await untilAborted(this.#opened, signal);
+    const { places } = await raceWithAbort(this.#opened, signal);
     const holds = await holdAll(places, content, signal);
     const placed = content.map((each, i): PlacedContent => ({ content: each, path: holds[i]?.path ?? '' }));
     const images = this.#imagesOf(template).of(principal);
@@ -127,10 +127,10 @@ export class Wardens implements AsyncDisposable {
         return !digests.some((digest) => images.isUnfit(digest));
       },
       isLight: async (digest, until) => {
-        await untilAborted(begun, until);
-        return await untilAborted(images.isLight(digest), until);
+        await raceWithAbort(begun, until);
+        return await raceWithAbort(images.isLight(digest), until);
       },
-      included: (until) => untilAborted(images.included(digests), until),
+      waitUntilIncluded: (until) => raceWithAbort(images.waitUntilIncluded(digests), until),
       [Symbol.dispose]: release,
     };
   }

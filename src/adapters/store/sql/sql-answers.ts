@@ -22,7 +22,7 @@ export class SqlAnswers implements AnswerCache {
     this.#catalogue = catalogue;
   }
 
-  async given(question: Question): Promise<GivenAnswer | undefined> {
+  async findAnswer(question: Question): Promise<GivenAnswer | undefined> {
     const [row] = await this.#database.query(
       sql`SELECT v.key, v.summary FROM answers a JOIN evaluations v ON v.key = a.evaluation WHERE a.question = ${question}`,
     );

@@ -52,7 +52,7 @@ export class SqlCatalogue implements EvaluationCatalogue {
     return row && evaluationOfRow(row);
   }
 
-  async over(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]> {
+  async findOver(ids: readonly EvaluationId[]): Promise<readonly EvaluationId[]> {
     const open = new Set<string>();
     for (let from = 0; from < ids.length; from += ASKED_AT_ONCE) {
       const asked = ids.slice(from, from + ASKED_AT_ONCE).map((id) => sql`${id}`);

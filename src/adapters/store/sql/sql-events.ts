@@ -11,7 +11,7 @@ export class SqlEvents implements EventLog {
     this.#database = database;
   }
 
-  async after(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]> {
+  async readAfter(evaluation: EvaluationId, sequence: number, limit: number): Promise<readonly StoredEvent[]> {
     const rows = await this.#database.query(
       sql`SELECT sequence, type, data, at FROM events WHERE evaluation = (SELECT key FROM evaluations WHERE id = ${evaluation})
           AND sequence > ${sequence} ORDER BY sequence LIMIT ${limit}`,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Clock } from '../../../kernel/clock.ts';
-import { within } from '../../../kernel/deadline.ts';
+import { withTimeout } from '../../../kernel/deadline.ts';
 import { InfrastructureError, InputError } from '../../../kernel/errors.ts';
 import type { Database, Dialect, Row, Step } from '../sql/schema/database.ts';
 import { renderSql, type Sql } from '../sql/schema/statement.ts';
@@ -103,7 +103,7 @@ export class SqliteDatabase implements Database {
     this.#post(request);
     const late = (): Error => this.#failedError(`it did not answer within ${ANSWER_MILLISECONDS / 1000} s`);
     try {
-      const reply = await within(this.#clock, ANSWER_MILLISECONDS, promise, late);
+      const reply = await withTimeout(this.#clock, ANSWER_MILLISECONDS, promise, late);
       if (reply.kind === 'failed') throw this.#failedError(reply.message);
       return reply;
     } finally {

@@ -63,6 +63,6 @@ const KNOWN = new KnownSettings(z.toJSONSchema(batchSchema, { io: 'input' }));
 export function parseBatch(layer: Layer): BatchFile {
   const parsed = batchSchema.safeParse(layer.value);
   if (parsed.success) return parsed.data;
-  const lines = problemsOf(parsed.error, layer.value, KNOWN).map((problem) => problemLine(layer.whereIs(problem.path), problem));
+  const lines = problemsOf(parsed.error, layer.value, KNOWN).map((problem) => problemLine(layer.findOrigin(problem.path), problem));
   throw new InputError('batch.invalid', lines.join('\n'));
 }

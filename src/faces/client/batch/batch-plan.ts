@@ -3,7 +3,7 @@ import { canonicalJson, digestOf } from '../../../kernel/canonical-json.ts';
 import { digestHex } from '../../../policy-distribution/checkpoint.ts';
 import type { BatchCheckpoint, BatchFile } from './batch-file.ts';
 import { labelsIn } from './batch-labels.ts';
-import { namedCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
+import { nameCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
 import type { NewEvaluation } from '../request-bodies.ts';
 
 /** What batches need of the machine that they are on. Paths are from the directory of the batch file. */
@@ -29,8 +29,8 @@ export interface PlannedSuite {
 }
 
 /** The checkpoints of a batch, each once. @throws InputError `batch.no-match`, `batch.labels`, `batch.twice`. */
-export async function plannedCheckpoints({ checkpoints }: BatchFile, ground: BatchContext): Promise<readonly PlannedCheckpoint[]> {
-  const planned = (await Promise.all(checkpoints.map((each) => expanded(each, ground)))).flat();
+export async function planCheckpoints({ checkpoints }: BatchFile, ground: BatchContext): Promise<readonly PlannedCheckpoint[]> {
+  const planned = (await Promise.all(checkpoints.map((each) => expandCheckpoint(each, ground)))).flat();
   const titles = planned.map(({ title }) => title);
   const twice = titles.find((title, i) => titles.indexOf(title) !== i);
   if (twice === undefined) return planned;
@@ -38,15 +38,15 @@ export async function plannedCheckpoints({ checkpoints }: BatchFile, ground: Bat
 }
 
 /** @throws InputError as `readSuite` does. */
-export function plannedSuites({ suites }: BatchFile, ground: BatchContext): Promise<readonly PlannedSuite[]> {
+export function planSuites({ suites }: BatchFile, ground: BatchContext): Promise<readonly PlannedSuite[]> {
   return Promise.all(
     suites.map(async (title) => ({ title, suite: /\.(ya?ml|json)$/.test(title) ? await ground.readSuite(title) : title })),
   );
 }
 
-async function expanded(written: BatchCheckpoint, ground: BatchContext): Promise<readonly PlannedCheckpoint[]> {
+async function expandCheckpoint(written: BatchCheckpoint, ground: BatchContext): Promise<readonly PlannedCheckpoint[]> {
   if (typeof written !== 'string') return 'files' in written ? fromFiles(written, ground) : [{ title: titleOf(written), named: written }];
-  const named = namedCheckpoint(written);
+  const named = nameCheckpoint(written);
   return 'path' in named ? fromFiles({ files: written }, ground) : [{ title: written, named }];
 }
 

@@ -6,7 +6,7 @@ import type { BatchFile } from './batch-file.ts';
 import { batchKey, type PlannedCheckpoint, type PlannedSuite } from './batch-plan.ts';
 import { RefusedError } from '../client-errors.ts';
 import type { MusterClient } from '../muster-client.ts';
-import { namedCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
+import { nameCheckpoint, type NamedCheckpoint } from '../named-checkpoint.ts';
 import type { UploadProgress } from '../uploads.ts';
 
 /** One evaluation of a batch, as far as it has got. */
@@ -27,7 +27,7 @@ export interface BatchOptions {
   readonly file: BatchFile;
   readonly checkpoints: readonly PlannedCheckpoint[];
   readonly suites: readonly PlannedSuite[];
-  /** As `namedCheckpoint` takes it, with its path made absolute. */
+  /** As `nameCheckpoint` takes it, with its path made absolute. */
   readonly baseline: string | undefined;
   /** Called with all items whenever one of them has changed. */
   readonly onChange: (items: readonly BatchItem[]) => void;
@@ -76,11 +76,11 @@ export class Batch {
     const { client, checkpoints, suites, baseline } = this.#options;
     const digests = new Map<string, string>();
     for (const { suite } of suites) if (typeof suite === 'string') digests.set(suite, (await client.suite(suite, signal)).digest);
-    const reference = baseline === undefined ? undefined : await this.#brought(baseline, namedCheckpoint(baseline), signal);
+    const reference = baseline === undefined ? undefined : await this.#bring(baseline, nameCheckpoint(baseline), signal);
     for (const [i, { title, named }] of checkpoints.entries()) {
       const range = { from: i * suites.length, suites, digests, baseline: reference };
       try {
-        await this.#submitOn(range, await this.#brought(title, named, signal), signal);
+        await this.#submitOn(range, await this.#bring(title, named, signal), signal);
       } catch (error) {
         if (!isAboutOne(error)) throw error;
         for (let k = 0; k < suites.length; k += 1) this.#refuse(range.from + k, error);
@@ -100,7 +100,7 @@ export class Batch {
         return this.#options.client.submit(checkpoint, suite, { ...asked, idempotencyKey, signal });
       };
       try {
-        this.#found(from + k, await this.#submit(ask, signal));
+        this.#onFound(from + k, await this.#submit(ask, signal));
       } catch (error) {
         if (!isAboutOne(error)) throw error;
         this.#refuse(from + k, error);
@@ -111,14 +111,14 @@ export class Batch {
   /** The evaluation that answers the question, or will: the first that has not failed and was not cancelled. */
   async #submit(ask: (attempt: number) => Promise<EvaluationResource>, signal: AbortSignal): Promise<EvaluationResource> {
     for (let attempt = 1; attempt < MOST_ATTEMPTS; attempt += 1) {
-      const evaluation = await this.#admitted(() => ask(attempt), signal);
+      const evaluation = await this.#submitWithinQuota(() => ask(attempt), signal);
       if (evaluation.state !== 'failed' && evaluation.state !== 'cancelled') return evaluation;
     }
     throw new InputError('batch.attempts', `it was asked ${MOST_ATTEMPTS} times without an answer; look at why it fails`);
   }
 
   /** Waits while the quota of waiting evaluations is used up: some of the batch's own will begin. */
-  async #admitted<Value>(ask: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
+  async #submitWithinQuota<Value>(ask: () => Promise<Value>, signal: AbortSignal): Promise<Value> {
     for (;;) {
       try {
         return await ask();
@@ -129,7 +129,7 @@ export class Batch {
     }
   }
 
-  async #brought(title: string, named: NamedCheckpoint, signal: AbortSignal): Promise<NamedCheckpoint> {
+  async #bring(title: string, named: NamedCheckpoint, signal: AbortSignal): Promise<NamedCheckpoint> {
     if (!('path' in named)) return named;
     const { path, ...labels } = named;
     const onUpload = (progress: UploadProgress): void => this.#options.onUpload(title, progress);
@@ -149,7 +149,7 @@ export class Batch {
         const evaluation = active.get(item.evaluation.id);
         // Not among those that are under way: it is over, or was submitted since they were listed.
         if (evaluation) this.#set(i, { ...item, evaluation });
-        else this.#found(i, await client.get(item.evaluation.id, signal));
+        else this.#onFound(i, await client.get(item.evaluation.id, signal));
       }
     }
   }
@@ -161,7 +161,7 @@ export class Batch {
     await sleep(this.#options.clock, LOOK_MILLISECONDS, wake).catch(() => signal.throwIfAborted());
   }
 
-  #found(position: number, evaluation: EvaluationResource): void {
+  #onFound(position: number, evaluation: EvaluationResource): void {
     const { checkpoint, suite } = this.#at(position);
     this.#set(position, { checkpoint, suite, kind: isOver(evaluation) ? 'over' : 'submitted', evaluation });
   }

@@ -1,5 +1,5 @@
 import type { FastifyInstance } from 'fastify';
-import { boundedText, JsonProblem, type JsonBounds } from '../../../kernel/json-bounds.ts';
+import { decodeBounded, JsonProblem, type JsonBounds } from '../../../kernel/json-bounds.ts';
 import { RequestInvalidError } from './problem.ts';
 
 /** No suite comes near them. What is looked at by functions that call themselves must not be deeper. */
@@ -12,7 +12,7 @@ export function takeJsonBodies(app: FastifyInstance, maxBodyBytes: number): void
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     try {
       // The parser's own word on what is no JSON is better.
-      void parse(request, boundedText(Buffer.from(body), bounds), done);
+      void parse(request, decodeBounded(Buffer.from(body), bounds), done);
     } catch (error) {
       done(asRefusal(error));
     }

@@ -10,7 +10,7 @@ export const UPLOAD_OFFSET = 'upload-offset';
 /** What programs go by, besides the problem itself. @param status of the answer. */
 export function problemHeaders(error: unknown, status: number): Readonly<Record<string, string>> {
   if (error instanceof UnauthenticatedError)
-    return { 'www-authenticate': `Bearer realm="muster", error_description="${described(error.message)}"` };
+    return { 'www-authenticate': `Bearer realm="muster", error_description="${toHeaderText(error.message)}"` };
   if (error instanceof MethodNotAllowedError) return { allow: error.allowed.join(', ') };
   if (error instanceof UploadOffsetError) return { [UPLOAD_OFFSET]: String(error.received) };
   if (error instanceof QuotaError || error instanceof TooManyRequestsError)
@@ -19,7 +19,7 @@ export function problemHeaders(error: unknown, status: number): Readonly<Record<
 }
 
 /** What an answer to HEAD, which has no body, can say all the same (RFC 6750): ASCII without quotation marks. */
-function described(message: string): string {
+function toHeaderText(message: string): string {
   return message
     .replaceAll('…', '...')
     .replaceAll('"', "'")

@@ -8,7 +8,7 @@ declare module 'fastify' {
 }
 
 /** The caller of a call that needs a name. @throws Error for calls that need none. */
-export function identified(caller: Caller | undefined): Caller {
+export function requireCaller(caller: Caller | undefined): Caller {
   if (caller) return caller;
   throw new Error("this is a call that is anyone's, and has no caller");
 }

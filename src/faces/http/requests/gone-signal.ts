@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 
 /** Aborted when the caller has gone. It listens to the answer, since a connection outlasts many answers. */
-export function goneSignal({ raw }: FastifyReply): AbortSignal {
+export function createGoneSignal({ raw }: FastifyReply): AbortSignal {
   const controller = new AbortController();
   const onClose = (): void => {
     if (!raw.writableFinished) controller.abort(new DOMException('the caller has gone', 'AbortError'));

@@ -42,20 +42,20 @@ function assertKnown({ method, url }: RouteOptions): void {
 
 function rateLimiter(app: FastifyInstance, max: number | undefined): (request: FastifyRequest) => Promise<void> {
   if (max === undefined) return async () => undefined;
-  const count = app.createRateLimit({ max, timeWindow: MINUTE_MS, keyGenerator: counted });
+  const count = app.createRateLimit({ max, timeWindow: MINUTE_MS, keyGenerator: limiterKey });
   return async (request) => {
     const state = await count(request);
-    if (!state.isAllowed && state.isExceeded) throw tooManyRequests(max, Math.max(1, state.ttlInSeconds));
+    if (!state.isAllowed && state.isExceeded) throw tooManyRequestsError(max, Math.max(1, state.ttlInSeconds));
   };
 }
 
-function tooManyRequests(mostPerMinute: number, seconds: number): TooManyRequestsError {
+function tooManyRequestsError(mostPerMinute: number, seconds: number): TooManyRequestsError {
   const remedy = `go on in ${seconds} s, and follow events in place of asking again and again`;
   const what = `more than ${mostPerMinute} requests within a minute (server.requestsPerMinute)`;
   return new TooManyRequestsError('request.too-many', `${what}; ${remedy}`, seconds);
 }
 
 /** Names of principals have no spaces in them. */
-function counted({ caller, ip }: FastifyRequest): string {
+function limiterKey({ caller, ip }: FastifyRequest): string {
   return caller ? caller.principal : `address ${normalizeIP(ip)}`;
 }

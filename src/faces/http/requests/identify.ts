@@ -22,33 +22,33 @@ export function identifyByToken(tokens: Pick<Tokens, 'find'>, clock: Clock, fail
   const attempts = new TokenAttempts(clock, failuresPerMinute ?? Infinity);
   const known = new KnownTokens();
   return async ({ headers: { authorization }, ip }) => {
-    if (authorization === undefined) return refused('missing');
-    if (known.has(authorization)) return lookedUp(authorization);
+    if (authorization === undefined) return unauthenticatedError('missing');
+    if (known.has(authorization)) return lookUp(authorization);
     const address = normalizeIP(ip);
     const pause = attempts.begin(address);
-    if (pause !== undefined) return tooManyTokens(attempts.most, pause);
+    if (pause !== undefined) return tooManyTokensError(attempts.most, pause);
     let isGood = true;
     try {
-      const identity = await lookedUp(authorization);
+      const identity = await lookUp(authorization);
       isGood = !(identity instanceof UnauthenticatedError);
       return identity;
     } finally {
       if (isGood) attempts.takeBack(address);
     }
   };
-  async function lookedUp(authorization: string): Promise<Caller | UnauthenticatedError> {
+  async function lookUp(authorization: string): Promise<Caller | UnauthenticatedError> {
     const found = await authenticate(tokens, clock, authorization);
     if (found.kind === 'caller') known.remember(authorization);
     else known.forget(authorization);
-    return found.kind === 'caller' ? found.caller : refused(found.why);
+    return found.kind === 'caller' ? found.caller : unauthenticatedError(found.why);
   }
 }
 
-function refused(why: RefusedToken): UnauthenticatedError {
+function unauthenticatedError(why: RefusedToken): UnauthenticatedError {
   return new UnauthenticatedError(`access.${why}`, remedyOf(why));
 }
 
-function tooManyTokens(mostPerMinute: number, seconds: number): TooManyRequestsError {
+function tooManyTokensError(mostPerMinute: number, seconds: number): TooManyRequestsError {
   const what = `more than ${mostPerMinute} tokens that are not good came from this address within a minute (server.failedTokensPerMinute)`;
   return new TooManyRequestsError('access.too-many', `${what}; go on in ${seconds} s, with a token that an operator has made`, seconds);
 }

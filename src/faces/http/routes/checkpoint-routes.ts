@@ -6,10 +6,10 @@ import { InfrastructureError, InputError, MusterError } from '../../../kernel/er
 import { parseDigest } from '../../../kernel/ids.ts';
 import { digestHex } from '../../../policy-distribution/checkpoint.ts';
 import type { StoredCheckpoint } from '../../../policy-distribution/stored-checkpoint.ts';
-import { carriedBytes } from '../../../policy-distribution/uploads/content-range.ts';
+import { parseCarriedBytes } from '../../../policy-distribution/uploads/content-range.ts';
 import type { UploadContent } from '../../../policy-distribution/uploads/uploads.ts';
 import type { CheckpointService } from '../../../service/checkpoints/checkpoint-service.ts';
-import { identified } from '../requests/caller.ts';
+import { requireCaller } from '../requests/caller.ts';
 import {
   checkpointParamsSchema,
   checkpointSchema,
@@ -19,7 +19,7 @@ import {
   uploadHeadersSchema,
   uploadQuerySchema,
 } from '../schemas/checkpoint-schemas.ts';
-import { goneSignal } from '../requests/gone-signal.ts';
+import { createGoneSignal } from '../requests/gone-signal.ts';
 import { UPLOAD_OFFSET } from '../problems/problem-headers.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 
@@ -62,11 +62,11 @@ function headRoute(scope: FastifyInstance, desk: CheckpointService): void {
     },
     async (request, reply) => {
       const digest = parseDigest(`sha256:${request.params.sha256}`);
-      const { principal } = identified(request.caller);
+      const { principal } = requireCaller(request.caller);
       if (await desk.find(digest, principal)) return reply.code(200).send(undefined);
-      const received = await desk.received(digest, principal, request.query.kind);
-      reply.header(UPLOAD_OFFSET, String(received));
-      throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}, and ${received} bytes of it have come`);
+      const receiveUpload = await desk.countReceived(digest, principal, request.query.kind);
+      reply.header(UPLOAD_OFFSET, String(receiveUpload));
+      throw new InputError('checkpoint.not-found', `there is no checkpoint ${digest}, and ${receiveUpload} bytes of it have come`);
     },
   );
 }
@@ -94,24 +94,24 @@ function putRoute(scope: FastifyInstance, desk: CheckpointService): void {
     },
     async (request, reply) => {
       const { params, query, headers } = request;
-      const { offset, length, size } = carriedBytes(headers['content-range'], headers['content-length'] ?? '0');
+      const { offset, length, size } = parseCarriedBytes(headers['content-range'], headers['content-length'] ?? '0');
       const part = {
         digest: parseDigest(`sha256:${params.sha256}`),
-        uploader: identified(request.caller).principal,
+        uploader: requireCaller(request.caller).principal,
         content: contentOf(query),
         offset,
         size,
         bytes: bytesOf(request, length),
       };
-      const uploaded = await received(request, () => desk.receive(part, goneSignal(reply)));
+      const uploaded = await receiveUpload(request, () => desk.receive(part, createGoneSignal(reply)));
       if (uploaded.kind === 'stored') return reply.code(201).send(checkpointResource(uploaded.checkpoint));
-      return reply.header(UPLOAD_OFFSET, String(uploaded.received)).code(202).send({ received: uploaded.received });
+      return reply.header(UPLOAD_OFFSET, String(uploaded.received)).code(202).send({ receiveUpload: uploaded.received });
     },
   );
 }
 
 /** @throws InputError `request.aborted` when the connection broke; InfrastructureError `service.draining` when the uploads were closed. */
-async function received<Value>({ raw }: FastifyRequest, receive: () => Promise<Value>): Promise<Value> {
+async function receiveUpload<Value>({ raw }: FastifyRequest, receive: () => Promise<Value>): Promise<Value> {
   try {
     return await receive();
   } catch (error) {

@@ -1,7 +1,7 @@
 import type { StoredEpisode } from '../../../evaluation-store/episode-log.ts';
 import { episodePlanner } from '../../../orchestrator/suite/suite-definition.ts';
 import type { EvaluationOrder } from '../../../service/orders/evaluation-order.ts';
-import { orderedSuite } from '../../../service/orders/ordered-suite.ts';
+import { readOrderedSuite } from '../../../service/orders/ordered-suite.ts';
 import type { EpisodeLine } from '../schemas/evaluation-schemas.ts';
 import { lineWithoutText } from './withheld-text.ts';
 
@@ -41,7 +41,7 @@ export function checkpointOfArm(order: EvaluationOrder, arm: number): string | u
 }
 
 function lineOf(order: EvaluationOrder, arm: number): (episode: StoredEpisode) => EpisodeLine {
-  const suite = orderedSuite(order);
+  const suite = readOrderedSuite(order);
   const plan = episodePlanner(suite);
   const checkpoint = checkpointOfArm(order, arm) ?? '';
   return ({ index, task, outcome, seconds, log }) => {
@@ -52,13 +52,13 @@ function lineOf(order: EvaluationOrder, arm: number): (episode: StoredEpisode) =
       environmentSeed,
       policySeed,
       checkpoint,
-      outcome: copied(outcome),
+      outcome: copyOutcome(outcome),
       seconds,
       ...(log === undefined ? {} : { log }),
     };
   };
 }
 
-function copied(outcome: StoredEpisode['outcome']): EpisodeLine['outcome'] {
+function copyOutcome(outcome: StoredEpisode['outcome']): EpisodeLine['outcome'] {
   return outcome.kind === 'completed' ? { ...outcome, metrics: { ...outcome.metrics } } : { ...outcome };
 }

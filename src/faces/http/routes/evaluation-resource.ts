@@ -40,12 +40,12 @@ type Shown = EvaluationItem['checkpoints'][number];
 function checkpointsOf(order: EvaluationOrder): Shown[] {
   switch (order.kind) {
     case 'evaluation':
-      return [shown('subject', order.checkpoint)];
+      return [toShown('subject', order.checkpoint)];
     case 'comparison':
-      return [shown('baseline', order.baseline), ...order.candidates.map((content) => shown('candidate', content))];
+      return [toShown('baseline', order.baseline), ...order.candidates.map((content) => toShown('candidate', content))];
   }
 }
 
-function shown(part: Shown['part'], { uri, digest }: OrderedContent): Shown {
+function toShown(part: Shown['part'], { uri, digest }: OrderedContent): Shown {
   return { part, uri, digest };
 }

@@ -5,13 +5,13 @@ import type { EvaluationService } from '../../../service/evaluation-service.ts';
 import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.ts';
 import { isOver } from '../../../service/orders/is-over.ts';
 import { readableTo } from '../../../service/checkpoints/text-readers.ts';
-import { identified } from '../requests/caller.ts';
+import { requireCaller } from '../requests/caller.ts';
 import { evaluationItem, evaluationResource } from './evaluation-resource.ts';
 import { evaluationPageSchema, evaluationSchema, idParamsSchema, listQuerySchema } from '../schemas/evaluation-schemas.ts';
-import { evaluationNotFound, foundEvaluation } from './found-evaluation.ts';
+import { evaluationNotFound, findEvaluation } from './found-evaluation.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { assertPermitted } from '../problems/refusals.ts';
-import { withoutText } from './withheld-text.ts';
+import { withholdText } from './withheld-text.ts';
 
 export interface EvaluationRoutesOptions {
   readonly service: EvaluationService;
@@ -37,8 +37,8 @@ export function evaluationRoutes(instance: FastifyInstance, { service, use }: Ev
       const separator = label?.indexOf('=') ?? 0;
       const labelled = label === undefined ? {} : { label: { name: label.slice(0, separator), value: label.slice(separator + 1) } };
       const page = await service.list({ ...filter, states: state, ...labelled }, { limit, after });
-      const readable = await readableTo(identified(caller), page.items, use);
-      const items = page.items.map((item) => (readable.has(item.id) ? evaluationItem(item) : withoutText(evaluationItem(item))));
+      const readable = await readableTo(requireCaller(caller), page.items, use);
+      const items = page.items.map((item) => (readable.has(item.id) ? evaluationItem(item) : withholdText(evaluationItem(item))));
       return { items, next: page.next ?? null };
     },
   );
@@ -53,9 +53,9 @@ export function evaluationRoutes(instance: FastifyInstance, { service, use }: Ev
       },
     },
     async ({ params, caller }) => {
-      const found = await foundEvaluation(service, params.id);
-      const readable = await readableTo(identified(caller), [found], use);
-      return readable.has(found.id) ? evaluationResource(found) : withoutText(evaluationResource(found));
+      const found = await findEvaluation(service, params.id);
+      const readable = await readableTo(requireCaller(caller), [found], use);
+      return readable.has(found.id) ? evaluationResource(found) : withholdText(evaluationResource(found));
     },
   );
 }
@@ -79,8 +79,8 @@ export function cancelRoute(instance: FastifyInstance, service: EvaluationServic
     },
     async (request, reply) => {
       const id = parseEvaluationId(request.params.id);
-      const { principal } = await foundEvaluation(service, id);
-      assertPermitted('DELETE /v1/evaluations/{id}', identified(request.caller), principal);
+      const { principal } = await findEvaluation(service, id);
+      assertPermitted('DELETE /v1/evaluations/{id}', requireCaller(request.caller), principal);
       const evaluation = await service.cancel(id);
       if (!evaluation) throw evaluationNotFound(id);
       return reply.code(isOver(evaluation) ? 200 : 202).send(evaluationResource(evaluation));

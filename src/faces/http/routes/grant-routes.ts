@@ -4,7 +4,7 @@ import type { StoredGrant } from '../../../evaluation-store/checkpoint-rights.ts
 import { parseDigest } from '../../../kernel/ids.ts';
 import { digestHex } from '../../../policy-distribution/checkpoint.ts';
 import type { GrantService } from '../../../service/checkpoints/grant-service.ts';
-import { identified } from '../requests/caller.ts';
+import { requireCaller } from '../requests/caller.ts';
 import { checkpointParamsSchema } from '../schemas/checkpoint-schemas.ts';
 import { grantListSchema, grantParamsSchema, grantSchema, newGrantSchema, type Grant } from '../schemas/grant-schemas.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
@@ -25,7 +25,7 @@ export function grantRoutes(instance: FastifyInstance, desk: GrantService): void
         response: { 200: grantListSchema, ...PROBLEMS },
       },
     },
-    async ({ params, caller }) => ({ items: (await desk.list(digestOf(params), identified(caller))).map(grantResource) }),
+    async ({ params, caller }) => ({ items: (await desk.list(digestOf(params), requireCaller(caller))).map(grantResource) }),
   );
   app.post(
     ROUTE,
@@ -40,7 +40,7 @@ export function grantRoutes(instance: FastifyInstance, desk: GrantService): void
       },
     },
     async ({ params, body, caller }, reply) => {
-      const grant = await desk.grant(digestOf(params), body.principal, identified(caller));
+      const grant = await desk.grant(digestOf(params), body.principal, requireCaller(caller));
       return reply.code(201).send(grantResource(grant));
     },
   );
@@ -56,7 +56,7 @@ export function grantRoutes(instance: FastifyInstance, desk: GrantService): void
       },
     },
     async ({ params, caller }) => {
-      const revoked = await desk.revoke(digestOf(params), params.principal, identified(caller));
+      const revoked = await desk.revoke(digestOf(params), params.principal, requireCaller(caller));
       return { items: revoked.map(grantResource) };
     },
   );

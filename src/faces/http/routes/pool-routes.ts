@@ -3,7 +3,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import type { Caller } from '../../../service/access/caller.ts';
 import type { PoolService, PoolReport } from '../../../service/upkeep/pool-service.ts';
-import { identified } from '../requests/caller.ts';
+import { requireCaller } from '../requests/caller.ts';
 import { poolChangeSchema, type Pool, poolListSchema, poolSchema } from '../schemas/pool-schemas.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 
@@ -19,7 +19,7 @@ export function poolRoutes(instance: FastifyInstance, desk: PoolService): void {
         response: { 200: poolListSchema, ...PROBLEMS },
       },
     },
-    ({ caller }) => ({ items: desk.list().map((report) => shownTo(identified(caller), poolResource(report))) }),
+    ({ caller }) => ({ items: desk.list().map((report) => withholdErrors(requireCaller(caller), poolResource(report))) }),
   );
   app.patch(
     '/v1/pools/:name',
@@ -32,12 +32,12 @@ export function poolRoutes(instance: FastifyInstance, desk: PoolService): void {
         response: { 200: poolSchema, ...PROBLEMS },
       },
     },
-    async ({ params, body, caller }) => poolResource(await desk.change(params.name, body, identified(caller).principal)),
+    async ({ params, body, caller }) => poolResource(await desk.change(params.name, body, requireCaller(caller).principal)),
   );
 }
 
 /** What a sandbox said as it ended can stand in an error, and is for operators. */
-function shownTo({ role }: Caller, pool: Pool): Pool {
+function withholdErrors({ role }: Caller, pool: Pool): Pool {
   if (role === 'operator') return pool;
   const { creation, destruction, sweep } = pool.lastErrors;
   return { ...pool, lastErrors: { creation: creation && WITHHELD, destruction: destruction && WITHHELD, sweep: sweep && WITHHELD } };

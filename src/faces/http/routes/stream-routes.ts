@@ -9,7 +9,7 @@ import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
 import { isOver } from '../../../service/orders/is-over.ts';
 import { readableTo } from '../../../service/checkpoints/text-readers.ts';
-import { identified } from '../requests/caller.ts';
+import { requireCaller } from '../requests/caller.ts';
 import { checkpointOfArm, episodeStream } from './episode-stream.ts';
 import {
   episodesQuerySchema,
@@ -19,8 +19,8 @@ import {
   textStreamSchema,
 } from '../schemas/evaluation-schemas.ts';
 import { eventStream } from './event-stream.ts';
-import { foundEvaluation } from './found-evaluation.ts';
-import { goneSignal } from '../requests/gone-signal.ts';
+import { findEvaluation } from './found-evaluation.ts';
+import { createGoneSignal } from '../requests/gone-signal.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import type { StreamRoom } from '../requests/stream-room.ts';
 
@@ -57,12 +57,12 @@ export function eventRoutes(instance: FastifyInstance, { service, clock, room }:
       },
     },
     async (request, reply) => {
-      const evaluation = await foundEvaluation(service, request.params.id);
+      const evaluation = await findEvaluation(service, request.params.id);
       const after = Number(request.headers['last-event-id'] ?? request.query.after ?? 0);
       // Browsers come back when a stream ends, unless they are told that there is no more.
       if (isOver(evaluation) && (await service.hasNoMore(evaluation.id, after))) return reply.code(204).send(undefined);
-      room.take(identified(request.caller).principal, reply);
-      const events = service.follow(evaluation.id, after, goneSignal(reply));
+      room.take(requireCaller(request.caller).principal, reply);
+      const events = service.follow(evaluation.id, after, createGoneSignal(reply));
       return (
         reply
           .header('content-type', 'text/event-stream; charset=utf-8')
@@ -91,12 +91,12 @@ export function episodeRoutes(instance: FastifyInstance, { service, use, room }:
       },
     },
     async ({ params, query, caller }, reply) => {
-      const evaluation = await foundEvaluation(service, params.id);
+      const evaluation = await findEvaluation(service, params.id);
       const order = orderOf(evaluation);
       if (checkpointOfArm(order, query.arm) === undefined)
         throw new InputError('arm.not-found', `query.arm: ${evaluation.id} has no arm ${query.arm}`);
-      const readable = await readableTo(identified(caller), [evaluation], use);
-      room.take(identified(caller).principal, reply);
+      const readable = await readableTo(requireCaller(caller), [evaluation], use);
+      room.take(requireCaller(caller).principal, reply);
       const episodes = service.episodes(evaluation.id, query.arm, query.from);
       return reply
         .header('content-type', 'application/x-ndjson; charset=utf-8')

@@ -7,7 +7,7 @@ import { InputError } from '../../../kernel/errors.ts';
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
 import { isOver } from '../../../service/orders/is-over.ts';
 import type { Submission } from '../../../service/acceptance/submission.ts';
-import { identified } from '../requests/caller.ts';
+import { requireCaller } from '../requests/caller.ts';
 import { evaluationResource } from './evaluation-resource.ts';
 import {
   type EvaluationResource,
@@ -16,7 +16,7 @@ import {
   newEvaluationSchema,
   waitQuerySchema,
 } from '../schemas/evaluation-schemas.ts';
-import { goneSignal } from '../requests/gone-signal.ts';
+import { createGoneSignal } from '../requests/gone-signal.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import { comparisonSubmission, evaluationSubmission } from './submission-of.ts';
 
@@ -87,13 +87,13 @@ async function submit(
       'request.wait',
       `query.wait: expected ${maxWaitSeconds} seconds at most (server.maxWaitSeconds), got ${waitSeconds}`,
     );
-  const gone = goneSignal(reply);
-  const acceptance = await service.submit(submission, identified(request.caller).principal, gone, idempotencyOf(request));
+  const gone = createGoneSignal(reply);
+  const acceptance = await service.submit(submission, requireCaller(request.caller).principal, gone, idempotencyOf(request));
   const { id } = acceptance.evaluation;
   if (acceptance.kind === 'conflict')
     throw new InputError('idempotency.conflict', `Idempotency-Key: it was used for another request, ${id}; use a new key for each request`);
   const isWaitedFor = waitSeconds > 0 && !isOver(acceptance.evaluation);
-  const evaluation = isWaitedFor ? await service.whenOver(id, waitSeconds * 1000, gone, acceptance.evaluation) : acceptance.evaluation;
+  const evaluation = isWaitedFor ? await service.waitUntilOver(id, waitSeconds * 1000, gone, acceptance.evaluation) : acceptance.evaluation;
   const current = evaluation ?? acceptance.evaluation;
   reply.header('location', `/v1/evaluations/${id}`).code(isOver(current) ? 200 : 202);
   return evaluationResource(current);

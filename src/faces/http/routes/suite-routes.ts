@@ -3,7 +3,7 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import { z } from 'zod';
 import { InputError } from '../../../kernel/errors.ts';
 import type { Library } from '../../../service/orders/library.ts';
-import { goneSignal } from '../requests/gone-signal.ts';
+import { createGoneSignal } from '../requests/gone-signal.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 
 export const suiteResourceSchema = z
@@ -31,7 +31,7 @@ export function suiteRoutes(instance: FastifyInstance, library: Pick<Library, 's
       },
     },
     async ({ params: { name } }, reply) => {
-      const { digest, written } = await library.suite(name, undefined, goneSignal(reply)).catch(assertFound);
+      const { digest, written } = await library.suite(name, undefined, createGoneSignal(reply)).catch(assertFound);
       return { name, digest, template: written.template };
     },
   );

@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { ListedToken, TokenService } from '../../../service/access/token-service.ts';
 import type { AuditTrail, StoredAuditEntry } from '../../../evaluation-store/audit-trail.ts';
 import { parseTokenId } from '../../../kernel/ids.ts';
-import { identified } from '../requests/caller.ts';
+import { requireCaller } from '../requests/caller.ts';
 import { PROBLEMS } from '../problems/problem-responses.ts';
 import {
   auditPageSchema,
@@ -27,7 +27,7 @@ export function tokenRoutes(instance: FastifyInstance, officeOf: TokenServiceFor
     '/v1/tokens',
     { schema: { summary: 'List tokens', tags: ['access'], querystring: pageQuerySchema, response: { 200: tokenPageSchema, ...PROBLEMS } } },
     async ({ query, caller }) => {
-      const { items, next } = await officeOf(identified(caller).principal).list(query);
+      const { items, next } = await officeOf(requireCaller(caller).principal).list(query);
       return { items: items.map(tokenResource), next: next ?? null };
     },
   );
@@ -44,7 +44,7 @@ export function tokenRoutes(instance: FastifyInstance, officeOf: TokenServiceFor
     async ({ body, caller }, reply) => {
       const { principal, role, lifetimeSeconds } = body;
       const lifetimeMs = lifetimeSeconds === undefined ? undefined : lifetimeSeconds * 1000;
-      const { token, text } = await officeOf(identified(caller).principal).issue({ principal, role, lifetimeMs });
+      const { token, text } = await officeOf(requireCaller(caller).principal).issue({ principal, role, lifetimeMs });
       reply.header('cache-control', 'no-store');
       return reply.code(201).send({ ...tokenResource(token), token: text });
     },
@@ -59,7 +59,7 @@ export function tokenRoutes(instance: FastifyInstance, officeOf: TokenServiceFor
         response: { 200: tokenSchema, ...PROBLEMS },
       },
     },
-    async ({ params, caller }) => tokenResource(await officeOf(identified(caller).principal).revoke(parseTokenId(params.id))),
+    async ({ params, caller }) => tokenResource(await officeOf(requireCaller(caller).principal).revoke(parseTokenId(params.id))),
   );
 }
 

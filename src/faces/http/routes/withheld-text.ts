@@ -14,13 +14,13 @@ const remarkedSchema = z.looseObject({
   }),
 });
 
-export function withoutText<Item extends EvaluationItem | EvaluationResource>(item: Item): Item {
+export function withholdText<Item extends EvaluationItem | EvaluationResource>(item: Item): Item {
   const { failure } = item;
   const withheld = failure ? { failure: { code: failure.code, message: WITHHELD }, withheld: true } : {};
-  return { ...item, ...('summary' in item ? withoutRemarks(item.summary) : {}), ...withheld };
+  return { ...item, ...('summary' in item ? withholdRemarks(item.summary) : {}), ...withheld };
 }
 
-function withoutRemarks(summary: unknown): { readonly summary?: unknown; readonly withheld?: true } {
+function withholdRemarks(summary: unknown): { readonly summary?: unknown; readonly withheld?: true } {
   if (summary === null || summary === undefined) return {};
   const read = remarkedSchema.safeParse(summary).data;
   // Of another version of Muster: where its text stands is unknown.

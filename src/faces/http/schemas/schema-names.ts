@@ -11,18 +11,18 @@ export function plainlyNamed<Document extends object>(document: Document): Docum
   const components = valueAt(document, ['components']);
   const schemas = valueAt(components, ['schemas']);
   if (!isMapping(components) || !isMapping(schemas)) return document;
-  const referred = referredIn(document);
+  const referred = findReferences(document);
   const plain = new Map<string, string>();
   for (const name of Object.keys(schemas)) {
     const other = name.slice(0, -INPUT.length);
     if (!name.endsWith(INPUT) || !Object.hasOwn(schemas, other)) continue;
-    if (!referred.has(other) || isDeepStrictEqual(renamed(schemas[name], allPlain), renamed(schemas[other], allPlain)))
+    if (!referred.has(other) || isDeepStrictEqual(renameReferences(schemas[name], allPlain), renameReferences(schemas[other], allPlain)))
       plain.set(name, other);
   }
   const kept = Object.entries(schemas).filter(([name]) => referred.has(name) && !isReplaced(name, plain, referred));
   const named = kept.map(([name, schema]) => [plain.get(name) ?? name, schema]);
   const tidy = { ...document, components: { ...components, schemas: Object.fromEntries(named) } };
-  return renamed(tidy, (name) => plain.get(name) ?? name);
+  return renameReferences(tidy, (name) => plain.get(name) ?? name);
 }
 
 /** The one for answers stays where it says the same; the one for requests takes its place where nothing refers to it. */
@@ -37,21 +37,21 @@ function allPlain(name: string): string {
 
 const REFERENCE = '#/components/schemas/';
 
-function referredIn(value: unknown): ReadonlySet<string> {
+function findReferences(value: unknown): ReadonlySet<string> {
   const found = new Set<string>();
-  visited(value, (name) => {
+  mapReferences(value, (name) => {
     found.add(name);
     return name;
   });
   return found;
 }
 
-function renamed<Value>(value: Value, name: (name: string) => string): Value {
-  return visited(value, name);
+function renameReferences<Value>(value: Value, name: (name: string) => string): Value {
+  return mapReferences(value, name);
 }
 
 /** A copy with every reference to a named schema replaced by what `name` makes of it. */
-function visited<Value>(value: Value, name: (name: string) => string): Value {
+function mapReferences<Value>(value: Value, name: (name: string) => string): Value {
   const text = JSON.stringify(value, (key, member: unknown) =>
     key === '$ref' && typeof member === 'string' && member.startsWith(REFERENCE)
       ? REFERENCE + name(member.slice(REFERENCE.length))

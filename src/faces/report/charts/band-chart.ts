@@ -3,7 +3,7 @@ import { formatCount, formatFigure } from '../../../kernel/text/figures.ts';
 import { markup } from '../text/markup.ts';
 import type { Markup } from '../text/markup.ts';
 import { count, figure } from '../text/numbers.ts';
-import { across, domainOf, HEIGHT, plot, present, round, scaleAcross, scaleUp, WIDTH } from './plot.ts';
+import { percentOf, domainOf, HEIGHT, plot, present, round, scaleAcross, scaleUp, WIDTH } from './plot.ts';
 import type { Scale } from './plot.ts';
 
 /** An estimate and its interval as they went along. */
@@ -106,7 +106,7 @@ function spreadAt({ low, high, value }: Pick<BandPoint, 'low' | 'high' | 'value'
 }
 
 function endMark({ at, value }: BandPoint, x: Scale, y: Scale): Markup | undefined {
-  return present(value) ? markup`<circle class="end" cx="${across(x, at)}" cy="${round(y(value))}" r="4"/>` : undefined;
+  return present(value) ? markup`<circle class="end" cx="${percentOf(x, at)}" cy="${round(y(value))}" r="4"/>` : undefined;
 }
 
 /** The same points as rows of a table: at, value, low, high. */

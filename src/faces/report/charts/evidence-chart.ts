@@ -5,7 +5,7 @@ import { chart } from './chart.ts';
 import { markup } from '../text/markup.ts';
 import type { Markup } from '../text/markup.ts';
 import { count, data } from '../text/numbers.ts';
-import { across, domainOf, HEIGHT, plot, round, scaleAcross, scaleUp, WIDTH } from './plot.ts';
+import { percentOf, domainOf, HEIGHT, plot, round, scaleAcross, scaleUp, WIDTH } from './plot.ts';
 import type { Scale } from './plot.ts';
 
 /** How the evidence in either direction grew, against what decides. */
@@ -73,7 +73,7 @@ function curve(course: readonly EvidencePoint[], x: Scale, y: Scale, direction: 
 
 function endMark(last: EvidencePoint, x: Scale, y: Scale, direction: Direction, [lowest]: readonly [number, number]): Markup | undefined {
   if (last[direction] < lowest) return undefined;
-  return markup`<circle class="end ${direction}" cx="${across(x, last.pairs)}" cy="${round(y(last[direction]))}" r="4"/>`;
+  return markup`<circle class="end ${direction}" cx="${percentOf(x, last.pairs)}" cy="${round(y(last[direction]))}" r="4"/>`;
 }
 
 function strips(course: readonly EvidencePoint[], x: Scale): Markup {

@@ -121,8 +121,8 @@ function bar({ from, to, count }: Bin, height: number, x: Scale, y: Scale, width
 
 /** 5 to 95 % as a line, the middle half as a box, the median as a dot. */
 function box({ p05, p25, p50, p75, p95 }: Quantiles, x: Scale): Markup {
-  const at = (value: number): number => round(x(value));
-  return markup`<path class="level" d="M${at(p05)},${BOX_MIDDLE}H${at(p95)}"/><rect class="quartiles" x="${at(p25)}" width="${round(Math.max(at(p75) - at(p25), 2))}" y="${BOX_MIDDLE - BOX_HALF}" height="${2 * BOX_HALF}"/><path class="dot" d="M${at(p50)},${BOX_MIDDLE}h0"/>`;
+  const positionOf = (value: number): number => round(x(value));
+  return markup`<path class="level" d="M${positionOf(p05)},${BOX_MIDDLE}H${positionOf(p95)}"/><rect class="quartiles" x="${positionOf(p25)}" width="${round(Math.max(positionOf(p75) - positionOf(p25), 2))}" y="${BOX_MIDDLE - BOX_HALF}" height="${2 * BOX_HALF}"/><path class="dot" d="M${positionOf(p50)},${BOX_MIDDLE}h0"/>`;
 }
 
 function alternative(bins: readonly Bin[], quantiles: Official['quantiles'], width: number): string {

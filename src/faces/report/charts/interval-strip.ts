@@ -1,6 +1,6 @@
 import { markup } from '../text/markup.ts';
 import type { Markup } from '../text/markup.ts';
-import { across, domainOf, labelEvery, present, scaleAcross, ticksOf, WIDTH } from './plot.ts';
+import { percentOf, domainOf, labelEvery, present, scaleAcross, ticksOf, WIDTH } from './plot.ts';
 import type { Scale } from './plot.ts';
 
 /**
@@ -26,7 +26,7 @@ export function stripHead(scale: Scale): Markup {
   const ticks = ticksOf({ scale }, 3);
   const every = labelEvery(ticks, ROOM);
   return markup`<svg class="strip-head" height="20" aria-hidden="true">${ticks.map(({ value, text }, position) => {
-    const x = across(scale, value);
+    const x = percentOf(scale, value);
     const anchor = anchorAt(scale(value) / WIDTH);
     return markup`${position % every === 0 ? markup`<text x="${x}" y="11" text-anchor="${anchor}">${text}</text>` : undefined}<line class="tick" x1="${x}" x2="${x}" y1="15" y2="20"/>`;
   })}</svg>`;
@@ -42,12 +42,12 @@ function anchorAt(share: number): 'start' | 'middle' | 'end' {
 export function stripCell({ value, low, high }: Strip, scale: Scale, reference?: number | null): Markup {
   const parts = [
     present(reference)
-      ? markup`<line class="level" x1="${across(scale, reference)}" x2="${across(scale, reference)}" y2="100%"/>`
+      ? markup`<line class="level" x1="${percentOf(scale, reference)}" x2="${percentOf(scale, reference)}" y2="100%"/>`
       : undefined,
     present(low) && present(high)
-      ? markup`<line class="whisker" x1="${across(scale, low)}" x2="${across(scale, high)}" y1="50%" y2="50%"/>`
+      ? markup`<line class="whisker" x1="${percentOf(scale, low)}" x2="${percentOf(scale, high)}" y1="50%" y2="50%"/>`
       : undefined,
-    present(value) ? markup`<circle class="end" cx="${across(scale, value)}" cy="50%" r="4"/>` : undefined,
+    present(value) ? markup`<circle class="end" cx="${percentOf(scale, value)}" cy="50%" r="4"/>` : undefined,
   ];
   return markup`<svg class="strip-row" aria-hidden="true">${parts}</svg>`;
 }

@@ -48,7 +48,7 @@ export function scaleUp(domain: Domain): Scale {
 }
 
 /** Position for `above`. */
-export function across(scale: Scale, value: number): string {
+export function percentOf(scale: Scale, value: number): string {
   return `${Number((scale(value) / (WIDTH / 100)).toFixed(2))}%`;
 }
 
@@ -74,7 +74,7 @@ function ticksAcross(axis: Axis): Markup {
   const everyWide = labelEvery(ticks, ROOM_WIDE);
   const everyNarrow = everyWide * Math.ceil(labelEvery(ticks, ROOM_NARROW) / everyWide);
   return markup`${ticks.map(({ value, text }, position) => {
-    const x = across(axis.scale, value);
+    const x = percentOf(axis.scale, value);
     const mark = markup`<line class="tick" x1="${x}" x2="${x}" y1="${HEIGHT}" y2="${HEIGHT + 5}"/>`;
     if (position % everyWide !== 0) return mark;
     const when = position % everyNarrow === 0 ? undefined : markup` class="wide"`;

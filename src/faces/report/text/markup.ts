@@ -36,13 +36,13 @@ export function markup(template: TemplateStringsArray, ...contents: readonly Con
 function textOf(content: Content): string {
   if (content === undefined) return '';
   if (content instanceof MarkupText) return content.toString();
-  if (typeof content === 'string') return escaped(content);
+  if (typeof content === 'string') return escapeMarkup(content);
   if (typeof content === 'number') return String(content);
   return content.map(textOf).join('');
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
 
-function escaped(text: string): string {
+function escapeMarkup(text: string): string {
   return printable(text).replaceAll(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
 }

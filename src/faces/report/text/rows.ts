@@ -28,6 +28,6 @@ function figureRow({ name, value, note }: FigureRow): Markup {
 }
 
 /** Items of a list, text between them. */
-export function joined(items: readonly Content[], between: string): Content {
+export function joinContent(items: readonly Content[], between: string): Content {
   return items.flatMap((item, position) => (position === 0 ? [item] : [between, item]));
 }

@@ -8,7 +8,7 @@ import type { LocalRuntime, SandboxSite } from '../../../../src/adapters/sandbox
 import { ProgramInput } from '../../../../src/adapters/sandbox/local/program/program-input.ts';
 import { ProgramOutput } from '../../../../src/adapters/sandbox/local/program/program-output.ts';
 import type { ProgramEnd, SandboxedProgram } from '../../../../src/adapters/sandbox/local/program/sandboxed-program.ts';
-import { untilAborted } from '../../../../src/kernel/abort.ts';
+import { raceWithAbort } from '../../../../src/kernel/abort.ts';
 import { InfrastructureError } from '../../../../src/kernel/errors.ts';
 import { parseOwnerId, parseSandboxId } from '../../../../src/kernel/ids.ts';
 import type { Sandbox } from '../../../../src/pool/ports/sandbox.ts';
@@ -189,7 +189,7 @@ it('the end of the provider waits for creations, then ends runtime and sandboxes
   const starting = Promise.withResolvers<void>();
   runtime.start = async (_site, signal) => {
     starting.resolve();
-    return await untilAborted(new Promise<never>(() => {}), signal);
+    return await raceWithAbort(new Promise<never>(() => {}), signal);
   };
   const creation = scene.create('starting').catch((error: unknown) => events.push(`starting: ${String(error)}`));
   await starting.promise;

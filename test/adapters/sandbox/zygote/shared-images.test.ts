@@ -91,7 +91,7 @@ describe('what sandboxes are forked from', () => {
     images.want(policy('p1'));
     images.choose(maker);
     images.want(policy('p2'));
-    const included = observed(images.included(['p2']));
+    const included = observed(images.waitUntilIncluded(['p2']));
     expect(images.choose(maker)).toMatchObject({ image: 'image-1', shares: new Set(['p1']) });
     await Promise.resolve();
     expect([maker.log, included.isSettled]).toEqual([['image-1 = base + p1', 'image-2 = image-1 + p2'], false]);
@@ -119,7 +119,7 @@ describe('what sandboxes are forked from', () => {
     images.want(policy('p2'));
     images.choose(maker);
     images.want(policy('p3'));
-    const included = observed(images.included(['p3']));
+    const included = observed(images.waitUntilIncluded(['p3']));
     images.choose(maker);
     await maker.finish('image-2');
     expect([maker.log.at(-1), included.isSettled]).toEqual(['image-3 = image-2 + p3', false]);
@@ -285,7 +285,7 @@ describe('something that cannot be shared', () => {
     images.want(policy('good'));
     images.choose(maker);
     images.want(policy('bad'));
-    const included = observed(images.included(['bad']));
+    const included = observed(images.waitUntilIncluded(['bad']));
     images.choose(maker);
     await maker.lose('image-2');
     expect([images.isUnfit('good'), images.isUnfit('bad')]).toEqual([false, true]);

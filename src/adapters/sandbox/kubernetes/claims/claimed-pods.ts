@@ -1,4 +1,4 @@
-import { untilAborted } from '../../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
 import type { ClaimSettings, PodTemplate } from '../settings/pod-template.ts';
 import type { Obstacle, SandboxSpec } from '../../../../pool/ports/sandbox.ts';
@@ -86,7 +86,7 @@ export class ClaimedPods implements PodSupply {
 
   async #claim(held: Held, spec: SandboxSpec, signal: AbortSignal): Promise<FollowedPod> {
     const { api, clock, owner } = this.#options;
-    const { warmPool, watch } = await untilAborted(this.#open(), signal);
+    const { warmPool, watch } = await raceWithAbort(this.#open(), signal);
     const serverTime = clock.date().getTime() + warmPool.aheadMs;
     const manifest = claimManifest(spec, this.#pod, { owner, warmPool: warmPool.name, serverTime });
     await api.create('sandboxclaims', manifest, signal);

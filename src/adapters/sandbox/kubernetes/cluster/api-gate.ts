@@ -1,6 +1,6 @@
 import PQueue from 'p-queue';
 import pRetry from 'p-retry';
-import { abortError, untilAborted } from '../../../../kernel/abort.ts';
+import { abortError, raceWithAbort } from '../../../../kernel/abort.ts';
 import { sleep, type Clock } from '../../../../kernel/clock.ts';
 import { Deadline } from '../../../../kernel/deadline.ts';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
@@ -84,7 +84,7 @@ export class ApiGate implements Disposable {
     this.#counts.set(kind, (this.#counts.get(kind) ?? 0) + 1);
     const late = (): Error => new InfrastructureError(LATE, `Kubernetes did not ${what}: no answer within ${ATTEMPT_MS / 1000} s`);
     using deadline = new Deadline(this.#clock, ATTEMPT_MS, late, signal);
-    return await untilAborted(act(deadline.signal), deadline.signal);
+    return await raceWithAbort(act(deadline.signal), deadline.signal);
   }
 
   async #heed(error: unknown, signal: AbortSignal): Promise<void> {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { untilAborted } from '../../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../../kernel/abort.ts';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
 import type { DialChannel } from './dial-channel.ts';
 
@@ -56,7 +56,7 @@ export class DialledContainer implements Disposable {
     this.#expected = next === undefined ? undefined : digestOf(next);
     channel.start(command, next);
     try {
-      await untilAborted(channel.begun, signal);
+      await raceWithAbort(channel.begun, signal);
     } catch (error) {
       // The token of the next connection is in the order: a dialler that lost it could not come again.
       void channel.begun.then(() => channel.terminate());
@@ -85,7 +85,7 @@ export class DialledContainer implements Disposable {
     const { promise, resolve } = Promise.withResolvers<DialChannel>();
     this.#takers.push(resolve);
     try {
-      return await untilAborted(promise, signal);
+      return await raceWithAbort(promise, signal);
     } finally {
       const at = this.#takers.indexOf(resolve);
       if (at >= 0) this.#takers.splice(at, 1);

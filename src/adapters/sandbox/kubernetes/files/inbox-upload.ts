@@ -3,7 +3,7 @@ import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { abortError, untilAborted } from '../../../../kernel/abort.ts';
+import { abortError, raceWithAbort } from '../../../../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
 import type { UploadContent } from '../../../../pool/ports/upload-target.ts';
 import { checkUploadPath, INBOX } from '../../upload-path.ts';
@@ -65,7 +65,7 @@ async function send(
   let sent = 0;
   try {
     for await (const piece of piecesOf(content, signal)) {
-      await untilAborted(writePiece(channel.stdin, piece), signal);
+      await raceWithAbort(writePiece(channel.stdin, piece), signal);
       sent += piece.length;
     }
     channel.stdin.end();
@@ -97,7 +97,7 @@ async function run(exec: InboxExec, [script = '', ...words]: readonly string[], 
 
 async function succeed(channel: ProgramChannel, signal: AbortSignal): Promise<void> {
   channel.stdout.resume();
-  const [said, end] = await untilAborted(Promise.all([text(channel.stderr), channel.ended]), signal);
+  const [said, end] = await raceWithAbort(Promise.all([text(channel.stderr), channel.ended]), signal);
   switch (end.kind) {
     case 'exited':
       if (end.code === 0) return;

@@ -1,4 +1,4 @@
-import { untilAborted } from '../../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../../kernel/abort.ts';
 import type { Clock } from '../../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
 import type { FetchOrder } from '../../../../kernel/fetching.ts';
@@ -75,7 +75,7 @@ export class NodeCaches implements Disposable {
     const kept = onNode.get(order.digest) ?? this.#begin(node, onNode, order, settings);
     kept.users.add(pod);
     // It is for all who wait: that one of them is no longer wanted is nothing to the others.
-    await untilAborted(kept.filling, signal);
+    await raceWithAbort(kept.filling, signal);
     return `${NODE_CACHE}/checkpoints/${order.digest.slice('sha256:'.length)}`;
   }
 

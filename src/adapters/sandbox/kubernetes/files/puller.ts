@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { untilAborted } from '../../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../../kernel/abort.ts';
 import { messageOf, MusterError } from '../../../../kernel/errors.ts';
 import { RecentText } from '../../../../kernel/recent-text.ts';
 import { fetchError, MOST_ANSWER_CHARACTERS, readPullAnswer } from '../../remote/pull-order.ts';
@@ -18,7 +18,7 @@ export async function runPuller(exec: InboxExec, command: readonly string[], ord
     signal.throwIfAborted();
     channel = await exec(command, signal);
     channel.stdin.end(order);
-    const [stdout, stderr, end] = await untilAborted(Promise.all([endOf(channel.stdout), endOf(channel.stderr), channel.ended]), signal);
+    const [stdout, stderr, end] = await raceWithAbort(Promise.all([endOf(channel.stdout), endOf(channel.stderr), channel.ended]), signal);
     if (end.kind !== 'exited') throw fetchError(end.detail);
     readPullAnswer(stdout, stderr);
   } catch (error) {

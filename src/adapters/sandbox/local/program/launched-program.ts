@@ -1,7 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import type { Readable, Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { untilAborted } from '../../../../kernel/abort.ts';
+import { raceWithAbort } from '../../../../kernel/abort.ts';
 import { InfrastructureError } from '../../../../kernel/errors.ts';
 import { ProgramInput } from './program-input.ts';
 import { ProgramOutput } from './program-output.ts';
@@ -67,7 +67,7 @@ export class LaunchedProgram implements SandboxedProgram {
    */
   async begin(isGrouped: boolean, signal: AbortSignal): Promise<void> {
     try {
-      if (!(await untilAborted(this.#launched.started, signal))) throw await untilAborted(this.#startError(), signal);
+      if (!(await raceWithAbort(this.#launched.started, signal))) throw await raceWithAbort(this.#startError(), signal);
       if (!isGrouped) await this.#further.find(this.#launched.pid);
     } catch (error) {
       this.kill();
