@@ -5,6 +5,7 @@
  *
  *   node scripts/setup.mjs           what Muster needs to run
  *   node scripts/setup.mjs --test    and what its tests need
+ *   node scripts/setup.mjs --training    and the libraries that people train with: 5 GB
  */
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -14,6 +15,7 @@ import { fileURLToPath } from 'node:url';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..');
 const forTests = process.argv.includes('--test');
+const forTraining = process.argv.includes('--training');
 const asRoot = process.getuid?.() === 0;
 
 function say(text) {
@@ -54,7 +56,7 @@ function once(stampFile, inputs, step) {
 
 /** npm and pip would empty or change what a link leads to: another checkout's packages. */
 function refuseLinks() {
-  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-keras', '.venv-moto', '.tools']) {
+  for (const name of ['node_modules', '.venv', '.venv-torch', '.venv-keras', '.venv-moto', '.venv-training', '.tools']) {
     const isLink = lstatSync(join(root, name), { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
     if (isLink) fail(`${name} is a symbolic link, and what it leads to would be changed; remove the link, then run this again`);
   }
@@ -222,4 +224,5 @@ if (forTests) {
   installBeside('.venv-moto', 'test/adapters/checkpoints/requirements-moto.txt');
   installFakeGcs();
 }
+if (forTraining) installBeside('.venv-training', 'clients/python/tests/training/requirements.txt');
 say(`ready (Node ${execFileSync(join(root, 'node_modules/.bin/node'), ['--version'], { encoding: 'utf8' }).trim()})`);

@@ -1,0 +1,137 @@
+"""A policy's network as data: what happens to an observation until it is the policy's output."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+ActivationKind = Literal["tanh", "relu", "sigmoid", "elu", "leaky_relu", "selu", "softplus", "silu", "gelu"]
+
+
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """x ↦ weight · x + bias."""
+
+    name: str
+    weight: Array
+    """[out, in]"""
+    bias: Array
+    """[out]"""
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution:
+    """A two-dimensional convolution over [channels, height, width]."""
+
+    name: str
+    weight: Array
+    """[out channels, in channels / groups, height, width]"""
+    bias: Array
+    """[out channels]"""
+    stride: tuple[int, int]
+    padding: tuple[int, int]
+    dilation: tuple[int, int]
+    groups: int
+
+
+@dataclass(frozen=True)
+class Activation:
+    name: str
+    kind: ActivationKind
+    alpha: float | None = None
+    """Of `elu` and `leaky_relu`."""
+
+
+@dataclass(frozen=True)
+class Clip:
+    """Cuts off at both ends."""
+
+    name: str
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class LayerNorm:
+    """Over the last dimension."""
+
+    name: str
+    weight: Array
+    bias: Array
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Flatten:
+    """[batch, …] ↦ [batch, n]."""
+
+    name: str
+
+
+Layer = Linear | Convolution | Activation | Clip | LayerNorm | Flatten
+
+
+@dataclass(frozen=True, eq=False)
+class Normalise:
+    """(x − mean) / √(variance + epsilon), cut off at ±clip: computed in float64, then rounded to float32."""
+
+    mean: Array
+    """As the observation's part is shaped, or its last dimensions."""
+    variance: Array
+    clip: float
+    epsilon: float
+
+
+@dataclass(frozen=True)
+class Arrange:
+    """Permutes the dimensions of an observation, without the batch, and then gives it another shape."""
+
+    order: tuple[int, ...]
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Divide:
+    """Divides by a number: 255 for the bytes of images."""
+
+    by: float
+
+
+Step = Normalise | Arrange | Divide
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """One entry of a dictionary of observations, or the observation itself."""
+
+    name: str
+    """Its key; empty for the observation itself."""
+    shape: tuple[int, ...]
+    """As the environment gives it; (n,) where it is made one-hot."""
+    steps: tuple[Step, ...]
+    layers: tuple[Layer, ...]
+
+    @property
+    def size(self) -> int:
+        """How many numbers it is, flat."""
+        return int(np.prod(self.shape))
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    parts: tuple[Part, ...]
+    """In the order in which `gymnasium.spaces.flatten` puts them one after the other."""
+    layers: tuple[Layer, ...]
+    """What follows after the parts' results have been put one after the other."""
+    action: dict[str, str]
+    """What the outputs mean, as docs/checkpoints.md has it."""
+    bytes: bool
+    """Whether the observation is an image of uint8 that goes in as it is."""
+    log_std: Array | None = None
+    """[out]: of a normal distribution, for actions that are drawn."""
+
+    @property
+    def normalises(self) -> bool:
+        return any(isinstance(step, Normalise) for part in self.parts for step in part.steps)

@@ -1,0 +1,136 @@
+"""Whether an exported policy acts as the trainer's own does, before anything is played."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from muster.exporting.errors import ParityError
+from muster.exporting.network import Array
+from muster.exporting.onnx_graph import INPUT, PREPROCESSED
+from muster.exporting.runner_policies import played_policy
+
+OBSERVATIONS = 1000
+"""That the actions are compared on."""
+TRACED = 16
+"""Observations of which the outputs of each layer are kept, to name the first layer that differs."""
+TOLERANCE = 1e-4
+"""Of an action, and of how far logits may lie apart where another action is the greatest: what float32 rounds, a hundred times over."""
+LAYER_TOLERANCE = 1e-3
+"""Of a layer's outputs, in parts of their largest."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """What the trainer's policy did at one moment."""
+
+    observation_space: Any
+    """Of the environment."""
+    action_space: Any
+    observations: Sequence[Any]
+    """As the environment gave them."""
+    actions: Array
+    """[n, …]: the trainer's best action for each."""
+    logits: Array | None
+    """[n, out], where the action is the place of the greatest."""
+    layers: dict[str, Array] = field(default_factory=dict)
+    """Outputs of layers for the first observations, by the layers' names."""
+
+
+def assert_parity(path: Path, reference: Reference) -> None:
+    """@raises ParityError saying how many actions differ, and naming the first layer that does where it can be told.
+
+    Raises ExportError when the exported policy does not fit the environment's spaces.
+    """
+    policy = played_policy(path, reference.observation_space, reference.action_space)
+    played = [np.asarray(policy.act(observation)).copy() for observation in reference.observations]
+    differing = [place for place, action in enumerate(played) if not _agrees(action, reference, place)]
+    if not differing:
+        return
+    place, first = differing[0], first_differing_layer(path, reference)
+    where = f"the first layer that differs is {first}" if first else "each layer that was compared agrees; what the outputs mean differs"
+    raise ParityError(
+        f"{path.name} acts otherwise than the trainer's own policy on {len(differing)} of {len(played)} observations: "
+        f"on observation {place} it does {played[place].tolist()}, the trainer's policy {reference.actions[place].tolist()}; {where}"
+    )
+
+
+def _agrees(action: Array, reference: Reference, place: int) -> bool:
+    expected = reference.actions[place]
+    if action.shape != expected.shape:
+        return False
+    if reference.logits is None or np.array_equal(action, expected):
+        return bool(np.allclose(action, expected, rtol=TOLERANCE, atol=TOLERANCE))
+    return _is_tie(reference.logits[place], action.reshape(-1), expected.reshape(-1), reference.action_space)
+
+
+def _is_tie(logits: Array, played: Array, expected: Array, space: Any) -> bool:
+    """Whether the trainer's own logits of the two actions differ by no more than rounding does."""
+    sizes = [int(space.n)] if hasattr(space, "n") else [int(size) for size in space.nvec.reshape(-1)]
+    begin, scale = 0, 1 + float(np.abs(logits).max())
+    for size, one, other in zip(sizes, played, expected, strict=True):
+        if abs(float(logits[begin + int(one)] - logits[begin + int(other)])) > TOLERANCE * scale:
+            return False
+        begin += size
+    return True
+
+
+def first_differing_layer(path: Path, reference: Reference) -> str | None:
+    """The first layer of the exported file, in the order in which it is computed, whose outputs are not the trainer's."""
+    values = _onnx_values if path.suffix == ".onnx" else _mlp_values
+    for name, value in values(path, reference):
+        known = reference.layers.get(name)
+        if known is None:
+            continue
+        scale = 1e-6 + float(np.abs(known).max())
+        if value.size != known.size or not np.abs(value.reshape(known.shape) - known).max() <= LAYER_TOLERANCE * scale:
+            return name
+    return None
+
+
+def _rows(reference: Reference) -> Array:
+    from gymnasium import spaces
+
+    space, some = reference.observation_space, reference.observations[:TRACED]
+    return np.stack([np.asarray(spaces.flatten(space, observation)) for observation in some])
+
+
+def _onnx_values(path: Path, reference: Reference) -> Iterator[tuple[str, Array]]:
+    import onnx
+    import onnxruntime
+
+    model = onnx.load(path)
+    names = [output for node in model.graph.node for output in node.output]
+    for name in set(names) - {output.name for output in model.graph.output}:
+        model.graph.output.append(onnx.ValueInfoProto(name=name))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    (given,) = session.get_inputs()
+    dtype = {"tensor(uint8)": np.uint8, "tensor(double)": np.float64}.get(given.type, np.float32)
+    rows = _rows(reference).astype(dtype)
+    shape = [len(rows), *given.shape[1:]]
+    yield from zip(names, session.run(names, {INPUT: rows.reshape(shape)}), strict=True)
+
+
+def _mlp_values(path: Path, reference: Reference) -> Iterator[tuple[str, Array]]:
+    from safetensors import safe_open
+
+    with safe_open(path, framework="numpy") as file:
+        architecture = json.loads(file.metadata()["muster"])
+        value: Array = _rows(reference).astype(np.float32)
+        yield PREPROCESSED, value
+        for place, layer in enumerate(architecture["layers"]):
+            value = value @ file.get_tensor(f"{layer}.weight").T + file.get_tensor(f"{layer}.bias")
+            yield layer, value
+            if place < len(architecture["layers"]) - 1:
+                value = np.tanh(value) if architecture["activation"] == "tanh" else np.maximum(value, 0)
+                yield _after(layer), value
+
+
+def _after(layer: str) -> str:
+    """The name of the module behind one in an `nn.Sequential`."""
+    before, _, place = layer.rpartition(".")
+    following = str(int(place) + 1) if place.isdecimal() else place
+    return f"{before}.{following}" if before else following

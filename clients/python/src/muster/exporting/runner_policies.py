@@ -1,0 +1,43 @@
+"""The runner's own readers of checkpoints: what is held against the trainer's policy is exactly what will be played."""
+
+import importlib
+import sys
+from pathlib import Path
+from typing import Any
+
+from muster.exporting.errors import ExportError
+
+PACKAGE = "muster_runner"
+
+
+def played_policy(path: Path, observation_space: Any, action_space: Any) -> Any:
+    """The policy that sandboxes make of a checkpoint: `act(observation)` gives its best action.
+
+    Raises ExportError when the checkpoint does not fit the spaces, naming both.
+    """
+    reader, checkpoint, refusal = (_module(name) for name in ("policies.read_checkpoint", "policies.checkpoint", "refusal"))
+    try:
+        fit = checkpoint.Fit(observation_space, action_space, True)
+        return reader.read_checkpoint(path).fit(fit)
+    except refusal.PolicyRefusal as error:
+        raise ExportError(f"the exported policy does not fit: {error}") from error
+
+
+def _module(name: str) -> Any:
+    try:
+        return importlib.import_module(f"{PACKAGE}.{name}")
+    except ModuleNotFoundError as error:
+        if error.name != PACKAGE:
+            raise ExportError(f"the exported policy cannot be tried out, {error.name} is missing: pip install {error.name}") from error
+    sys.path.append(str(_directory()))
+    return importlib.import_module(f"{PACKAGE}.{name}")
+
+
+def _directory() -> Path:
+    """Where the runner is: beside the server in an installed package, at the top of a clone."""
+    here = Path(__file__).resolve()
+    for parent in here.parents:
+        for place in ("runner", "_server/runner"):
+            if (parent / place / PACKAGE / "policies").is_dir():
+                return parent / place
+    raise ExportError("the runner, which tries exported policies out, is missing: install muster-eval, or work in a clone of Muster")

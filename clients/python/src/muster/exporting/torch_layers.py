@@ -1,0 +1,107 @@
+"""The layers of a PyTorch module, as data."""
+
+from collections.abc import Callable
+from typing import Any
+
+from muster.exporting.errors import ExportError
+from muster.exporting.network import Activation, Array, Clip, Convolution, Flatten, Layer, LayerNorm, Linear
+
+HOW = (
+    "Export it yourself: give muster.export a torch.nn.Module that takes a batch of observations and gives the logits or the means, "
+    "or save it as ONNX or TorchScript (docs/checkpoints.md)"
+)
+
+
+class UnknownLayer(ExportError):
+    """A module of which the layers are not known as data."""
+
+
+def layers_of(module: Any, name: str) -> tuple[Layer, ...]:
+    """What a module computes in evaluation mode, in order. Weights are copied: the training may go on.
+
+    @param name: of the module in its policy, as `named_modules` has it; layers are named after it.
+    Raises UnknownLayer naming the module.
+    """
+    from torch import nn
+
+    if isinstance(module, nn.Sequential):
+        return tuple(layer for child, inner in module.named_children() for layer in layers_of(inner, f"{name}.{child}" if name else child))
+    if isinstance(module, (nn.Identity, nn.Dropout)):
+        return ()
+    read = _readers(nn).get(type(module))
+    if read is None:
+        raise UnknownLayer(f"{name or 'the policy'} is a {type(module).__module__}.{type(module).__qualname__}, which is not known. {HOW}")
+    return (read(module, name),)
+
+
+def _readers(nn: Any) -> dict[type, Callable[[Any, str], Layer]]:
+    return {
+        nn.Linear: _linear,
+        nn.Conv2d: _convolution,
+        nn.Flatten: _flatten,
+        nn.LayerNorm: _layer_norm,
+        nn.Tanh: lambda _, name: Activation(name, "tanh"),
+        nn.ReLU: lambda _, name: Activation(name, "relu"),
+        nn.Sigmoid: lambda _, name: Activation(name, "sigmoid"),
+        nn.ELU: lambda module, name: Activation(name, "elu", float(module.alpha)),
+        nn.LeakyReLU: lambda module, name: Activation(name, "leaky_relu", float(module.negative_slope)),
+        nn.SELU: lambda _, name: Activation(name, "selu"),
+        nn.Softplus: _softplus,
+        nn.SiLU: lambda _, name: Activation(name, "silu"),
+        nn.GELU: _gelu,
+        nn.Hardtanh: lambda module, name: Clip(name, float(module.min_val), float(module.max_val)),
+    }
+
+
+def _array(tensor: Any) -> Array:
+    """A copy in float32, which policies are computed in."""
+    copied: Array = tensor.detach().cpu().float().numpy().copy()
+    return copied
+
+
+def _bias(module: Any, length: int) -> Array:
+    import numpy as np
+
+    return np.zeros(length, np.float32) if module.bias is None else _array(module.bias)
+
+
+def _linear(module: Any, name: str) -> Layer:
+    return Linear(name, _array(module.weight), _bias(module, module.out_features))
+
+
+def _convolution(module: Any, name: str) -> Layer:
+    if isinstance(module.padding, str) or module.padding_mode != "zeros":
+        raise UnknownLayer(f"{name} pads by {module.padding!r} in mode {module.padding_mode!r}; expected numbers, and zeros. {HOW}")
+    return Convolution(
+        name,
+        _array(module.weight),
+        _bias(module, module.out_channels),
+        stride=(int(module.stride[0]), int(module.stride[1])),
+        padding=(int(module.padding[0]), int(module.padding[1])),
+        dilation=(int(module.dilation[0]), int(module.dilation[1])),
+        groups=int(module.groups),
+    )
+
+
+def _flatten(module: Any, name: str) -> Layer:
+    if (module.start_dim, module.end_dim) != (1, -1):
+        raise UnknownLayer(f"{name} flattens dimensions {module.start_dim} to {module.end_dim}; expected 1 to -1. {HOW}")
+    return Flatten(name)
+
+
+def _layer_norm(module: Any, name: str) -> Layer:
+    if len(module.normalized_shape) != 1 or module.weight is None:
+        raise UnknownLayer(f"{name} normalises {tuple(module.normalized_shape)}; expected one dimension, with weights. {HOW}")
+    return LayerNorm(name, _array(module.weight), _bias(module, module.normalized_shape[0]), float(module.eps))
+
+
+def _softplus(module: Any, name: str) -> Layer:
+    if module.beta != 1:
+        raise UnknownLayer(f"{name} is a Softplus with beta {module.beta}; expected 1. {HOW}")
+    return Activation(name, "softplus")
+
+
+def _gelu(module: Any, name: str) -> Layer:
+    if module.approximate != "none":
+        raise UnknownLayer(f"{name} is a GELU approximated by {module.approximate}; expected none. {HOW}")
+    return Activation(name, "gelu")

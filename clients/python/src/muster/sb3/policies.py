@@ -1,0 +1,132 @@
+"""The networks of Stable-Baselines3's own policies: PPO, A2C, DQN, SAC, TD3, with MlpPolicy, CnnPolicy and MultiInputPolicy."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from muster.exporting.errors import ExportError
+from muster.exporting.network import Activation, Array, Layer, Network, Part
+from muster.exporting.torch_layers import HOW, layers_of
+from muster.sb3.observations import ObservationPath
+
+KNOWN = "PPO, A2C, DQN, SAC and TD3 with MlpPolicy, CnnPolicy and MultiInputPolicy"
+
+
+def network_of(policy: Any, path: ObservationPath) -> Network:
+    """What a policy computes for its best action, as data. Weights are copied.
+
+    Raises ExportError naming the class or the layer that is not known, and how it can be exported.
+    """
+    from stable_baselines3.common.policies import ActorCriticPolicy
+    from stable_baselines3.dqn.policies import DQNPolicy
+    from stable_baselines3.sac.policies import SACPolicy
+    from stable_baselines3.td3.policies import TD3Policy
+
+    if not type(policy).__module__.startswith("stable_baselines3."):
+        raise ExportError(f"the policy is a {_named(policy)}, a class of its own; known are those of {KNOWN}. {HOW}")
+    match policy:
+        case ActorCriticPolicy():
+            return _actor_critic(policy, path)
+        case DQNPolicy():
+            return _network(policy, path, "q_net.features_extractor", layers_of(policy.q_net.q_net, "q_net.q_net"), {"kind": "discrete"})
+        case SACPolicy():
+            layers = (*layers_of(policy.actor.latent_pi, "actor.latent_pi"), *layers_of(policy.actor.mu, "actor.mu"))
+            return _network(policy, path, "actor.features_extractor", layers, {"kind": "continuous", "squash": "tanh"})
+        case TD3Policy():
+            return _deterministic(policy, path)
+        case _:
+            raise ExportError(f"the policy is a {_named(policy)}; known are those of {KNOWN}. {HOW}")
+
+
+def logits_module(policy: Any) -> str | None:
+    """The module whose outputs decide between discrete actions; None where actions are continuous."""
+    from gymnasium import spaces
+
+    if isinstance(policy.action_space, spaces.Box):
+        return None
+    return "q_net.q_net" if hasattr(policy, "q_net") else "action_net"
+
+
+def extractor_name(policy: Any) -> str:
+    """Of the module that the actor's observations go into."""
+    if hasattr(policy, "q_net"):
+        return "q_net.features_extractor"
+    if hasattr(policy, "actor"):
+        return "actor.features_extractor"
+    return "features_extractor" if policy.share_features_extractor else "pi_features_extractor"
+
+
+def _actor_critic(policy: Any, path: ObservationPath) -> Network:
+    from gymnasium import spaces
+    from stable_baselines3.common.torch_layers import MlpExtractor
+
+    if type(policy.mlp_extractor) is not MlpExtractor:
+        raise ExportError(f"mlp_extractor is a {_named(policy.mlp_extractor)}, which is not known. {HOW}")
+    action = {"kind": "discrete"}
+    if isinstance(policy.action_space, spaces.Box):
+        action = {"kind": "continuous", "squash": "tanh" if policy.squash_output else "clip"}
+    elif not isinstance(policy.action_space, (spaces.Discrete, spaces.MultiDiscrete)):
+        raise ExportError(f"actions of {policy.action_space} cannot be exported; expected Discrete, MultiDiscrete or Box. {HOW}")
+    layers = (*layers_of(policy.mlp_extractor.policy_net, "mlp_extractor.policy_net"), *layers_of(policy.action_net, "action_net"))
+    network = _network(policy, path, extractor_name(policy), layers, action)
+    return replace(network, log_std=_log_std(policy))
+
+
+def _log_std(policy: Any) -> Array | None:
+    """Of a normal distribution that does not depend on the state."""
+    log_std = getattr(policy, "log_std", None)
+    if log_std is None or policy.use_sde:
+        return None
+    copied: Array = log_std.detach().cpu().float().numpy().copy()
+    return copied
+
+
+def _deterministic(policy: Any, path: ObservationPath) -> Network:
+    layers = layers_of(policy.actor.mu, "actor.mu")
+    if not (isinstance(layers[-1], Activation) and layers[-1].kind == "tanh"):
+        raise ExportError(f"actor.mu ends with {type(layers[-1]).__name__}; expected Tanh, as TD3 has it. {HOW}")
+    # The squash of the action is this tanh.
+    return _network(policy, path, "actor.features_extractor", layers[:-1], {"kind": "continuous", "squash": "tanh"})
+
+
+def _network(policy: Any, path: ObservationPath, extractor: str, layers: tuple[Layer, ...], action: dict[str, str]) -> Network:
+    parts = _extracted(policy.get_submodule(extractor), extractor, path.parts())
+    return Network(parts=parts, layers=layers, action=action, bytes=path.is_image)
+
+
+def _extracted(extractor: Any, name: str, parts: dict[str, Part]) -> tuple[Part, ...]:
+    from stable_baselines3.common.torch_layers import CombinedExtractor
+
+    if type(extractor) is not CombinedExtractor:
+        if list(parts) != [""]:
+            raise ExportError(f"{name} is a {_named(extractor)}, which takes a dictionary in a way of its own. {HOW}")
+        return (replace(parts[""], layers=_extractor_layers(extractor, name)),)
+    if list(extractor.extractors) != list(parts):
+        taken = list(extractor.extractors)
+        raise ExportError(f"the observation's keys come as {list(parts)}, the policy takes them as {taken}: sort them alike")
+    return tuple(
+        replace(part, layers=_extractor_layers(extractor.extractors[key], f"{name}.extractors.{key}")) for key, part in parts.items()
+    )
+
+
+def _extractor_layers(extractor: Any, name: str) -> tuple[Layer, ...]:
+    from stable_baselines3.common.torch_layers import FlattenExtractor, NatureCNN
+
+    if type(extractor) is NatureCNN:
+        return (*layers_of(extractor.cnn, f"{name}.cnn"), *layers_of(extractor.linear, f"{name}.linear"))
+    if type(extractor) is FlattenExtractor:
+        return layers_of(extractor.flatten, f"{name}.flatten")
+    return layers_of(extractor, name)
+
+
+def _named(thing: Any) -> str:
+    return f"{type(thing).__module__}.{type(thing).__qualname__}"
+
+
+def as_rows(observations: Any, indices: Any) -> list[Any]:
+    """Single observations of a batch, as an environment gives them."""
+    if isinstance(observations, dict):
+        return [{name: batch[index] for name, batch in observations.items()} for index in indices]
+    rows = np.asarray(observations)
+    return [rows[index] for index in indices]

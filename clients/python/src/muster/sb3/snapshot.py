@@ -1,0 +1,97 @@
+"""A policy as it is at one moment: the weights as data, and what the trainer's own policy does with observations."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from muster.exporting.network import Array, Network
+from muster.exporting.onnx_graph import preprocessed
+from muster.exporting.parity import TRACED, Reference, assert_parity
+from muster.exporting.portable_file import portable_bytes, suffix_of, write_whole
+from muster.sb3.observations import ObservationPath
+from muster.sb3.policies import as_rows, extractor_name, logits_module, network_of
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Holds no reference to the model: another thread may write it while the training goes on."""
+
+    network: Network
+    reference: Reference
+
+    @property
+    def suffix(self) -> str:
+        return suffix_of(self.network)
+
+    def write(self, path: Path) -> None:
+        """Writes the portable file, and lets it stand only if it acts as the trainer's policy does.
+
+        Raises ParityError or ExportError, and leaves no file then.
+        """
+        write_whole(path, portable_bytes(self.network, path.suffix))
+        try:
+            assert_parity(path, self.reference)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+
+
+def snapshot(model: Any, path: ObservationPath, observations: Any, normaliser: Any | None) -> Snapshot:
+    """
+    @param observations: a batch as the environment gives it, [n, …] or a dictionary of such.
+    @param normaliser: the VecNormalize whose statistics `path` has.
+    """
+    network = network_of(model.policy, path)
+    taken = path.arranged(observations)
+    taken = taken if normaliser is None else normaliser.normalize_obs(taken)
+    count = len(next(iter(taken.values())) if isinstance(taken, dict) else taken)
+    with _traced(model.policy, network) as traces:
+        actions, _ = model.policy.predict(taken, deterministic=True)
+    logits = traces.pop("logits", None)
+    reference = Reference(
+        observation_space=path.environment_space,
+        action_space=model.action_space,
+        observations=as_rows(observations, range(count)),
+        actions=np.asarray(actions),
+        logits=logits,
+        layers=traces,
+    )
+    return Snapshot(network, reference)
+
+
+@contextmanager
+def _traced(policy: Any, network: Network) -> Iterator[dict[str, Array]]:
+    """Collects what goes out of each layer, and the logits of all observations, while the policy is asked."""
+    traces: dict[str, Array] = {}
+    hooks = []
+    try:
+        names = [layer.name for layer in (*(layer for part in network.parts for layer in part.layers), *network.layers)]
+        for name in names:
+            hooks.append(policy.get_submodule(name).register_forward_hook(_keep(traces, name, TRACED)))
+        if (logits := logits_module(policy)) is not None:
+            hooks.append(policy.get_submodule(logits).register_forward_hook(_keep(traces, "logits", None)))
+        hooks.append(policy.get_submodule(extractor_name(policy)).register_forward_pre_hook(_keep_input(traces, network)))
+        yield traces
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _keep(traces: dict[str, Array], name: str, rows: int | None) -> Any:
+    def keep(_module: Any, _inputs: Any, output: Any) -> None:
+        traces[name] = output[:rows].detach().cpu().numpy().copy()
+
+    return keep
+
+
+def _keep_input(traces: dict[str, Array], network: Network) -> Any:
+    def keep(_module: Any, inputs: Any) -> None:
+        for part in network.parts:
+            given = inputs[0][part.name] if part.name else inputs[0]
+            traces[preprocessed(part)] = given[:TRACED].detach().cpu().numpy().copy()
+
+    return keep
