@@ -18,6 +18,7 @@ const STATUS: ReadonlyMap<string, TestResult['status']> = new Map([
  */
 export function* goResults(text: string): Generator<TestResult> {
   const running = new Set<string>();
+  const explained = new Set<string>();
   let events = 0;
   for (const line of linesOf(text)) {
     if (line === '') continue;
@@ -30,8 +31,11 @@ export function* goResults(text: string): Generator<TestResult> {
       if (action === 'start' || action === 'run') running.add(name);
       if (status === undefined) continue;
       running.delete(name);
-      if (status === 'failed') yield { id: name, status };
-    } else yield { id: `${name}::${test}`, status };
+      if (status === 'failed' && !explained.has(name)) yield { id: name, status };
+    } else {
+      if (status === 'failed') explained.add(name);
+      yield { id: `${name}::${test}`, status };
+    }
   }
   if (events === 0) throw new ReportProblem('it is empty; expected what go test -json writes to stdout');
   const [unended] = running;

@@ -2,7 +2,7 @@ import type { TestResult } from '../evidence.ts';
 import { linesOf, ReportProblem } from './report-problem.ts';
 
 const HEADER = /^(?<method>\w+) \((?<place>[\w.]+)\)(?<rest>.*)$/;
-const RESULT = /(?:^|.* )\.\.\. (?<status>ok|FAIL|ERROR|skipped .*|expected failure|unexpected success)$/;
+const STATUSES = new Set(['ok', 'FAIL', 'ERROR', 'expected failure', 'unexpected success']);
 const END = /^Ran \d+ tests? in /;
 
 /**
@@ -18,12 +18,25 @@ export function* unittestResults(text: string): Generator<TestResult> {
     hasEnded ||= END.test(line);
     const header = HEADER.exec(line)?.groups;
     if (header !== undefined) pending = idOf(header['method'] ?? '', header['place'] ?? '');
-    const status = RESULT.exec(line)?.groups?.['status'];
+    const status = statusIn(line);
     if (status === undefined || pending === undefined) continue;
     yield { id: pending, status: statusOf(status) };
     pending = undefined;
   }
   if (!hasEnded) throw new ReportProblem('it does not say "Ran … tests"; expected what unittest -v writes to stderr');
+}
+
+/**
+ * What stands behind the dots of a line: `test (place) ... ok`, or `Its description ... ok`. Looked for without a regular expression, which would take
+ * quadratic time on a long line.
+ */
+function statusIn(line: string): string | undefined {
+  const padded = ` ${line}`;
+  const skipped = padded.indexOf(' ... skipped ');
+  if (skipped !== -1) return 'skipped';
+  const at = padded.lastIndexOf(' ... ');
+  const status = padded.slice(at + ' ... '.length);
+  return at !== -1 && STATUSES.has(status) ? status : undefined;
 }
 
 /** Python 3.11 and later name the method in parentheses, too. */
