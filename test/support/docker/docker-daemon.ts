@@ -1,10 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { createReadStream } from 'node:fs';
 import { access, chmod, mkdir, mkdtemp, rm, symlink } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import Docker from 'dockerode';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { create } from 'tar';
+import { Daemon } from '../../../src/adapters/sandbox/docker/daemon.ts';
+import { sendRequest, type DaemonRequest } from '../../../src/adapters/sandbox/docker/daemon-request.ts';
 import { listProcesses } from '../../../src/adapters/sandbox/local/host/process-table.ts';
 import { eventually } from '../eventually.ts';
 
@@ -28,13 +32,13 @@ export async function daemonUnavailable(): Promise<string | undefined> {
 export class DockerDaemon implements AsyncDisposable {
   readonly directory: string;
   readonly socket: string;
-  readonly docker: Docker;
+  readonly client: Daemon;
   readonly #process: ChildProcess;
 
   private constructor(directory: string, process: ChildProcess) {
     this.directory = directory;
     this.socket = path.join(directory, 'docker.sock');
-    this.docker = new Docker({ socketPath: this.socket });
+    this.client = new Daemon(this.socket);
     this.#process = process;
   }
 
@@ -64,9 +68,14 @@ export class DockerDaemon implements AsyncDisposable {
     await rm(this.directory, { recursive: true, force: true });
   }
 
+  /** A call that sandboxes do not take. */
+  request(request: DaemonRequest): Promise<Readable> {
+    return sendRequest(this.socket, request);
+  }
+
   async #answers(): Promise<boolean> {
     if (this.#process.exitCode !== null) throw new Error(`dockerd ended with code ${this.#process.exitCode}`);
-    return this.docker.ping().then(
+    return this.client.version().then(
       () => true,
       () => false,
     );
@@ -88,11 +97,8 @@ export class DockerDaemon implements AsyncDisposable {
     const [repo = '', tag = ''] = EMPTY_IMAGE.split(':');
     const archive = path.join(this.directory, 'empty.tar');
     await create({ cwd: root, file: archive }, ['.']);
-    await new Promise<void>((resolve, reject) => {
-      this.docker.importImage(archive, { repo, tag }, (error: unknown, progress: NodeJS.ReadableStream | undefined) => {
-        if (!progress) reject(error);
-        else this.docker.modem.followProgress(progress, (failure: Error | null) => (failure ? reject(failure) : resolve()));
-      });
-    });
+    const query = { fromSrc: '-', repo, tag };
+    await text(await this.request({ method: 'POST', path: '/images/create', query, archive: createReadStream(archive) }));
+    if (!(await this.client.hasImage(EMPTY_IMAGE))) throw new Error('the daemon did not import the empty image');
   }
 }

@@ -1,12 +1,18 @@
-import type { Bucket, Storage } from '@google-cloud/storage';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
+import { addAbortSignal } from 'node:stream';
+import type { GoogleAuth } from 'google-auth-library';
+import { z } from 'zod';
 import { systemClock } from '../../../kernel/clock.ts';
 import { messageOf } from '../../../kernel/errors.ts';
+import { tryParseJson } from '../../../kernel/json-bounds.ts';
+import { readAnswerText } from '../../http/answer-text.ts';
 import { readAnnouncedDigest, type AnnouncedDigest } from '../announced-digest.ts';
 import type { OpenedFile } from '../resumed-reading.ts';
 import { clientError, numberIn } from './client-error.ts';
-import { getStored } from './stored-bytes.ts';
-import type { FoundObject, ObjectPage, ObjectPlace, ObjectStore } from './object-store.ts';
+import { startCrc32c } from './crc32c.ts';
+import { signUrl } from './gcs-link.ts';
+import { sendRequest, type StoreRequest } from './store-request.ts';
+import { type FoundObject, type ObjectPage, type ObjectPlace, type ObjectStore, ObjectStoreError } from './object-store.ts';
 
 export interface GcsSettings {
   /** URL of a server that speaks the protocol; Google's own when left out. */
@@ -15,30 +21,37 @@ export interface GcsSettings {
   readonly project?: string;
 }
 
-/** Its answer is some megabytes for the longest names. */
+const GOOGLE = 'https://storage.googleapis.com';
+const SCOPE = 'https://www.googleapis.com/auth/cloud-platform';
 const PAGE_OBJECTS = 1000;
+/** A page of the longest names has some megabytes. */
+const ANSWER_MAX_BYTES = 32 * 2 ** 20;
+
+const objectSchema = z.object({ name: z.string(), size: z.coerce.number(), generation: z.coerce.string() });
+const pageSchema = z.object({ items: z.array(objectSchema).default([]), nextPageToken: z.string().optional() });
+const refusalSchema = z.object({ error: z.object({ message: z.string() }) });
 
 /**
- * Google Cloud Storage. Who asks is found out as everywhere with Google: GOOGLE_APPLICATION_CREDENTIALS, what `gcloud` knows, the machine's own
- * identity. The client is loaded when the first bucket is named. It tries nothing again by itself: that is decided in one place for all sources.
- * Bytes are asked for beside it: a stream of the client's that is given up before there is an answer ends the process.
+ * Google Cloud Storage, by its JSON API (https://cloud.google.com/storage/docs/json_api). Google's library finds out who asks: by
+ * GOOGLE_APPLICATION_CREDENTIALS, what `gcloud` knows, the machine's own identity. The five calls that Muster needs are made here: Google's client
+ * for storage brings 31 packages for them. Nothing is tried again here: that is decided in one place for all sources.
  */
 export class GcsStore implements ObjectStore {
   readonly name = 'Google Cloud Storage';
   readonly signIn =
     'sign in ("gcloud auth application-default login", GOOGLE_APPLICATION_CREDENTIALS) as one who may list and read the bucket';
   readonly #settings: GcsSettings;
-  #client: Promise<Storage> | undefined;
+  readonly #endpoint: string;
+  #auth: Promise<GoogleAuth> | undefined;
 
   constructor(settings: GcsSettings) {
     this.#settings = settings;
+    this.#endpoint = (settings.endpoint ?? GOOGLE).replace(/\/+$/, '');
   }
 
-  async find({ bucket, name }: ObjectPlace): Promise<FoundObject | undefined> {
-    const file = (await this.#bucket(bucket)).file(name);
+  async find(place: ObjectPlace, signal: AbortSignal): Promise<FoundObject | undefined> {
     try {
-      const [metadata] = await file.getMetadata();
-      return toFoundObject(name, metadata);
+      return toFoundObject(await this.#read(objectSchema, this.#objectUrl(place), signal));
     } catch (error) {
       const told = gcsError(error);
       if (told.status === 404) return undefined;
@@ -46,65 +59,49 @@ export class GcsStore implements ObjectStore {
     }
   }
 
-  async page({ bucket, name: prefix }: ObjectPlace, token: string | undefined): Promise<ObjectPage> {
-    const page = { ...(token === undefined ? {} : { pageToken: token }), maxResults: PAGE_OBJECTS, autoPaginate: false };
-    const from = await this.#bucket(bucket);
+  async page({ bucket, name: prefix }: ObjectPlace, token: string | undefined, signal: AbortSignal): Promise<ObjectPage> {
+    const query = { prefix, maxResults: String(PAGE_OBJECTS), ...(token === undefined ? {} : { pageToken: token }) };
     try {
-      const [files, next] = await from.getFiles({ prefix, ...page });
-      const following: unknown = next && Reflect.get(next, 'pageToken');
-      return {
-        objects: files.map(({ name, metadata }) => toFoundObject(name, metadata)),
-        next: typeof following === 'string' ? following : undefined,
-      };
+      const { items, nextPageToken } = await this.#read(pageSchema, this.#url(`/storage/v1/b/${bucket}/o`, query), signal);
+      return { objects: items.map(toFoundObject), next: nextPageToken };
     } catch (error) {
       throw gcsError(error);
     }
   }
 
-  async open({ bucket, name }: ObjectPlace, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile> {
-    const client = await this.#connect();
-    const url = contentUrl(client, { bucket, name }, revision);
+  async open(place: ObjectPlace, revision: string, from: number, signal: AbortSignal): Promise<OpenedFile> {
     const range: Record<string, string> = from === 0 ? {} : { range: `bytes=${from}-` };
-    let answer: IncomingMessage;
     try {
-      const signature = this.#isSigned ? Object.fromEntries(await client.authClient.getRequestHeaders(url)) : {};
       // Bytes as they are stored, also of what was stored compressed: sizes and digests are of those.
-      answer = await getStored(url, { ...signature, ...range, 'accept-encoding': 'gzip' }, signal);
-    } catch (error) {
-      throw gcsError(error);
-    }
-    const { statusCode: status, headers } = answer;
-    if (status === 200 || status === 206) {
+      const headers = { ...range, 'accept-encoding': 'gzip' };
+      const answer = await this.#send(this.#contentUrl(place, revision), { method: 'GET', headers }, signal);
       return {
-        from: status === 206 ? from : 0,
+        from: answer.statusCode === 206 ? from : 0,
         body: answer,
-        digest: readAnnouncedDigest({ ...headers, 'x-goog-stored-content-encoding': undefined }) ?? (await readAnnouncedCrc32c(headers)),
+        digest:
+          readAnnouncedDigest({ ...answer.headers, 'x-goog-stored-content-encoding': undefined }) ?? readAnnouncedCrc32c(answer.headers),
         [Symbol.dispose]: () => void answer.destroy(),
       };
-    }
-    answer.destroy();
-    throw clientError(new Error(answer.statusMessage), status, false);
-  }
-
-  async link({ bucket, name }: ObjectPlace, revision: string, seconds: number): Promise<string> {
-    const client = await this.#connect();
-    if (!this.#isSigned) return contentUrl(client, { bucket, name }, revision).href;
-    const terms = { version: 'v4', action: 'read', expires: new Date(systemClock.date().getTime() + seconds * 1000) } as const;
-    try {
-      const [url] = await client
-        .bucket(bucket)
-        .file(name)
-        .getSignedUrl({ ...terms, queryParams: { generation: generationOf(revision) } });
-      return url;
     } catch (error) {
       throw gcsError(error);
     }
   }
 
-  async put({ bucket, name }: ObjectPlace, text: string): Promise<void> {
-    const file = (await this.#bucket(bucket)).file(name);
+  async link(place: ObjectPlace, revision: string, seconds: number): Promise<string> {
+    if (!this.#isSigned) return this.#contentUrl(place, revision).href;
     try {
-      await file.save(text, { resumable: false, contentType: 'application/json' });
+      const query = { generation: generationOf(revision) };
+      return await signUrl(await this.#createAuth(), { endpoint: this.#endpoint, place, query, seconds, now: systemClock.date() });
+    } catch (error) {
+      throw gcsError(error);
+    }
+  }
+
+  async put({ bucket, name }: ObjectPlace, text: string, signal: AbortSignal): Promise<void> {
+    const url = this.#url(`/upload/storage/v1/b/${bucket}/o`, { uploadType: 'media', name });
+    try {
+      const headers = { 'content-type': 'application/json' };
+      (await this.#send(url, { method: 'POST', headers, body: text }, signal)).resume();
     } catch (error) {
       throw gcsError(error);
     }
@@ -112,34 +109,48 @@ export class GcsStore implements ObjectStore {
 
   /** Servers that are not Google's are asked without credentials: they are none of theirs. */
   get #isSigned(): boolean {
-    const { endpoint } = this.#settings;
-    return endpoint === undefined || /(^|\.)googleapis\.com$/.test(new URL(endpoint).hostname);
+    return /(^|\.)googleapis\.com$/.test(new URL(this.#endpoint).hostname);
   }
 
-  async #bucket(name: string): Promise<Bucket> {
-    return (await this.#connect()).bucket(name);
+  async #read<Answer>(schema: z.ZodType<Answer>, url: URL, signal: AbortSignal): Promise<Answer> {
+    const answer = addAbortSignal(signal, await this.#send(url, { method: 'GET', headers: {} }, signal));
+    return schema.parse(tryParseJson(await readAnswerText(answer, ANSWER_MAX_BYTES)));
   }
 
-  #connect(): Promise<Storage> {
-    this.#client ??= this.#createClient();
-    return this.#client;
+  /** @throws ObjectStoreError for a status that is no success. */
+  async #send(url: URL, request: StoreRequest, signal: AbortSignal): Promise<IncomingMessage> {
+    const signature = this.#isSigned ? Object.fromEntries(await (await this.#createAuth()).getRequestHeaders(url)) : {};
+    const answer = await sendRequest(url, { ...request, headers: { ...signature, ...request.headers } }, signal);
+    const { statusCode: status = 0, statusMessage = '' } = answer;
+    if (status >= 200 && status < 300) return answer;
+    const said = refusalSchema.safeParse(tryParseJson(await readAnswerText(addAbortSignal(signal, answer), ANSWER_MAX_BYTES)));
+    throw clientError(new Error(said.success ? said.data.error.message : statusMessage), status, false);
   }
 
-  async #createClient(): Promise<Storage> {
-    const { Storage } = await import('@google-cloud/storage');
-    const { endpoint, project } = this.#settings;
-    return new Storage({
-      ...(endpoint === undefined ? {} : { apiEndpoint: endpoint, useAuthWithCustomEndpoint: this.#isSigned }),
-      ...(project === undefined ? {} : { projectId: project }),
-      retryOptions: { autoRetry: false, maxRetries: 0 },
-    });
+  #objectUrl({ bucket, name }: ObjectPlace, query: Readonly<Record<string, string>> = {}): URL {
+    return this.#url(`/storage/v1/b/${bucket}/o/${encodeURIComponent(name)}`, query);
+  }
+
+  #contentUrl(place: ObjectPlace, revision: string): URL {
+    return this.#objectUrl(place, { alt: 'media', generation: generationOf(revision) });
+  }
+
+  #url(path: string, query: Readonly<Record<string, string>>): URL {
+    const url = new URL(`${this.#endpoint}${path}`);
+    url.search = new URLSearchParams(query).toString();
+    return url;
+  }
+
+  #createAuth(): Promise<GoogleAuth> {
+    this.#auth ??= createAuth(this.#settings);
+    return this.#auth;
   }
 }
 
-function contentUrl({ baseUrl }: Storage, { bucket, name }: ObjectPlace, revision: string): URL {
-  const url = new URL(`${baseUrl}/b/${bucket}/o/${encodeURIComponent(name)}`);
-  url.search = new URLSearchParams({ alt: 'media', generation: generationOf(revision) }).toString();
-  return url;
+/** The library is loaded when the first bucket is named. */
+async function createAuth({ project }: GcsSettings): Promise<GoogleAuth> {
+  const { GoogleAuth } = await import('google-auth-library');
+  return new GoogleAuth({ scopes: [SCOPE], ...(project === undefined ? {} : { projectId: project }) });
 }
 
 function generationOf(revision: string): string {
@@ -147,32 +158,17 @@ function generationOf(revision: string): string {
 }
 
 /** Of objects that were put together of parts, which have no other. */
-async function readAnnouncedCrc32c(headers: IncomingHttpHeaders): Promise<AnnouncedDigest | undefined> {
+function readAnnouncedCrc32c(headers: IncomingHttpHeaders): AnnouncedDigest | undefined {
   const base64 = /(?:^|[\s,])crc32c=(?<base64>[\w+/]{6}==)/.exec(String(headers['x-goog-hash'] ?? ''))?.groups?.['base64'];
-  if (base64 === undefined) return undefined;
-  const { CRC32C } = await import('@google-cloud/storage');
-  return {
-    algorithm: 'crc32c',
-    base64,
-    start: () => {
-      const running = new CRC32C();
-      return {
-        update: (chunk) => running.update(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength)),
-        base64: () => running.toString(),
-      };
-    },
-  };
+  return base64 === undefined ? undefined : { algorithm: 'crc32c', base64, start: startCrc32c };
 }
 
-function toFoundObject(name: string, { size, generation }: { readonly size?: unknown; readonly generation?: unknown }): FoundObject {
-  return { name, size: Number(size), revision: `generation ${String(generation)}` };
+function toFoundObject({ name, size, generation }: z.infer<typeof objectSchema>): FoundObject {
+  return { name, size, revision: `generation ${generation}` };
 }
 
-function gcsError(error: unknown): ReturnType<typeof clientError> {
-  const answer: unknown = typeof error === 'object' && error !== null ? Reflect.get(error, 'response') : undefined;
-  return clientError(
-    error,
-    numberIn(error, 'code') ?? numberIn(answer, 'statusCode'),
-    messageOf(error).includes('Could not load the default credentials'),
-  );
+function gcsError(error: unknown): ObjectStoreError {
+  if (error instanceof ObjectStoreError) return error;
+  const status = numberIn(error, 'status') ?? numberIn(error, 'code');
+  return clientError(error, status, messageOf(error).includes('Could not load the default credentials'));
 }

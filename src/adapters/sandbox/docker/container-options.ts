@@ -1,4 +1,3 @@
-import type { ContainerCreateOptions, MountSettings } from 'dockerode';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
 import type { SandboxTemplate } from '../../../pool/ports/template.ts';
 import type { OwnerProcess } from '../local/owner-record.ts';
@@ -25,13 +24,15 @@ export function containerName(owner: OwnerId, id: SandboxId): string {
   return `${owner}-${id}`;
 }
 
+/** As the Docker Engine API has them. */
+export type ContainerOptions = Readonly<Record<string, unknown>>;
+
 /** What the daemon is asked for: nothing but what the template says, on top of the image. */
-export function containerOptions({ owner, id, template, part, process: self, inbox }: ContainerPlan): ContainerCreateOptions {
+export function containerOptions({ owner, id, template, part, process: self, inbox }: ContainerPlan): ContainerOptions {
   const { limits, environment } = template;
   const { tmpBytes, sharedBytes } = writableSizes(limits);
   const binds = [...template.mounts, { source: inbox, target: INBOX }].map(({ source, target }) => readOnlyBind(source, target));
   return {
-    name: containerName(owner, id),
     Image: part.image,
     // Whatever the image would start besides.
     Entrypoint: [...template.command],
@@ -86,6 +87,6 @@ function tmpfs(bytes: number): string {
 /** Without what is mounted below the source: the daemon would leave that writable. */
 const BIND_OPTIONS = { Propagation: 'private', NonRecursive: true } as const;
 
-function readOnlyBind(source: string, target: string): MountSettings {
+function readOnlyBind(source: string, target: string): object {
   return { Type: 'bind', Source: source, Target: target, ReadOnly: true, BindOptions: BIND_OPTIONS };
 }

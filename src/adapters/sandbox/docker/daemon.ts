@@ -1,46 +1,136 @@
-import Docker from 'dockerode';
-import { InfrastructureError, messageOf, MusterError } from '../../../kernel/errors.ts';
+import { createReadStream } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { createInterface } from 'node:readline';
+import { z } from 'zod';
+import { tryParseJson } from '../../../kernel/json-bounds.ts';
+import { readAnswerText } from '../../http/answer-text.ts';
+import { AttachedStreams } from './attached-streams.ts';
+import type { ContainerOptions } from './container-options.ts';
+import { statusOf } from './daemon-error.ts';
+import { ANSWER_MAX_BYTES, sendRequest, openConnection, type DaemonRequest } from './daemon-request.ts';
 
-/** What went wrong at the daemon, as an error that names the remedy where there is one. */
-export function daemonError(socket: string, error: unknown, what: string): MusterError {
-  if (error instanceof MusterError) return error;
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  const remedy = typeof code === 'string' ? REMEDIES.get(code) : undefined;
-  if (remedy !== undefined) {
-    return new InfrastructureError('docker.unreachable', `no Docker daemon answers at ${socket} (${String(code)}): ${remedy}`, {
-      cause: error,
-    });
+/** A request is done in seconds; a busy machine takes longer. */
+const SILENCE_MS = 300_000;
+
+const infoSchema = z.object({ MemoryLimit: z.boolean(), PidsLimit: z.boolean(), CpuCfsQuota: z.boolean() });
+const listSchema = z.array(z.object({ Id: z.string(), Names: z.array(z.string()), Labels: z.record(z.string(), z.string()) }));
+const stateSchema = z.object({ State: z.object({ Status: z.string(), Dead: z.boolean(), OOMKilled: z.boolean() }) });
+
+/** What the daemon says of its control groups. */
+export type DaemonLimits = z.infer<typeof infoSchema>;
+export type ContainerState = z.infer<typeof stateSchema>['State'];
+export type FoundContainer = z.infer<typeof listSchema>[number];
+
+/**
+ * A Docker daemon of this machine: the few calls of its API that sandboxes take (https://docs.docker.com/reference/api/engine/). They are made
+ * here because the usual client, dockerode, brings 52 packages, most of them for building images and for daemons elsewhere.
+ */
+export class Daemon {
+  readonly #socket: string;
+
+  constructor(socket: string) {
+    this.#socket = socket;
   }
-  return new InfrastructureError('docker.failed', `Docker: ${what}: ${messageOf(error)}`, { cause: error });
-}
 
-const START = 'install and start Docker (Debian: apt install docker.io; systemctl start docker), or set docker.socket';
-const REMEDIES: ReadonlyMap<string, string> = new Map([
-  ['ENOENT', START],
-  ['ECONNREFUSED', START],
-  ['EACCES', 'let this user use it (usermod -aG docker USER, which gives the user the rights of root), or set docker.socket'],
-]);
-
-/** The HTTP status with which the daemon refused a request; undefined when it did not. */
-export function statusOf(error: unknown): number | undefined {
-  return error instanceof Error && 'statusCode' in error && typeof error.statusCode === 'number' ? error.statusCode : undefined;
-}
-
-/** A client of the daemon at a socket. */
-export function dockerAt(socket: string): Docker {
-  return new Docker({ socketPath: socket });
-}
-
-/** Removes a container, with what runs in it. One that is gone or being removed is waited for. */
-export async function removeContainer(container: Docker.Container): Promise<void> {
-  try {
-    await container.remove({ force: true, v: true });
-  } catch (error) {
-    if (statusOf(error) === 404) return;
-    if (statusOf(error) !== 409) throw error;
-    // Another request removes it.
-    await container.wait({ condition: 'removed' }).catch((failure: unknown) => {
-      if (statusOf(failure) !== 404) throw failure;
-    });
+  info(): Promise<DaemonLimits> {
+    return this.#read(infoSchema, { method: 'GET', path: '/info' });
   }
+
+  async version(): Promise<string> {
+    return (await this.#read(z.object({ Version: z.string() }), { method: 'GET', path: '/version' })).Version;
+  }
+
+  /** Those that have a label, or a label with a value (`name=value`), also when they do not run. */
+  containers(label: string): Promise<readonly FoundContainer[]> {
+    const query = { all: 'true', filters: JSON.stringify({ label: [label] }) };
+    return this.#read(listSchema, { method: 'GET', path: '/containers/json', query });
+  }
+
+  /** @returns its id. */
+  async create(name: string, options: ContainerOptions): Promise<string> {
+    const request = { method: 'POST', path: '/containers/create', query: { name }, json: options } as const;
+    return (await this.#read(z.object({ Id: z.string() }), request)).Id;
+  }
+
+  /** Starts a container's program with its streams attached before its first byte. */
+  async start(id: string): Promise<AttachedStreams> {
+    const query = { stream: 'true', stdin: 'true', stdout: 'true', stderr: 'true' };
+    const request = { method: 'POST', path: `${toContainerPath(id)}/attach`, query, silenceMs: SILENCE_MS } as const;
+    const streams = new AttachedStreams(await openConnection(this.#socket, request));
+    try {
+      await this.#call({ method: 'POST', path: `${toContainerPath(id)}/start` });
+      return streams;
+    } catch (error) {
+      streams.close();
+      throw error;
+    }
+  }
+
+  /** @returns the code with which its program ended, once it has. */
+  async wait(id: string, condition: 'not-running' | 'removed' = 'not-running'): Promise<number> {
+    const request = { method: 'POST', path: `${toContainerPath(id)}/wait`, query: { condition }, silenceMs: undefined } as const;
+    return (await this.#read(z.object({ StatusCode: z.number() }), request)).StatusCode;
+  }
+
+  async state(id: string): Promise<ContainerState> {
+    return (await this.#read(stateSchema, { method: 'GET', path: `${toContainerPath(id)}/json` })).State;
+  }
+
+  /** Removes a container, with what runs in it. One that is gone or being removed is waited for. */
+  async remove(id: string): Promise<void> {
+    try {
+      await this.#call({ method: 'DELETE', path: toContainerPath(id), query: { force: 'true', v: 'true' } });
+    } catch (error) {
+      if (statusOf(error) === 404) return;
+      if (statusOf(error) !== 409) throw error;
+      // Another request removes it.
+      await this.wait(id, 'removed').catch((failure: unknown) => {
+        if (statusOf(failure) !== 404) throw failure;
+      });
+    }
+  }
+
+  async hasImage(image: string): Promise<boolean> {
+    try {
+      await this.#call({ method: 'GET', path: `/images/${image}/json` });
+      return true;
+    } catch (error) {
+      if (statusOf(error) === 404) return false;
+      throw error;
+    }
+  }
+
+  /** @param archive file that "docker save" wrote. */
+  loadImage(archive: string): Promise<void> {
+    return this.#followProgress({ method: 'POST', path: '/images/load', query: { quiet: 'true' }, archive: createReadStream(archive) });
+  }
+
+  /** @param image with a tag or a digest. */
+  pullImage(image: string): Promise<void> {
+    return this.#followProgress({ method: 'POST', path: '/images/create', query: { fromImage: image } });
+  }
+
+  async #read<Answer>(schema: z.ZodType<Answer>, request: DaemonRequest): Promise<Answer> {
+    return schema.parse(tryParseJson(await readAnswerText(await this.#send(request), ANSWER_MAX_BYTES)));
+  }
+
+  async #call(request: DaemonRequest): Promise<void> {
+    await readAnswerText(await this.#send(request), ANSWER_MAX_BYTES);
+  }
+
+  /** For requests that answer with a line of JSON for each step: resolves when the last one is done. */
+  async #followProgress(request: DaemonRequest): Promise<void> {
+    for await (const line of createInterface({ input: await this.#send(request) })) {
+      const step = z.object({ error: z.string() }).safeParse(tryParseJson(line));
+      if (step.success) throw new Error(step.data.error);
+    }
+  }
+
+  #send(request: DaemonRequest): Promise<Readable> {
+    return sendRequest(this.#socket, { silenceMs: SILENCE_MS, ...request });
+  }
+}
+
+function toContainerPath(id: string): string {
+  return `/containers/${encodeURIComponent(id)}`;
 }

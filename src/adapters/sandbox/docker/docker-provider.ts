@@ -1,6 +1,5 @@
 import { mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import type Docker from 'dockerode';
 import { abortError } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import type { OwnerId, SandboxId } from '../../../kernel/ids.ts';
@@ -9,13 +8,14 @@ import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts
 import { Creations } from '../creations.ts';
 import { Inbox } from '../local/inbox.ts';
 import { openOwnerDirectory, ownerDirectory, identifyThisProcess } from '../local/owner-record.ts';
-import { startAttached } from './attach.ts';
-import { containerOptions } from './container-options.ts';
-import { daemonError, dockerAt, removeContainer } from './daemon.ts';
+import type { AttachedStreams } from './attached-streams.ts';
+import { containerName, containerOptions } from './container-options.ts';
+import { Daemon } from './daemon.ts';
+import { daemonError } from './daemon-error.ts';
 import { dockerPartOf } from './docker-template.ts';
 import { DockerSandbox } from './docker-sandbox.ts';
 import { ensureImage } from './images.ts';
-import { checkForDocker, dockerIsolation, type DaemonLimits } from './isolation.ts';
+import { checkForDocker, dockerIsolation } from './isolation.ts';
 import type { DockerPart } from './settings.ts';
 import { sweepContainers, sweepDirectories } from './sweep.ts';
 
@@ -40,6 +40,12 @@ interface Site {
   readonly inbox: Inbox;
 }
 
+interface Running {
+  readonly daemon: Daemon;
+  readonly container: string;
+  readonly streams: AttachedStreams;
+}
+
 class DockerProvider implements SandboxProvider {
   readonly name = 'docker';
   readonly owner: OwnerId;
@@ -47,7 +53,7 @@ class DockerProvider implements SandboxProvider {
   readonly #log: (message: string) => void;
   readonly #stateDir: string;
   /** By socket. */
-  readonly #daemons = new Map<string, Docker>();
+  readonly #daemons = new Map<string, Daemon>();
   readonly #sandboxes = new Set<DockerSandbox>();
   readonly #creations = new Creations();
   #opening: Promise<void> | undefined;
@@ -64,11 +70,10 @@ class DockerProvider implements SandboxProvider {
   async describe(template: SandboxTemplate): Promise<Isolation> {
     checkForDocker(template);
     const part = dockerPartOf(template);
-    const docker = this.#daemon(part.socket);
+    const daemon = this.#daemon(part.socket);
     try {
-      const limits: DaemonLimits = await docker.info();
-      const isolation = dockerIsolation(template, part, limits);
-      await ensureImage(docker, part);
+      const isolation = dockerIsolation(template, part, await daemon.info());
+      await ensureImage(daemon, part);
       return isolation;
     } catch (error) {
       throw daemonError(part.socket, error, 'what sandboxes need could not be found out');
@@ -81,9 +86,9 @@ class DockerProvider implements SandboxProvider {
 
   async sweep(signal: AbortSignal): Promise<readonly SandboxId[]> {
     const swept: SandboxId[] = [];
-    for (const [socket, docker] of this.#daemons) {
+    for (const [socket, daemon] of this.#daemons) {
       try {
-        swept.push(...(await sweepContainers(docker, this.owner, signal)));
+        swept.push(...(await sweepContainers(daemon, this.owner, signal)));
       } catch (error) {
         throw daemonError(socket, error, 'old containers could not be removed');
       }
@@ -96,8 +101,8 @@ class DockerProvider implements SandboxProvider {
     return this.#closed;
   }
 
-  #daemon(socket: string): Docker {
-    const known = this.#daemons.get(socket) ?? dockerAt(socket);
+  #daemon(socket: string): Daemon {
+    const known = this.#daemons.get(socket) ?? new Daemon(socket);
     this.#daemons.set(socket, known);
     return known;
   }
@@ -108,17 +113,17 @@ class DockerProvider implements SandboxProvider {
     await this.#open();
     if (signal.aborted) throw abortError(signal);
     const site = await this.#site(spec.id);
-    let container: Docker.Container | undefined;
+    const daemon = this.#daemon(part.socket);
+    let container: string | undefined;
     try {
-      const made = await this.#container(spec, part, site);
-      container = made;
+      container = await this.#container(spec, part, site);
       if (signal.aborted) throw abortError(signal);
-      const streams = await startAttached(made);
+      const streams = await daemon.start(container);
       if (signal.aborted) streams.close();
       if (signal.aborted) throw abortError(signal);
-      return this.#sandbox(spec, isolation, site, made, streams);
+      return this.#sandbox(spec, isolation, site, { daemon, container, streams });
     } catch (error) {
-      await this.#abandon(site, container);
+      await this.#abandon(site, daemon, container);
       if (signal.aborted) throw abortError(signal);
       throw daemonError(part.socket, error, `sandbox ${spec.id} could not be made`);
     }
@@ -133,23 +138,16 @@ class DockerProvider implements SandboxProvider {
   }
 
   /** Once it is requested it may be there: the request is not aborted before its answer has named the container. */
-  async #container({ id, template }: SandboxSpec, part: DockerPart, { inbox }: Site): Promise<Docker.Container> {
+  async #container({ id, template }: SandboxSpec, part: DockerPart, { inbox }: Site): Promise<string> {
     const plan = { owner: this.owner, id, template, part, process: await identifyThisProcess(), inbox: inbox.directory };
-    return this.#daemon(part.socket).createContainer(containerOptions(plan));
+    return this.#daemon(part.socket).create(containerName(this.owner, id), containerOptions(plan));
   }
 
-  #sandbox(
-    { id, template }: SandboxSpec,
-    isolation: Isolation,
-    site: Site,
-    container: Docker.Container,
-    streams: Awaited<ReturnType<typeof startAttached>>,
-  ): Sandbox {
+  #sandbox({ id, template }: SandboxSpec, isolation: Isolation, site: Site, running: Running): Sandbox {
     const sandbox: DockerSandbox = new DockerSandbox({
       id,
       isolation,
-      container,
-      streams,
+      ...running,
       ...site,
       clock: this.#clock,
       lifetimeSeconds: template.limits.lifetimeSeconds,
@@ -159,9 +157,9 @@ class DockerProvider implements SandboxProvider {
     return sandbox;
   }
 
-  async #abandon({ directory, inbox }: Site, container: Docker.Container | undefined): Promise<void> {
+  async #abandon({ directory, inbox }: Site, daemon: Daemon, container: string | undefined): Promise<void> {
     try {
-      if (container) await removeContainer(container);
+      if (container !== undefined) await daemon.remove(container);
       await inbox.close();
       await rm(directory, { recursive: true, force: true });
     } catch (error) {

@@ -1,5 +1,4 @@
 import { rm } from 'node:fs/promises';
-import type Docker from 'dockerode';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError, messageOf } from '../../../kernel/errors.ts';
 import type { SandboxId } from '../../../kernel/ids.ts';
@@ -8,12 +7,15 @@ import type { Isolation } from '../../../pool/ports/template.ts';
 import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import type { Inbox } from '../local/inbox.ts';
 import type { AttachedStreams } from './attached-streams.ts';
-import { removeContainer, statusOf } from './daemon.ts';
+import type { Daemon } from './daemon.ts';
+import { statusOf } from './daemon-error.ts';
 
 export interface DockerSandboxParts {
   readonly id: SandboxId;
   readonly isolation: Isolation;
-  readonly container: Docker.Container;
+  readonly daemon: Daemon;
+  /** Its id at the daemon. */
+  readonly container: string;
   readonly streams: AttachedStreams;
   /** Of the sandbox alone; has its inbox. */
   readonly directory: string;
@@ -79,15 +81,15 @@ export class DockerSandbox implements Sandbox {
 
   /** How the program ended, once it has. */
   async #waitForEnd(): Promise<SandboxExit> {
-    const { container, streams } = this.#parts;
+    const { daemon, container, streams } = this.#parts;
     try {
-      const { StatusCode: code } = await container.wait();
+      const code = await daemon.wait(container);
       streams.drain();
       // The daemon hands over the last output before it ends the connection.
       await streams.complete;
-      const { State } = await container.inspect();
-      if (State.Status === 'removing' || State.Dead) return { kind: 'lost', detail: 'its container is being removed' };
-      return code === EXIT_KILLED && State.OOMKilled ? { kind: 'out-of-memory' } : { kind: 'exited', code };
+      const state = await daemon.state(container);
+      if (state.Status === 'removing' || state.Dead) return { kind: 'lost', detail: 'its container is being removed' };
+      return code === EXIT_KILLED && state.OOMKilled ? { kind: 'out-of-memory' } : { kind: 'exited', code };
     } catch (error) {
       if (statusOf(error) === 404) return { kind: 'lost', detail: 'its container was removed' };
       return { kind: 'lost', detail: `the Docker daemon does not say how it ended: ${messageOf(error)}` };
@@ -112,8 +114,8 @@ export class DockerSandbox implements Sandbox {
   }
 
   async #clear(): Promise<void> {
-    const { container, inbox, directory, onGone } = this.#parts;
-    await removeContainer(container);
+    const { daemon, container, inbox, directory, onGone } = this.#parts;
+    await daemon.remove(container);
     await inbox.close();
     await rm(directory, { recursive: true, force: true });
     onGone();

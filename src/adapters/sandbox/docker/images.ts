@@ -1,8 +1,6 @@
-import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import type Docker from 'dockerode';
 import { InputError, messageOf } from '../../../kernel/errors.ts';
-import { statusOf } from './daemon.ts';
+import type { Daemon } from './daemon.ts';
 import type { DockerPart } from './settings.ts';
 
 /**
@@ -10,38 +8,28 @@ import type { DockerPart } from './settings.ts';
  *
  * @throws InputError `docker.no-image` with what was tried.
  */
-export async function ensureImage(docker: Docker, part: DockerPart): Promise<void> {
-  if (await hasImage(docker, part.image)) return;
-  if (part.archive !== undefined) await load(docker, part, part.archive);
-  else if (part.pull === 'missing') await pull(docker, part);
+export async function ensureImage(daemon: Daemon, part: DockerPart): Promise<void> {
+  if (await daemon.hasImage(part.image)) return;
+  if (part.archive !== undefined) await load(daemon, part, part.archive);
+  else if (part.pull === 'missing') await pull(daemon, part);
   else throw noImageError(part, 'the daemon does not have it, and docker.pull is never', 'pull or build it, or set docker.archive');
 }
 
-async function hasImage(docker: Docker, image: string): Promise<boolean> {
-  try {
-    await docker.getImage(image).inspect();
-    return true;
-  } catch (error) {
-    if (statusOf(error) === 404) return false;
-    throw error;
-  }
-}
-
-async function load(docker: Docker, part: DockerPart, archive: string): Promise<void> {
+async function load(daemon: Daemon, part: DockerPart, archive: string): Promise<void> {
   const remedy = 'name a file that "docker save" wrote of this image';
   try {
     await stat(archive);
-    await followProgress(docker, await docker.loadImage(createReadStream(archive), { quiet: true }));
+    await daemon.loadImage(archive);
   } catch (error) {
     throw noImageError(part, `${archive} cannot be loaded: ${messageOf(error)}`, remedy);
   }
-  if (!(await hasImage(docker, part.image))) throw noImageError(part, `${archive} does not hold it`, remedy);
+  if (!(await daemon.hasImage(part.image))) throw noImageError(part, `${archive} does not hold it`, remedy);
 }
 
-async function pull(docker: Docker, part: DockerPart): Promise<void> {
+async function pull(daemon: Daemon, part: DockerPart): Promise<void> {
   const { image } = part;
   try {
-    await followProgress(docker, await docker.pull(/[:@]/.test(image.slice(image.lastIndexOf('/') + 1)) ? image : `${image}:latest`));
+    await daemon.pullImage(/[:@]/.test(image.slice(image.lastIndexOf('/') + 1)) ? image : `${image}:latest`);
   } catch (error) {
     throw noImageError(
       part,
@@ -49,13 +37,6 @@ async function pull(docker: Docker, part: DockerPart): Promise<void> {
       'build it with deploy/docker/runner.Dockerfile, or set docker.archive',
     );
   }
-}
-
-/** Resolves when the daemon has done it. */
-function followProgress(docker: Docker, progress: NodeJS.ReadableStream): Promise<void> {
-  return new Promise((resolve, reject) => {
-    docker.modem.followProgress(progress, (error: Error | null) => (error ? reject(error) : resolve()));
-  });
 }
 
 function noImageError({ image }: DockerPart, problem: string, remedy: string): InputError {

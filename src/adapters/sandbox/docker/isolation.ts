@@ -1,14 +1,8 @@
 import { InputError } from '../../../kernel/errors.ts';
 import type { Isolation, LimitEnforcement, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { checkTemplate } from '../local/template/template-check.ts';
+import type { DaemonLimits } from './daemon.ts';
 import type { DockerPart } from './settings.ts';
-
-/** What the daemon says of its control groups. */
-export interface DaemonLimits {
-  readonly MemoryLimit: boolean;
-  readonly PidsLimit: boolean;
-  readonly CpuCfsQuota: boolean;
-}
 
 /** The daemon takes no less. */
 const MEMORY_MIN_BYTES = 6 * 2 ** 20;

@@ -8,9 +8,9 @@ const SANDBOX = 'dev.muster.sandbox';
 const TEMPLATE = 'dev.muster.template';
 const PROCESS = 'dev.muster.process';
 
-/** By these labels containers are found: all of Musters', or all of one owner's. */
-export function labelFilter(owner?: OwnerId): { readonly label: string[] } {
-  return { label: [owner === undefined ? OWNER : `${OWNER}=${owner}`] };
+/** By this label containers are found: all of Musters', or all of one owner's. */
+export function ownerLabel(owner?: OwnerId): string {
+  return owner === undefined ? OWNER : `${OWNER}=${owner}`;
 }
 
 /** What is written on a container from the moment of its creation. */

@@ -1,13 +1,13 @@
 import type { Finding } from '../finding.ts';
-import { daemonError, dockerAt } from './daemon.ts';
+import { Daemon } from './daemon.ts';
+import { daemonError } from './daemon-error.ts';
 
 /** Whether a daemon answers at each of these sockets. */
 export async function probeDocker(sockets: readonly string[]): Promise<Finding> {
   const found: string[] = [];
   for (const socket of new Set(sockets)) {
     try {
-      const { Version } = await dockerAt(socket).version();
-      found.push(`${Version} at ${socket}`);
+      found.push(`${await new Daemon(socket).version()} at ${socket}`);
     } catch (error) {
       const { message } = daemonError(socket, error, `its version at ${socket} cannot be found out`);
       const [detail = message, ...remedy] = message.split(': ');

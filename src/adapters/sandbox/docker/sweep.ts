@@ -1,20 +1,19 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import type Docker from 'dockerode';
 import { abortError } from '../../../kernel/abort.ts';
 import { type OwnerId, parseSandboxId, type SandboxId } from '../../../kernel/ids.ts';
 import { directoryNames, mayBeRunning, readOwnerRecord, sandboxesDirectory, sweepStarting } from '../local/owner-record.ts';
-import { removeContainer } from './daemon.ts';
-import { labelFilter, readLabel } from './ownership.ts';
+import type { Daemon } from './daemon.ts';
+import { ownerLabel, readLabel } from './ownership.ts';
 
 /** Removes the containers of owners that no longer run. @returns the ids of their sandboxes. */
-export async function sweepContainers(docker: Docker, self: OwnerId, signal: AbortSignal): Promise<readonly SandboxId[]> {
+export async function sweepContainers(daemon: Daemon, self: OwnerId, signal: AbortSignal): Promise<readonly SandboxId[]> {
   const swept: SandboxId[] = [];
-  for (const { Id, Labels } of await docker.listContainers({ all: true, filters: labelFilter() })) {
+  for (const { Id, Labels } of await daemon.containers(ownerLabel())) {
     if (signal.aborted) throw abortError(signal);
     const label = readLabel(Labels);
     if (!label || label.owner === self || (await mayBeRunning(label.process))) continue;
-    await removeContainer(docker.getContainer(Id));
+    await daemon.remove(Id);
     swept.push(label.id);
   }
   return swept;

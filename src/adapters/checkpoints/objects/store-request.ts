@@ -5,15 +5,21 @@ import { abortError } from '../../../kernel/abort.ts';
 // Through the environment's proxy where there is one, as the stores' own clients do.
 const AGENTS = { http: new http.Agent({ proxyEnv: process.env }), https: new https.Agent({ proxyEnv: process.env }) };
 
+export interface StoreRequest {
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
 /**
- * The answer to a GET, its body as it comes: nothing is decompressed on the way.
+ * The answer to a request, its body as it comes: nothing is decompressed on the way.
  *
  * @param signal ends the request while there is no answer; afterwards the body is the caller's to destroy.
  */
-export async function getStored(url: URL, headers: Readonly<Record<string, string>>, signal: AbortSignal): Promise<IncomingMessage> {
+export async function sendRequest(url: URL, { method, headers, body }: StoreRequest, signal: AbortSignal): Promise<IncomingMessage> {
   const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
   const [client, agent] = url.protocol === 'http:' ? [http, AGENTS.http] : [https, AGENTS.https];
-  const request = client.request(url, { headers, agent });
+  const request = client.request(url, { method, headers, agent });
   const onAbort = (): void => void request.destroy(abortError(signal));
   request.on('error', reject);
   request.on('response', (answer) => {
@@ -23,7 +29,7 @@ export async function getStored(url: URL, headers: Readonly<Record<string, strin
   });
   if (signal.aborted) onAbort();
   signal.addEventListener('abort', onAbort, { once: true });
-  request.end();
+  request.end(body);
   try {
     return await promise;
   } finally {
