@@ -6,6 +6,7 @@ import { inspectionOf } from '../app/checkpoints/checkpoint-inspection.ts';
 import { doctorChecks } from '../app/doctor/doctor-checks.ts';
 import { readResultDocument } from '../app/recorded-results.ts';
 import { configuration, Muster } from '../app/main.ts';
+import { openTask, TaskGrader } from '../app/grading/task-grader.ts';
 import { plan } from '../app/plan.ts';
 import { watchRun } from '../app/run-watching.ts';
 import { openTokenService } from '../app/client/token-access.ts';
@@ -24,6 +25,7 @@ import { submitCommand } from './commands/submit-command.ts';
 import { watchCommand } from './commands/watch-command.ts';
 import { evaluatorOf } from './commands/suite-evaluator.ts';
 import { tuneCommand } from './commands/tune-command.ts';
+import { verifySubmissionCommand } from './commands/tasks/verify-submission-command.ts';
 import { tokenCommand } from './commands/token-command.ts';
 
 /** The `muster` command with all that it can do, ready to parse. */
@@ -64,6 +66,10 @@ function commands(): readonly Command[] {
     ),
     tokenCommand(openTokenService),
     grantCommand(clientFor),
+    verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
+      await using grader = new TaskGrader(configuration(config));
+      return await grader.verify(await openTask(task), submission, { ...options, onStage }, signal);
+    }),
   ];
 }
 

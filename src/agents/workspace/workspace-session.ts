@@ -100,14 +100,21 @@ export class WorkspaceSession implements Occupant {
 
   /** Writes files, and the directories that they are in. @throws InfrastructureError when one cannot be written. */
   async put(files: readonly WorkspaceFile[], signal: AbortSignal): Promise<void> {
-    for (const { path, content, executable } of files) {
-      const parts = content.length === 0 ? [''] : chunksOf(content);
-      await this.#ask(new DoneAnswer(), GRACE_MS, signal, async (request) => {
-        for (const [i, data] of parts.entries()) {
-          const place = { path, mode: executable ? 0o755 : 0o644, first: i === 0, last: i === parts.length - 1 };
-          await this.#send({ type: 'put', request, ...place, data });
-        }
-      });
+    const answers: Promise<true>[] = [];
+    using deadline = this.#deadline(GRACE_MS, signal);
+    for (const file of files) {
+      const { request, answered } = this.#open(new DoneAnswer());
+      answers.push(answered);
+      await raceWithAbort(this.#putFile(request, file), deadline.signal);
+    }
+    await raceWithAbort(Promise.all(answers), deadline.signal);
+  }
+
+  async #putFile(request: number, { path, content, executable }: WorkspaceFile): Promise<void> {
+    const parts = content.length === 0 ? [''] : chunksOf(content);
+    for (const [i, data] of parts.entries()) {
+      const place = { path, mode: executable ? 0o755 : 0o644, first: i === 0, last: i === parts.length - 1 };
+      await this.#send({ type: 'put', request, ...place, data });
     }
   }
 
@@ -136,6 +143,13 @@ export class WorkspaceSession implements Occupant {
     signal: AbortSignal,
     send: (request: number) => Promise<void>,
   ): Promise<Result> {
+    using deadline = this.#deadline(milliseconds, signal);
+    const { request, answered } = this.#open(answer);
+    await raceWithAbort(send(request), deadline.signal);
+    return await raceWithAbort(answered, deadline.signal);
+  }
+
+  #open<Result>(answer: Answer<Result>): { readonly request: number; readonly answered: Promise<Result> } {
     if (this.#closed) throw this.#closed;
     const request = (this.#requests += 1);
     const settled = Promise.withResolvers<Result>();
@@ -147,10 +161,12 @@ export class WorkspaceSession implements Occupant {
       return result !== undefined;
     };
     this.#pending.set(request, { take, fail: settled.reject });
+    return { request, answered: settled.promise };
+  }
+
+  #deadline(milliseconds: number, signal: AbortSignal): Deadline {
     const late = (): Error => new InfrastructureError('workspace.silent', `a workspace did not answer in ${milliseconds / 1000} s`);
-    using deadline = new Deadline(this.#clock, milliseconds, late, signal);
-    await raceWithAbort(send(request), deadline.signal);
-    return await raceWithAbort(settled.promise, deadline.signal);
+    return new Deadline(this.#clock, milliseconds, late, signal);
   }
 
   async #send(frame: object): Promise<void> {

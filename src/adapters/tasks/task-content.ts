@@ -1,0 +1,22 @@
+import { createHash } from 'node:crypto';
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { TaskContent } from '../../agents/grading/grading-context.ts';
+import type { Task } from '../../agents/tasks/task.ts';
+import { InputError } from '../../kernel/errors.ts';
+
+/** The files of a task's directory, as long as they are those that the task was read with. */
+export function taskContent(directory: string, { files }: Pick<Task, 'files'>): TaskContent {
+  const digests = new Map<string, string>(files.map(({ path, digest }) => [path, digest]));
+  return {
+    async read(path) {
+      const expected = digests.get(path);
+      if (expected === undefined) throw new RangeError(`${path} is no file of the task`);
+      await using handle = await open(join(directory, path), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+      const content = await handle.readFile();
+      if (`sha256:${createHash('sha256').update(content).digest('hex')}` === expected) return content;
+      throw new InputError('task.changed', `${directory}/${path}: it has changed since the task was read; start again`);
+    },
+  };
+}

@@ -1,0 +1,14 @@
+import type { StagedVerifier } from '../tasks/task.ts';
+import type { WorkspaceFile } from '../workspace/command.ts';
+import type { Grading, GradingContext } from './grading-context.ts';
+
+/** What the stages of one attempt at a verdict have in common. */
+export interface CandidateTerms {
+  readonly grading: Grading;
+  readonly verifier: StagedVerifier;
+  readonly context: GradingContext;
+  /** What the candidate's processes find, with the paths that it has inside. */
+  readonly files: readonly WorkspaceFile[];
+  /** The time that something may take, within that of the whole verdict. */
+  readonly within: (seconds: number) => number;
+}

@@ -1,0 +1,20 @@
+/** What every command of a grading sandbox has, and nothing of Muster's own environment besides. */
+const BASE = { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/tmp', TMPDIR: '/tmp', LANG: 'C.UTF-8' };
+
+const REFERENCE = /\$\{(?<name>[A-Za-z_]\w*)(:-(?<otherwise>[^}]*))?\}/g;
+
+/**
+ * The task's variables over those. `${NAME:-default}` stands for a variable of the host with Harbor; a verdict must not depend on that, so it is
+ * the default here, or empty.
+ */
+export function cleanEnvironment(...layers: readonly Readonly<Record<string, string>>[]): Readonly<Record<string, string>> {
+  const written: Readonly<Record<string, string>> = Object.assign({}, BASE, ...layers);
+  return Object.fromEntries(
+    Object.entries(written).map(([name, value]) => [name, value.replaceAll(REFERENCE, (...match) => defaultOf(match.at(-1)))]),
+  );
+}
+
+function defaultOf(groups: unknown): string {
+  const otherwise: unknown = typeof groups === 'object' && groups !== null ? Reflect.get(groups, 'otherwise') : undefined;
+  return typeof otherwise === 'string' ? otherwise : '';
+}

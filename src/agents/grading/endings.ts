@@ -1,0 +1,41 @@
+import { constants } from 'node:os';
+import type { Ending } from '../verification/evidence.ts';
+import { EVIDENCE_TEXT } from '../verification/evidence.ts';
+import type { CommandEnd, CommandResult, OutputBounds, PrintedOutput } from '../workspace/command.ts';
+
+/** Of what is shown to people only. */
+export const SHOWN_OUTPUT: OutputBounds = { head: 16 * 1024, tail: 16 * 1024, most: 64 * 2 ** 20 };
+
+export function endingOf(end: CommandEnd): Ending {
+  switch (end.kind) {
+    case 'exited':
+    case 'timeout':
+    case 'out-of-memory':
+      return end;
+    case 'signalled':
+      return { kind: 'signal', signal: signalName(end.signal) };
+    case 'output-limit':
+      return { kind: 'output-too-large' };
+    case 'unstartable':
+      return { kind: 'no-output', detail: end.detail };
+  }
+}
+
+function signalName(signal: number): string {
+  return Object.entries(constants.signals).find(([, number]) => number === signal)?.[0] ?? `signal ${signal}`;
+}
+
+/** What was printed, with a line for what was left out. */
+export function shownText({ head, tail, total }: PrintedOutput): string {
+  const left = total - head.length - tail.length;
+  const middle = left > 0 ? `\n[… ${left} bytes …]\n` : '';
+  return evidenceText(`${head.toString('utf8')}${middle}${tail.toString('utf8')}`);
+}
+
+export function bothStreams({ stdout, stderr }: CommandResult): string {
+  return evidenceText([shownText(stdout), shownText(stderr)].filter((text) => text !== '').join('\n'));
+}
+
+export function evidenceText(text: string): string {
+  return text.slice(0, EVIDENCE_TEXT);
+}

@@ -1,0 +1,61 @@
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { ScriptVerifier } from '../tasks/task.ts';
+import type { ScriptEvidence } from '../verification/evidence.ts';
+import type { WorkspaceSession } from '../workspace/workspace-session.ts';
+import { endingOf, SHOWN_OUTPUT, shownText } from './endings.ts';
+import type { Grading, GradingContext } from './grading-context.ts';
+import { gradingPlace, LOGS, TESTS, testFiles, workdirFiles } from './grading-place.ts';
+import { cleanEnvironment } from './clean-environment.ts';
+
+const REWARDS = `${LOGS}/verifier`;
+const REWARD_BYTES = 64 * 1024;
+
+/**
+ * Has `tests/test.sh` judge the submission, in a sandbox that the agent has never seen. Its exit status counts for nothing, as with Harbor: the
+ * reward file does, which is read when every process of the sandbox is dead.
+ */
+export async function gradeScript(
+  { task, step, content, submission }: Grading,
+  verifier: ScriptVerifier,
+  { sandboxes }: GradingContext,
+  signal: AbortSignal,
+): Promise<ScriptEvidence> {
+  await using sandbox = await sandboxes.open(gradingPlace(task, step, [TESTS]), signal);
+  const { session } = sandbox;
+  const either = AbortSignal.any([signal, sandbox.signal]);
+  await session.put(await workdirFiles(task, content), either);
+  await session.put(submission.files, either);
+  for (const directory of [TESTS, LOGS, REWARDS]) await session.wipe(directory, either);
+  await session.put(await testFiles(task, step, content), either);
+  const result = await session.run(
+    {
+      argv: ['/bin/bash', '-c', `(${TESTS}/test.sh) 2>&1`],
+      directory: task.workspace.workdir,
+      environment: cleanEnvironment(task.workspace.environment, verifier.environment),
+      seconds: verifier.timeoutSeconds,
+      output: SHOWN_OUTPUT,
+    },
+    either,
+  );
+  if (result.end.kind === 'unstartable') {
+    const remedy = 'the root file system needs /bin/bash for tests/test.sh, as Harbor does';
+    throw new InfrastructureError('task.no-shell', `${result.end.detail}; ${remedy}`);
+  }
+  const isAlive = result.end.kind !== 'out-of-memory';
+  return {
+    stage: 'execute',
+    kind: 'script',
+    ending: endingOf(result.end),
+    rewardJson: isAlive ? await rewardFile(session, 'reward.json', either) : null,
+    rewardText: isAlive ? await rewardFile(session, 'reward.txt', either) : null,
+    output: shownText(result.stdout),
+    seconds: result.seconds,
+  };
+}
+
+/** Null where there is none, or something that is no plain file. */
+async function rewardFile(session: WorkspaceSession, name: string, signal: AbortSignal): Promise<string | null> {
+  const collected = await session.collect([`${REWARDS}/${name}`], { files: 1, bytes: REWARD_BYTES }, signal);
+  if (collected.kind === 'refused') return null;
+  return collected.files[0]?.content.toString('utf8') ?? null;
+}

@@ -1,0 +1,68 @@
+import { posix } from 'node:path';
+import { InputError } from '../../kernel/errors.ts';
+import type { Task, TaskStep } from '../tasks/task.ts';
+import type { WorkspaceFile } from '../workspace/command.ts';
+import type { TaskContent } from './grading-context.ts';
+import type { GradingPlace } from './grading-sandboxes.ts';
+
+export const TESTS = '/tests';
+export const LOGS = '/logs';
+export const DRIVER = '/driver';
+
+/** Build files of a container image, which say how the root file system is made and are no part of the workdir. */
+const BUILD_FILES: ReadonlySet<string> = new Set(['Dockerfile', 'docker-compose.yaml', 'docker-compose.yml', '.dockerignore']);
+const ENVIRONMENT = 'environment/';
+
+/**
+ * Where a step's submission is graded.
+ *
+ * @throws InputError `task.artifact-place` for an artifact that lies where nothing can be written.
+ */
+export function gradingPlace(
+  { workspace: { root, workdir }, limits }: Task,
+  { artifacts }: TaskStep,
+  own: readonly string[],
+): GradingPlace {
+  const writable = [workdir, LOGS, ...own];
+  for (const { source } of artifacts) {
+    if (['/tmp', ...writable].some((directory) => source === directory || source.startsWith(`${directory}/`))) continue;
+    const directory = posix.dirname(source);
+    if (directory === '/') {
+      const remedy = `put it into a directory, such as ${workdir}${source}`;
+      throw new InputError('task.artifact-place', `artifact ${source} lies directly in "/", where no sandbox can be written to; ${remedy}`);
+    }
+    writable.push(directory);
+  }
+  return { root, writable: writable.filter((each, i) => writable.indexOf(each) === i), limits };
+}
+
+/** Files that stand in the workdir before an agent begins. */
+export async function workdirFiles({ files, workspace }: Task, content: TaskContent): Promise<readonly WorkspaceFile[]> {
+  const brought = files.filter(({ path }) => path.startsWith(ENVIRONMENT) && !BUILD_FILES.has(path.slice(ENVIRONMENT.length)));
+  return await Promise.all(
+    brought.map(async ({ path, isExecutable }) => ({
+      path: `${workspace.workdir}/${path.slice(ENVIRONMENT.length)}`,
+      content: await content.read(path),
+      executable: isExecutable,
+    })),
+  );
+}
+
+/** Files of the step's tests, at /tests. @param prefix of those that are wanted, in tests/. @param at where that is to be. */
+export async function testFiles(
+  { files }: Task,
+  { tests }: TaskStep,
+  content: TaskContent,
+  prefix = '',
+  at = TESTS,
+): Promise<readonly WorkspaceFile[]> {
+  const executable = new Set(files.filter(({ isExecutable }) => isExecutable).map(({ path }) => path));
+  const wanted = tests.filter(({ path }) => path.startsWith(prefix));
+  return await Promise.all(
+    wanted.map(async ({ path, file }) => ({
+      path: `${at}/${path.slice(prefix.length)}`,
+      content: await content.read(file),
+      executable: executable.has(file) || path === 'test.sh',
+    })),
+  );
+}

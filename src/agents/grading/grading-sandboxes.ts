@@ -1,0 +1,33 @@
+import type { RootFileSystem } from '../tasks/task.ts';
+import type { WorkspaceSession } from '../workspace/workspace-session.ts';
+
+/** What a grading sandbox is made of. */
+export interface GradingPlace {
+  readonly root: RootFileSystem;
+  /** Directories that can be written to, besides /tmp and /dev/shm. */
+  readonly writable: readonly string[];
+  readonly limits: PlaceLimits;
+}
+
+/** Undefined: as the configuration has it. */
+export interface PlaceLimits {
+  readonly cpus: number | undefined;
+  readonly memoryBytes: number | undefined;
+  readonly storageBytes: number | undefined;
+}
+
+export interface GradingSandbox extends AsyncDisposable {
+  readonly session: WorkspaceSession;
+  /** Aborted when the sandbox is lost. */
+  readonly signal: AbortSignal;
+}
+
+/** Where sandboxes for grading come from. */
+export interface GradingSandboxes {
+  /**
+   * A sandbox in which nothing has been before, for the caller alone. It is gone when it is disposed of.
+   *
+   * @throws InputError when the place cannot be made as it is declared; InfrastructureError; the signal's reason.
+   */
+  open(place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox>;
+}

@@ -1,0 +1,47 @@
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { Constraint } from '../tasks/muster-schema.ts';
+import type { ConstraintsEvidence } from '../verification/evidence.ts';
+import type { WorkspaceFile } from '../workspace/command.ts';
+import type { GradedCases } from './grade-cases.ts';
+import { forbiddenImports } from './forbidden-imports.ts';
+
+type Measured = ConstraintsEvidence['measured'][number];
+
+/** What the constraints ask for, of the files of the submission and of its runs. @throws InfrastructureError for a measure that is not taken here. */
+export function measureConstraints(
+  constraints: readonly Constraint[],
+  files: readonly WorkspaceFile[],
+  cases: GradedCases,
+): ConstraintsEvidence {
+  return { stage: 'constraints', measured: constraints.map((constraint) => measure(constraint, files, cases)) };
+}
+
+function measure(constraint: Constraint, files: readonly WorkspaceFile[], { measured }: GradedCases): Measured {
+  const of = constraint.of ?? null;
+  const subject = of === null ? files : files.filter(({ path }) => path.endsWith(`/${of}`));
+  const largest = (value: (run: GradedCases['measured'][number]) => number): number | null =>
+    measured.length === 0 ? null : Math.max(...measured.map(value));
+  switch (constraint.measure) {
+    case 'wallSeconds':
+      return { measure: constraint.measure, of, value: largest(({ seconds }) => seconds) };
+    case 'processorSeconds':
+      return { measure: constraint.measure, of, value: largest(({ cpuSeconds }) => cpuSeconds) };
+    case 'peakBytes':
+      return { measure: constraint.measure, of, value: largest(({ peakBytes }) => peakBytes) };
+    case 'sourceBytes':
+    case 'binaryBytes':
+      return { measure: constraint.measure, of, value: subject.length === 0 ? null : sizeOf(subject) };
+    case 'imports':
+      return { measure: constraint.measure, of, found: subject.length === 0 ? null : [...forbiddenImports(constraint.forbidden, subject)] };
+    case 'instructions':
+    case 'registers':
+    case 'sharedMemoryBytes':
+    case 'symbols':
+    case 'systemCalls':
+      throw new InfrastructureError('task.unsupported', `constraint "${constraint.measure}" is not measured by this version of Muster`);
+  }
+}
+
+function sizeOf(files: readonly WorkspaceFile[]): number {
+  return files.reduce((sum, { content }) => sum + content.length, 0);
+}

@@ -1,0 +1,106 @@
+import { InfrastructureError } from '../../kernel/errors.ts';
+import type { CompileStage } from '../tasks/muster-schema.ts';
+import type { StagedVerifier } from '../tasks/task.ts';
+import type { CompareEvidence, CompileEvidence, Evidence } from '../verification/evidence.ts';
+import type { StageRequest } from '../verification/plan-stages.ts';
+import type { WorkspaceFile } from '../workspace/command.ts';
+import type { CandidateTerms } from './candidate-terms.ts';
+import { gradeCases, type GradedCases } from './grade-cases.ts';
+import { cleanEnvironment } from './clean-environment.ts';
+import { bothStreams, endingOf, SHOWN_OUTPUT } from './endings.ts';
+import type { Grading, GradingContext } from './grading-context.ts';
+import { gradingPlace, workdirFiles } from './grading-place.ts';
+import { measureConstraints } from './measure-constraints.ts';
+
+/** Of what a compile step leaves in the workdir. */
+const BUILT_BOUNDS = { files: 20_000, bytes: 512 * 2 ** 20 };
+
+/** The stages of one attempt at a verdict, one after the other: what one has made is there for the next. */
+export class StagedGrading {
+  readonly #grading: Grading;
+  readonly #verifier: StagedVerifier;
+  readonly #context: GradingContext;
+  readonly #deadline: number;
+  #built: readonly WorkspaceFile[] | undefined;
+  #graded: GradedCases | undefined;
+
+  constructor(grading: Grading, verifier: StagedVerifier, context: GradingContext) {
+    this.#grading = grading;
+    this.#verifier = verifier;
+    this.#context = context;
+    this.#deadline = context.clock.now() + verifier.timeoutSeconds * 1000;
+  }
+
+  /** @throws InfrastructureError when the stage cannot be carried out, through no fault of the submission. */
+  async carryOut(request: StageRequest, signal: AbortSignal): Promise<Evidence> {
+    switch (request.stage) {
+      case 'submission':
+        throw new RangeError('the submission is looked at before its stages');
+      case 'compile':
+        return await this.#compile(request.compile, signal);
+      case 'execute':
+        if (request.kind !== 'cases') throw unsupported(`execute.kind "${request.kind}"`);
+        this.#graded = await gradeCases(this.#terms(await this.#files()), request.execute, signal);
+        return this.#graded.evidence;
+      case 'compare':
+        return this.#compared();
+      case 'constraints':
+        return measureConstraints(request.constraints, await this.#files(), this.#cases());
+      case 'score':
+        throw unsupported(`score.${request.kind}`);
+    }
+  }
+
+  async #compile({ command, seconds }: CompileStage, signal: AbortSignal): Promise<CompileEvidence> {
+    const { task, step, content, submission } = this.#grading;
+    await using sandbox = await this.#context.sandboxes.open(gradingPlace(task, step, []), signal);
+    const { session } = sandbox;
+    const either = AbortSignal.any([signal, sandbox.signal]);
+    const { workdir } = task.workspace;
+    await session.put([...(await workdirFiles(task, content)), ...submission.files], either);
+    const environment = cleanEnvironment(task.workspace.environment, this.#verifier.environment);
+    const run = { argv: command, directory: workdir, environment, seconds: this.#within(seconds), output: SHOWN_OUTPUT };
+    const result = await session.run(run, either);
+    const evidence: CompileEvidence = {
+      stage: 'compile',
+      ending: endingOf(result.end),
+      output: bothStreams(result),
+      seconds: result.seconds,
+    };
+    if (result.end.kind !== 'exited' || result.end.code !== 0) return evidence;
+    const left = await session.collect([workdir], BUILT_BOUNDS, either);
+    if (left.kind === 'refused')
+      return { ...evidence, ending: { kind: 'no-output', detail: `${left.refusal.path}: ${left.refusal.detail}` } };
+    this.#built = left.files;
+    return evidence;
+  }
+
+  /** What the candidate's processes find in the workdir. */
+  async #files(): Promise<readonly WorkspaceFile[]> {
+    const { task, content, submission } = this.#grading;
+    this.#built ??= [...(await workdirFiles(task, content)), ...submission.files];
+    return this.#built;
+  }
+
+  #terms(files: readonly WorkspaceFile[]): CandidateTerms {
+    return { grading: this.#grading, verifier: this.#verifier, context: this.#context, files, within: (seconds) => this.#within(seconds) };
+  }
+
+  #compared(): CompareEvidence {
+    return { stage: 'compare', cases: [...this.#cases().comparisons] };
+  }
+
+  #cases(): GradedCases {
+    if (this.#graded) return this.#graded;
+    throw new RangeError('cases were to be judged before they were run');
+  }
+
+  /** What is left of the verdict's time, at most. A command that has none left is ended as soon as it has begun. */
+  #within(seconds: number): number {
+    return Math.min(seconds, Math.max(0.001, (this.#deadline - this.#context.clock.now()) / 1000));
+  }
+}
+
+function unsupported(what: string): InfrastructureError {
+  return new InfrastructureError('task.unsupported', `${what} is not carried out by this version of Muster`);
+}

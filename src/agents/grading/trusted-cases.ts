@@ -1,0 +1,108 @@
+import { InfrastructureError, InputError } from '../../kernel/errors.ts';
+import type { CasesStage } from '../tasks/muster-schema.ts';
+import { STORED_PREFIX } from '../tasks/staged-verifier.ts';
+import { parseCases, type TestCase } from '../tasks/test-case.ts';
+import type { Command, CommandResult } from '../workspace/command.ts';
+import type { WorkspaceSession } from '../workspace/workspace-session.ts';
+import type { CandidateTerms } from './candidate-terms.ts';
+import { cleanEnvironment } from './clean-environment.ts';
+import { bothStreams } from './endings.ts';
+import { gradingPlace, TESTS, testFiles } from './grading-place.ts';
+import { caseCommand, caseFiles, outputOf } from './run-case.ts';
+
+/** Of what a generator writes. */
+const CASES_BYTES = 256 * 2 ** 20;
+const DRAWN_PREFIX = 'drawn-';
+
+/** A case with what is expected of it. */
+export interface ExpectedCase {
+  readonly test: TestCase;
+  readonly isVisible: boolean;
+  readonly expected: Uint8Array;
+}
+
+/**
+ * The cases of one verdict: those that are stored, then those that the generator draws, each with the output of the golden model. All of it comes
+ * from the task's own code, in a sandbox of its own that is gone before the candidate's is made.
+ *
+ * @throws InfrastructureError when generator or golden model fail: then the verifier is broken.
+ */
+export async function trustedCases(terms: CandidateTerms, execute: CasesStage, signal: AbortSignal): Promise<readonly ExpectedCase[]> {
+  const { grading, verifier, context } = terms;
+  const { task, step, content } = grading;
+  const stored = await storedCases(terms, execute);
+  const isComplete = execute.generator === undefined && stored.every(({ expected }) => expected !== undefined);
+  const known = (test: TestCase, i: number): Omit<ExpectedCase, 'expected'> => ({ test, isVisible: i < execute.visible });
+  if (isComplete) return stored.map((test, i) => ({ ...known(test, i), expected: test.expected ?? new Uint8Array() }));
+  await using sandbox = await context.sandboxes.open(gradingPlace(task, step, [TESTS]), signal);
+  const { session } = sandbox;
+  const either = AbortSignal.any([signal, sandbox.signal]);
+  await session.put(await testFiles(task, step, content), either);
+  const drawn = execute.generator ? await drawnCases(session, terms, execute.generator, either) : [];
+  const cases: ExpectedCase[] = [];
+  for (const [i, test] of [...stored, ...drawn].entries()) {
+    const expected = test.expected ?? (await goldenOutput(session, terms, execute, test, either));
+    cases.push({ ...known(test, i), expected });
+  }
+  if (verifier.golden === undefined && cases.length === 0) throw broken('there is no case');
+  return cases;
+}
+
+async function storedCases({ grading: { step, content } }: CandidateTerms, { stored }: CasesStage): Promise<readonly TestCase[]> {
+  const file = stored === undefined ? undefined : step.tests.find(({ path }) => path === stored)?.file;
+  return file === undefined ? [] : parseCases(file, await content.read(file), STORED_PREFIX);
+}
+
+async function drawnCases(
+  session: WorkspaceSession,
+  { grading, verifier, within }: CandidateTerms,
+  { command, cases, seconds }: NonNullable<CasesStage['generator']>,
+  signal: AbortSignal,
+): Promise<readonly TestCase[]> {
+  const own = { MUSTER_SEED: grading.seed, MUSTER_CASES: `${cases}`, PYTHONHASHSEED: '0' };
+  const environment = cleanEnvironment(grading.task.workspace.environment, verifier.environment, own);
+  const output = { head: CASES_BYTES, tail: 0, most: CASES_BYTES };
+  const run: Command = { argv: command, directory: TESTS, environment, seconds: within(seconds), output };
+  const result = await session.run(run, signal);
+  assertSucceeded('the generator', result);
+  try {
+    const drawn = parseCases('the generator', result.stdout.head, DRAWN_PREFIX);
+    if (drawn.length === cases) return drawn;
+    throw broken(`the generator wrote ${drawn.length} cases, expected ${cases} (MUSTER_CASES)`);
+  } catch (error) {
+    if (error instanceof InputError) throw broken(error.message);
+    throw error;
+  }
+}
+
+async function goldenOutput(
+  session: WorkspaceSession,
+  terms: CandidateTerms,
+  execute: CasesStage,
+  test: TestCase,
+  signal: AbortSignal,
+): Promise<Uint8Array> {
+  const { golden } = terms.verifier;
+  if (golden === undefined) throw broken(`case ${test.name} has no expected output, and there is no golden model`);
+  const { workdir } = terms.grading.task.workspace;
+  await session.wipe(workdir, signal);
+  await session.put(caseFiles(test, workdir), signal);
+  const result = await session.run(caseCommand(terms, execute, test, { command: golden.command, seconds: golden.seconds }), signal);
+  assertSucceeded(`the golden model on case ${test.name}`, result);
+  const output = await outputOf(session, execute, workdir, result, signal);
+  if (output.bytes) return output.bytes;
+  throw broken(
+    `the golden model on case ${test.name}: ${output.problem.kind === 'no-output' ? output.problem.detail : 'wrote more than a candidate may'}`,
+  );
+}
+
+function assertSucceeded(what: string, result: CommandResult): void {
+  const { end } = result;
+  if (end.kind === 'exited' && end.code === 0) return;
+  const how = end.kind === 'exited' ? `status ${end.code}` : end.kind === 'unstartable' ? end.detail : end.kind;
+  throw broken(`${what} failed (${how}): ${bothStreams(result).slice(-2000)}`);
+}
+
+function broken(detail: string): InfrastructureError {
+  return new InfrastructureError('task.verifier', detail);
+}

@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import type { GradingPlace, GradingSandbox, GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
+import { WorkspaceSession } from '../../agents/workspace/workspace-session.ts';
+import type { Config } from '../../config/config.ts';
+import { canonicalJson } from '../../kernel/canonical-json.ts';
+import type { Clock } from '../../kernel/clock.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { parseDigest, parseOwnerId, parseSandboxId } from '../../kernel/ids.ts';
+import type { Log } from '../../kernel/log.ts';
+import type { CodeExposure } from '../../pool/ports/exposure.ts';
+import type { Lease } from '../../pool/ports/lease.ts';
+import type { SandboxProvider } from '../../pool/ports/sandbox.ts';
+import type { SandboxLimits } from '../../pool/ports/template.ts';
+import { createPool, type Pool } from '../../pool/pool.ts';
+import { pluginOf, PROJECT_DIRECTORY } from '../providers.ts';
+import { rootDirectory } from './root-directory.ts';
+
+/** Nothing is left of a sandbox that another could meet: each serves one holder. The name is for the pool alone. */
+const ONE_HOLDER: CodeExposure = {
+  kind: 'code',
+  principal: 'grading',
+  suite: parseDigest(`sha256:${'0'.repeat(64)}`),
+  checkpoint: undefined,
+};
+/** Longer than any verdict may take. */
+const LIFETIME_SECONDS = 86_400;
+
+/**
+ * Grading sandboxes of this process: a pool for each place, so that its next sandbox can be made while one is in use. Part of the composition
+ * root.
+ */
+export class GradingPools implements GradingSandboxes, AsyncDisposable {
+  readonly #config: Config;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #owner = parseOwnerId(`grading-${process.pid}-${randomBytes(4).toString('hex')}`);
+  readonly #pools = new Map<string, Promise<Pool<WorkspaceSession>>>();
+  readonly #closing = new AbortController();
+  #provider: Promise<SandboxProvider> | undefined;
+  #sandboxes = 0;
+
+  constructor(config: Config, clock: Clock, log: Log) {
+    this.#config = config;
+    this.#clock = clock;
+    this.#log = log;
+  }
+
+  async open(place: GradingPlace, signal: AbortSignal): Promise<GradingSandbox> {
+    const pool = await this.#pool(place);
+    const lease = await pool.acquire(ONE_HOLDER, signal);
+    lease.occupant.expose(ONE_HOLDER);
+    const renewing = this.#renewed(lease);
+    return {
+      session: lease.occupant,
+      signal: lease.signal,
+      [Symbol.asyncDispose]: async () => {
+        renewing[Symbol.dispose]();
+        await lease[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#closing.abort(new DOMException('Muster is closing', 'AbortError'));
+    for (const opened of await Promise.allSettled(this.#pools.values()))
+      if (opened.status === 'fulfilled') await opened.value[Symbol.asyncDispose]();
+    const provider = await this.#provider?.catch(() => undefined);
+    await provider?.[Symbol.asyncDispose]();
+  }
+
+  /** A command runs for longer than a lease lasts. */
+  #renewed(lease: Lease<WorkspaceSession>): Disposable {
+    const each = (this.#config.pool.leaseSeconds * 1000) / 3;
+    let timer: Disposable;
+    const again = (): void => {
+      if (lease.signal.aborted) return;
+      lease.renew();
+      timer = this.#clock.after(each, again);
+    };
+    timer = this.#clock.after(each, again);
+    return { [Symbol.dispose]: () => timer[Symbol.dispose]() };
+  }
+
+  #pool(place: GradingPlace): Promise<Pool<WorkspaceSession>> {
+    const key = canonicalJson({ ...place, limits: { ...place.limits } });
+    let opening = this.#pools.get(key);
+    if (!opening) {
+      opening = this.#start(place);
+      opening.catch(() => this.#pools.delete(key));
+      this.#pools.set(key, opening);
+    }
+    return opening;
+  }
+
+  async #start({ root, writable, limits }: GradingPlace): Promise<Pool<WorkspaceSession>> {
+    const settings = this.#config.templates['local'];
+    const plugin = pluginOf({ provider: settings?.provider ?? 'bubblewrap' });
+    if (!plugin.workspace || !settings) {
+      const remedy = 'set templates.local.provider to bubblewrap';
+      throw new InputError('provider.no-workspaces', `provider ${plugin.name} makes no sandboxes that commands are run in; ${remedy}`);
+    }
+    const signal = this.#closing.signal;
+    const context = { projectDirectory: PROJECT_DIRECTORY, signal };
+    const directory = await rootDirectory(root, this.#config.stateDir, signal);
+    const own: SandboxLimits = {
+      ...settings.limits,
+      lifetimeSeconds: LIFETIME_SECONDS,
+      ...(limits.memoryBytes === undefined ? {} : { memoryBytes: limits.memoryBytes }),
+      ...(limits.storageBytes === undefined ? {} : { diskBytes: limits.storageBytes }),
+      ...(limits.cpus === undefined ? {} : { cpus: limits.cpus }),
+    };
+    const template = await plugin.workspace('grading', { root: directory, writable, limits: own, demands: settings.demands }, context);
+    this.#provider ??= this.#openProvider(plugin);
+    const pool = createPool({
+      provider: await this.#provider,
+      template,
+      config: { ...this.#config.pool, restSeconds: undefined, episodesPerSandbox: 1, min: 0 },
+      clock: this.#clock,
+      warmUp: (sandbox, abandoned) => WorkspaceSession.open(sandbox, this.#clock, abandoned),
+      newSandboxId: () => parseSandboxId(`g${(this.#sandboxes += 1)}`),
+    });
+    try {
+      await pool.waitUntilStarted();
+      return pool;
+    } catch (error) {
+      await pool[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  #openProvider(plugin: ReturnType<typeof pluginOf>): Promise<SandboxProvider> {
+    const { stateDir } = this.#config;
+    const log = (message: string): void => this.#log.warn({}, message);
+    return plugin.open({ stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PROJECT_DIRECTORY, origins: [], log }, []);
+  }
+}

@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { availableParallelism } from 'node:os';
+import { pino } from 'pino';
+import { readSubmission } from '../../adapters/tasks/submission-files.ts';
+import { taskContent } from '../../adapters/tasks/task-content.ts';
+import { readTaskDirectory } from '../../adapters/tasks/task-files.ts';
+import type { TaskContent } from '../../agents/grading/grading-context.ts';
+import type { Submission } from '../../agents/grading/submission.ts';
+import { takeVerdict } from '../../agents/grading/take-verdict.ts';
+import { readTask } from '../../agents/tasks/read-task.ts';
+import type { Task, TaskStep } from '../../agents/tasks/task.ts';
+import type { Verdict } from '../../agents/verification/verdict.ts';
+import type { Config } from '../../config/config.ts';
+import { systemClock } from '../../kernel/clock.ts';
+import { InputError } from '../../kernel/errors.ts';
+import { GradingPools } from './grading-pools.ts';
+
+/** A task with the directory that it was read from. */
+export interface OpenTask {
+  readonly task: Task;
+  readonly content: TaskContent;
+}
+
+export interface VerifyOptions {
+  /** Name of the step; the first where there is one only. */
+  readonly step?: string | undefined;
+  /** Of an earlier verdict, to take it again; drawn where this is left out. */
+  readonly seed?: string | undefined;
+  readonly onStage?: (stage: string) => void;
+}
+
+/** A verdict, with what it takes to take it again. */
+export interface TakenVerdict {
+  readonly task: { readonly id: string; readonly digest: string; readonly step: string };
+  readonly seed: string;
+  readonly verdict: Verdict;
+}
+
+/** @throws InputError when the directory holds no task. */
+export async function openTask(directory: string): Promise<OpenTask> {
+  const task = readTask(await readTaskDirectory(directory));
+  return { task, content: taskContent(directory, task) };
+}
+
+/** Grades submissions on this machine. Part of the composition root. */
+export class TaskGrader implements AsyncDisposable {
+  readonly #pools: GradingPools;
+
+  constructor(config: Config) {
+    const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
+    this.#pools = new GradingPools(config, systemClock, log);
+  }
+
+  /** How many verdicts make use of this machine at a time. */
+  get concurrency(): number {
+    return availableParallelism();
+  }
+
+  /**
+   * Grades the artifacts in a directory.
+   *
+   * @throws InputError when task or directory are wrong; the signal's reason.
+   */
+  async verify(open: OpenTask, directory: string, options: VerifyOptions, signal: AbortSignal): Promise<TakenVerdict> {
+    const step = stepOf(open.task, options.step);
+    return await this.grade(open, step, await readSubmission(directory, step.artifacts), options, signal);
+  }
+
+  /** Grades a submission. */
+  async grade(
+    { task, content }: OpenTask,
+    step: TaskStep,
+    submission: Submission,
+    { seed = randomBytes(16).toString('hex'), onStage }: VerifyOptions,
+    signal: AbortSignal,
+  ): Promise<TakenVerdict> {
+    const context = { sandboxes: this.#pools, clock: systemClock, ...(onStage ? { onStage } : {}) };
+    const verdict = await takeVerdict({ task, step, content, submission, seed }, context, signal);
+    return { task: { id: task.id, digest: task.digest, step: step.name }, seed, verdict };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#pools[Symbol.asyncDispose]();
+  }
+}
+
+function stepOf({ id, steps }: Task, name: string | undefined): TaskStep {
+  const names = steps.map((step) => step.name).join(', ');
+  const found = name === undefined ? (steps.length === 1 ? steps[0] : undefined) : steps.find((step) => step.name === name);
+  if (found) return found;
+  throw new InputError(
+    'task.step',
+    name === undefined ? `task ${id} has the steps ${names}; say which: --step` : `task ${id} has no step "${name}"; it has ${names}`,
+  );
+}

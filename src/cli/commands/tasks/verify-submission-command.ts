@@ -1,0 +1,81 @@
+import { Command } from 'commander';
+import type { TakenVerdict } from '../../../app/grading/task-grader.ts';
+import { printable } from '../../../kernel/text/printable.ts';
+import { verdictLines } from '../../lines/verdict-lines.ts';
+import { notice } from '../../terminal/error-report.ts';
+import { EXIT_CODES } from '../../terminal/exit-code.ts';
+import { interruption } from '../../terminal/interruption.ts';
+import { print } from '../../terminal/output.ts';
+
+export interface VerifyRequest {
+  /** Directory of the task. */
+  readonly task: string;
+  /** Directory with the artifacts. */
+  readonly submission: string;
+  readonly step?: string;
+  readonly seed?: string;
+  readonly config?: string;
+}
+
+/** What `muster verify` needs of the composition root. */
+export type VerifySubmission = (request: VerifyRequest, onStage: (stage: string) => void, signal: AbortSignal) => Promise<TakenVerdict>;
+
+interface VerifyFlags extends Omit<VerifyRequest, 'task'> {
+  readonly json?: true;
+}
+
+export function verifySubmissionCommand(verify: VerifySubmission): Command {
+  return new Command('verify')
+    .summary('grade a submission to a task')
+    .description('Grades what an agent has left behind: the artifacts that the task declares, in a fresh sandbox that no agent has seen.')
+    .argument('<task>', 'directory of the task (task.toml, and muster.toml where it has one)')
+    .requiredOption('-s, --submission <directory>', 'what the agent has left behind; it looks like the workdir of the task')
+    .option('--step <name>', 'of a task with several steps')
+    .option('--seed <seed>', 'of an earlier verdict, to take it again on the same hidden cases (default: a fresh one)')
+    .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .option('--json', 'print exactly one JSON document on stdout')
+    .addHelpText('after', HELP)
+    .action(async (task: string, { json, ...flags }: VerifyFlags) => {
+      process.exitCode = await verified(verify, { ...flags, task }, json === true);
+    });
+}
+
+const HELP = `
+Exit codes:
+  0    there is a verdict, whatever the reward
+  1    a defect of Muster
+  2    bad input: a task, submission, configuration or flag; or the verifier is broken
+  3    the infrastructure failed: there is no reward, and the same command may succeed later
+  130  interrupted
+
+Example:
+  muster verify tasks/sort --submission out/sort --json | jq .verdict.reward`;
+
+async function verified(verify: VerifySubmission, request: VerifyRequest, isJson: boolean): Promise<number> {
+  using interrupt = interruption(process);
+  try {
+    const taken = await verify(request, announceStage, interrupt.signal);
+    await print(process.stdout, isJson ? `${JSON.stringify(taken, undefined, 2)}\n` : printable(`${verdictLines(taken).join('\n')}\n`));
+    return exitCodeOf(taken);
+  } catch (error) {
+    if (!interrupt.signal.aborted) throw error;
+    await print(process.stderr, notice('interrupted before there was a verdict'));
+    return EXIT_CODES.interrupted;
+  }
+}
+
+/** Progress for a person who watches. */
+function announceStage(stage: string): void {
+  if (process.stderr.isTTY) void print(process.stderr, `${stage} …\n`);
+}
+
+function exitCodeOf({ verdict: { problem } }: TakenVerdict): number {
+  switch (problem?.kind) {
+    case undefined:
+      return EXIT_CODES.done;
+    case 'infrastructure':
+      return EXIT_CODES.infrastructure;
+    case 'verifier':
+      return EXIT_CODES.badInput;
+  }
+}
