@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { STATISTICS_VERSION } from '../aggregation/statistics-version.ts';
 import { openRecordedEvaluation } from '../adapters/files/recorded-evaluation.ts';
+import { assertOneResult } from '../adapters/files/kept-summaries.ts';
 import { ResultsDirectory } from '../adapters/files/results-directory.ts';
 import { LOCAL_CALLER } from '../service/access/caller.ts';
 import type { Config } from '../config/config.ts';
@@ -64,7 +65,7 @@ export class Muster implements AsyncDisposable {
     this.#ground = ground;
   }
 
-  /** @throws InfrastructureError when the state directory cannot be used. */
+  /** @throws InputError when the state directory cannot be used by this user; InfrastructureError when its disk fails. */
   static async open(config: Config): Promise<Muster> {
     return new Muster(await Runtime.open(config, 'own'));
   }
@@ -193,6 +194,7 @@ export class Muster implements AsyncDisposable {
   async #baseline(path: string, suite: SuiteDefinition, signal: AbortSignal): Promise<Baseline> {
     const recorded = isUri(path) ? undefined : await openRecordedEvaluation(resolve(path));
     if (recorded) return { kind: 'recorded', ...(await readRecordedBaseline(recorded, suite)) };
+    if (!isUri(path)) await assertOneResult(path);
     return { kind: 'played', checkpoint: await this.#ground.addCheckpoint(path, signal) };
   }
 

@@ -2,6 +2,7 @@ import { mkdtempDisposable } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { filesystemSource } from '../adapters/checkpoints/filesystem.ts';
+import { assertOneResult } from '../adapters/files/kept-summaries.ts';
 import { openRecordedEvaluation } from '../adapters/files/recorded-evaluation.ts';
 import { readSummaryFile } from '../adapters/files/summary-file.ts';
 import type { Config } from '../config/config.ts';
@@ -14,7 +15,7 @@ import { planEvaluation } from '../orchestrator/planning/plan-evaluation.ts';
 import { defineSuite, type SuiteDefinition } from '../orchestrator/suite/suite-definition.ts';
 import { CheckpointStore } from '../policy-distribution/store/checkpoint-store.ts';
 import { Pools } from './pools.ts';
-import { readOwnSuite, type SuiteInput } from './suites/suite-input.ts';
+import { blameFiles, readOwnSuite, type SuiteInput } from './suites/suite-input.ts';
 
 export interface PlanInput extends SuiteInput {
   /** Path of a directory that an evaluation on the same suite was kept in, or of its summary alone. */
@@ -40,7 +41,7 @@ async function definitionOf(input: SuiteInput, { checkpoints: limits }: Config, 
   if (directory === undefined) return defineSuite(parsed, undefined);
   await using scratch = await scratchDirectory();
   const store = await CheckpointStore.open({ directory: scratch.path, limits, clock: systemClock });
-  const { digest } = await store.addDirectory(filesystemSource, directory, signal);
+  const { digest } = await blameFiles(parsed, () => store.addDirectory(filesystemSource, directory, signal));
   return defineSuite(parsed, digest);
 }
 
@@ -59,5 +60,8 @@ async function scratchDirectory(): Promise<AsyncDisposable & { readonly path: st
 }
 
 async function openRecord(path: string): Promise<RecordedEvaluation> {
-  return (await openRecordedEvaluation(path)) ?? { summaryFile: path, summary: await readSummaryFile(path) };
+  const found = await openRecordedEvaluation(path);
+  if (found) return found;
+  await assertOneResult(path);
+  return { summaryFile: path, summary: await readSummaryFile(path) };
 }

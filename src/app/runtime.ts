@@ -22,7 +22,8 @@ import { Distributor } from '../policy-distribution/delivery/distributor.ts';
 import { assertPlaysApart, policyPlace, type PolicyPlace } from '../pool/ports/policy-apart.ts';
 import { Pools } from './pools.ts';
 import { pluginOf } from './providers.ts';
-import { readOwnSuite, type ReadSuite, type SuiteInput } from './suites/suite-input.ts';
+import { openStateDirectory } from '../adapters/files/state-directory.ts';
+import { blameFiles, readOwnSuite, type ReadSuite, type SuiteInput } from './suites/suite-input.ts';
 import { templateDelivery } from './checkpoints/template-delivery.ts';
 
 /** `server` is for many callers, who are promised that what was brought outlives a power cut. */
@@ -63,10 +64,11 @@ export class Runtime implements AsyncDisposable {
   }
 
   /**
-   * @throws InfrastructureError when the state directory cannot be used.
+   * @throws InputError when the state directory cannot be used by this user; InfrastructureError when its disk fails.
    */
   static async open(config: Config, use: Use): Promise<Runtime> {
     const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
+    await openStateDirectory(config.stateDir);
     return new Runtime(config, log, await openCheckpoints(config, use === 'server' ? 'before' : 'behind'), use);
   }
 
@@ -127,7 +129,7 @@ export class Runtime implements AsyncDisposable {
   /** Brings the files of a suite that was read into the store. */
   async keepSuite({ parsed, directory }: ReadSuite, outer?: AbortSignal): Promise<LoadedSuite> {
     if (directory === undefined) return { definition: defineSuite(parsed, undefined), files: undefined };
-    const files = await this.addModules(directory, outer);
+    const files = await blameFiles(parsed, () => this.addModules(directory, outer));
     return { definition: defineSuite(parsed, files.digest), files };
   }
 

@@ -12,8 +12,9 @@ const FACTORS: ReadonlyMap<string, number> = new Map([
   ['TiB', 2 ** 40],
 ]);
 
-const FORM = /^(?<amount>\d{1,15}(\.\d{1,9})?) ?(?<unit>B|kB|MB|GB|TB|KiB|MiB|GiB|TiB)$/;
-const EXPECTED = 'expected a number of bytes of at least 1, or one with its unit, such as "512MiB" or "1.5GB"';
+const UNITS = [...FACTORS.keys()];
+const FORM = new RegExp(`^(?<amount>\\d{1,15}(\\.\\d{1,9})?) ?(?<unit>${UNITS.join('|')})$`);
+const EXPECTED = `expected a number of bytes of at least 1, or one with its unit (${UNITS.join(', ')}), such as "512MiB" or "1.5GB"`;
 
 /** A number of bytes, or text such as `512MiB`; parsed to bytes, rounded to whole ones. */
 export const byteSizeSchema = z

@@ -40,6 +40,8 @@ export interface StoredEvaluation extends Omit<NewEvaluation, 'request'> {
 }
 
 export interface EvaluationFailure {
+  /** Whose it is to mend. Undefined in what older versions of Muster have stored. */
+  readonly kind?: 'input' | 'infrastructure' | undefined;
   readonly code: string;
   readonly message: string;
 }

@@ -11,6 +11,7 @@ import { assertPriced } from './evaluate.ts';
 import { windowOf, type EvaluateContext } from './run/evaluate-context.ts';
 import { runWarnings } from './facts/run-facts.ts';
 import { allFailedText, failureWarnings, isAllFailed, type FailedEpisodes } from './results/all-failed.ts';
+import { nameCheckpoint } from './run/refused-checkpoint-error.ts';
 import { AllFailedError, RunFailedError } from './run/run-failed-error.ts';
 import type { SuiteDefinition } from './suite/suite-definition.ts';
 import { checkpointFacts } from './results/summarise.ts';
@@ -93,7 +94,7 @@ export async function compare(
   });
   const result = await new EpisodeRun(context, comparison, options).play();
   const { failure } = result;
-  if (failure && !(failure instanceof InfrastructureError)) throw failure;
+  if (failure && !(failure instanceof InfrastructureError)) throw nameCheckpoint(failure, listPlayed(request));
   await context.turns?.next();
   const official = await comparison.official(context.workOutImprovement);
   const parts = partsOf(request, official);
@@ -104,6 +105,10 @@ export async function compare(
   const part = parts[failing];
   if (part) throw new ComparisonAllFailedError('comparison', allFailedText(part, comparison.errorsOf(failing), part.whose), summary);
   return summary;
+}
+
+function listPlayed({ baseline, baselineUri, candidates }: ComparisonRequest): readonly NamedCheckpoint[] {
+  return baseline.kind === 'played' ? [{ uri: baselineUri, checkpoint: baseline.checkpoint }, ...candidates] : candidates;
 }
 
 interface CheckpointEpisodes extends FailedEpisodes {

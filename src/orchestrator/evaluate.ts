@@ -7,6 +7,7 @@ import { EpisodeRun, type RunOptions } from './run/episode-run.ts';
 import { windowOf, type EvaluateContext } from './run/evaluate-context.ts';
 import { Evaluation } from './evaluation.ts';
 import { allFailedText, isAllFailed } from './results/all-failed.ts';
+import { nameCheckpoint } from './run/refused-checkpoint-error.ts';
 import { AllFailedError, RunFailedError } from './run/run-failed-error.ts';
 import type { SuiteDefinition } from './suite/suite-definition.ts';
 import { summarise } from './results/summarise.ts';
@@ -51,7 +52,8 @@ export async function evaluate(context: EvaluateContext, request: EvaluationRequ
   const config = { ...context.config, window: windowOf(context, request.suite) };
   const evaluation = new Evaluation({ ...request, config, sink: options.episodes, journal: options.journal });
   const { ending: ended, failure, facts } = await new EpisodeRun(context, evaluation, options).play();
-  if (failure && !(failure instanceof InfrastructureError)) throw failure;
+  if (failure && !(failure instanceof InfrastructureError))
+    throw nameCheckpoint(failure, [{ uri: request.checkpointUri, checkpoint: request.checkpoint }]);
   await context.turns?.next();
   const official = await evaluation.official(context.workOut);
   const ending = isAllFailed(request.suite, ended, official) ? 'failures' : ended;

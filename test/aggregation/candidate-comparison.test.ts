@@ -60,6 +60,8 @@ test('without a margin nothing is ever equivalent, and the same policy twice sta
   expect(official).toMatchObject({ verdict: 'inconclusive', decidedAt: null, difference: 0, discordant: 0, smallestEffect: null });
   expect(official.evidence).toMatchObject({ promote: 0, regress: 0 });
   expect(official.warnings).toEqual([expect.stringContaining('never differed')]);
+  // Where every episode of the candidate failed, its sameness is not what there is to mend.
+  expect(candidate.official(1, 3000).warnings).toEqual([]);
 });
 
 test('with a margin the same policy twice is equivalent, as soon as the interval lies inside of it', () => {

@@ -115,7 +115,7 @@ describe('the least number of episodes', () => {
 describe('a half-width', () => {
   it('is a problem when half of the range is no more, or a ten-thousandth of it is more', () => {
     const bounds = { low: -1, high: 9 };
-    expect(halfWidthProblem(5, bounds)).toMatch(/expected less than half of the reward range 10, .*; got 5/);
+    expect(halfWidthProblem(5, bounds)).toMatch(/expected less than 5: reward\.bounds alone, 10 apart, .*; got 5/);
     expect(halfWidthProblem(0.0009, bounds)).toMatch(/0.0009 is out of reach with reward\.bounds 10 apart; ask for 0.001 or more/);
     for (const fine of [0.001, 0.1, 4.99]) expect(halfWidthProblem(fine, bounds)).toBeUndefined();
   });

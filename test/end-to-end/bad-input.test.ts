@@ -44,6 +44,17 @@ describe('a suite', () => {
     expect(result).toEqual(refusal(`${suite}:1: files: "." has the suite file itself in it`, 'move its modules into one'));
   });
 
+  it.each([
+    ['that is not there', 'nowhere', 'does not exist'],
+    ['that is a file', 'suite.yaml/x', 'does not exist'],
+  ])('whose directory of modules is one %s is refused by the name of the setting', async (_, files, found) => {
+    await using stage = await Stage.open();
+    const suite = await stage.faultSuite({ changes: { files } });
+    const expected = refusal('suite: files: ', files, found, 'expected a directory of Python modules');
+    expect(await stage.run(['eval', suite, '--checkpoint', ANYTHING])).toEqual(expected);
+    expect(await stage.run(['plan', suite])).toEqual(expected);
+  });
+
   it('that names a template which the configuration does not have is told which there are', async () => {
     await using stage = await Stage.open();
     const suite = await stage.faultSuite({ changes: { template: 'cloud' } });
@@ -109,10 +120,51 @@ describe('a checkpoint', () => {
   });
 });
 
+describe('one of several checkpoints', () => {
+  it('that does not fit is refused by its path, in an evaluation and in a comparison', async () => {
+    await using stage = await Stage.open();
+    const misfit = stage.path('six.onnx');
+    writeOnnx(misfit, 6);
+    const said = 'the policy was refused by the runner: the model takes 6 numbers, the environment gives 4';
+    expect(await stage.run(['eval', CARTPOLE, '-c', misfit, '-c', LATE])).toEqual(refusal(`${misfit}: ${said}`));
+    expect(await stage.run(['compare', CARTPOLE, '-b', LATE, '-c', LATE.replace('late', 'early'), '-c', misfit])).toEqual(
+      refusal(`${misfit}: ${said}`),
+    );
+  });
+
+  it('is to be named where the results of several are given as a baseline', async () => {
+    await using stage = await Stage.open();
+    const suite = await stage.faultSuite({ changes: { stop: { rule: 'fixed', episodes: 8 } } });
+    const [out, other] = [stage.path('out'), await stage.write('other.safetensors', await readFile(LATE))];
+    expect((await stage.run(['eval', suite, '-c', ANYTHING, '-c', ANYTHING, '--out', out])).exitCode).toBe(0);
+    const names = ['1', '2'].map((number) => path.join(out, `${number}-${path.basename(ANYTHING)}`));
+    const expected = refusal(`${out} has the results of several checkpoints`, 'name one of them', ...names);
+    expect(await stage.run(['compare', suite, '-b', out, '-c', other])).toEqual(expected);
+    expect(await stage.run(['plan', suite, '--baseline', out])).toEqual(expected);
+  });
+});
+
+describe('a directory that cannot be made or written', () => {
+  it.each([
+    ['below a file', `${CARTPOLE}/state`],
+    ['below /proc, where no directory can be made', '/proc/muster/state'],
+  ])('%s is refused with the setting, whichever command needs it', async (_, directory) => {
+    await using stage = await Stage.open();
+    const inEnvironment = { environment: { MUSTER_STATE_DIR: directory } };
+    const commands = [['eval', CARTPOLE, '-c', LATE], ['serve'], ['token', 'create', 'ann', '--role', 'viewer']];
+    for (const command of commands) expect(await stage.run(command, inEnvironment)).toEqual(refusal(directory, 'may write to'));
+    const { exitCode, stdout } = await stage.run(['doctor'], inEnvironment);
+    expect(exitCode).toBe(3);
+    expect(stdout).toMatch(/^PROBLEM {2}disk [^]*MUSTER_STATE_DIR/m);
+    expect(await stage.run(['eval', CARTPOLE, '-c', LATE, '--out', directory])).toEqual(refusal(`--out ${directory}`, 'you may write to'));
+  });
+});
+
 describe('the configuration', () => {
   it.each([
     ['a wrong value', 'pool:\n  max: many\n', 'pool.max', 'expected "auto" or a whole number'],
     ['an unknown key', 'pool:\n  maxx: 4\n', 'pool.maxx', 'did you mean "max"?'],
+    ['a unit that is none', 'checkpoints:\n  maxBytes: 20KB\n', 'checkpoints.maxBytes', '(B, kB, MB, GB, TB, KiB, MiB, GiB, TiB)'],
   ])('with %s is refused by file, line, path and what was expected', async (_, text, setting, expected) => {
     await using stage = await Stage.open();
     const config = await stage.write('muster.yaml', text);
@@ -162,6 +214,12 @@ describe('a flag', () => {
     expect(await stage.run(['eval', CARTPOLE, LATE])).toEqual(refusal('too many arguments', 'muster eval SUITE -c A -c B'));
     expect(await stage.run(['compare', CARTPOLE, LATE, LATE])).toEqual(refusal('muster compare SUITE --baseline A --candidate B'));
     expect(await stage.run(['evaluate', '--suite', CARTPOLE])).toEqual(refusal("unknown option '--suite'", 'the suite stands by itself'));
+  });
+
+  it('--suite is asked for where a run is to be watched', async () => {
+    await using stage = await Stage.open();
+    for (const directory of ['.', 'runs', 'runs/r7', stage.directory, 's3://bucket/run'])
+      expect(await stage.run(['watch', directory])).toEqual(refusal(`muster watch ${directory}`, 'add --suite'));
   });
 
   it('that is needed and left out is asked for', async () => {

@@ -1,7 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { describe, expect, it } from 'vitest';
+import nock from 'nock';
+import { beforeAll, describe, expect, it } from 'vitest';
 import type { MusterResult } from './muster-command.ts';
 import { sampled } from '../support/full-form.ts';
+import { MusterServer } from './muster-server.ts';
 import { ANYTHING, REPOSITORY, Stage } from './stage.ts';
 
 /** A mount namespace of one's own, so that the small disk is seen by this Muster alone and goes with it. */
@@ -21,6 +23,8 @@ async function evaluateOnto(stage: Stage, mountOptions: string, episodes: number
 
 const SMALL_DISKS = ['nr_inodes=1', 'nr_inodes=2', 'nr_inodes=3', 'nr_inodes=4', 'nr_inodes=8', 'size=4k', 'size=100k'] as const;
 const IN_SHORT_FORM: ReadonlySet<string> = new Set(['nr_inodes=1', 'nr_inodes=4', 'size=4k']);
+
+beforeAll(() => nock.enableNetConnect('127.0.0.1'));
 
 describe.skipIf(!canMount)('a disk that is full (needs mount namespaces)', () => {
   it('while episodes are written ends the evaluation, with what there is, and without a summary on it', async () => {
@@ -64,6 +68,20 @@ describe.skipIf(!canMount)('a disk that is full (needs mount namespaces)', () =>
       expect(result.stderr).not.toContain('listening');
     },
   );
+
+  it('while a server runs makes it ready for no work', async () => {
+    await using stage = await Stage.open();
+    const config = await stage.write('server.json', { server: { port: 0 } });
+    const under = ['unshare', ...OWN_MOUNTS, 'sh', '-c', ON_SMALL_DISK, 'sh', stage.stateDir, 'size=8m'];
+    const server = await MusterServer.start(stage, config, { under });
+    const answer = await fetch(`${server.url}/readyz`);
+    expect({ status: answer.status, body: await answer.json() }).toEqual({
+      status: 503,
+      body: { ready: false, reasons: [{ code: 'disk.full', detail: expect.stringMatching(/free at .*, expected 32.0 MiB or more/) }] },
+    });
+    server.command.signal('SIGTERM');
+    await server.command.ended;
+  });
 
   it.each([
     ['the note of who writes', 'out', 'nr_inodes=1'],

@@ -173,6 +173,25 @@ describe('the commands that speak to a server', () => {
     expect(await server.command.ended).toMatchObject({ exitCode: 0 });
   });
 
+  it('say by the exit code whether asking again may help', async () => {
+    await using stage = await Stage.open();
+    const settings = { server: { port: 0, suites: { cartpole: CARTPOLE } }, quotas: { default: { episodesPerDay: 5 } }, pool: { max: 2 } };
+    const server = await MusterServer.start(stage, await stage.write('plain.json', settings));
+    const at = ['--watch', '--json', '--server', server.url];
+    const misfit = LATE.replace('game/checkpoints', 'inventory/checkpoints');
+    const refused = await stage.run(['submit', 'cartpole', '-c', misfit, ...at]);
+    expect({ exitCode: refused.exitCode, answer: JSON.parse(refused.stdout) }).toMatchObject({
+      exitCode: 2,
+      answer: { state: 'failed', failure: { kind: 'input', code: 'checkpoint.refused' } },
+    });
+    expect((await stage.run(['submit', 'cartpole', '-c', LATE, '--episodes', '10', ...at])).exitCode).toBe(0);
+    const beyond = await stage.run(['submit', 'cartpole', '-c', LATE, '--episodes', '11', ...at]);
+    expect(beyond.exitCode).toBe(3);
+    expect(beyond.stderr).toContain('it begins anew at midnight UTC');
+    server.command.signal('SIGTERM');
+    expect(await server.command.ended).toMatchObject({ exitCode: 0 });
+  });
+
   it('submit to a pool that drains, which plays on all of its sandboxes once it is resumed', async () => {
     await using stage = await Stage.open();
     const server = await MusterServer.start(stage, await stage.write('plain.json', { server: { port: 0 }, pool: { max: 2 } }));

@@ -117,7 +117,7 @@ describe('a suite is refused, with the path and what was expected, when', () => 
     [
       'the half-width is as wide as the range',
       { ...minimal, stop: { rule: 'certified', halfWidth: 250 } },
-      /stop\.halfWidth: expected less than half of the reward range 500.*got 250/,
+      /stop\.halfWidth: expected less than 250: reward\.bounds alone, 500 apart.*got 250/,
     ],
     [
       'the half-width is a tiny part of the range',
@@ -132,7 +132,7 @@ describe('a suite is refused, with the path and what was expected, when', () => 
     [
       'an approximate half-width is as wide as the range',
       { ...minimal, stop: { rule: 'approximate', halfWidth: 300 } },
-      /stop\.halfWidth: expected less than half of the reward range 500.*got 300/,
+      /stop\.halfWidth: expected less than 250: reward\.bounds alone, 500 apart.*got 300/,
     ],
     [
       'its budget is too small for a certified half-width',

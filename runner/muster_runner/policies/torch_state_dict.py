@@ -15,6 +15,8 @@ from muster_runner.refusal import PolicyRefusal
 ARCHITECTURE = "muster"
 # Where training frameworks put the tensors when there is more in the file.
 TENSORS = "state_dict"
+# Of the pickle, whose first words say what the rest is.
+MOST_OPENING_BYTES = 4096
 REMEDY = "save tensors and plain values alone, or ship the code that reads it in a checkpoint directory (docs/checkpoints.md)"
 
 
@@ -30,6 +32,12 @@ def is_state_dict(path: Path) -> bool:
 
 def read_state_dict(path: Path) -> Checkpoint:
     """@raises PolicyRefusal naming the tensor or field that is wrong."""
+    pickled = find_pickled_class(path)
+    if pickled is not None:
+        raise PolicyRefusal(
+            f"{path.name} holds a whole object of {pickled}, as torch.save(module) writes it, and reading that would run its code; "
+            f"save module.state_dict() with its architecture, as examples/save_policy.py does: {REMEDY}"
+        )
     torch = import_torch(path, "a PyTorch state dict")
     try:
         loaded = as_object(_load(torch, path), "what torch.save has saved")
@@ -37,6 +45,30 @@ def read_state_dict(path: Path) -> Checkpoint:
         return mlp_of(architecture, StateTensors(torch, as_object(loaded.get(TENSORS, loaded), TENSORS)))
     except FieldError as error:
         raise PolicyRefusal(f"{path.name}: {error}") from error
+
+
+def find_pickled_class(path: Path) -> str | None:
+    """The class of what was saved, where that is no dictionary. Nothing is unpickled, so that it can be said without PyTorch, too."""
+    import pickletools
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            name = next(name for name in archive.namelist() if name.partition("/")[2] == "data.pkl")
+            with archive.open(name) as opened:
+                first = opened.read(MOST_OPENING_BYTES)
+        for operation, argument, _ in pickletools.genops(first):
+            if operation.name not in ("PROTO", "FRAME"):
+                return _name_class(argument) if operation.name == "GLOBAL" else None
+    except (OSError, zipfile.BadZipFile, NotImplementedError, StopIteration, RuntimeError, ValueError):
+        # What it is will be said by what reads it.
+        return None
+    return None
+
+
+def _name_class(argument: object) -> str | None:
+    module, _, name = str(argument).partition(" ")
+    # A dictionary, or a tensor by itself.
+    return None if module in ("collections", "torch._utils") else f"{module}.{name}"
 
 
 def _load(torch: Any, path: Path) -> Any:

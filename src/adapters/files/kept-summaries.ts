@@ -32,11 +32,27 @@ async function summaryFiles(path: string): Promise<readonly string[]> {
   if (await isFile(path)) return [path];
   const own = join(path, 'summary.json');
   if (await isFile(own)) return [own];
+  const found = await severalResults(path);
+  return found.map((directory) => join(directory, 'summary.json'));
+}
+
+/** The directories of `--out` of several checkpoints, in their order; none when the path is no directory of such. */
+async function severalResults(path: string): Promise<readonly string[]> {
   const names = await readdir(path).catch(() => []);
   const numbered = names.filter((name) => /^\d+-/.test(name)).toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
   const found = await Promise.all(numbered.map(async (name) => ((await isFile(join(path, name, 'summary.json'))) ? [name] : [])));
-  return found.flat().map((name) => join(path, name, 'summary.json'));
+  return found.flat().map((name) => join(path, name));
 }
+
+/** @throws InputError `results.several` when a path that is to have one result has several below it. */
+export async function assertOneResult(path: string): Promise<void> {
+  const found = await severalResults(path);
+  if (found.length === 0) return;
+  const shown = found.length > MOST_SHOWN ? [...found.slice(0, MOST_SHOWN), '…'] : found;
+  throw new InputError('results.several', `${path} has the results of several checkpoints; name one of them: ${shown.join(', ')}`);
+}
+
+const MOST_SHOWN = 8;
 
 async function isFile(path: string): Promise<boolean> {
   const facts = await stat(path).catch(() => undefined);

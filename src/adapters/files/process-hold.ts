@@ -1,6 +1,7 @@
-import { mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import type { Clock } from '../../kernel/clock.ts';
+import { makeDirectory } from './made-directory.ts';
 import { IncomingNames } from '../../policy-distribution/files/incoming-names.ts';
 
 /**
@@ -14,7 +15,7 @@ import { IncomingNames } from '../../policy-distribution/files/incoming-names.ts
 export async function holdPath(path: string, purpose: string, clock: Clock, refused: (other: string) => Error): Promise<AsyncDisposable> {
   const [directory, prefix] = [dirname(path), `${basename(path)}.${purpose}.`];
   const names = await IncomingNames.forThisProcess(clock);
-  await mkdir(directory, { recursive: true });
+  await makeDirectory(directory);
   const own = `${prefix}${names.next()}`;
   await writeFile(join(directory, own), '', { flag: 'wx' });
   const release = (): Promise<void> => rm(join(directory, own), { force: true });

@@ -1,7 +1,8 @@
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
+import { makeDirectory } from './made-directory.ts';
 import { holdPath } from './process-hold.ts';
 import { NOTHING_YET, watchRecordSchema, type WatchMemory, type WatchRecord } from '../../service/watching/watch-record.ts';
 
@@ -18,7 +19,7 @@ export function recordFile(path: string, clock: Clock): WatchMemory {
     },
     async write(record) {
       await translateErrors(path, async () => {
-        await mkdir(dirname(path), { recursive: true });
+        await makeDirectory(dirname(path));
         await replaceFile(path, `${JSON.stringify(record)}\n`);
       });
     },

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
 import { createWriteStream, type WriteStream } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, rmdir } from 'node:fs/promises';
+import { open, readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { finished } from 'node:stream/promises';
 import type { Clock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf, MusterError } from '../../kernel/errors.ts';
+import { makeDirectory } from './made-directory.ts';
 import { holdPath } from './process-hold.ts';
 import { appendWholeLines } from './whole-lines.ts';
 
@@ -42,7 +43,7 @@ export class ResultsDirectory implements AsyncDisposable {
 
   /** @throws InputError when the directory holds something already; InfrastructureError when it cannot be written. */
   static async create(path: string, configuration: unknown, clock: Clock): Promise<ResultsDirectory> {
-    const made = await makeDirectory(path);
+    const made = await makeOutDirectory(path);
     await using stack = new AsyncDisposableStack();
     const hold = stack.use(await holdDirectory(path, clock));
     const present = (await readdir(path)).filter((name) => !name.startsWith(`${EPISODES}.${HOLD}.`));
@@ -177,9 +178,9 @@ export class ResultsDirectory implements AsyncDisposable {
 }
 
 /** @returns the outermost directory that had to be made; undefined when it was there. */
-async function makeDirectory(path: string): Promise<string | undefined> {
+async function makeOutDirectory(path: string): Promise<string | undefined> {
   try {
-    return await mkdir(path, { recursive: true });
+    return await makeDirectory(path);
   } catch (error) {
     throw new InputError('out.unusable', `--out ${path} cannot be made: ${messageOf(error)}; name a directory that you may write to`, {
       cause: error,

@@ -114,22 +114,22 @@ export class CandidateComparison {
     };
   }
 
-  /** @param seed of the bootstrap. */
-  official(seed: number): CandidateFigures {
+  /** @param seed of the bootstrap. @param failed how many of the candidate's episodes failed. */
+  official(seed: number, failed = 0): CandidateFigures {
     const { tasks, confidence } = this.#improvement(seed);
-    return this.#official(probabilityOfImprovement(tasks, confidence, seed));
+    return this.#official(probabilityOfImprovement(tasks, confidence, seed), failed);
   }
 
   /** The same with what takes long worked out elsewhere. Once nothing more is folded: it would be in one half of it. */
-  async officialBy(workOut: WorkOutImprovement, seed: number): Promise<CandidateFigures> {
-    return this.#official(await workOut(this.#improvement(seed)));
+  async officialBy(workOut: WorkOutImprovement, seed: number, failed = 0): Promise<CandidateFigures> {
+    return this.#official(await workOut(this.#improvement(seed)), failed);
   }
 
   #improvement(seed: number): ImprovementQuestion {
     return { tasks: this.#sample.kept.byTask(), confidence: this.#terms.confidence, seed };
   }
 
-  #official(improvement: ProbabilityOfImprovement | undefined): CandidateFigures {
+  #official(improvement: ProbabilityOfImprovement | undefined, failed: number): CandidateFigures {
     const sample = this.#sample;
     const { promote, regress, low, high } = this.#point();
     const { intervalConfidence, needed } = this.#terms;
@@ -150,7 +150,7 @@ export class CandidateComparison {
       discordant: sample.discordant,
       smallestEffect: this.#verdict === undefined ? figureOf(sample.smallestEffect) : null,
       probabilityOfImprovement: improvement ?? null,
-      warnings: this.#warnings(),
+      warnings: this.#warnings(failed),
     };
   }
 
@@ -191,14 +191,15 @@ export class CandidateComparison {
     };
   }
 
-  #warnings(): string[] {
+  #warnings(failed: number): string[] {
     const { resolved, unresolved, discordant, kept, dependence } = this.#sample;
     const warnings = dependenceWarnings(dependence, 'differences');
     if (this.#tooManyUnresolved())
       warnings.push(
         `${unresolved} of ${this.pairs} pairs are unresolved: the infrastructure lost an episode of theirs for good. With more than 2 % of such pairs no candidate is promoted; mend what loses episodes, and compare again.`,
       );
-    if (resolved > 0 && discordant === 0)
+    // Where all of its episodes failed, that is what there is to mend.
+    if (resolved > failed && discordant === 0)
       warnings.push(
         `The two never differed: both returned the same in all ${resolved} resolved pairs. Check that the checkpoints are different ones.`,
       );

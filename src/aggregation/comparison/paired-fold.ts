@@ -8,7 +8,7 @@ import type { CandidateStatistics, OfficialComparison } from './comparison-stati
 import { comparisonTerms } from './comparison-terms.ts';
 import type { ComparisonQuestion, ComparisonTerms } from './comparison-terms.ts';
 import { FailingStart } from '../folding/failing-start.ts';
-import { FailureCounts } from '../folding/failure-counts.ts';
+import { failedCount, FailureCounts } from '../folding/failure-counts.ts';
 import { assertTask, type FoldStep, type OfferedEpisode } from '../folding/offered-episode.ts';
 import type { WorkOutImprovement } from '../resampling/probability-of-improvement.ts';
 import { ReorderBuffer } from '../folding/reorder-buffer.ts';
@@ -172,14 +172,17 @@ export class PairedFold {
   /** Of the prefix so far; final once the comparison has ended. Takes as long as bootstraps over the kept returns. */
   official(): OfficialComparison {
     return this.#official(
-      this.#contenders.map(({ comparison, failures }) => ({ ...comparison.official(this.#seed), failures: failures.counts })),
+      this.#contenders.map(({ comparison, failures }) => ({
+        ...comparison.official(this.#seed, failedCount(failures.counts)),
+        failures: failures.counts,
+      })),
     );
   }
 
   /** The same with what takes long worked out elsewhere. Once the fold has ended: what is folded meanwhile would be in one half of it. */
   async officialBy(workOut: WorkOutImprovement): Promise<OfficialComparison> {
     const candidates = this.#contenders.map(async ({ comparison, failures }) => ({
-      ...(await comparison.officialBy(workOut, this.#seed)),
+      ...(await comparison.officialBy(workOut, this.#seed, failedCount(failures.counts))),
       failures: failures.counts,
     }));
     return this.#official(await Promise.all(candidates));

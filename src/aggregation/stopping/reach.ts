@@ -13,7 +13,7 @@ const NARROWEST = 1e-4;
 export function halfWidthProblem(halfWidth: number, bounds: Bounds): string | undefined {
   const range = bounds.high - bounds.low;
   if (halfWidth >= range / 2)
-    return `expected less than half of the reward range ${range}, which is met without an episode; got ${halfWidth}`;
+    return `expected less than ${range / 2}: reward.bounds alone, ${range} apart, put the mean within ±${range / 2} before any episode; got ${halfWidth}`;
   if (halfWidth >= NARROWEST * range) return undefined;
   return `${halfWidth} is out of reach with reward.bounds ${range} apart; ask for ${NARROWEST * range} or more, or declare tighter bounds`;
 }

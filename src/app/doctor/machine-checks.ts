@@ -1,4 +1,5 @@
-import { mkdir, readFile, statfs } from 'node:fs/promises';
+import { readFile, statfs } from 'node:fs/promises';
+import { makeDirectory } from '../../adapters/files/made-directory.ts';
 import { ok, type HealthCheck } from '../../kernel/health-check.ts';
 import { messageOf } from '../../kernel/errors.ts';
 
@@ -31,7 +32,7 @@ export function diskCheck(stateDir: string): HealthCheck {
     name: 'disk',
     async run() {
       try {
-        await mkdir(stateDir, { recursive: true });
+        await makeDirectory(stateDir);
       } catch (error) {
         return {
           status: 'problem',

@@ -21,7 +21,6 @@ import { createEndedCounter, figureRoutes, measure } from '../../faces/http/figu
 import { grantRoutes } from '../../faces/http/routes/grant-routes.ts';
 import { createHttpServer } from '../../faces/http/http-server.ts';
 import { identifyByToken, identifyLocal } from '../../faces/http/requests/identify.ts';
-import type { Reason } from '../../faces/http/routes/operation-routes.ts';
 import { poolRoutes } from '../../faces/http/routes/pool-routes.ts';
 import { suiteRoutes } from '../../faces/http/routes/suite-routes.ts';
 import { auditRoute, tokenRoutes } from '../../faces/http/routes/token-routes.ts';
@@ -37,6 +36,7 @@ import { QuotaGate } from '../../service/acceptance/quota-gate.ts';
 import { WebhookDeliverer } from '../../service/upkeep/webhook-deliverer.ts';
 import { openEvaluationStore } from '../stores.ts';
 import { reload, type Reload } from './reload.ts';
+import { checkReadiness } from './readiness.ts';
 import { suiteProblems } from '../suites/suite-problems.ts';
 import type { Webhooks } from './webhook-sender.ts';
 
@@ -141,7 +141,7 @@ function createApp(
     identify: server.access === 'off' ? identifyLocal : identifyByToken(store.tokens, systemClock, toBound(server.failedTokensPerMinute)),
     requestsPerMinute: toBound(server.requestsPerMinute),
     streams: { ofOne: toBound(server.streamsPerPrincipal), ofAll: toBound(server.streams) },
-    readiness: () => readiness(service, store),
+    readiness: () => checkReadiness({ service, store, stateDir: ground.config.stateDir }),
     checkpoints: checkpointDesk,
     more: [
       (routes) => suiteRoutes(routes, library),
@@ -217,17 +217,6 @@ function toBound(written: number | 'unlimited'): number | undefined {
 function newId(): EvaluationId {
   const time = systemClock.date().getTime().toString(36).padStart(9, '0');
   return parseEvaluationId(`ev-${time}-${randomBytes(8).toString('hex')}`);
-}
-
-async function readiness(service: EvaluationService, store: EvaluationStore): Promise<readonly Reason[]> {
-  const reasons: Reason[] = [];
-  if (service.isDraining) reasons.push({ code: 'service.draining', detail: 'it is about to end' });
-  try {
-    await store.webhooks.nextDue();
-  } catch (error) {
-    reasons.push({ code: 'store.unavailable', detail: messageOf(error) });
-  }
-  return reasons;
 }
 
 async function listen({ server }: Config, on: (host: string, port: number) => Promise<string>): Promise<string> {

@@ -1,7 +1,7 @@
 import { dirname, relative, resolve, sep } from 'node:path';
 import { suggestingNearest } from '../../adapters/files/nearest-path.ts';
 import { readSuiteFile } from '../../adapters/files/suite-file.ts';
-import { InputError } from '../../kernel/errors.ts';
+import { InfrastructureError, InputError, MusterError } from '../../kernel/errors.ts';
 import {
   inlineSuite,
   parseSuite,
@@ -53,4 +53,16 @@ function holdsItself(written: Layer, files: string | undefined): InputError {
     'suite.files',
     `${written.findOrigin(['files'])}: files: "${files}" has the suite file itself in it: whatever is changed or saved there (a checkpoint, results) would make another suite; expected a directory with nothing but what the environment needs: move its modules into one, such as "environment", and name that`,
   );
+}
+
+/** What `work` makes of a suite's modules. An error says that they are meant: they are read as checkpoints are. */
+export async function blameFiles<Value>({ files }: Pick<ParsedSuite, 'files'>, work: () => Promise<Value>): Promise<Value> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof MusterError) || !error.code.startsWith('checkpoint.')) throw error;
+    const told = `suite: files: "${files}": ${error.message.replace(/^checkpoint: /, '').replace(/; check the path$/, '')}`;
+    if (error.kind === 'infrastructure') throw new InfrastructureError('suite.files', told, { cause: error });
+    throw new InputError('suite.files', `${told}; expected a directory of Python modules, its path from the suite file`, { cause: error });
+  }
 }

@@ -83,8 +83,8 @@ const SAID_BY_BATCH = ['checkpoint', 'cache', 'baseline', 'base', 'run', 'step',
 const HELP = `
 Exit codes of --watch and --batch:
   0    finished, all of a batch
-  2    all episodes failed
-  3    failed, or the server cannot be reached
+  2    bad input: a suite, checkpoint or flag; or all episodes failed
+  3    the infrastructure failed, the server cannot be reached, or a quota is used up for now
   6    some of a batch were refused, failed or cancelled
   130  cancelled, or no longer watched
 

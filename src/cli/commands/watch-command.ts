@@ -2,7 +2,6 @@ import { Command, Option } from 'commander';
 import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts';
 import type { MusterClient } from '../../faces/client/muster-client.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { ALL_FAILED } from '../../orchestrator/run/run-failed-error.ts';
 import type { EvaluationResource } from '../../faces/http/schemas/evaluation-schemas.ts';
 import { runningFiguresSchema } from '../../service/orders/running-figures.ts';
 import { printable } from '../../kernel/text/printable.ts';
@@ -75,20 +74,23 @@ const HELP = `
 Exit codes:
   0    the evaluation has finished; with --once: no checkpoint was left without an answer
   1    a defect of Muster
-  2    bad input: an id, suite, configuration or flag; or all episodes failed; with --once: so it was with one of the checkpoints
+  2    bad input: an id, suite, checkpoint, configuration or flag; or all episodes failed; with --once: so it was with one of the checkpoints
   3    the evaluation, or the infrastructure, failed
   130  no longer watched; with --suite the same command goes on later where this one ended
 
 Example:
   muster watch gs://bucket/run-7/ --suite examples/game/cartpole.yaml --marker DONE --best`;
 
+/** As servers make them. A directory may have such a name too, and is given as ./NAME then. */
+const EVALUATION_ID = /^ev-[a-z0-9-]+$/;
+
 async function watchEvaluation(connect: Connect, id: string, flags: WatchFlags): Promise<number> {
   const ofRuns = ['sandboxes', 'marker', 'stale', 'every', 'once', 'webhook', 'best', 'rule', 'episodes', 'halfWidth'] as const;
   const stray = ofRuns.find((name) => flags[name] !== undefined);
-  if (stray !== undefined || /^(\w+:\/\/|[./])/.test(id))
+  if (stray !== undefined || !EVALUATION_ID.test(id))
     throw new InputError(
       'flags.suite',
-      `muster watch ${id}: without --suite an evaluation on a server is followed; add --suite to evaluate a run`,
+      `muster watch ${id}: without --suite an evaluation on a server is followed, by an id such as ev-0mfw3k9xq-…; to evaluate a run's directory, add --suite`,
     );
   using interrupt = interruption(process, 'no longer watching; it goes on');
   return await followEvaluation(connect(flags), id, flags.json === true, interrupt.signal);
@@ -137,15 +139,13 @@ function answerLines({ id, suite, state, summary }: EvaluationResource): readonl
   return isComparisonSummary(summary) ? comparisonLines(summary, title) : [`${title}: ${state}`];
 }
 
-const ALL_FAILED_CODES: ReadonlySet<string> = new Set(Object.values(ALL_FAILED));
-
 /** What a shell learns of how an evaluation stands. */
 export function exitCodeOfState({ state, failure }: Pick<EvaluationResource, 'state' | 'failure'>): number {
   switch (state) {
     case 'finished':
       return EXIT_CODES.done;
     case 'failed':
-      return failure && ALL_FAILED_CODES.has(failure.code) ? EXIT_CODES.badInput : EXIT_CODES.infrastructure;
+      return failure?.kind === 'input' ? EXIT_CODES.badInput : EXIT_CODES.infrastructure;
     case 'waiting':
     case 'running':
     case 'cancelled':

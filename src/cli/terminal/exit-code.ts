@@ -1,3 +1,4 @@
+import { RefusedError } from '../../faces/client/client-errors.ts';
 import { MusterError } from '../../kernel/errors.ts';
 
 /** What a shell or a pipeline learns from how a command ends. */
@@ -7,7 +8,7 @@ export const EXIT_CODES = {
   defect: 1,
   /** A suite, checkpoint, configuration or flag is wrong; the message says which and how to mend it. */
   badInput: 2,
-  /** The machine or a provider failed; the same command may succeed later. */
+  /** The machine or a provider failed, or a quota is used up for now; the same command may succeed later. */
   infrastructure: 3,
   /** A comparison found every candidate worse than the baseline. */
   regress: 4,
@@ -23,8 +24,13 @@ export function exitCodeOf(error: unknown): number {
   if (!(error instanceof MusterError)) return EXIT_CODES.defect;
   switch (error.kind) {
     case 'input':
-      return EXIT_CODES.badInput;
+      return isPassing(error) ? EXIT_CODES.infrastructure : EXIT_CODES.badInput;
     case 'infrastructure':
       return EXIT_CODES.infrastructure;
   }
+}
+
+/** Whether time alone mends it: a quota of the day, or of what may wait. */
+function isPassing(error: MusterError): boolean {
+  return error instanceof RefusedError && error.retryAfterSeconds !== undefined;
 }

@@ -77,7 +77,7 @@ export class EvaluationEndedError extends MusterError {
     const { id, state, failure } = evaluation;
     const why = failure ? `: ${failure.message}` : '';
     const kept = summary ? '; what is known is in `summary`' : '';
-    const kind = state === 'cancelled' ? 'input' : 'infrastructure';
+    const kind = state === 'cancelled' ? 'input' : (failure?.kind ?? 'infrastructure');
     super(kind, failure?.code ?? `evaluation.${state}`, `${id} ${state === 'cancelled' ? 'was cancelled' : 'failed'}${why}${kept}`);
     this.evaluation = evaluation;
     this.summary = summary;

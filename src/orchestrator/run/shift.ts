@@ -16,6 +16,7 @@ import type { Slot } from './slot-share.ts';
 import { batchingOf } from '../suite/play.ts';
 import { UsageMeter } from './usage-meter.ts';
 import type { Waiters } from './waiters.ts';
+import { RefusedCheckpointError } from './refused-checkpoint-error.ts';
 
 /** What a shift needs of the run that it works for. */
 export interface ShiftContext {
@@ -127,7 +128,9 @@ export class Shift {
     if (this.#context.over.aborted) return error;
     if (this.#session.isClosed || error instanceof LeaseLostError) return this.#explainLoss();
     this.#lease.discard(messageOf(error));
-    if (!(error instanceof InputError) || !this.#context.arm.wasLoaded) return error;
+    const { wasLoaded, checkpoint } = this.#context.arm;
+    if (!(error instanceof InputError)) return error;
+    if (!wasLoaded) return error.code === 'checkpoint.refused' ? new RefusedCheckpointError(checkpoint.digest, error) : error;
     return new InfrastructureError('runner.refused', `${error.message} (others have taken it)`, { cause: error });
   }
 

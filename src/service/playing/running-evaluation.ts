@@ -1,6 +1,6 @@
 import type { EpisodeJournal } from '../../evaluation-store/episode-journal.ts';
 import type { Conclusion } from '../../evaluation-store/evaluation-course.ts';
-import type { FinalState, StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
+import type { EvaluationFailure, FinalState, StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
 import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts';
 import { OwnershipLostError, type Ownership } from '../../evaluation-store/ownership.ts';
 import { cacheKey } from '../../evaluation-store/cache-key.ts';
@@ -178,7 +178,11 @@ export class RunningEvaluation {
         return this.#conclude(order, { state: 'cancelled', summary: partial });
       case 'deadline': {
         const message = `it was not over by its deadline, ${order.deadline?.toISOString()}; allow more time, or ask for a wider interval`;
-        return this.#conclude(order, { state: 'cancelled', summary: partial, failure: { code: 'evaluation.deadline', message } });
+        return this.#conclude(order, {
+          state: 'cancelled',
+          summary: partial,
+          failure: { kind: 'input', code: 'evaluation.deadline', message },
+        });
       }
     }
   }
@@ -221,7 +225,7 @@ function partialOf(error: unknown): Answer | undefined {
   return partialSummaryOf(error) ?? partialComparisonOf(error);
 }
 
-function failureOf(error: unknown): { readonly code: string; readonly message: string } {
-  if (error instanceof MusterError) return { code: error.code, message: error.message };
-  return { code: 'muster.defect', message: `a defect of Muster: ${messageOf(error)}` };
+function failureOf(error: unknown): EvaluationFailure {
+  if (error instanceof MusterError) return { kind: error.kind, code: error.code, message: error.message };
+  return { kind: 'infrastructure', code: 'muster.defect', message: `a defect of Muster: ${messageOf(error)}` };
 }

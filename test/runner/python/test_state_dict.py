@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,18 @@ def writer() -> Iterator[Writer]:
 def runner() -> Iterator[RunnerProcess]:
     with RunnerProcess(command=(TORCH_PYTHON, "-I", RUNNER)) as process:
         yield process.ready()
+
+
+@pytest.mark.parametrize("name", ["p.pth", "p.pt"])
+@pytest.mark.parametrize("python", [TORCH_PYTHON, Path(sys.executable)])
+def test_a_whole_module_is_refused_as_one_whether_there_is_torch_or_not(writer: Writer, tmp_path: Path, name: str, python: Path) -> None:
+    policy = writer.write(tmp_path / name, "torch.nn.Sequential(torch.nn.Linear(4, 2))", random_layers(4, 2))
+    with RunnerProcess(command=(python, "-I", RUNNER)) as runner:
+        answer = runner.ready().load(*policy, environment("toys:Chosen"))
+    assert answer["type"] == "refused"
+    assert "holds a whole object of torch.nn.modules.container.Sequential, as torch.save(module) writes it" in answer["message"]
+    assert "save module.state_dict() with its architecture, as examples/save_policy.py does" in answer["message"]
+    assert "pip install" not in answer["message"]
 
 
 @pytest.mark.parametrize("name", ["p.pth", "p.pt"])

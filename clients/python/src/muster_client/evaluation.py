@@ -38,6 +38,8 @@ class Failure:
 
     code: str
     message: str
+    kind: str = "infrastructure"
+    """`input`: what was asked for is to be mended. `infrastructure`: the same may succeed later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,10 @@ class Event:
         return self.type == "state" and self.data.get("state") in OVER
 
 
+def _failure(fields: Fields) -> Failure:
+    return Failure(fields.text("code"), fields.text("message"), fields.optional("kind", fields.text) or "infrastructure")
+
+
 def read_evaluation(fields: Fields) -> Evaluation:
     summary = fields.optional("summary", fields.object)
     running = fields.optional("running", fields.object)
@@ -124,7 +130,7 @@ def read_evaluation(fields: Fields) -> Evaluation:
         ended_at=fields.optional("endedAt", fields.moment),
         cancel_requested_at=fields.optional("cancelRequestedAt", fields.moment),
         running=None if running is None else read_running(running),
-        failure=None if failure is None else Failure(failure.text("code"), failure.text("message")),
+        failure=None if failure is None else _failure(failure),
         withheld=fields.optional("withheld", fields.flag) or False,
         summary=None if summary is None else read_summary(summary),
         raw=fields.raw,

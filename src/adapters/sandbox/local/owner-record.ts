@@ -1,6 +1,7 @@
 import { chmod, mkdir, readFile, readdir, readlink, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { makeDirectory } from '../../files/made-directory.ts';
 import type { OwnerId } from '../../../kernel/ids.ts';
 import { hasErrno } from './host/errno.ts';
 import { SYNTHESISED_FILES } from './host/inside-identity.ts';
@@ -41,7 +42,7 @@ export async function openOwnerDirectory(stateDir: string, owner: OwnerId, cgrou
   const self = await identifyThisProcess();
   const starting = path.join(sandboxesDirectory(stateDir), `${STARTING}${self.pid}-${self.startTime}-${owner}`);
   const record: OwnerRecord = { process: self, cgroups: [...cgroups] };
-  await mkdir(sandboxesDirectory(stateDir), { recursive: true, mode: 0o700 });
+  await makeDirectory(sandboxesDirectory(stateDir), 0o700);
   await mkdir(path.join(starting, ETC), { recursive: true, mode: 0o700 });
   try {
     for (const [name, text] of Object.entries(SYNTHESISED_FILES)) await writeReadable(path.join(starting, ETC, name), text);

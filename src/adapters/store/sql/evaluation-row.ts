@@ -8,7 +8,7 @@ import type { Row } from './schema/database.ts';
 const checkedSchema = z.object({
   state: z.enum(EVALUATION_STATES),
   labels: z.record(z.string(), z.string()),
-  failure: z.object({ code: z.string(), message: z.string() }).optional(),
+  failure: z.object({ kind: z.enum(['input', 'infrastructure']).optional(), code: z.string(), message: z.string() }).optional(),
 });
 
 /** @throws InfrastructureError `store.unreadable` when the row is none of this Muster's. */

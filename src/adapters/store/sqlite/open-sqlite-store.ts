@@ -1,7 +1,8 @@
-import { mkdir, open } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { EvaluationStore } from '../../../evaluation-store/evaluation-store.ts';
 import type { Clock } from '../../../kernel/clock.ts';
+import { makeDirectory } from '../../files/made-directory.ts';
 import { statement } from '../sql/schema/database.ts';
 import { migrate } from '../sql/schema/migrate.ts';
 import { sqlEvaluationStore } from '../sql/sql-evaluation-store.ts';
@@ -36,7 +37,7 @@ async function disown(database: SqliteDatabase): Promise<void> {
 /** SQLite gives the files beside it the permissions of the first. */
 async function makePrivate(path: string): Promise<void> {
   try {
-    await mkdir(dirname(path), { recursive: true });
+    await makeDirectory(dirname(path));
     const file = await open(path, 'a', 0o600);
     await file.close();
   } catch (error) {

@@ -30,7 +30,7 @@ export function evaluationItem(stored: StoredEvaluation): EvaluationItem {
     cancelRequestedAt: stored.cancelRequestedAt?.toISOString() ?? null,
     running: runningFiguresSchema.safeParse(stored.running).data ?? null,
     withheld: false,
-    failure: failure ? { code: failure.code, message: failure.message } : null,
+    failure: failure ? { kind: failure.kind ?? 'infrastructure', code: failure.code, message: failure.message } : null,
     links: { self, events: `${self}/events`, episodes: `${self}/episodes` },
   };
 }

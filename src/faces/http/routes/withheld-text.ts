@@ -16,7 +16,7 @@ const remarkedSchema = z.looseObject({
 
 export function withholdText<Item extends EvaluationItem | EvaluationResource>(item: Item): Item {
   const { failure } = item;
-  const withheld = failure ? { failure: { code: failure.code, message: WITHHELD }, withheld: true } : {};
+  const withheld = failure ? { failure: { ...failure, message: WITHHELD }, withheld: true } : {};
   return { ...item, ...('summary' in item ? withholdRemarks(item.summary) : {}), ...withheld };
 }
 

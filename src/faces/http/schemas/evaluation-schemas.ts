@@ -125,7 +125,16 @@ const item = {
   endedAt: timestamp.nullable(),
   cancelRequestedAt: timestamp.nullable(),
   running: runningFiguresSchema.nullable().describe('the latest figures while it is played; null before'),
-  failure: z.strictObject({ code: z.string(), message: z.string() }).nullable().describe('why there is no answer, or only a partial one'),
+  failure: z
+    .strictObject({
+      kind: z
+        .enum(['input', 'infrastructure'])
+        .describe('input: what was asked for is to be mended; infrastructure: the same may succeed later'),
+      code: z.string(),
+      message: z.string(),
+    })
+    .nullable()
+    .describe('why there is no answer, or only a partial one'),
   withheld: z
     .boolean()
     .describe(

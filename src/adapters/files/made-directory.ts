@@ -1,0 +1,41 @@
+import { mkdir, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+
+/**
+ * Makes a directory and those around it that are missing. `mkdir` of Node with `recursive` never returns where a file system has nothing to make
+ * directories in, as below /proc.
+ *
+ * @param mode of all that it makes, less the umask. @returns the outermost that it has made; undefined when the directory was there. @throws the operating system's error.
+ */
+export async function makeDirectory(path: string, mode = 0o777): Promise<string | undefined> {
+  const wanted = resolve(path);
+  const attempt = await makeOne(wanted, mode);
+  if (attempt.kind === 'done') return attempt.made;
+  const outermost = await makeDirectory(dirname(wanted), mode);
+  // Another process may have made it meanwhile, or removed its parent again: the second answer counts.
+  await mkdir(wanted, { mode }).catch(async (error: unknown) => assertDirectory(wanted, error));
+  return outermost ?? wanted;
+}
+
+type Attempt = { readonly kind: 'done'; readonly made: string | undefined } | { readonly kind: 'no-parent' };
+
+async function makeOne(path: string, mode: number): Promise<Attempt> {
+  try {
+    await mkdir(path, { mode });
+    return { kind: 'done', made: path };
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT' && dirname(path) !== path) return { kind: 'no-parent' };
+    await assertDirectory(path, error);
+    return { kind: 'done', made: undefined };
+  }
+}
+
+/** @throws the error unless there is a directory. */
+async function assertDirectory(path: string, error: unknown): Promise<void> {
+  const facts = await stat(path).catch(() => undefined);
+  if (facts?.isDirectory() !== true) throw error;
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}

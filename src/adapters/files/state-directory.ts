@@ -1,0 +1,53 @@
+import { access, constants, statfs } from 'node:fs/promises';
+import { join } from 'node:path';
+import { isDiskFull } from '../../kernel/disk-full.ts';
+import { InfrastructureError, InputError, messageOf, type MusterError } from '../../kernel/errors.ts';
+import { formatBytes } from '../../kernel/text/figures.ts';
+import { makeDirectory } from './made-directory.ts';
+
+/** What Muster keeps in it, each for a purpose of its own. Those that are there have to be writable, too: another user may have made them. */
+const PARTS = ['', 'store', 'sandboxes', 'uploads'];
+
+/**
+ * Makes the state directory unless it is there.
+ *
+ * @throws InputError `config.state-dir` when this user cannot have it there, whenever it is tried; InfrastructureError `store.full` when the
+ * disk is full.
+ */
+export async function openStateDirectory(stateDir: string): Promise<void> {
+  try {
+    await makeDirectory(stateDir);
+    for (const part of PARTS) await assertWritable(join(stateDir, part));
+  } catch (error) {
+    throw describeUnusable(stateDir, error);
+  }
+}
+
+async function assertWritable(path: string): Promise<void> {
+  await access(path, constants.R_OK | constants.W_OK | constants.X_OK).catch((error: unknown) => {
+    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) throw error;
+  });
+}
+
+function describeUnusable(stateDir: string, error: unknown): MusterError {
+  if (isDiskFull(error))
+    return new InfrastructureError('store.full', `stateDir: no space left for ${stateDir}; free some, or set stateDir to a larger disk`, {
+      cause: error,
+    });
+  const remedy = 'set stateDir (MUSTER_STATE_DIR) to a directory that this user may write to';
+  return new InputError('config.state-dir', `stateDir: ${stateDir} cannot be used: ${messageOf(error)}; ${remedy}`, { cause: error });
+}
+
+/** With less, the next checkpoint or batch of episodes may find none. */
+const LEAST_FREE_BYTES = 32 * 2 ** 20;
+
+/** Why nothing new should be kept there; undefined when there is room. @throws the operating system's error. */
+export async function findLackOfSpace(stateDir: string): Promise<string | undefined> {
+  const { bavail, bsize, files, ffree } = await statfs(stateDir);
+  const free = bavail * bsize;
+  if (free < LEAST_FREE_BYTES)
+    return `${formatBytes(free)} free at ${stateDir}, expected ${formatBytes(LEAST_FREE_BYTES)} or more; free some, or set stateDir to a larger disk`;
+  return files > 0 && ffree === 0
+    ? `no further file can be made at ${stateDir}: its file system has no inodes left; remove some files`
+    : undefined;
+}
