@@ -1,12 +1,13 @@
-"""Stable-Baselines3: its models as portable files.
+"""Stable-Baselines3: its models as portable files, and a callback that evaluates beside training.
 
-    import muster.sb3
+from muster.sb3 import MusterCallback
 
-    muster.sb3.export("model.zip", environment="CartPole-v1", vec_normalize="vecnormalize.pkl")
+model.learn(1_000_000, callback=MusterCallback("cartpole.yaml", every=50_000, log="tensorboard"))
 """
 
 from muster.exporting.errors import ExportError, MissingNormalisation, ParityError
+from muster.sb3.callback import MusterCallback
 from muster.sb3.exported_model import export
 from muster.sb3.zip_file import load
 
-__all__ = ["ExportError", "MissingNormalisation", "ParityError", "export", "load"]
+__all__ = ["ExportError", "MissingNormalisation", "MusterCallback", "ParityError", "export", "load"]

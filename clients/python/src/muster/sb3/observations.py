@@ -109,7 +109,7 @@ def _arranged(batch: Array, given: Any, taken: Any) -> Array:
 
 
 def _given(batch: Array, given: Any, taken: Any) -> Array:
-    if given.shape == taken.shape or given.shape is None:
+    if given.shape is None or batch.shape[1:] == given.shape:
         return batch
     if len(given.shape) == 3 and len(taken.shape) == 3:
         return np.moveaxis(batch, 1, -1)

@@ -1,0 +1,174 @@
+"""Evaluates a Stable-Baselines3 model beside its training."""
+
+import logging
+import os
+import signal
+import threading
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from muster.exporting.errors import ExportError
+from muster.sb3.live_observations import SeenObservations, environment_space
+from muster.sb3.normalisation import normaliser_of, statistics_of
+from muster.sb3.observations import ObservationPath
+from muster.sb3.snapshot import Snapshot, snapshot
+from muster.sinks.named_sinks import Log
+from muster.training.evaluator import TrainingEvaluator
+from muster.training.settings import Busy
+from muster.training.standing import Score
+from muster_client import InvalidArgument, SuiteLike
+
+logger = logging.getLogger("muster")
+
+OnRegress = Callable[[Score, Score], None]
+"""Called in the training's thread with the score of a checkpoint whose interval lies below that of the best, and the best's."""
+
+
+class MusterCallback(BaseCallback):
+    """Exports the policy every so many steps, and has it evaluated while the training goes on.
+
+    The policy at the end is always evaluated, and waited for, also after Ctrl-C: `learn` then raises KeyboardInterrupt as it does without
+    this callback. A second Ctrl-C does not wait. Failures are warnings of the logger `muster`.
+
+    @param suite: path of a YAML or JSON file, name that the server knows, or a mapping.
+    @param every: steps of all environments together between two checkpoints.
+    @param log: tensorboard, wandb, mlflow, csv, a Sink, or several. Figures have the checkpoint's step, whenever they come.
+    @param directory: of the run: checkpoints, summaries, the best policy. With a directory that a killed training has used, what was
+        accepted there is gone on with. A new one in `muster-runs` when left out.
+    @param server: its address; MUSTER_URL when left out, and without that a server of this program's own.
+    @param busy: what becomes of a checkpoint while an earlier one is evaluated: `skip`, `queue`, or `wait`, which stops the training.
+    @param until: the training ends once a certified interval's lower end is at least this return.
+    @param on_regress: see OnRegress.
+    @param stop: in place of the suite's stopping rule.
+    @param vec_normalize: "none" to evaluate without the statistics of the environment's VecNormalize.
+    """
+
+    def __init__(
+        self,
+        suite: SuiteLike,
+        *,
+        every: int,
+        log: Log = None,
+        directory: str | os.PathLike[str] | None = None,
+        run: str | None = None,
+        server: str | None = None,
+        token: str | None = None,
+        busy: Busy = "skip",
+        until: float | None = None,
+        on_regress: OnRegress | None = None,
+        stop: Mapping[str, Any] | None = None,
+        vec_normalize: Any = None,
+    ) -> None:
+        super().__init__()
+        if every < 1:
+            raise InvalidArgument(f"every: expected a number of steps, 1 or more, got {every!r}")
+        self._every = every
+        self._on_regress = on_regress
+        self._vec_normalize = vec_normalize
+        self.evaluator = TrainingEvaluator(
+            suite, directory=directory, run=run, server=server, token=token, log=log, busy=busy, until=until, stop=stop
+        )
+        self._forget()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the model, and as before any training."""
+        kept = ("verbose", "_every", "_on_regress", "_vec_normalize", "evaluator")
+        return {name: self.__dict__[name] for name in kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__init__(state["verbose"])
+        self.__dict__.update(state)
+        self._forget()
+
+    @property
+    def best(self) -> Score | None:
+        """The first checkpoint's, until the interval of another lies above its own."""
+        return self.evaluator.best
+
+    def _forget(self) -> None:
+        self._seen: SeenObservations | None = None
+        self._taken_at = self._begun_at = 0
+        self._is_interrupted = False
+        self._former_handler: Any = None
+
+    def _on_training_start(self) -> None:
+        self._forget()
+        self._taken_at = self._begun_at = self.num_timesteps
+        self._seen = SeenObservations(self.training_env)
+        if self.model.tensorboard_log is not None:
+            self.evaluator.log_directory = Path(self.logger.dir)
+        self.evaluator.start()
+        self._await_interrupts()
+
+    def _on_step(self) -> bool:
+        seen, step = self._seen, self.num_timesteps
+        if seen is not None:
+            window = seen.steps * self.training_env.num_envs
+            following = (self._taken_at // self._every + 1) * self._every
+            if step >= following - window or step <= self._begun_at + window:
+                seen.look(self.locals["new_obs"])
+            # The policy of the last step is taken at the end, after what it has still learned.
+            if step >= following and step < self.model._total_timesteps:
+                self._take()
+        if self._on_regress is not None and (regression := self.evaluator.take_regression()) is not None:
+            self._on_regress(*regression)
+        if self.evaluator.reached:
+            logger.info("the training ends at step %d: the target is certified", step)
+        return not (self._is_interrupted or self.evaluator.reached)
+
+    def _on_training_end(self) -> None:
+        interrupted = self._is_interrupted
+        self._restore_handler()
+        self._take(final=True)
+        self.evaluator.finish()
+        if interrupted:
+            raise KeyboardInterrupt
+
+    def _take(self, final: bool = False) -> None:
+        self._taken_at = self.num_timesteps
+        self.evaluator.checkpoint(self.num_timesteps, self._snapshot, final=final)
+
+    def _snapshot(self) -> Snapshot:
+        model = self.model
+        normaliser = normaliser_of(model, self._vec_normalize)
+        path = ObservationPath(
+            environment_space(self.training_env),
+            model.observation_space,
+            statistics_of(normaliser),
+            bool(model.policy.normalize_images),
+        )
+        observations = None if self._seen is None else self._seen.batch(path)
+        if observations is None:
+            raise ExportError("no observation has been seen on which the exported policy could be compared with the trainer's")
+        return snapshot(model, path, observations, normaliser)
+
+    def _await_interrupts(self) -> None:
+        """Ctrl-C ends the training at its next step, so that its end comes as any other. Only where Python's own handler is in place."""
+        in_main = threading.current_thread() is threading.main_thread()
+        if in_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._former_handler = signal.signal(signal.SIGINT, self._interrupted)
+
+    def _interrupted(self, number: int, frame: FrameType | None) -> None:
+        if self._is_interrupted or not _is_within_learning(frame, self.model):
+            self._restore_handler()
+            signal.default_int_handler(number, frame)
+        self._is_interrupted = True
+        logger.warning("the training ends, and its last policy is evaluated; Ctrl-C again does not wait for it")
+
+    def _restore_handler(self) -> None:
+        if self._former_handler is not None:
+            signal.signal(signal.SIGINT, self._former_handler)
+            self._former_handler = None
+
+
+def _is_within_learning(frame: FrameType | None, model: Any) -> bool:
+    """Whether the training has not been left by an error, after which nothing takes the interrupt up."""
+    while frame is not None:
+        if frame.f_code.co_name == "learn" and frame.f_locals.get("self") is model:
+            return True
+        frame = frame.f_back
+    return False

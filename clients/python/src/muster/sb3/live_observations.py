@@ -1,0 +1,53 @@
+"""Observations of a training that runs, as its environment gave them."""
+
+from collections import deque
+from typing import Any
+
+import numpy as np
+from gymnasium.vector.utils import batch_space
+from stable_baselines3.common.vec_env import VecEnv, VecEnvWrapper, VecFrameStack, VecNormalize
+
+from muster.exporting.parity import OBSERVATIONS
+from muster.sb3.observations import ObservationPath
+
+
+def environment_space(vectors: VecEnv) -> Any:
+    """What the suite's environment is expected to give: what the innermost one does, stacked if the training stacks."""
+    space: Any = vectors.unwrapped.observation_space
+    for wrapper in _wrappers(vectors):
+        if isinstance(wrapper, VecFrameStack):
+            space = batch_space(space, wrapper.stacked_obs.n_stack)
+    return space
+
+
+class SeenObservations:
+    """The latest 1,000 observations, before their normalisation, of the steps at which it is asked to look."""
+
+    def __init__(self, vectors: VecEnv) -> None:
+        self.steps = -(-OBSERVATIONS // vectors.num_envs)
+        """Of all environments together, in which so many observations come."""
+        self._normalise = next((wrapper for wrapper in _wrappers(vectors) if isinstance(wrapper, VecNormalize)), None)
+        self._batches: deque[Any] = deque(maxlen=self.steps)
+
+    def look(self, observations: Any) -> None:
+        """@param observations: that the policy is given next; replaced by those before VecNormalize."""
+        self._batches.append(observations if self._normalise is None else self._normalise.get_original_obs())
+
+    def batch(self, path: ObservationPath) -> Any | None:
+        """As the environment gives them, [n, …]; None before any was seen."""
+        if not self._batches:
+            return None
+        if isinstance(self._batches[0], dict):
+            joined: Any = {name: np.concatenate([batch[name] for batch in self._batches])[:OBSERVATIONS] for name in self._batches[0]}
+        else:
+            joined = np.concatenate(self._batches)[:OBSERVATIONS]
+        return path.given(joined)
+
+
+def _wrappers(vectors: Any) -> list[Any]:
+    """Outermost first."""
+    found = []
+    while isinstance(vectors, VecEnvWrapper):
+        found.append(vectors)
+        vectors = vectors.venv
+    return found

@@ -1,0 +1,1 @@
+"""Where results are logged: TensorBoard, Weights & Biases, MLflow, CSV files."""

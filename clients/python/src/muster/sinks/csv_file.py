@@ -1,0 +1,32 @@
+"""Figures as lines of a CSV file."""
+
+import csv
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from muster.sinks.sink import FIGURES
+
+
+class CsvFile:
+    """`muster.csv` in a directory: one line for each time that something was logged, with nothing in the columns that were not."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._file = (directory / "muster.csv").open("a", newline="", encoding="utf-8")
+        self._writer = csv.DictWriter(self._file, ("step", *FIGURES), restval="")
+        if self._file.tell() == 0:
+            self._writer.writeheader()
+
+    def log(self, step: int, figures: Mapping[str, float]) -> None:
+        self._writer.writerow({"step": step, **figures})
+        self._file.flush()
+
+    def keep(self, step: int, path: Path) -> None:
+        """A CSV file has no place for documents: they lie in the run's directory."""
+
+    def close(self) -> None:
+        if not self._file.closed:
+            self._file.flush()
+            os.fsync(self._file.fileno())
+            self._file.close()

@@ -1,0 +1,38 @@
+"""Figures as metrics of an MLflow run."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from muster.sinks.sink import PREFIX
+
+
+class MlflowRun:
+    """The run that is active where this is made, or one that is begun and ended here. MLflow's own settings say where it is kept."""
+
+    def __init__(self) -> None:
+        """Raises ImportError when mlflow is not installed."""
+        import mlflow
+
+        active = mlflow.active_run()
+        # What is active belongs to a thread; figures come from another one.
+        self._client: Any = mlflow.MlflowClient()
+        self._is_own = active is None
+        self._run_id: str = self._begun() if active is None else active.info.run_id
+
+    def log(self, step: int, figures: Mapping[str, float]) -> None:
+        for name, value in figures.items():
+            self._client.log_metric(self._run_id, PREFIX + name, value, step=step)
+
+    def keep(self, step: int, path: Path) -> None:
+        self._client.log_artifact(self._run_id, str(path), f"muster/{step}")
+
+    def close(self) -> None:
+        if self._is_own:
+            self._client.set_terminated(self._run_id)
+
+    def _begun(self) -> str:
+        experiment = self._client.get_experiment_by_name("muster")
+        identifier = self._client.create_experiment("muster") if experiment is None else experiment.experiment_id
+        run_id: str = self._client.create_run(identifier).info.run_id
+        return run_id

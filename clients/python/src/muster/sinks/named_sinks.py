@@ -1,0 +1,92 @@
+"""Sinks by the names that `log=` takes."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Literal, get_args
+
+from muster.sinks.sink import Sink
+from muster_client.errors import InvalidArgument
+
+logger = logging.getLogger("muster")
+
+SinkName = Literal["tensorboard", "wandb", "mlflow", "csv"]
+Log = SinkName | Sink | Sequence[SinkName | Sink] | None
+"""One name or several, or sinks of your own."""
+
+
+def assert_log(log: Log) -> None:
+    """@raises InvalidArgument naming what is neither a sink nor the name of one."""
+    for one in _each(log):
+        if not isinstance(one, Sink) and one not in get_args(SinkName):
+            raise InvalidArgument(f"log: expected {', '.join(get_args(SinkName))} or a muster.sinks.sink.Sink, got {one!r}")
+
+
+def open_sinks(log: Log, directory: Path) -> "Sinks":
+    """@param directory: that event files, CSV files and offline runs are written to. What cannot be opened is warned of, and left out."""
+    opened: list[Sink] = []
+    for one in _each(log):
+        if isinstance(one, Sink):
+            opened.append(one)
+            continue
+        try:
+            opened.append(_opener(one, directory)())
+        except ImportError as error:
+            logger.warning("nothing is logged to %s: %s is missing; pip install %s", one, error.name or error, one)
+        except Exception as error:
+            # A service's library fails in ways of its own, and training goes on.
+            logger.warning("nothing is logged to %s, which cannot be opened: %s", one, error)
+    return Sinks(opened)
+
+
+class Sinks:
+    """Several sinks as one. One that fails is warned of once, and the training goes on."""
+
+    def __init__(self, sinks: Sequence[Sink]) -> None:
+        self._sinks = list(sinks)
+        self._failed: set[int] = set()
+
+    def log(self, step: int, figures: Mapping[str, float]) -> None:
+        self._attempt(lambda sink: sink.log(step, figures))
+
+    def keep(self, step: int, path: Path) -> None:
+        self._attempt(lambda sink: sink.keep(step, path))
+
+    def close(self) -> None:
+        self._attempt(lambda sink: sink.close())
+
+    def _attempt(self, act: Callable[[Sink], None]) -> None:
+        for sink in self._sinks:
+            try:
+                act(sink)
+            except Exception as error:
+                if id(sink) not in self._failed:
+                    logger.warning("logging to %s fails, and goes on being tried: %s", type(sink).__name__, error)
+                self._failed.add(id(sink))
+
+
+def _each(log: Log) -> "Sequence[SinkName | Sink]":
+    if log is None:
+        return ()
+    return (log,) if isinstance(log, str | Sink) else tuple(log)
+
+
+def _opener(name: SinkName, directory: Path) -> Callable[[], Sink]:
+    # Each library is imported only where it is asked for.
+    match name:
+        case "tensorboard":
+            from muster.sinks.tensorboard_events import TensorBoardEvents
+
+            return lambda: TensorBoardEvents(directory)
+        case "wandb":
+            from muster.sinks.wandb_run import WandbRun
+
+            return lambda: WandbRun(directory)
+        case "mlflow":
+            from muster.sinks.mlflow_run import MlflowRun
+
+            return MlflowRun
+        case "csv":
+            from muster.sinks.csv_file import CsvFile
+
+            return lambda: CsvFile(directory)

@@ -1,0 +1,24 @@
+"""The port that results are logged through."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+FIGURES = ("estimate", "mean", "low", "high", "half_width", "episodes", "better", "regress")
+"""Names of what is logged, in units of the return but for the number of episodes and the two flags, which are 0 or 1."""
+PREFIX = "muster/"
+"""Before the names, where a sink keeps the figures of others too."""
+
+
+@runtime_checkable
+class Sink(Protocol):
+    """Takes figures of checkpoints. Steps may come late and out of order; a sink may be called from another thread than made it."""
+
+    def log(self, step: int, figures: Mapping[str, float]) -> None:
+        """@param step: the checkpoint's. @param figures: by names of FIGURES."""
+
+    def keep(self, step: int, path: Path) -> None:
+        """Keeps a document about a checkpoint's evaluation, where the sink has a place for it."""
+
+    def close(self) -> None:
+        """Everything that was logged is on the disk, or with the service; nothing that was opened is left."""

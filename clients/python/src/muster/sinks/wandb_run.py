@@ -1,0 +1,48 @@
+"""Figures in a run of Weights & Biases."""
+
+import logging
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from muster.sinks.sink import PREFIX
+
+logger = logging.getLogger("muster")
+STEP = f"{PREFIX}step"
+
+
+class WandbRun:
+    """The run that the process has, or one that is begun and finished here.
+
+    The checkpoint's step is a metric of its own, by which the figures are drawn: those that come late are in their place.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Raises ImportError when wandb is not installed."""
+        import wandb
+
+        self._is_own = wandb.run is None
+        self._run: Any = wandb.run or _begun(wandb, directory)
+        self._run.define_metric(STEP, hidden=True)
+        self._run.define_metric(f"{PREFIX}*", step_metric=STEP)
+
+    def log(self, step: int, figures: Mapping[str, float]) -> None:
+        self._run.log({STEP: step, **{PREFIX + name: value for name, value in figures.items()}})
+
+    def keep(self, step: int, path: Path) -> None:
+        self._run.log_artifact(str(path), name=f"muster-{step}", type="evaluation")
+
+    def close(self) -> None:
+        if self._is_own:
+            self._run.finish()
+
+
+def _begun(wandb: Any, directory: Path) -> Any:
+    """Offline where there is no login: a program that trains must not be asked for one."""
+    directory.mkdir(parents=True, exist_ok=True)
+    mode = os.environ.get("WANDB_MODE")
+    if mode is None and not wandb.login(prompt=False):
+        mode = "offline"
+        logger.warning("wandb has no login: figures are kept offline in %s; send them with `wandb login`, then `wandb sync`", directory)
+    return wandb.init(project=os.environ.get("WANDB_PROJECT", "muster"), dir=str(directory), mode=mode)

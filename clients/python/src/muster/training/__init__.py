@@ -1,0 +1,1 @@
+"""Evaluations beside training: what the callbacks of all training libraries stand on."""

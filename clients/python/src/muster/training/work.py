@@ -1,0 +1,175 @@
+"""What the thread beside the training does with one checkpoint after the other."""
+
+import hashlib
+import json
+import logging
+import shutil
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event
+from typing import Any, Protocol
+
+from muster.exporting.portable_file import write_whole
+from muster.sinks.named_sinks import Sinks
+from muster.training.record import Accepted, Record
+from muster.training.standing import Score, Standing, score_of, standing
+from muster_client import Client, Evaluation, InvalidArgument, MusterError, ServerAnswer, ServerUnavailable, SuiteLike, Summary
+
+logger = logging.getLogger("muster")
+
+FIRST_LOOK_SECONDS = 0.25
+LONGEST_LOOK_SECONDS = 2.0
+"""Between two looks at an evaluation: each takes the trainer some milliseconds."""
+RETRY_SECONDS = 5.0
+"""Between two attempts to reach a server that is gone."""
+
+
+class Written(Protocol):
+    """A policy as it was at one moment, ready to be written by another thread."""
+
+    @property
+    def suffix(self) -> str:
+        """Of its file: `.safetensors`, `.onnx`, …"""
+
+    def write(self, path: Path) -> None:
+        """@raises MusterError when the policy cannot be written, or does not act as the trainer's does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Taken:
+    step: int
+    written: Written
+
+
+class Abandoned(Exception):
+    """The evaluator is closed; what was accepted stays so."""
+
+
+class Work:
+    """Evaluates checkpoints against a server, and says what became of them. All failures are warnings."""
+
+    def __init__(self, suite: SuiteLike, run: str, directory: Path, sinks: Sinks, stop: Any, closing: Event) -> None:
+        self._suite, self._run, self._stop = suite, run, stop
+        self._checkpoints = directory / "checkpoints"
+        self.directory = directory
+        self._record = Record(directory)
+        self._sinks = sinks
+        self._closing = closing
+        self._gone_since: float | None = None
+        scores = self._record.scores()
+        self.best: Score | None = None
+        for score in scores:
+            if standing(score, self.best) in ("first", "better"):
+                self.best = score
+
+    @property
+    def gone_seconds(self) -> float:
+        """For how long the server has not been reached."""
+        since = self._gone_since
+        return 0.0 if since is None else time.monotonic() - since
+
+    def waiting(self) -> list[Accepted]:
+        """What an earlier process accepted, and did not conclude."""
+        return self._record.waiting()
+
+    def accept(self, taken: Taken) -> Accepted | None:
+        """Writes a checkpoint and makes it durable. None when it was refused, which is warned of."""
+        path = self._checkpoints / f"step-{taken.step}{taken.written.suffix}"
+        if path.exists():
+            # An earlier one of this step may still be on its way to the server.
+            path = path.with_stem(f"{path.stem}-{uuid.uuid4().hex[:8]}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            taken.written.write(path)
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            accepted = Accepted(taken.step, path.name, f"{self._run}-{taken.step}-{digest[:16]}")
+            self._record.accept(accepted)
+        except (MusterError, OSError) as error:
+            logger.warning("the checkpoint of step %d is not evaluated: %s", taken.step, error)
+            return None
+        return accepted
+
+    def evaluate(self, accepted: Accepted, connect: Callable[[], Client]) -> tuple[Score, Standing] | None:
+        """@raises Abandoned when the evaluator is closed before the answer."""
+        while not self._closing.is_set():
+            try:
+                return self._answered(accepted, connect())
+            except ServerUnavailable as error:
+                if self._gone_since is None:
+                    logger.warning("step %d waits for the server, which cannot be reached (%s); start it again", accepted.step, error)
+                    self._gone_since = time.monotonic()
+                self._closing.wait(RETRY_SECONDS)
+            except (MusterError, OSError) as error:
+                self._refuse(accepted, error)
+                return None
+        raise Abandoned
+
+    def _answered(self, accepted: Accepted, client: Client) -> tuple[Score, Standing] | None:
+        path = self._checkpoints / accepted.file
+        evaluation = client.submit(path, self._suite, stop=self._stop, run=self._run, version=accepted.step, idempotency_key=accepted.key)
+        self._gone_since = None
+        summary = self._awaited(client, evaluation, accepted.step)
+        score = score_of(summary, accepted.step, str(path), evaluation.id)
+        if score is None:
+            raise InvalidArgument("no episode has a score")
+        return score, self._concluded(accepted, score, summary)
+
+    def _awaited(self, client: Client, evaluation: Evaluation, step: int) -> Summary:
+        seconds, has_estimate = FIRST_LOOK_SECONDS, False
+        while not evaluation.is_over:
+            running = evaluation.running
+            if running is not None and running.mean is not None and not has_estimate:
+                has_estimate = True
+                self._sinks.log(step, {"estimate": running.mean})
+                logger.info("step %d: about %.6g after %d episodes", step, running.mean, running.episodes)
+            if self._closing.wait(seconds):
+                raise Abandoned
+            seconds = min(seconds * 1.5, LONGEST_LOOK_SECONDS)
+            evaluation = client.get(evaluation.id)
+        if not isinstance(evaluation.summary, Summary) or evaluation.state != "finished":
+            why = evaluation.failure.message if evaluation.failure else f"the evaluation was {evaluation.state}"
+            raise InvalidArgument(why)
+        if not has_estimate and evaluation.summary.mean is not None:
+            self._sinks.log(step, {"estimate": evaluation.summary.mean})
+        return evaluation.summary
+
+    def _concluded(self, accepted: Accepted, score: Score, summary: Summary) -> Standing:
+        found = standing(score, self.best)
+        self._record.conclude(accepted.key, score)
+        figures = {"mean": score.mean, "low": score.low, "high": score.high, "half_width": score.half_width}
+        flags = {"better": float(found in ("first", "better")), "regress": float(found == "worse")}
+        self._sinks.log(accepted.step, {**figures, "episodes": float(score.episodes), **flags})
+        logger.info("step %d: %.6g [%.6g, %.6g], %d episodes", score.step, score.mean, score.low, score.high, score.episodes)
+        self._keep_summary(accepted, summary)
+        if found in ("first", "better"):
+            self._keep_best(score)
+        return found
+
+    def _keep_summary(self, accepted: Accepted, summary: Summary) -> None:
+        path = self.directory / "summaries" / f"step-{accepted.step}.json"
+        try:
+            write_whole(path, json.dumps(summary.raw, indent=2).encode())
+        except OSError as error:
+            logger.warning("the summary of step %d cannot be kept: %s", accepted.step, error)
+            return
+        self._sinks.keep(accepted.step, path)
+
+    def _keep_best(self, score: Score) -> None:
+        """The best policy under a name that stays, and what is known of it."""
+        self.best = score
+        source = Path(score.file)
+        try:
+            for former in self.directory.glob("best.*"):
+                former.unlink()
+            shutil.copyfile(source, self.directory / f"best{source.suffix}")
+            write_whole(self.directory / "best.json", json.dumps(score.as_json(), indent=2).encode())
+        except OSError as error:
+            logger.warning("the best policy cannot be kept beside the run: %s; it is %s", error, source)
+
+    def _refuse(self, accepted: Accepted, error: Exception) -> None:
+        remedy = f"; {error.errors[0].expected}" if isinstance(error, ServerAnswer) and error.errors and error.errors[0].expected else ""
+        logger.warning("the checkpoint of step %d has no answer: %s%s", accepted.step, error, remedy)
+        self._record.conclude(accepted.key, None, str(error))
