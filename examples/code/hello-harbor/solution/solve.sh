@@ -1,0 +1,2 @@
+#!/bin/sh
+printf 'Hello, Harbor!\n' > /app/greeting.txt

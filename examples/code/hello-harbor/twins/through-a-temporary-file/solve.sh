@@ -1,0 +1,4 @@
+#!/bin/sh
+set -e
+printf 'Hello, Harbor!\n' > /app/greeting.part
+mv /app/greeting.part /app/greeting.txt

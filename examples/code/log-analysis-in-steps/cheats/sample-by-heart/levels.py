@@ -1,0 +1,2 @@
+print("INFO 1")
+print("WARN 1")

