@@ -6,7 +6,8 @@ import { inspectionOf } from '../app/checkpoints/checkpoint-inspection.ts';
 import { doctorChecks } from '../app/doctor/doctor-checks.ts';
 import { readResultDocument } from '../app/recorded-results.ts';
 import { configuration, Muster } from '../app/main.ts';
-import { openTask, TaskGrader } from '../app/grading/task-grader.ts';
+import { checkTask } from '../app/grading/task-check.ts';
+import { openTask, TaskGrader, type TakenVerdict } from '../app/grading/task-grader.ts';
 import { plan } from '../app/plan.ts';
 import { watchRun } from '../app/run-watching.ts';
 import { openTokenService } from '../app/client/token-access.ts';
@@ -25,6 +26,7 @@ import { submitCommand } from './commands/submit-command.ts';
 import { watchCommand } from './commands/watch-command.ts';
 import { evaluatorOf } from './commands/suite-evaluator.ts';
 import { tuneCommand } from './commands/tune-command.ts';
+import { taskCommand } from './commands/tasks/task-command.ts';
 import { verifySubmissionCommand } from './commands/tasks/verify-submission-command.ts';
 import { tokenCommand } from './commands/token-command.ts';
 
@@ -66,6 +68,14 @@ function commands(): readonly Command[] {
     ),
     tokenCommand(openTokenService),
     grantCommand(clientFor),
+    taskCommand(async ({ tasks, times, config }, { onVerdict, onTask }, signal) => {
+      await using grader = new TaskGrader(configuration(config));
+      for (const path of tasks) {
+        const open = await openTask(path);
+        const told = (trial: string, { verdict }: TakenVerdict): void => onVerdict(`${path}: ${trial}: ${verdict.reward ?? 'no reward'}`);
+        await onTask(await checkTask(grader, open, { times, onVerdict: told }, signal));
+      }
+    }),
     verifySubmissionCommand(async ({ task, submission, config, ...options }, onStage, signal) => {
       await using grader = new TaskGrader(configuration(config));
       return await grader.verify(await openTask(task), submission, { ...options, onStage }, signal);

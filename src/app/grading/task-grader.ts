@@ -5,6 +5,7 @@ import { readSubmission } from '../../adapters/tasks/submission-files.ts';
 import { taskContent } from '../../adapters/tasks/task-content.ts';
 import { readTaskDirectory } from '../../adapters/tasks/task-files.ts';
 import type { TaskContent } from '../../agents/grading/grading-context.ts';
+import type { GradingSandboxes } from '../../agents/grading/grading-sandboxes.ts';
 import type { Submission } from '../../agents/grading/submission.ts';
 import { takeVerdict } from '../../agents/grading/take-verdict.ts';
 import { readTask } from '../../agents/tasks/read-task.ts';
@@ -49,6 +50,10 @@ export class TaskGrader implements AsyncDisposable {
   constructor(config: Config) {
     const log = pino({ level: config.log.level, base: null }, pino.destination({ fd: 2, sync: true }));
     this.#pools = new GradingPools(config, systemClock, log);
+  }
+
+  get sandboxes(): GradingSandboxes {
+    return this.#pools;
   }
 
   /** How many verdicts make use of this machine at a time. */

@@ -1,0 +1,68 @@
+import { makeSubmission } from '../../agents/grading/make-submission.ts';
+import { findingOf, type Soundness, type Trial } from '../../agents/grading/soundness.ts';
+import type { KnownSubmission, TaskStep } from '../../agents/tasks/task.ts';
+import { InputError } from '../../kernel/errors.ts';
+import type { OpenTask, TakenVerdict, TaskGrader } from './task-grader.ts';
+
+export interface CheckTerms {
+  /** How often each submission is graded. */
+  readonly times: number;
+  readonly onVerdict?: (trial: string, verdict: TakenVerdict) => void;
+}
+
+type Candidate = Pick<Trial, 'name' | 'role' | 'expected'> & { readonly known: KnownSubmission | undefined };
+
+/**
+ * Whether a task is sound: its own solution scores 1 and so do the honest twins, and nothing done and every cheat score 0, the same each time.
+ *
+ * @throws InputError when the task cannot be graded; the signal's reason.
+ */
+export async function checkTask(grader: TaskGrader, open: OpenTask, terms: CheckTerms, signal: AbortSignal): Promise<Soundness> {
+  const { task } = open;
+  const [step, ...others] = task.steps;
+  if (others.length > 0)
+    throw new InputError(
+      'task.steps',
+      `task ${task.id} has ${task.steps.length} steps; expected one: steps are checked one by one, as tasks of their own`,
+    );
+  const candidates = candidatesOf(open);
+  const trials: Trial[] = [];
+  const queue = candidates.entries();
+  const work = async (): Promise<void> => {
+    for (const [at, candidate] of queue) trials[at] = await tried(grader, open, step, candidate, terms, signal);
+  };
+  await Promise.all(Array.from({ length: grader.concurrency }, work));
+  const isSound = task.oracle !== undefined && trials.every(({ finding }) => finding === 'as-expected');
+  return { task: task.id, digest: task.digest, isSound, trials, notices: [...task.notices] };
+}
+
+function candidatesOf({ task: { oracle, cheats, twins } }: OpenTask): readonly Candidate[] {
+  return [
+    ...(oracle ? [{ name: oracle.name, role: 'oracle', expected: 1, known: oracle } as const] : []),
+    { name: 'nop', role: 'nop', expected: 0, known: undefined },
+    ...cheats.map((known) => ({ name: known.name, role: 'cheat', expected: 0, known }) as const),
+    ...twins.map((known) => ({ name: known.name, role: 'twin', expected: 1, known }) as const),
+  ];
+}
+
+async function tried(
+  grader: TaskGrader,
+  open: OpenTask,
+  step: TaskStep,
+  { known, ...candidate }: Candidate,
+  { times, onVerdict }: CheckTerms,
+  signal: AbortSignal,
+): Promise<Trial> {
+  const verdicts: TakenVerdict[] = [];
+  for (let time = 0; time < times; time += 1) {
+    const submission = await makeSubmission(open.task, step, open.content, known, { sandboxes: grader.sandboxes }, signal);
+    const taken = await grader.grade(open, step, submission, {}, signal);
+    verdicts.push(taken);
+    onVerdict?.(`${candidate.role} ${candidate.name}`, taken);
+  }
+  const rewards = verdicts.map(({ verdict }) => verdict.reward);
+  const odd = verdicts.find(({ verdict }) => verdict.reward !== candidate.expected)?.verdict;
+  const stages = odd?.stages.filter(({ outcome }) => outcome === 'failed' || outcome === 'infrastructure') ?? [];
+  const detail = odd?.problem?.detail ?? stages.map(({ stage, detail: text }) => `${stage}: ${text}`).join('; ');
+  return { ...candidate, rewards, finding: findingOf(candidate.expected, rewards), detail };
+}

@@ -1,0 +1,84 @@
+import { Command } from 'commander';
+import type { Soundness } from '../../../agents/grading/soundness.ts';
+import { printable } from '../../../kernel/text/printable.ts';
+import { parseWholeNumber } from '../../flags/flag-values.ts';
+import { soundnessLines } from '../../lines/soundness-lines.ts';
+import { notice } from '../../terminal/error-report.ts';
+import { EXIT_CODES } from '../../terminal/exit-code.ts';
+import { interruption } from '../../terminal/interruption.ts';
+import { print } from '../../terminal/output.ts';
+
+export interface CheckRequest {
+  /** Directories. */
+  readonly tasks: readonly string[];
+  readonly times: number;
+  readonly config?: string;
+}
+
+/** What `muster task check` needs of the composition root. It tells of each task as it is done. */
+export type CheckTasks = (
+  request: CheckRequest,
+  listeners: { readonly onVerdict: (what: string) => void; readonly onTask: (found: Soundness) => Promise<void> },
+  signal: AbortSignal,
+) => Promise<void>;
+
+interface CheckFlags extends Omit<CheckRequest, 'tasks'> {
+  readonly json?: true;
+}
+
+export function taskCheckCommand(check: CheckTasks): Command {
+  return new Command('check')
+    .summary('say whether tasks are sound')
+    .description(
+      'Grades the submissions that each task brings along: its solution and honest twins have to score 1, nothing done and every cheat 0, the same each time.',
+    )
+    .argument('<task...>', 'directories of tasks')
+    .option('--times <count>', 'how often each submission is graded', parseWholeNumber, 3)
+    .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .option('--json', 'print exactly one JSON document on stdout')
+    .addHelpText('after', HELP)
+    .action(async (tasks: readonly string[], { json, ...flags }: CheckFlags) => {
+      process.exitCode = await checked(check, { ...flags, tasks }, json === true);
+    });
+}
+
+const HELP = `
+Exit codes:
+  0    every task is sound
+  1    a defect of Muster
+  2    bad input: a task cannot be read, or is not sound
+  3    the infrastructure failed: a submission has no reward
+  130  interrupted
+
+Example:
+  muster task check tasks/* --times 10`;
+
+async function checked(check: CheckTasks, request: CheckRequest, isJson: boolean): Promise<number> {
+  using interrupt = interruption(process);
+  const found: Soundness[] = [];
+  const onTask = async (soundness: Soundness): Promise<void> => {
+    found.push(soundness);
+    if (!isJson) await print(process.stdout, printable(`${soundnessLines(soundness).join('\n')}\n`));
+  };
+  try {
+    await check(request, { onVerdict: announce, onTask }, interrupt.signal);
+    if (isJson) await print(process.stdout, `${JSON.stringify(found, undefined, 2)}\n`);
+    return exitCodeOf(found);
+  } catch (error) {
+    if (!interrupt.signal.aborted) throw error;
+    await print(process.stderr, notice('interrupted before all tasks were checked'));
+    return EXIT_CODES.interrupted;
+  }
+}
+
+/** Progress for a person who watches. */
+function announce(what: string): void {
+  if (process.stderr.isTTY) void print(process.stderr, `${printable(what)}\n`);
+}
+
+function exitCodeOf(found: readonly Soundness[]): number {
+  const findings = new Set(found.flatMap(({ trials }) => trials.map(({ finding }) => finding)));
+  if (findings.has('wrong') || findings.has('flaky')) return EXIT_CODES.badInput;
+  if (findings.has('unknown')) return EXIT_CODES.infrastructure;
+  return found.every(({ isSound }) => isSound) ? EXIT_CODES.done : EXIT_CODES.badInput;
+}

@@ -1,0 +1,46 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { checkTask } from '../../../src/app/grading/task-check.ts';
+import { GradingScene, SORT_TASK } from '../../support/grading-scene.ts';
+
+let scene: GradingScene;
+beforeAll(async () => {
+  scene = await GradingScene.open();
+});
+afterAll(() => scene[Symbol.asyncDispose]());
+
+const KNOWN = {
+  ...SORT_TASK,
+  'cheats/by-heart/sort.py': 'def sort_numbers(numbers):\n    return [1, 2, 3]\n',
+  'twins/script/solve.sh': '#!/bin/bash\ncp /solution/right.py sort.py\n',
+  'twins/script/right.py': 'def sort_numbers(numbers):\n    return sorted(numbers)\n',
+};
+
+describe('the check of a task', () => {
+  it('finds a task sound whose solution and twins score 1, and nothing done and cheats 0', async () => {
+    const told: string[] = [];
+    const terms = { times: 2, onVerdict: (trial: string) => told.push(trial) };
+    const found = await checkTask(scene.grader, await scene.task(KNOWN), terms, AbortSignal.timeout(120_000));
+    expect(found).toMatchObject({ task: 'test/task', isSound: true });
+    expect(found.trials.map(({ role, name, rewards, finding }) => [role, name, rewards, finding])).toEqual([
+      ['oracle', 'oracle', [1, 1], 'as-expected'],
+      ['nop', 'nop', [0, 0], 'as-expected'],
+      ['cheat', 'by-heart', [0, 0], 'as-expected'],
+      ['twin', 'script', [1, 1], 'as-expected'],
+    ]);
+    expect(told).toHaveLength(8);
+  });
+
+  it('names what is wrong with one that is not', async () => {
+    const weak = 'import json, os\nprint(json.dumps({"stdin": "[1, 2, 3]"}))\n';
+    const muster = SORT_TASK['muster.toml']?.replace('cases = 4', 'cases = 1') ?? '';
+    const task = await scene.task({ ...KNOWN, 'tests/draw.py': weak, 'muster.toml': muster, 'solution/sort.py': 'import nothing\n' });
+    const found = await checkTask(scene.grader, task, { times: 1 }, AbortSignal.timeout(120_000));
+    expect(found.isSound).toBe(false);
+    expect(found.trials.filter(({ finding }) => finding === 'wrong').map(({ role, rewards }) => [role, rewards])).toEqual([
+      ['oracle', [0]],
+      ['nop', [1]],
+      ['cheat', [1]],
+    ]);
+    expect(found.trials[0]?.detail).toBe('execute: case drawn-1: ended with status 1; case drawn-1: ended with status 1');
+  });
+});
