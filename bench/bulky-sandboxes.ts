@@ -5,7 +5,7 @@ import { mkdtemp, open, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
 import { KINDS, type FarEndKind } from './far-end.ts';
 
@@ -75,9 +75,7 @@ export const bulkySandboxes: Benchmark = {
 
 /** What the `muster` command starts Node with. */
 async function optionsOfCommand(): Promise<readonly string[]> {
-  const options = /^exec "\$node" (.*)"\$here\/src\/cli\/muster\.ts"/m.exec(
-    await readFile(path.join(PROJECT_DIRECTORY, 'muster'), 'utf8'),
-  )?.[1];
+  const options = /^exec "\$node" (.*)"\$here\/src\/cli\/muster\.ts"/m.exec(await readFile(path.join(PACKAGE_ROOT, 'muster'), 'utf8'))?.[1];
   if (options === undefined) throw new Error('the muster command starts Node in a way that is not known here');
   return options.split(' ').filter((option) => option !== '');
 }

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { writeAll } from '../src/policy-distribution/files/store-files.ts';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { PYTHON } from './machine.ts';
 
 const run = promisify(execFile);
@@ -28,7 +28,7 @@ export class CheckpointFiles implements AsyncDisposable {
 
   /** @param words as bench/policies/training_run.py has them. */
   async trained(...words: readonly string[]): Promise<void> {
-    await run(PYTHON, [join(PROJECT_DIRECTORY, 'bench/policies/training_run.py'), ...words]);
+    await run(PYTHON, [join(PACKAGE_ROOT, 'bench/policies/training_run.py'), ...words]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

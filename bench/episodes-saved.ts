@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { normalQuantile } from '../src/aggregation/intervals/distribution-quantiles.ts';
 import { configuration, Muster } from '../src/app/main.ts';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
 import { showSpread, spreadOf } from './spread.ts';
 
-const SUITE = join(PROJECT_DIRECTORY, 'examples/game/cartpole.yaml');
+const SUITE = join(PACKAGE_ROOT, 'examples/game/cartpole.yaml');
 const HALF_WIDTH = 10;
 const CONFIDENCE = 0.95;
 const RANGE = 500;
@@ -65,6 +65,6 @@ export const episodesSaved: Benchmark = {
 async function episodesOf(muster: Muster, moment: string, rule: 'certified' | 'approximate', seed: number): Promise<number> {
   const written: unknown = parse(await readFile(SUITE, 'utf8'));
   const suite = { ...Object(written), seed, stop: { rule, halfWidth: HALF_WIDTH, confidence: CONFIDENCE } };
-  const checkpoint = join(PROJECT_DIRECTORY, `examples/game/checkpoints/${moment}.safetensors`);
+  const checkpoint = join(PACKAGE_ROOT, `examples/game/checkpoints/${moment}.safetensors`);
   return (await muster.evaluate({ suite, checkpoint })).official.episodes;
 }

@@ -11,7 +11,7 @@ import type { SandboxTemplate } from '../src/pool/ports/template.ts';
 import { MACHINE } from '../test/support/e2b/e2b-ground.ts';
 import { dialBackImage } from '../test/support/kubernetes/dial-back-image.ts';
 import { podTemplate } from '../test/support/kubernetes/kubernetes-ground.ts';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { PodPart } from '../src/adapters/sandbox/kubernetes/settings/pod-template.ts';
 import { E2bPart } from '../src/adapters/sandbox/e2b/e2b-machine.ts';
 
@@ -66,7 +66,7 @@ export class FarEnd implements AsyncDisposable {
       case 'E2B': {
         const { kind: _, ...account } = access;
         return {
-          provider: createE2bProvider({ ...common, account, projectDirectory: PROJECT_DIRECTORY }),
+          provider: createE2bProvider({ ...common, account, projectDirectory: PACKAGE_ROOT }),
           additions: { providerPart: new E2bPart(MACHINE) },
         };
       }

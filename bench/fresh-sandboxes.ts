@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import type { Benchmark, BenchmarkContext, Cell, Check } from './benchmark.ts';
 import { OwnMuster } from './own-muster.ts';
 import { CARTPOLE, LATE_CHECKPOINT, NOOP, type Start, type Workload } from './real-sandboxes.ts';
@@ -95,7 +95,7 @@ async function rateOf({ muster }: OwnMuster, { environment, files, bounds }: Wor
   const suite = {
     name: 'bench',
     environment,
-    ...(files === undefined ? {} : { files: join(PROJECT_DIRECTORY, files) }),
+    ...(files === undefined ? {} : { files: join(PACKAGE_ROOT, files) }),
     reward: { bounds: [...bounds] },
     stop: { rule: 'fixed', episodes },
   };

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { PlayDeclaration } from '../src/orchestrator/suite/play.ts';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import type { Benchmark, Cell } from './benchmark.ts';
 import { PYTHON } from './machine.ts';
 import { musterRates } from './played-together.ts';
@@ -28,7 +28,7 @@ export const imageEpisodes: Benchmark = {
   async run({ quick, say, measured }) {
     await using sandboxes = await RealSandboxes.warm(availableParallelism());
     const checkpoint = join(sandboxes.directory, 'convolution.onnx');
-    await run(PYTHON, [join(PROJECT_DIRECTORY, 'bench/policies/convolution.py'), checkpoint]);
+    await run(PYTHON, [join(PACKAGE_ROOT, 'bench/policies/convolution.py'), checkpoint]);
     const images: Workload = { environment: 'image:make', files: 'bench/environments', bounds: [0, 4], checkpoint };
     const rounds: (readonly number[])[] = [];
     for (const round of roundsOf(quick)) {

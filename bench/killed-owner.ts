@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { createBubblewrapProvider } from '../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId } from '../src/kernel/ids.ts';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { type Leftovers, leftoversOf } from './leftovers.ts';
 import { descendants, untilGone } from './process-tree.ts';
 
@@ -25,7 +25,7 @@ export interface Killed {
 
 /** Kills a Muster that has forked sandboxes, and watches them go. */
 export async function killOwner(count: number): Promise<Killed> {
-  const child = fork(join(PROJECT_DIRECTORY, 'bench/sandbox-owner.ts'), [`${count}`]);
+  const child = fork(join(PACKAGE_ROOT, 'bench/sandbox-owner.ts'), [`${count}`]);
   const exit = once(child, 'exit');
   try {
     const owned = await untilWarm(child);

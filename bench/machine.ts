@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus, loadavg, release, totalmem } from 'node:os';
 import { join } from 'node:path';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 
 /** Where figures were taken: without it they say nothing. */
 export interface Machine {
@@ -18,7 +18,7 @@ export interface Machine {
   readonly load: number;
 }
 
-export const PYTHON = join(PROJECT_DIRECTORY, '.venv', 'bin', 'python');
+export const PYTHON = join(PACKAGE_ROOT, '.venv', 'bin', 'python');
 
 const VERSIONS = `
 import gymnasium, numpy, platform

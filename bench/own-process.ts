@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { createBubblewrapProvider } from '../src/adapters/sandbox/bubblewrap/bubblewrap-provider.ts';
 import { sleep, systemClock } from '../src/kernel/clock.ts';
 import { parseOwnerId } from '../src/kernel/ids.ts';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import type { Order, Told } from './one-benchmark.ts';
 
 const LONGEST_END_SECONDS = 10;
@@ -25,7 +25,7 @@ export async function inOwnProcess(
 ): Promise<void> {
   // Short: paths of sockets below it may have 107 bytes.
   const directory = await mkdtemp(join(tmpdir(), 'mb-'));
-  const child = fork(join(PROJECT_DIRECTORY, 'bench/one-benchmark.ts'), [name, ...(quick ? ['--quick'] : [])], {
+  const child = fork(join(PACKAGE_ROOT, 'bench/one-benchmark.ts'), [name, ...(quick ? ['--quick'] : [])], {
     detached: true,
     env: { ...process.env, TMPDIR: directory },
   });

@@ -4,7 +4,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { readProc } from './process-tree.ts';
 
 /** `muster serve` in a process of its own, with a state directory of its own, on a port of its own. */
@@ -26,11 +26,8 @@ export class OwnServer implements AsyncDisposable {
     for (const [name, path] of paths) await writeFile(path, JSON.stringify(suites[name]));
     const server = { port: 0, suites: Object.fromEntries(paths), drainSeconds: 0 };
     const file = join(directory, 'muster.json');
-    await writeFile(
-      file,
-      JSON.stringify({ stateDir: join(directory, 'state'), sources: { roots: [PROJECT_DIRECTORY] }, ...config, server }),
-    );
-    const child = spawn(join(PROJECT_DIRECTORY, 'muster'), ['serve', '--config', file], { stdio: ['ignore', 'inherit', 'pipe'] });
+    await writeFile(file, JSON.stringify({ stateDir: join(directory, 'state'), sources: { roots: [PACKAGE_ROOT] }, ...config, server }));
+    const child = spawn(join(PACKAGE_ROOT, 'muster'), ['serve', '--config', file], { stdio: ['ignore', 'inherit', 'pipe'] });
     for await (const line of createInterface({ input: child.stderr })) {
       const url = /listening on (http:\S+?);/.exec(line)?.[1];
       if (url !== undefined) return new OwnServer(url, child, directory);

@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { PlayDeclaration } from '../src/orchestrator/suite/play.ts';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import type { Benchmark, BenchmarkContext, Cell, Check, Table } from './benchmark.ts';
 import { PYTHON } from './machine.ts';
 import { otherTools } from './other-tools.ts';
@@ -42,7 +42,7 @@ export const playedTogether: Benchmark = {
     for (const units of unitsOf(context.quick)) {
       await using sandboxes = await RealSandboxes.warm(availableParallelism());
       const checkpoint = join(sandboxes.directory, `mlp-${units}.safetensors`);
-      await run(PYTHON, [join(PROJECT_DIRECTORY, 'bench/policies/balancing_mlp.py'), checkpoint, `${units}`]);
+      await run(PYTHON, [join(PACKAGE_ROOT, 'bench/policies/balancing_mlp.py'), checkpoint, `${units}`]);
       const rates = await inTurns(contestants(sandboxes, checkpoint, context), context, units);
       const others = await context.measured(othersName(units), () => otherTools(checkpoint, context));
       tables.push(tableOf(units, rates, others));

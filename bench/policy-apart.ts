@@ -3,7 +3,7 @@ import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { PlayDeclaration } from '../src/orchestrator/suite/play.ts';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import type { Benchmark, BenchmarkContext, Cell, Check, Table } from './benchmark.ts';
 import { PYTHON } from './machine.ts';
 import { musterRates } from './played-together.ts';
@@ -45,7 +45,7 @@ export const policyApart: Benchmark = {
     const checks: Check[] = [];
     for (const units of unitsOf(context.quick)) {
       const checkpoint = join(together.directory, `mlp-${units}.safetensors`);
-      await promisify(execFile)(PYTHON, [join(PROJECT_DIRECTORY, 'bench/policies/balancing_mlp.py'), checkpoint, `${units}`]);
+      await promisify(execFile)(PYTHON, [join(PACKAGE_ROOT, 'bench/policies/balancing_mlp.py'), checkpoint, `${units}`]);
       const rows: Cell[][] = [];
       for (const form of FORMS) {
         const rates = await context.measured(nameOf(units, form), () => inTurns({ together, apart }, form, checkpoint, context));

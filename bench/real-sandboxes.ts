@@ -14,14 +14,14 @@ import { evaluate, type EvaluateOptions, type EvaluationRequest } from '../src/o
 import { defineSuite, inlineSuite, parseSuite } from '../src/orchestrator/suite/suite-definition.ts';
 import type { PlayDeclaration } from '../src/orchestrator/suite/play.ts';
 import type { Summary } from '../src/orchestrator/results/summary.ts';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { CheckpointStore } from '../src/policy-distribution/store/checkpoint-store.ts';
 import { Distributor } from '../src/policy-distribution/delivery/distributor.ts';
 import { createPool, type Pool } from '../src/pool/pool.ts';
 import type { Sandbox, SandboxProvider } from '../src/pool/ports/sandbox.ts';
 import { RunnerSession } from '../src/runner/session.ts';
 
-export const LATE_CHECKPOINT = join(PROJECT_DIRECTORY, 'examples/game/checkpoints/late.safetensors');
+export const LATE_CHECKPOINT = join(PACKAGE_ROOT, 'examples/game/checkpoints/late.safetensors');
 
 /** A suite that plays a fixed number of episodes, so that both sides of a comparison play the same ones. */
 export interface Workload {
@@ -101,7 +101,7 @@ export class RealSandboxes implements AsyncDisposable {
       template: await pythonTemplate(
         'local',
         { ...local, start: start ?? local.start, policy },
-        PROJECT_DIRECTORY,
+        PACKAGE_ROOT,
         new AbortController().signal,
       ),
       config: { ...settings.pool, min: count, max: count, episodesPerSandbox: 1e9, leaseSeconds: 3600 },
@@ -168,7 +168,7 @@ export class RealSandboxes implements AsyncDisposable {
     const checkpoint = await this.#store.add(filesystemSource, checkpointUri, signal);
     const rest = { checkpoint, checkpointUri };
     if (workload.files === undefined) return { suite: defineSuite(parsed, undefined), suiteFiles: undefined, ...rest };
-    const directory = join(PROJECT_DIRECTORY, workload.files);
+    const directory = join(PACKAGE_ROOT, workload.files);
     const files = await this.#store.addDirectory(filesystemSource, directory, signal);
     return { suite: defineSuite(parsed, files.digest), suiteFiles: files, ...rest };
   }

@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../src/kernel/errors.ts';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { BENCHMARKS } from './all-benchmarks.ts';
 import type { Benchmark } from './benchmark.ts';
 import { settingsDigest } from './code-digest.ts';
@@ -80,14 +80,13 @@ function readOptions(): Options | string {
         quick: { type: 'boolean', default: false },
         afresh: { type: 'boolean', default: false },
         json: { type: 'string' },
-        keep: { type: 'string', default: join(PROJECT_DIRECTORY, 'bench/results/unfinished') },
+        keep: { type: 'string', default: join(PACKAGE_ROOT, 'bench/results/unfinished') },
       },
     });
     const known = BENCHMARKS.map(({ name }) => name);
     const unknown = values.only?.find((name) => !known.includes(name));
     if (unknown !== undefined) return `--only ${unknown}: expected one of ${known.join(', ')}`;
-    const json =
-      values.json ?? join(PROJECT_DIRECTORY, 'bench/results', `${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.json`);
+    const json = values.json ?? join(PACKAGE_ROOT, 'bench/results', `${new Date().toISOString().slice(0, 19).replaceAll(':', '')}.json`);
     const { help, quick, afresh, keep, only = known } = values;
     return { help, quick, afresh, benchmarks: BENCHMARKS.filter(({ name }) => only.includes(name)), json, keep };
   } catch (error) {

@@ -1,7 +1,7 @@
 import { loadavg } from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
 import { OwnServer } from './own-server.ts';
 import { LATE_CHECKPOINT } from './real-sandboxes.ts';
@@ -19,7 +19,7 @@ const SUITES = {
   noop: {
     name: 'noop',
     environment: 'noop:make',
-    files: join(PROJECT_DIRECTORY, 'bench/environments'),
+    files: join(PACKAGE_ROOT, 'bench/environments'),
     reward: { bounds: [0, 1] },
     stop: { rule: 'fixed', episodes: EPISODES },
   },

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Muster } from '../src/app/main.ts';
 import type { Summary } from '../src/orchestrator/results/summary.ts';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import type { Benchmark, Cell, Check } from './benchmark.ts';
 import { OwnMuster } from './own-muster.ts';
 import { showSpread, spreadOf, type Spread } from './spread.ts';
@@ -112,7 +112,7 @@ async function evaluate(muster: Muster, checkpoint: string, out = '', sandboxes:
   const suite = {
     name: 'bench',
     environment: { entry: 'stamped:make', kwargs: ENVIRONMENT },
-    files: join(PROJECT_DIRECTORY, 'bench/environments'),
+    files: join(PACKAGE_ROOT, 'bench/environments'),
     reward: { bounds: [0, 1] },
     metrics: ['began', 'ended'],
     stop: { rule: 'fixed', episodes: EPISODES * sandboxes },

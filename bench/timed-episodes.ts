@@ -1,14 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 
 /** Of environments/timed.py: episodes of one step, after which the sandbox is kept busy, so that each goes to another one. */
 export function timedSuite(episodes: number, holdSeconds: number): object {
   return {
     name: 'bench',
     environment: { entry: 'timed:make', kwargs: { hold_seconds: holdSeconds } },
-    files: join(PROJECT_DIRECTORY, 'bench/environments'),
+    files: join(PACKAGE_ROOT, 'bench/environments'),
     reward: { bounds: [0, 1] },
     metrics: ['sandbox', 'first_ended'],
     stop: { rule: 'fixed', episodes },

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
-import { PROJECT_DIRECTORY } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { PYTHON } from './machine.ts';
 
 const run = promisify(execFile);
@@ -38,6 +38,6 @@ export async function peerRates(python: string, script: string, args: readonly s
   // As sandboxes are started: with nothing inherited that would have NumPy compute in another way.
   const { PATH = '', HOME = '/' } = process.env;
   const options = { timeout: 300_000, env: { PATH, HOME } };
-  const { stdout } = await run(python, [join(PROJECT_DIRECTORY, 'bench/peers', script), ...args], options);
+  const { stdout } = await run(python, [join(PACKAGE_ROOT, 'bench/peers', script), ...args], options);
   return ratesSchema.parse(JSON.parse(stdout));
 }

@@ -4,7 +4,8 @@ import { format, resolveConfig } from 'prettier';
 import { z } from 'zod';
 import { batchSchema } from '../src/faces/client/batch/batch-file.ts';
 import { configSchema } from '../src/app/configuration.ts';
-import { PROJECT_DIRECTORY, PROVIDERS } from '../src/app/providers.ts';
+import { PROVIDERS } from '../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../src/kernel/package-root.ts';
 import { comparisonSummarySchema } from '../src/orchestrator/results/comparison-summary.ts';
 import { planSchema } from '../src/orchestrator/planning/evaluation-plan.ts';
 import { tuningSchema } from '../src/orchestrator/tuning/tuning.ts';
@@ -39,10 +40,10 @@ const PROVIDERS_BEGIN = /(?<=\n    # The settings of each provider\.[^\n]*\n).*?
 
 /** The default configuration with the settings of each provider as its folder explains them. */
 function defaults(): string {
-  const sections = PROVIDERS.map(({ name }) => join(PROJECT_DIRECTORY, 'src/adapters/sandbox', name, 'defaults.yaml')).filter(existsSync);
+  const sections = PROVIDERS.map(({ name }) => join(PACKAGE_ROOT, 'src/adapters/sandbox', name, 'defaults.yaml')).filter(existsSync);
   const lines = sections.flatMap((path) => readFileSync(path, 'utf8').trimEnd().split('\n'));
   const indented = lines.map((line) => (line === '' ? line : `    ${line}`)).join('\n');
-  return readFileSync(join(PROJECT_DIRECTORY, DEFAULTS), 'utf8').replace(PROVIDERS_BEGIN, () => `${indented}\n`);
+  return readFileSync(join(PACKAGE_ROOT, DEFAULTS), 'utf8').replace(PROVIDERS_BEGIN, () => `${indented}\n`);
 }
 
 async function published(path: string, schema: unknown): Promise<PublishedFile> {

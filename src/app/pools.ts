@@ -15,7 +15,8 @@ import type { SandboxProvider } from '../pool/ports/sandbox.ts';
 import type { SharedContent, Sharing } from '../pool/ports/shared-content.ts';
 import type { SandboxTemplate } from '../pool/ports/template.ts';
 import type { Allowance, ProviderHost } from '../pool/ports/provider-plugin.ts';
-import { pluginOf, PROJECT_DIRECTORY } from './providers.ts';
+import { PACKAGE_ROOT } from '../kernel/package-root.ts';
+import { pluginOf } from './providers.ts';
 import { RunnerSession } from '../runner/session.ts';
 
 /** Removing hundreds of sandboxes takes a while; only the end of the process waits for it. */
@@ -155,7 +156,7 @@ export class Pools implements AsyncDisposable {
 
   async #start({ template: name, policy }: PoolName, signal: AbortSignal): Promise<OpenPool> {
     const settings = this.settings(name);
-    const made = await pluginOf(settings).template(name, { ...settings, policy }, { projectDirectory: PROJECT_DIRECTORY, signal });
+    const made = await pluginOf(settings).template(name, { ...settings, policy }, { projectDirectory: PACKAGE_ROOT, signal });
     const pool = createPool({
       provider: await this.#provider(settings.provider),
       template: made,
@@ -208,6 +209,6 @@ export class Pools implements AsyncDisposable {
     const log = (message: string): void => this.#log.warn({}, message);
     const { stateDir, delivery } = this.#config;
     const origins = delivery.url === 'none' ? [] : [new URL(delivery.url).hostname, ...delivery.bucketHosts];
-    return { stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PROJECT_DIRECTORY, origins, log };
+    return { stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PACKAGE_ROOT, origins, log };
   }
 }

@@ -1,8 +1,8 @@
-import { createRequire } from 'node:module';
 import { Command } from 'commander';
 import { openBatch } from '../app/client/batch-input.ts';
 import { openCheckpoints } from '../app/checkpoints/checkpoint-access.ts';
 import { inspectionOf } from '../app/checkpoints/checkpoint-inspection.ts';
+import { PACKAGE_VERSION } from '../kernel/package-root.ts';
 import { doctorChecks } from '../app/doctor/doctor-checks.ts';
 import { readResultDocument } from '../app/recorded-results.ts';
 import { configuration, Muster } from '../app/main.ts';
@@ -19,9 +19,12 @@ import { grantCommand } from './commands/grant-command.ts';
 import { planCommand } from './commands/plan-command.ts';
 import { reportCommand } from './commands/report-command.ts';
 import { serve } from '../app/server/serve.ts';
+import { createStarter, toChildConfig } from '../app/server/starter.ts';
 import { clientFor, suiteToSend } from '../app/client/server-client.ts';
 import { cancelCommand, listCommand, poolCommand } from './commands/server-commands.ts';
+import { setUpPython } from '../app/python-setup.ts';
 import { serveCommand } from './commands/serve-command.ts';
+import { setupCommand } from './commands/setup-command.ts';
 import { submitCommand } from './commands/submit-command.ts';
 import { watchCommand } from './commands/watch-command.ts';
 import { evaluatorOf } from './commands/suite-evaluator.ts';
@@ -33,7 +36,7 @@ import { tokenCommand } from './commands/token-command.ts';
 /** The `muster` command with all that it can do, ready to parse. */
 export function musterProgram(): Command {
   const program = new Command('muster')
-    .version(packageVersion(), '-V, --version')
+    .version(PACKAGE_VERSION, '-V, --version')
     .description('Evaluates reinforcement-learning checkpoints on hundreds of isolated sandboxes.')
     .showHelpAfterError('(--help lists what there is)')
     .showSuggestionAfterError()
@@ -51,7 +54,9 @@ function commands(): readonly Command[] {
     planCommand((request, signal) => plan(request, configuration(request.config, request.sandboxes), signal)),
     reportCommand(readResultDocument),
     tuneCommand(openMuster),
-    serveCommand(({ config }) => serve(() => configuration(config))),
+    serveCommand(({ config, child }) =>
+      child ? serve(() => toChildConfig(configuration(config)), createStarter()) : serve(() => configuration(config)),
+    ),
     submitCommand({ connect: clientFor, suiteToSend, openBatch }),
     watchCommand(clientFor, async (request, hooks) => {
       const config = configuration(request.config, request.sandboxes);
@@ -61,6 +66,7 @@ function commands(): readonly Command[] {
     listCommand(clientFor),
     cancelCommand(clientFor),
     poolCommand(clientFor),
+    setupCommand(setUpPython),
     doctorCommand((file) => doctorChecks(configuration(file))),
     checkpointsCommand(
       (checkpoint, { config, digest }, signal) => inspectionOf(checkpoint, configuration(config), digest, signal),
@@ -101,9 +107,4 @@ function passSettingsOn(command: Command): void {
       inner.showHelpAfterError(`(${CHECKPOINT_FLAGS[inner.name()]}; --help lists what there is)`);
     passSettingsOn(inner);
   }
-}
-
-function packageVersion(): string {
-  const { version }: { version: string } = createRequire(import.meta.url)('../../package.json');
-  return version;
 }

@@ -5,8 +5,8 @@ import type { Layer } from '../kernel/documents/layer.ts';
 import { nestValue } from '../kernel/documents/path.ts';
 
 const PREFIX = 'MUSTER_';
-/** For clients: which server they speak to, and what they show it. No settings, and nothing that a configuration should have in it. */
-const OF_CLIENTS: readonly string[] = ['MUSTER_TOKEN', 'MUSTER_URL'];
+/** No settings, and nothing that a configuration should have in it: which server clients speak to, what they show it, and which Python started Muster. */
+const NO_SETTINGS: readonly string[] = ['MUSTER_PYTHON', 'MUSTER_TOKEN', 'MUSTER_URL'];
 
 const EXPECTED_VARIABLE = 'config/default.yaml has all settings, and MUSTER_POOL__MAX for example sets pool.max';
 
@@ -33,7 +33,7 @@ export function unknownVariables(environment: Environment, known: KnownSettings)
     .map((name) => {
       const given = name.slice(PREFIX.length);
       const parts = given.split('__');
-      const names = [...OF_CLIENTS.map((client) => client.slice(PREFIX.length)), ...variableNames(parts, known)];
+      const names = [...NO_SETTINGS.map((client) => client.slice(PREFIX.length)), ...variableNames(parts, known)];
       const meant = findNearest(given, names, Math.min(...parts.map((part) => part.length)));
       const remedy = meant === undefined ? EXPECTED_VARIABLE : `did you mean "${PREFIX}${meant}"?`;
       return `environment variable ${name}: there is no such setting; ${remedy}`;
@@ -42,7 +42,7 @@ export function unknownVariables(environment: Environment, known: KnownSettings)
 
 function variablesForSettings(environment: Environment): readonly string[] {
   return Object.keys(environment)
-    .filter((name) => name.startsWith(PREFIX) && !OF_CLIENTS.includes(name))
+    .filter((name) => name.startsWith(PREFIX) && !NO_SETTINGS.includes(name))
     .sort();
 }
 

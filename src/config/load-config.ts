@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
-import { fileURLToPath } from 'node:url';
+import { join } from 'node:path';
 import { z } from 'zod';
 import { InputError, messageOf } from '../kernel/errors.ts';
 import { resolveConfig, type Config } from './config.ts';
@@ -9,6 +9,7 @@ import { KnownSettings } from '../kernel/documents/known-settings.ts';
 import type { Flag, Layer } from '../kernel/documents/layer.ts';
 import { isMapping, nestValue, mergeDeep, valueAt, type SettingPath } from '../kernel/documents/path.ts';
 import { problemLine, problemsOf, type Problem } from '../kernel/documents/problems.ts';
+import { PACKAGE_ROOT } from '../kernel/package-root.ts';
 import type { ConfigSchema, WrittenConfig } from './schema.ts';
 import { yamlLayer } from '../kernel/documents/yaml-layer.ts';
 
@@ -21,7 +22,7 @@ export interface ConfigSources {
   readonly processors?: number;
 }
 
-const DEFAULTS = fileURLToPath(new URL('../../config/default.yaml', import.meta.url));
+const DEFAULTS = join(PACKAGE_ROOT, 'config', 'default.yaml');
 
 /** Reads configurations by a schema. */
 export class ConfigReader {

@@ -2,7 +2,7 @@ import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import nock from 'nock';
 import { describe, expect, it, vi } from 'vitest';
-import { PROJECT_DIRECTORY } from '../../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../../src/kernel/package-root.ts';
 import { DockerDaemon, EMPTY_IMAGE, daemonUnavailable } from '../support/docker/docker-daemon.ts';
 import { CARTPOLE, LATE, Stage } from './stage.ts';
 
@@ -17,7 +17,7 @@ describe('a template that names Docker', () => {
     await using stage = await Stage.open();
     await using daemon = await DockerDaemon.start();
     const plain = await stage.run(EVALUATION);
-    const environment = path.join(PROJECT_DIRECTORY, '.venv');
+    const environment = path.join(PACKAGE_ROOT, '.venv');
     const python = path.join(environment, 'bin/python');
     // The interpreter behind the links, with its installation.
     const installation = path.dirname(path.dirname(await realpath(python)));

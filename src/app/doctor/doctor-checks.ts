@@ -7,9 +7,10 @@ import { diskCheck, nodeCheck, openFilesCheck, userCheck } from './machine-check
 import { pythonCheck, runnerCheck } from './sandbox-checks.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import type { HealthCheck } from '../../kernel/health-check.ts';
+import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
 import type { ProviderPlugin } from '../../pool/ports/provider-plugin.ts';
 import { Pools } from '../pools.ts';
-import { pluginOf, PROJECT_DIRECTORY, PROVIDERS } from '../providers.ts';
+import { pluginOf, PROVIDERS } from '../providers.ts';
 
 /** What `muster doctor` looks at on this machine. */
 export function doctorChecks(config: Config): readonly HealthCheck[] {
@@ -22,7 +23,7 @@ export function doctorChecks(config: Config): readonly HealthCheck[] {
     ...PROVIDERS.flatMap((plugin) => plugin.checks(templatesOf(plugin))),
     ...templates
       .filter(([, { command }]) => command === undefined)
-      .map(([name, { python, imports }]) => pythonCheck(name, (signal) => usablePython(python, imports, PROJECT_DIRECTORY, signal))),
+      .map(([name, { python, imports }]) => pythonCheck(name, (signal) => usablePython(python, imports, PACKAGE_ROOT, signal))),
     ...startable.map(([name]) => runnerCheck(name, (signal) => secondsToStart(config, name, signal))),
     diskCheck(config.stateDir),
     openFilesCheck(config.pool.max),

@@ -17,7 +17,7 @@ export function nodeCheck(version: string): HealthCheck {
       return {
         status: 'problem',
         found: `${version}; ${OLDEST_NODE.join('.')} or newer is needed`,
-        remedy: 'run npm run setup, and start Muster by ./muster',
+        remedy: 'start Muster on a newer Node: npm install node@24 beside it; in a checkout, npm run setup, then ./muster',
       };
     },
   };

@@ -12,7 +12,8 @@ import type { Lease } from '../../pool/ports/lease.ts';
 import type { SandboxProvider } from '../../pool/ports/sandbox.ts';
 import type { SandboxLimits } from '../../pool/ports/template.ts';
 import { createPool, type Pool } from '../../pool/pool.ts';
-import { pluginOf, PROJECT_DIRECTORY } from '../providers.ts';
+import { PACKAGE_ROOT } from '../../kernel/package-root.ts';
+import { pluginOf } from '../providers.ts';
 import { rootDirectory } from './root-directory.ts';
 
 /** Nothing is left of a sandbox that another could meet: each serves one holder. The name is for the pool alone. */
@@ -100,7 +101,7 @@ export class GradingPools implements GradingSandboxes, AsyncDisposable {
       throw new InputError('provider.no-workspaces', `provider ${plugin.name} makes no sandboxes that commands are run in; ${remedy}`);
     }
     const signal = this.#closing.signal;
-    const context = { projectDirectory: PROJECT_DIRECTORY, signal };
+    const context = { projectDirectory: PACKAGE_ROOT, signal };
     const directory = await rootDirectory(root, this.#config.stateDir, signal);
     const own: SandboxLimits = {
       ...settings.limits,
@@ -131,6 +132,6 @@ export class GradingPools implements GradingSandboxes, AsyncDisposable {
   #openProvider(plugin: ReturnType<typeof pluginOf>): Promise<SandboxProvider> {
     const { stateDir } = this.#config;
     const log = (message: string): void => this.#log.warn({}, message);
-    return plugin.open({ stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PROJECT_DIRECTORY, origins: [], log }, []);
+    return plugin.open({ stateDir, owner: this.#owner, clock: this.#clock, projectDirectory: PACKAGE_ROOT, origins: [], log }, []);
   }
 }

@@ -24,11 +24,14 @@ export interface CheckpointAccess {
 export class OrderLibrary implements Library {
   readonly #ground: Runtime;
   readonly #door: CheckpointAccess;
+  readonly #isOwn: boolean;
   readonly #suites = new KnownSuites();
 
-  constructor(ground: Runtime, door: CheckpointAccess) {
+  /** @param isOwn whether all that ask are this machine's own: suites that they send may bring modules of it, as those of `muster eval` do. */
+  constructor(ground: Runtime, door: CheckpointAccess, isOwn = false) {
     this.#ground = ground;
     this.#door = door;
+    this.#isOwn = isOwn;
   }
 
   async suite(reference: SuiteReference, stop: StopOverride | undefined, signal: AbortSignal): Promise<OrderedSuite> {
@@ -65,10 +68,10 @@ export class OrderLibrary implements Library {
       );
     }
     // The path would be one of the server's, and of any directory that it can read.
-    if ('files' in reference)
+    if ('files' in reference && !this.#isOwn)
       throw new InputError('suite.files', 'suite.files: a suite that is sent cannot bring modules; name it in server.suites instead');
     const read = await readSuite({ suite: reference, ...(stop ? { stop } : {}) });
-    assertInlineEntries(read.parsed, this.#ground.config.server.inlineModules);
+    if (!this.#isOwn) assertInlineEntries(read.parsed, this.#ground.config.server.inlineModules);
     return read;
   }
 

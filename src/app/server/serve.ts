@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { createRequire } from 'node:module';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { assertAccessFits } from '../../service/access/loopback.ts';
 import { TokenService } from '../../service/access/token-service.ts';
@@ -10,6 +9,7 @@ import type { EvaluationStore } from '../../evaluation-store/evaluation-store.ts
 import { Runtime } from '../runtime.ts';
 import { systemClock } from '../../kernel/clock.ts';
 import { InfrastructureError, InputError, messageOf } from '../../kernel/errors.ts';
+import { PACKAGE_VERSION } from '../../kernel/package-root.ts';
 import { parseEvaluationId, parseOwnerId, type EvaluationId } from '../../kernel/ids.ts';
 import { EventLoopTurns } from '../../kernel/turns.ts';
 import type { CheckpointSource } from '../../policy-distribution/checkpoint-source.ts';
@@ -20,7 +20,7 @@ import { OrderPlayer } from './order-player.ts';
 import { createEndedCounter, figureRoutes, measure } from '../../faces/http/figures.ts';
 import { grantRoutes } from '../../faces/http/routes/grant-routes.ts';
 import { createHttpServer } from '../../faces/http/http-server.ts';
-import { identifyByToken, identifyLocal } from '../../faces/http/requests/identify.ts';
+import { identifyByToken, identifyLocal, type Identify } from '../../faces/http/requests/identify.ts';
 import { poolRoutes } from '../../faces/http/routes/pool-routes.ts';
 import { suiteRoutes } from '../../faces/http/routes/suite-routes.ts';
 import { auditRoute, tokenRoutes } from '../../faces/http/routes/token-routes.ts';
@@ -37,6 +37,7 @@ import { WebhookDeliverer } from '../../service/upkeep/webhook-deliverer.ts';
 import { openEvaluationStore } from '../stores.ts';
 import { reload, type Reload } from './reload.ts';
 import { checkReadiness } from './readiness.ts';
+import type { Starter } from './starter.ts';
 import { suiteProblems } from '../suites/suite-problems.ts';
 import type { Webhooks } from './webhook-sender.ts';
 
@@ -45,6 +46,8 @@ import type { Webhooks } from './webhook-sender.ts';
 export interface RunningServer {
   /** Where it listens: `http://127.0.0.1:7677`. */
   readonly url: string;
+  /** Of the program that started it, when it serves that program alone. */
+  readonly token: string | undefined;
   /** Suites of the configuration that could not be played when it opened, and why. */
   readonly suiteProblems: readonly string[];
   /** Reads the configuration anew; one that cannot be used is refused, and the one in force stays. */
@@ -57,10 +60,11 @@ export interface RunningServer {
  * Opens the store, goes on with what was left in it, and listens.
  *
  * @param read reads the configuration, at the start and whenever it is to be read anew.
+ * @param starter whom alone it serves; left out, those whom the configuration lets in.
  * @throws InputError when the configuration cannot be used, another process has the store, or the port is taken; InfrastructureError when
  * the machine or the database fails.
  */
-export async function serve(read: () => Config): Promise<RunningServer> {
+export async function serve(read: () => Config, starter?: Starter): Promise<RunningServer> {
   const config = read();
   const { server } = config;
   assertAccessFits(server.access, server.host);
@@ -73,21 +77,20 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   const bounds = new EpisodeBounds(quotas);
   const gate = new QuotaGate({ usage: store.usage, quotaOf: quotas, clock: systemClock });
   const desk = new PoolService(ground.pools, store.audit, systemClock, bounds);
-  const registry = new Registry();
+  const registry = createRegistry();
   const webhookSite = liveWebhooks(ground, systemClock);
   const webhooks = createDeliverer(store, ground, webhookSite);
   const countEnded = createEndedCounter(registry);
   const source = liveSource(ground, systemClock);
   const use = new CheckpointUse({ rights: store.rights, isGranted: liveGrants(ground), isEveryones: server.access === 'off' });
   const checkpointDesk = new CheckpointService({ checkpoints: ground.checkpoints, uploads, usage: store.usage, gate, use });
-  const library = new OrderLibrary(ground, { source, findUploaded: (digest, principal) => checkpointDesk.find(digest, principal) });
+  const library = createLibrary(ground, source, checkpointDesk, starter);
   const service = createService({ store, ground, desk, gate, use, source, library, webhookSite }, (state) => {
     countEnded(state);
     webhooks.look();
   });
   measure(registry, { service, desk, delivered: ground.delivered });
-  collectDefaultMetrics({ register: registry });
-  const app = await createApp({ store, ground, desk, service, registry, checkpointDesk, use, library });
+  const app = await createApp({ store, ground, desk, service, registry, checkpointDesk, use, library, starter });
   const keeper = createKeeper(store, ground, uploads);
   keeper.open();
   opening.defer(() => keeper.close());
@@ -105,10 +108,25 @@ export async function serve(read: () => Config): Promise<RunningServer> {
   const opened = opening.move();
   return {
     url,
+    token: starter?.token,
     suiteProblems: problems,
     reload: () => reload({ read, ground, desk, bounds, webhooks, problemsOfSuites }),
     close: () => opened.disposeAsync(),
   };
+}
+
+function identifyOthers({ tokens }: EvaluationStore, { access, failedTokensPerMinute }: Config['server']): Identify {
+  return access === 'off' ? identifyLocal : identifyByToken(tokens, systemClock, toBound(failedTokensPerMinute));
+}
+
+function createLibrary(ground: Runtime, source: CheckpointSource, desk: CheckpointService, starter: Starter | undefined): OrderLibrary {
+  return new OrderLibrary(ground, { source, findUploaded: (digest, principal) => desk.find(digest, principal) }, starter !== undefined);
+}
+
+function createRegistry(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return registry;
 }
 
 interface Parts {
@@ -124,21 +142,22 @@ function createApp(
     readonly checkpointDesk: CheckpointService;
     readonly use: CheckpointUse;
     readonly library: Library;
+    readonly starter: Starter | undefined;
   },
 ): ReturnType<typeof createHttpServer> {
-  const { store, ground, desk, service, registry, checkpointDesk, use, library } = parts;
+  const { store, ground, desk, service, registry, checkpointDesk, use, library, starter } = parts;
   const { server } = ground.config;
   return createHttpServer({
     service,
     use,
     clock: systemClock,
     log: ground.log,
-    version: packageVersion(),
+    version: PACKAGE_VERSION,
     maxBodyBytes: server.maxBodyBytes,
     get maxWaitSeconds() {
       return ground.config.server.maxWaitSeconds;
     },
-    identify: server.access === 'off' ? identifyLocal : identifyByToken(store.tokens, systemClock, toBound(server.failedTokensPerMinute)),
+    identify: starter ? starter.identify : identifyOthers(store, server),
     requestsPerMinute: toBound(server.requestsPerMinute),
     streams: { ofOne: toBound(server.streamsPerPrincipal), ofAll: toBound(server.streams) },
     readiness: () => checkReadiness({ service, store, stateDir: ground.config.stateDir }),
@@ -170,7 +189,7 @@ function createService(
     store,
     gate,
     use,
-    player: new OrderPlayer(ground, source, packageVersion()),
+    player: new OrderPlayer(ground, source, PACKAGE_VERSION),
     library,
     assertWebhookUrl: webhookSite.assertUrl,
     owner: parseOwnerId(`muster-${process.pid}-${randomBytes(4).toString('hex')}`),
@@ -231,9 +250,4 @@ async function listen({ server }: Config, on: (host: string, port: number) => Pr
       });
     throw new InfrastructureError('server.listen', `${host}:${port} cannot be listened on: ${messageOf(error)}`, { cause: error });
   }
-}
-
-function packageVersion(): string {
-  const { version }: { version: string } = createRequire(import.meta.url)('../../../package.json');
-  return version;
 }

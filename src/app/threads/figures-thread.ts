@@ -13,6 +13,7 @@ import type { Clock } from '../../kernel/clock.ts';
 import { withTimeout } from '../../kernel/deadline.ts';
 import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
 import type { FiguresAnswer, FiguresOrder, FiguresQuestion, FiguresResult } from './figures-worker.ts';
+import { resolveBeside } from '../../kernel/package-root.ts';
 
 /** As many are worked out in a few milliseconds: sending them takes longer than it saves. */
 const FEW_VALUES = 500;
@@ -83,7 +84,7 @@ export class FiguresThread implements AsyncDisposable {
   }
 
   #begin(): Worker {
-    const thread = new Worker(new URL('figures-worker.ts', import.meta.url));
+    const thread = new Worker(resolveBeside(import.meta.url, 'figures-worker'));
     thread.on('message', ({ id, result }: FiguresAnswer) => this.#waiting.get(id)?.resolve(result));
     thread.on('error', (error) => this.#onEnded(thread, messageOf(error)));
     thread.on('exit', () => this.#onEnded(thread, 'its thread has ended'));

@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { waitForAbort } from '../../kernel/deadline.ts';
+import { PACKAGE_VERSION } from '../../kernel/package-root.ts';
 import type { Reload } from '../../app/server/reload.ts';
 import type { RunningServer } from '../../app/server/serve.ts';
 import { errorReport, notice } from '../terminal/error-report.ts';
@@ -8,11 +9,14 @@ import { print } from '../terminal/output.ts';
 
 interface ServeFlags {
   readonly config?: string;
+  readonly child?: true;
 }
 
 const HELP = `
 Address, port and all else are settings: server.host, server.port in the file, or MUSTER_SERVER__PORT=9000.
 SIGTERM and SIGINT drain it: what is played may finish (server.drainSeconds), the rest is given back.
+With --child the address is any free port of loopback, for one token: a line of JSON on stdout, { url, token, version }, says that the
+server listens. It ends when its stdin does, however the program that holds the other end came to its end.
 SIGHUP has it read its configuration anew; what is under way goes on.`;
 
 /** @param serve starts the server for flags. */
@@ -21,6 +25,7 @@ export function serveCommand(serve: (flags: ServeFlags) => Promise<RunningServer
     .summary('evaluate for many callers, over HTTP')
     .description('Accepts evaluations over HTTP, plays them, and goes on with them after a restart, however it came about.')
     .option('--config <file>', 'configuration file (default: config/default.yaml alone)')
+    .option('--child', 'serve the program that starts it, and end with it')
     .addHelpText('after', HELP)
     .action(async (flags: ServeFlags) => {
       using interrupt = interruption(process, 'waiting for what is played (again to quit at once)', ['SIGINT', 'SIGTERM']);
@@ -30,10 +35,20 @@ export function serveCommand(serve: (flags: ServeFlags) => Promise<RunningServer
       reloads.open(() => server.reload());
       for (const problem of server.suiteProblems) await print(process.stderr, notice(problem));
       await print(process.stderr, notice(`listening on ${server.url}; its documentation is at ${server.url}/docs`));
-      await waitForAbort(interrupt.signal);
+      const { url, token } = server;
+      if (flags.child) await print(process.stdout, `${JSON.stringify({ url, token, version: PACKAGE_VERSION })}\n`);
+      await waitForAbort(flags.child ? AbortSignal.any([interrupt.signal, watchForEnd(process.stdin)]) : interrupt.signal);
       await reloads.waitUntilSettled();
       await server.close();
     });
+}
+
+/** Aborted when the other end of the stream is closed, as it is when all processes that held it have ended. */
+function watchForEnd(stdin: NodeJS.ReadStream): AbortSignal {
+  const controller = new AbortController();
+  for (const event of ['end', 'close', 'error']) stdin.once(event, () => controller.abort());
+  stdin.resume();
+  return controller.signal;
 }
 
 interface Reloads extends Disposable {

@@ -6,6 +6,7 @@ import type { ThreadOrder, ThreadReply } from './reading-messages.ts';
 import { MalformedDelta } from '../delta/delta-format.ts';
 import { readHere, type Answer, type Order, type ReadingKind } from './readings.ts';
 import type { ReadAt } from '../formats/read-at.ts';
+import { resolveBeside } from '../../kernel/package-root.ts';
 
 /** A reader that asks for more of a file does its work in a thread. */
 const MOST_HERE_BYTES = 2 ** 20;
@@ -48,7 +49,7 @@ export class UntrustedFiles {
   async #readInThread<Kind extends ReadingKind>(file: string, workerData: ThreadOrder<Kind>, readAt: ReadAt): Promise<Answer<Kind>> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer<Kind>>();
     using deadline = new WorkingTime(this.#clock, () => reject(timeoutError(file)));
-    const thread = new Worker(new URL('reading-thread.ts', import.meta.url), { workerData, resourceLimits: HEAP });
+    const thread = new Worker(resolveBeside(import.meta.url, 'reading-thread'), { workerData, resourceLimits: HEAP });
     const answer = async (position: number, length: number): Promise<void> => {
       deadline.pause();
       // A copy: what a source lends is not given away.

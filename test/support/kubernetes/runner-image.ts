@@ -1,5 +1,5 @@
 import { pythonTemplate } from '../../../src/adapters/sandbox/local/template/python-template.ts';
-import { PROJECT_DIRECTORY } from '../../../src/app/providers.ts';
+import { PACKAGE_ROOT } from '../../../src/kernel/package-root.ts';
 import type { SimulatedImage } from './simulated-node.ts';
 
 /** What deploy/docker/runner.Dockerfile makes, of this machine's own files: the runner, Python, and what the examples import. */
@@ -15,6 +15,6 @@ export async function runnerImage(): Promise<{ readonly image: SimulatedImage; r
     demands: [],
     start: 'plain',
   } as const;
-  const { command, mounts } = await pythonTemplate('image', settings, PROJECT_DIRECTORY, new AbortController().signal);
+  const { command, mounts } = await pythonTemplate('image', settings, PACKAGE_ROOT, new AbortController().signal);
   return { image: { mounts }, python: command[0] ?? '' };
 }

@@ -7,6 +7,7 @@ import type { Database, Dialect, Row, Step } from '../sql/schema/database.ts';
 import { renderSql, type Sql } from '../sql/schema/statement.ts';
 import type { Message, Order, Rendered, RenderedStep, Reply } from './sqlite-messages.ts';
 import { cannotBeOpened } from './unusable-file.ts';
+import { resolveBeside } from '../../../kernel/package-root.ts';
 
 const DIALECT: Dialect = {
   // Never the number of a row that is gone: its episodes may still be there.
@@ -62,7 +63,7 @@ export class SqliteDatabase implements Database {
    * `store.full`, `store.failed` when the disk fails.
    */
   static async open(path: string, clock: Clock): Promise<SqliteDatabase> {
-    const thread = new Worker(new URL('sqlite-thread.ts', import.meta.url), { workerData: path });
+    const thread = new Worker(resolveBeside(import.meta.url, 'sqlite-thread'), { workerData: path });
     // Awaited from the beginning: after a busy moment, the thread's last message and its end arrive together.
     const exit = once(thread, 'exit');
     exit.catch(() => undefined);

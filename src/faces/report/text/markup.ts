@@ -13,10 +13,10 @@ class MarkupText {
   }
 }
 
-export type Markup = MarkupText;
+export type { MarkupText as Markup };
 
 /** What a template may hold: strings and numbers are escaped, markup is taken as it is, lists follow one another. */
-export type Content = Markup | string | number | undefined | readonly Content[];
+export type Content = MarkupText | string | number | undefined | readonly Content[];
 
 /**
  * HTML or SVG from a template: markup`<td title="${name}">${name}</td>`. What stands in the template itself is trusted, what is put into it
@@ -25,7 +25,7 @@ export type Content = Markup | string | number | undefined | readonly Content[];
  *
  * @throws RangeError when an attribute's value is not in quotes, where escaping would not hold it.
  */
-export function markup(template: TemplateStringsArray, ...contents: readonly Content[]): Markup {
+export function markup(template: TemplateStringsArray, ...contents: readonly Content[]): MarkupText {
   const parts = template.map((part, position) => {
     if (part.endsWith('=') && position < contents.length) throw new RangeError(`the value of an attribute needs quotes: ${part}`);
     return part + textOf(contents[position]);

@@ -23,6 +23,9 @@ const settings: TemplateSettings = {
 let project: string;
 beforeEach(() => {
   project = realpathSync(mkdtempSync(join(tmpdir(), 'muster-test-')));
+  // A checkout has it.
+  mkdirSync(join(project, 'scripts'));
+  writeFileSync(join(project, 'scripts/setup.mjs'), '');
 });
 afterEach(() => {
   rmSync(project, { recursive: true, force: true });

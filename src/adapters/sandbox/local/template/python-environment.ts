@@ -89,7 +89,7 @@ function lastLine(text: string): string {
 function unusable(python: string, detail: string, cause: unknown): InfrastructureError {
   return new InfrastructureError(
     'python.unusable',
-    `Python at ${python} does not work: ${detail}; run npm run setup, or name another one`,
+    `Python at ${python} does not work: ${detail}; mend it, or set python in the template to another one`,
     { cause },
   );
 }

@@ -5,6 +5,7 @@ import type { Mount, SandboxTemplate, Zygote } from '../../../../pool/ports/temp
 import { hasErrno } from '../host/errno.ts';
 import { cannotPlayApart } from '../../../../pool/ports/policy-apart.ts';
 import type { TemplateSettings } from '../../../../pool/ports/template-settings.ts';
+import { findOwnPython, type OwnPython } from './own-python.ts';
 import { inspectPython, type PythonEnvironment } from './python-environment.ts';
 
 /** Where the runner's program stands inside. */
@@ -25,7 +26,7 @@ const OLDEST = [3, 11] as const;
 /**
  * Asks the interpreter where it lives and makes just that visible, at the same paths; what is under /usr is there anyway.
  *
- * @param projectDirectory holds `runner/` and, for `auto`, `.venv/`.
+ * @param projectDirectory holds `runner/` and, for `auto` in a checkout, `.venv/`.
  * @throws InputError (a configured interpreter or import) or InfrastructureError (`auto`): `python.missing`, `python.too-old`,
  * `python.package-missing`,
  * `python.package-too-old`, `python.out-of-sight`; each with the remedy. InfrastructureError `python.unusable`.
@@ -81,16 +82,17 @@ export async function usablePython(
   projectDirectory: string,
   signal: AbortSignal,
 ): Promise<PythonEnvironment> {
-  const path = python === 'auto' ? join(projectDirectory, '.venv', 'bin', 'python') : python;
+  const own = python === 'auto' ? findOwnPython(projectDirectory) : undefined;
+  const path = own?.path ?? python;
   const refused = (code: string, message: string): MusterError =>
-    python === 'auto' ? new InfrastructureError(code, message) : new InputError(code, message);
-  const hindrance = await hindranceAt(path, python);
+    own === undefined ? new InputError(code, message) : new InfrastructureError(code, message);
+  const hindrance = await hindranceAt(path, own);
   if (hindrance !== undefined) throw refused('python.missing', hindrance);
   const environment = await inspectPython(path, [...new Set([...RUNNER_MODULES, ...imports])], signal);
   const [major, minor] = environment.version;
   if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
     const found = `Python at ${path} is ${environment.version.join('.')}, expected ${OLDEST.join('.')} or newer`;
-    throw refused('python.too-old', `${found}; ${remedyFor(python)}`);
+    throw refused('python.too-old', `${found}; ${remedyFor(own)}`);
   }
   const failed = Object.entries(environment.modules).flatMap(([module, result]) =>
     result.state === 'failed' ? [{ module, ...result }] : [],
@@ -98,8 +100,8 @@ export async function usablePython(
   const [first] = failed;
   if (first === undefined) return withRecentPackages(environment, path, refused);
   const ours: readonly string[] = RUNNER_MODULES;
-  const isSetup = python === 'auto' && failed.every(({ module }) => ours.includes(module));
-  const remedy = isSetup ? 'run npm run setup' : `install it: ${path} -m pip install ${packagesOf(failed).join(' ')}`;
+  const remedyOfOwn = failed.every(({ module }) => ours.includes(module)) ? own?.remedy : undefined;
+  const remedy = remedyOfOwn ?? `install it: ${path} -m pip install ${packagesOf(failed).join(' ')}`;
   // A module in a package that is not there says nothing more.
   const told = failed.filter(({ module }) => !failed.some((other) => module.startsWith(`${other.module}.`)));
   const message = told.map(({ module, detail }) => `Python at ${path} cannot import ${module} (${detail})`).join('; ');
@@ -131,26 +133,26 @@ function withRecentPackages(environment: PythonEnvironment, path: string, refuse
   throw refused('python.package-too-old', `Python at ${path} has ${found}; install it: ${path} -m pip install ${packages}`);
 }
 
-function remedyFor(python: string): string {
-  return python === 'auto' ? 'run npm run setup' : 'set python in the template to the path of Python 3.11 or newer, or to auto';
+function remedyFor(own: OwnPython | undefined): string {
+  return own?.remedy ?? 'set python in the template to the path of Python 3.11 or newer, or to auto';
 }
 
 /** Why the interpreter cannot be run; undefined when it can. */
-async function hindranceAt(path: string, python: string): Promise<string | undefined> {
+async function hindranceAt(path: string, own: OwnPython | undefined): Promise<string | undefined> {
   try {
     await access(path, constants.X_OK);
     return undefined;
   } catch (error) {
     if (hasErrno(error, 'EACCES'))
-      return `Python at ${path} may not be run by this user: it, a directory above or what it links to is closed; ${pythonAccessRemedy(python)}`;
-    if (hasErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return `no Python at ${path}; ${remedyFor(python)}`;
+      return `Python at ${path} may not be run by this user: it, a directory above or what it links to is closed; ${pythonAccessRemedy(own)}`;
+    if (hasErrno(error, 'ENOENT', 'ENOTDIR', 'ELOOP')) return `no Python at ${path}; ${remedyFor(own)}`;
     throw error;
   }
 }
 
-function pythonAccessRemedy(python: string): string {
-  const setup = 'remove .venv, and run npm run setup with PYTHON set to one that every user may run, such as /usr/bin/python3';
-  return python === 'auto' ? setup : remedyFor(python);
+function pythonAccessRemedy(own: OwnPython | undefined): string {
+  if (own === undefined) return remedyFor(own);
+  return `remove ${dirname(dirname(own.path))}, and make it of a Python that every user may run, such as /usr/bin/python3`;
 }
 
 /** The directories of the interpreter and its packages, and the links by which it is reached from outside of them. */

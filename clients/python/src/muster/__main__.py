@@ -1,0 +1,5 @@
+"""`python -m muster`."""
+
+from muster.command import main
+
+main()

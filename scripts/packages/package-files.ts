@@ -1,0 +1,47 @@
+import { spawnSync } from 'node:child_process';
+import { cp, mkdir, readFile, rm } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { z } from 'zod';
+
+export const ROOT = join(import.meta.dirname, '../..');
+export const DIST = join(ROOT, 'dist');
+
+const manifestSchema = z.object({
+  name: z.string(),
+  version: z.string(),
+  description: z.string(),
+  license: z.string(),
+  engines: z.record(z.string(), z.string()),
+  dependencies: z.record(z.string(), z.string()),
+});
+
+export type Manifest = z.infer<typeof manifestSchema>;
+
+/** The one source of the version, of all packages. */
+export async function manifest(): Promise<Manifest> {
+  return manifestSchema.parse(JSON.parse(await readFile(join(ROOT, 'package.json'), 'utf8')));
+}
+
+/** Of the runner: what is for its checks, and what an interpreter has compiled, stays here. */
+const LEFT_OUT: ReadonlySet<string> = new Set(['__pycache__', 'pyproject.toml', '.mypy_cache', '.ruff_cache', '.pytest_cache']);
+
+export async function emptied(directory: string): Promise<string> {
+  await rm(directory, { recursive: true, force: true });
+  await mkdir(directory, { recursive: true });
+  return directory;
+}
+
+/** What the running program reads, where it looks for it (kernel/package-root.ts). */
+export async function copyRuntimeFiles(target: string): Promise<void> {
+  await cp(join(ROOT, 'config'), join(target, 'config'), { recursive: true });
+  await cp(join(ROOT, 'docs/schemas'), join(target, 'schemas'), { recursive: true });
+  await cp(join(ROOT, 'runner'), join(target, 'runner'), { recursive: true, filter: (path) => !LEFT_OUT.has(basename(path)) });
+  await cp(join(ROOT, 'LICENSE'), join(target, 'LICENSE'));
+}
+
+/** @returns what it printed. @throws when it does not end with 0. */
+export function run(command: string, args: readonly string[]): string {
+  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd: ROOT, encoding: 'utf8' });
+  if (status === 0) return stdout;
+  throw new Error(`${command} ${args.join(' ')} failed: ${error?.message ?? `${stdout}${stderr}`}`);
+}

@@ -1,0 +1,50 @@
+/**
+ * Builds the Python package muster-eval: dist/muster_eval-VERSION-py3-none-any.whl, with the program bundled into few files.
+ *
+ *   node_modules/.bin/node scripts/packages/wheel.ts
+ */
+import { cp, glob, readFile, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { rolldown } from 'rolldown';
+import { copyRuntimeFiles, DIST, emptied, manifest, ROOT, run } from './package-files.ts';
+
+/** Beside the command, the modules of worker threads, which are looked for by their names (kernel/package-root.ts). */
+const COMMAND = 'src/cli/muster.ts';
+const THREADS = 'src/**/*-{thread,worker}.ts';
+
+const staging = await emptied(join(DIST, 'wheel'));
+const { name, version } = await manifest();
+const python = join(ROOT, 'clients/python');
+const withoutCaches = (path: string): boolean => basename(path) !== '__pycache__';
+for (const part of ['muster', 'muster_client']) {
+  await cp(join(python, 'src', part), join(staging, part), { recursive: true, filter: withoutCaches });
+}
+const program = join(staging, 'muster/program');
+await copyRuntimeFiles(program);
+await writeFile(join(program, 'package.json'), `${JSON.stringify({ name, version, type: 'module' })}\n`);
+await bundle(join(program, 'code'));
+await copyDocumentation();
+const description = await readFile(join(ROOT, 'scripts/packages/wheel.toml'), 'utf8');
+await writeFile(join(staging, 'pyproject.toml'), description.replace('VERSION', version));
+await cp(join(ROOT, 'README.md'), join(staging, 'README.md'));
+await cp(join(ROOT, 'LICENSE'), join(staging, 'LICENSE'));
+run(join(ROOT, '.venv/bin/python'), ['-m', 'build', '--no-isolation', '--wheel', '--outdir', DIST, staging]);
+process.stdout.write(`dist/${name.replace('-', '_')}-${version}-py3-none-any.whl\n`);
+
+/** The pages of the server's documentation, and their logo: where the bundled @fastify/swagger-ui looks for them. */
+async function copyDocumentation(): Promise<void> {
+  const pages = join(ROOT, 'node_modules/@fastify/swagger-ui/static');
+  await cp(pages, join(program, 'static'), { recursive: true, filter: (path) => !path.endsWith('.map') });
+  await cp(join(pages, 'logo.svg'), join(program, 'code/static/logo.svg'));
+}
+
+async function bundle(directory: string): Promise<void> {
+  const modules = [COMMAND, ...(await Array.fromAsync(glob(THREADS, { cwd: ROOT })))].filter((file) => !file.endsWith('figures-thread.ts'));
+  const input = Object.fromEntries(modules.map((file) => [basename(file, '.ts'), join(ROOT, file)]));
+  // Modules in CommonJS look for their files by it.
+  const transform = { define: { __dirname: 'import.meta.dirname' } };
+  const build = await rolldown({ input, cwd: ROOT, platform: 'node', logLevel: 'warn', tsconfig: false, transform });
+  const names = { entryFileNames: '[name].js', chunkFileNames: '[name]-[hash].js' };
+  await build.write({ dir: directory, format: 'esm', minify: true, ...names });
+  await build.close();
+}

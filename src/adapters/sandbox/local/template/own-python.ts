@@ -1,0 +1,44 @@
+import { existsSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { isAbsolute, join } from 'node:path';
+
+/** What `python: auto` stands for. */
+export interface OwnPython {
+  readonly path: string;
+  /** The step that makes it, or mends it: `run npm run setup`. */
+  readonly remedy: string;
+}
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Set by the Python package `muster-eval` to the interpreter that it is installed in. */
+export const PYTHON_VARIABLE = 'MUSTER_PYTHON';
+export const SETUP_COMMAND = 'muster setup';
+
+/**
+ * Started from Python, that very interpreter; in a checkout, the environment that `npm run setup` makes in it; else, as installed by npm, the one
+ * that `muster setup` makes in the user's data directory.
+ *
+ * @param projectDirectory holds `runner/`.
+ */
+export function findOwnPython(projectDirectory: string, environment: Environment = process.env): OwnPython {
+  const starter = environment[PYTHON_VARIABLE];
+  if (starter !== undefined && starter !== '') {
+    return { path: starter, remedy: `run ${starter} -m pip install --force-reinstall muster-eval` };
+  }
+  if (isCheckout(projectDirectory)) return { path: join(projectDirectory, '.venv', 'bin', 'python'), remedy: 'run npm run setup' };
+  return { path: join(findSetupDirectory(environment), 'bin', 'python'), remedy: `run ${SETUP_COMMAND} (npx muster-eval setup)` };
+}
+
+/** A package does not hold what sets a checkout up. */
+export function isCheckout(projectDirectory: string): boolean {
+  return existsSync(join(projectDirectory, 'scripts', 'setup.mjs'));
+}
+
+/** Where `muster setup` makes the environment: $XDG_DATA_HOME/muster/python, or ~/.local/share/muster/python. */
+export function findSetupDirectory(environment: Environment = process.env): string {
+  const home = environment['XDG_DATA_HOME'];
+  // The XDG specification has relative paths ignored.
+  const data = home !== undefined && isAbsolute(home) ? home : join(homedir(), '.local', 'share');
+  return join(data, 'muster', 'python');
+}

@@ -1,0 +1,101 @@
+import { execFile } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { hasErrno } from '../adapters/sandbox/local/host/errno.ts';
+import { isCheckout, PYTHON_VARIABLE, findSetupDirectory } from '../adapters/sandbox/local/template/own-python.ts';
+import { InfrastructureError, InputError } from '../kernel/errors.ts';
+import { PACKAGE_ROOT } from '../kernel/package-root.ts';
+
+export interface SetupRequest {
+  /** Path or name of the Python that the environment is made of; the newest that is found when left out. */
+  readonly python?: string;
+}
+
+/** What `muster setup` came to. */
+export interface PythonSetup {
+  /** The interpreter that `python: auto` stands for from now on. */
+  readonly python: string;
+  readonly state: 'made' | 'up to date' | 'not needed';
+}
+
+const CANDIDATES = ['python3', 'python3.14', 'python3.13', 'python3.12', 'python3.11'];
+const IS_RECENT = 'import sys; sys.exit(sys.version_info < (3, 11))';
+/** Some 150 MB of packages by a slow line. */
+const STEP_MILLISECONDS = 30 * 60_000;
+const OUTPUT_BYTES = 16 * 2 ** 20;
+
+/**
+ * Makes the Python environment of an installation by npm, with what the runner needs, in the user's data directory. One that was interrupted
+ * is begun anew.
+ *
+ * @param say is given a line before each step that takes long.
+ * @throws InputError `setup.checkout`, `setup.python`; InfrastructureError `setup.failed` with the end of what the step printed.
+ */
+export async function setUpPython(request: SetupRequest, say: (line: string) => Promise<void>, signal: AbortSignal): Promise<PythonSetup> {
+  const starter = process.env[PYTHON_VARIABLE];
+  if (starter !== undefined && starter !== '') return { python: starter, state: 'not needed' };
+  if (isCheckout(PACKAGE_ROOT)) {
+    throw new InputError('setup.checkout', `${PACKAGE_ROOT} is a checkout, which has an environment of its own; run npm run setup in it`);
+  }
+  const directory = findSetupDirectory();
+  const python = join(directory, 'bin', 'python');
+  const requirements = join(PACKAGE_ROOT, 'runner', 'requirements.txt');
+  const stamp = createHash('sha256')
+    .update(await readFile(requirements))
+    .update(request.python ?? '')
+    .digest('hex');
+  const stampFile = join(directory, 'muster-setup');
+  if ((await textOf(stampFile)) === stamp) return { python, state: 'up to date' };
+  const base = await basePython(request.python, signal);
+  await mkdir(dirname(directory), { recursive: true });
+  await say(`making a Python environment in ${directory}`);
+  await step(base, ['-m', 'venv', '--clear', directory], signal);
+  await say('installing Python packages: NumPy, Gymnasium and what reads checkpoints');
+  await step(python, ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '-r', requirements], signal);
+  // Inside a sandbox the runner's files cannot be written, so that every one would compile them for itself.
+  await answers(python, ['-m', 'compileall', '-q', dirname(requirements)], signal);
+  await writeFile(stampFile, stamp);
+  return { python, state: 'made' };
+}
+
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, 'utf8');
+  } catch (error) {
+    if (hasErrno(error, 'ENOENT', 'ENOTDIR')) return undefined;
+    throw error;
+  }
+}
+
+async function basePython(named: string | undefined, signal: AbortSignal): Promise<string> {
+  for (const python of named === undefined ? CANDIDATES : [named]) {
+    if (await answers(python, ['-c', IS_RECENT], signal)) return python;
+  }
+  const install = 'install one (Debian, Ubuntu: apt install python3 python3-venv), or name another by --python';
+  const found = named === undefined ? 'no Python of 3.11 or newer was found' : `--python: ${named} is no Python of 3.11 or newer`;
+  throw new InputError('setup.python', `${found}; ${install}`);
+}
+
+/** Whether the command ends well. */
+async function answers(command: string, args: readonly string[], signal: AbortSignal): Promise<boolean> {
+  return (await outcomeOf(command, args, signal)) === undefined;
+}
+
+async function step(command: string, args: readonly string[], signal: AbortSignal): Promise<void> {
+  const failure = await outcomeOf(command, args, signal);
+  if (failure === undefined) return;
+  throw new InfrastructureError('setup.failed', `${command} ${args.join(' ')} failed: ${failure}`);
+}
+
+/** Undefined when it ended well, else the end of what it printed. */
+function outcomeOf(command: string, args: readonly string[], signal: AbortSignal): Promise<string | undefined> {
+  const { promise, resolve, reject } = Promise.withResolvers<string | undefined>();
+  const limits = { signal, timeout: STEP_MILLISECONDS, maxBuffer: OUTPUT_BYTES, killSignal: 'SIGKILL' } as const;
+  execFile(command, [...args], limits, (error, stdout, stderr) => {
+    if (error === null) resolve(undefined);
+    else if (signal.aborted) reject(signal.reason);
+    else resolve(`${stdout}${stderr}`.trim().slice(-2000) || error.message);
+  });
+  return promise;
+}

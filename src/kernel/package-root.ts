@@ -1,0 +1,30 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, extname, join } from 'node:path';
+import { z } from 'zod';
+
+/**
+ * Muster's own files: `package.json`, `config/` and `runner/` stand side by side in one directory, which is the nearest one above the code that
+ * has a `package.json`. That is the checkout where the TypeScript runs as it is, and the directory of the package where it was compiled or bundled.
+ */
+export const PACKAGE_ROOT = findPackage(import.meta.dirname);
+
+const manifestSchema = z.object({ version: z.string().min(1) });
+
+/** As in `package.json`. */
+export const PACKAGE_VERSION: string = manifestSchema.parse(JSON.parse(readFileSync(join(PACKAGE_ROOT, 'package.json'), 'utf8'))).version;
+
+/**
+ * The module of a worker thread, which stands beside the module that starts it and has the same ending: `.ts` in a checkout, `.js` in a package.
+ *
+ * @param starter its `import.meta.url`.
+ */
+export function resolveBeside(starter: string, name: string): URL {
+  return new URL(`${name}${extname(new URL(starter).pathname)}`, starter);
+}
+
+function findPackage(directory: string): string {
+  if (existsSync(join(directory, 'package.json'))) return directory;
+  const above = dirname(directory);
+  if (above === directory) throw new Error(`no package.json above ${import.meta.dirname}: Muster's own files are not complete`);
+  return findPackage(above);
+}
