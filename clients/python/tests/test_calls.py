@@ -169,7 +169,9 @@ def test_the_address_and_the_token_may_come_from_the_environment(url: str, fake:
     assert fake.asked[0].headers["authorization"] == "Bearer muster_of_the_environment"
 
 
-@pytest.mark.parametrize("given", [None, "", "muster.example.org", "ftp://muster.example.org", "http://user:word@example.org", "http://x/?a=b"])
+@pytest.mark.parametrize(
+    "given", [None, "", "muster.example.org", "ftp://muster.example.org", "http://user:word@example.org", "http://x/?a=b"]
+)
 def test_an_address_that_is_none_is_refused_without_repeating_it(given: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("MUSTER_URL", raising=False)
     with pytest.raises(InvalidArgument, match="url: expected") as caught:

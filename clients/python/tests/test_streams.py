@@ -6,9 +6,7 @@ from muster_client import ServerError, streams
 from muster_client.streams import EventDecoder, LineDecoder
 
 TEXT = (
-    ': still here\n\nid: 1\nevent: state\ndata: {"a": "\u2028ü"}\n\n'
-    "id: 2\r\ndata:one\r\ndata: two\r\n\r\n"
-    "event: nothing\n\ndata: cut off"
+    ': still here\n\nid: 1\nevent: state\ndata: {"a": "\u2028ü"}\n\nid: 2\r\ndata:one\r\ndata: two\r\n\r\nevent: nothing\n\ndata: cut off'
 )
 
 

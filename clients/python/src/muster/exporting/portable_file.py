@@ -7,6 +7,8 @@ from pathlib import Path
 from muster.exporting.network import Activation, Array, Flatten, Linear, Network
 from muster.exporting.onnx_graph import onnx_model
 
+UNFINISHED = ".unfinished"
+"""How the names of files end that are not whole."""
 MLP_FORMAT = "muster-mlp/1"
 
 
@@ -24,7 +26,7 @@ def portable_bytes(network: Network, suffix: str) -> bytes:
 def write_whole(path: Path, content: bytes) -> None:
     """The file appears under its name when it is whole and on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}{UNFINISHED}")
     try:
         with unfinished.open("wb") as file:
             file.write(content)

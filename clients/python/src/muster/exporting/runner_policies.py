@@ -37,7 +37,7 @@ def _directory() -> Path:
     """Where the runner is: beside the server in an installed package, at the top of a clone."""
     here = Path(__file__).resolve()
     for parent in here.parents:
-        for place in ("runner", "_server/runner"):
+        for place in ("runner", "program/runner"):
             if (parent / place / PACKAGE / "policies").is_dir():
                 return parent / place
     raise ExportError("the runner, which tries exported policies out, is missing: install muster-eval, or work in a clone of Muster")

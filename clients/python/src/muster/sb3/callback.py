@@ -12,10 +12,11 @@ from typing import Any
 from stable_baselines3.common.callbacks import BaseCallback
 
 from muster.exporting.errors import ExportError
+from muster.exporting.snapshot import Snapshot
 from muster.sb3.live_observations import SeenObservations, environment_space
 from muster.sb3.normalisation import normaliser_of, statistics_of
 from muster.sb3.observations import ObservationPath
-from muster.sb3.snapshot import Snapshot, snapshot
+from muster.sb3.snapshot import snapshot
 from muster.sinks.named_sinks import Log
 from muster.training.evaluator import TrainingEvaluator
 from muster.training.settings import Busy

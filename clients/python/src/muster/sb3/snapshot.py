@@ -1,43 +1,17 @@
-"""A policy as it is at one moment: the weights as data, and what the trainer's own policy does with observations."""
+"""A policy of Stable-Baselines3 as it is at one moment."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from muster.exporting.network import Array, Network
 from muster.exporting.onnx_graph import preprocessed
-from muster.exporting.parity import TRACED, Reference, assert_parity
-from muster.exporting.portable_file import portable_bytes, suffix_of, write_whole
+from muster.exporting.parity import TRACED, Reference
+from muster.exporting.snapshot import Snapshot
 from muster.sb3.observations import ObservationPath
 from muster.sb3.policies import as_rows, extractor_name, logits_module, network_of
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """Holds no reference to the model: another thread may write it while the training goes on."""
-
-    network: Network
-    reference: Reference
-
-    @property
-    def suffix(self) -> str:
-        return suffix_of(self.network)
-
-    def write(self, path: Path) -> None:
-        """Writes the portable file, and lets it stand only if it acts as the trainer's policy does.
-
-        Raises ParityError or ExportError, and leaves no file then.
-        """
-        write_whole(path, portable_bytes(self.network, path.suffix))
-        try:
-            assert_parity(path, self.reference)
-        except BaseException:
-            path.unlink(missing_ok=True)
-            raise
 
 
 def snapshot(model: Any, path: ObservationPath, observations: Any, normaliser: Any | None) -> Snapshot:

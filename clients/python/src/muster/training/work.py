@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event
 from typing import Any, Protocol
 
-from muster.exporting.portable_file import write_whole
+from muster.exporting.portable_file import UNFINISHED, write_whole
 from muster.sinks.named_sinks import Sinks
 from muster.training.record import Accepted, Record
 from muster.training.standing import Score, Standing, score_of, standing
@@ -59,6 +59,9 @@ class Work:
         self._sinks = sinks
         self._closing = closing
         self._gone_since: float | None = None
+        for unfinished in self._checkpoints.glob(f".*{UNFINISHED}"):
+            # What a killed process was writing.
+            unfinished.unlink()
         scores = self._record.scores()
         self.best: Score | None = None
         for score in scores:
@@ -138,14 +141,15 @@ class Work:
 
     def _concluded(self, accepted: Accepted, score: Score, summary: Summary) -> Standing:
         found = standing(score, self.best)
-        self._record.conclude(accepted.key, score)
         figures = {"mean": score.mean, "low": score.low, "high": score.high, "half_width": score.half_width}
         flags = {"better": float(found in ("first", "better")), "regress": float(found == "worse")}
+        # Logged before it is concluded: a process that is killed in between logs the same figures again.
         self._sinks.log(accepted.step, {**figures, "episodes": float(score.episodes), **flags})
         logger.info("step %d: %.6g [%.6g, %.6g], %d episodes", score.step, score.mean, score.low, score.high, score.episodes)
         self._keep_summary(accepted, summary)
         if found in ("first", "better"):
             self._keep_best(score)
+        self._record.conclude(accepted.key, score)
         return found
 
     def _keep_summary(self, accepted: Accepted, summary: Summary) -> None:

@@ -1,0 +1,32 @@
+"""A policy as it is at one moment: the weights as data, and what the trainer's own policy does with observations."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from muster.exporting.network import Network
+from muster.exporting.parity import Reference, assert_parity
+from muster.exporting.portable_file import portable_bytes, suffix_of, write_whole
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Holds no reference to the model: another thread may write it while the training goes on."""
+
+    network: Network
+    reference: Reference
+
+    @property
+    def suffix(self) -> str:
+        return suffix_of(self.network)
+
+    def write(self, path: Path) -> None:
+        """Writes the portable file, and lets it stand only if it acts as the trainer's policy does.
+
+        Raises ParityError or ExportError, and leaves no file then.
+        """
+        write_whole(path, portable_bytes(self.network, path.suffix))
+        try:
+            assert_parity(path, self.reference)
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise

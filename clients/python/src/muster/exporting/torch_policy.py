@@ -1,0 +1,134 @@
+"""A policy that is a PyTorch module, as it is at one moment."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Literal
+
+import numpy as np
+
+from muster.exporting.errors import ExportError
+from muster.exporting.network import Array, Divide, Network, Normalise, Part, Step
+from muster.exporting.onnx_graph import PREPROCESSED
+from muster.exporting.parity import TRACED, Reference
+from muster.exporting.snapshot import Snapshot
+from muster.exporting.torch_layers import layers_of
+
+Squash = Literal["clip", "tanh", "none"]
+"""How the mean of a continuous action comes into the action space's bounds."""
+
+
+def torch_snapshot(
+    module: Any,
+    observation_space: Any,
+    action_space: Any,
+    observations: Sequence[Any],
+    *,
+    squash: Squash = "clip",
+    log_std: Any = None,
+    normalise: Normalise | None = None,
+    divide: float | None = None,
+) -> Snapshot:
+    """A copy of a module's weights, and what it does with some observations; the training may go on.
+
+    @param module: a torch.nn.Sequential of known layers, or one of them: from observations [n, …] in float32 to logits of a Discrete or
+        MultiDiscrete action space, or to the means of a Box, [n, out].
+    @param observations: single ones, as the environment gives them, on which the exported policy is compared: 1,000 are enough.
+    @param squash: of a Box.
+    @param log_std: tensor [out] or [1, out]; for actions that are drawn.
+    @param normalise: what happens to observations before they go into the module; then they are divided by `divide`.
+    Raises ExportError naming the layer that is not known, or the space that cannot be exported.
+    """
+    from gymnasium import spaces
+
+    if not isinstance(observation_space, spaces.Box):
+        raise ExportError(
+            f"observation_space: expected a Box, got {observation_space}: flatten it with gymnasium.wrappers.FlattenObservation"
+        )
+    shape: tuple[int, ...] = observation_space.shape
+    steps: list[Step] = [] if normalise is None else [normalise]
+    steps += [] if divide is None else [Divide(divide)]
+    layers = layers_of(module, "")
+    is_image = observation_space.dtype == np.uint8 and len(shape) >= 3 and normalise is None
+    network = Network(
+        parts=(Part("", shape, tuple(steps), ()),),
+        layers=layers,
+        action=_action(action_space, squash),
+        bytes=is_image,
+        log_std=None if log_std is None else log_std.detach().cpu().float().numpy().reshape(-1).copy(),
+    )
+    rows = np.stack([np.asarray(observation) for observation in observations])
+    taken = _preprocessed(rows, normalise, divide)
+    with _traced(module, layers) as traces:
+        outputs = _outputs(module, taken)
+    traces[PREPROCESSED] = taken[:TRACED]
+    actions, logits = _actions(outputs, action_space, squash)
+    return Snapshot(network, Reference(observation_space, action_space, list(rows), actions, logits, traces))
+
+
+def _action(space: Any, squash: Squash) -> dict[str, str]:
+    from gymnasium import spaces
+
+    if isinstance(space, (spaces.Discrete, spaces.MultiDiscrete)):
+        return {"kind": "discrete"}
+    if isinstance(space, spaces.Box):
+        return {"kind": "continuous", "squash": squash}
+    raise ExportError(f"action_space: expected Discrete, MultiDiscrete or Box, got {space}")
+
+
+def _preprocessed(rows: Array, normalise: Normalise | None, divide: float | None) -> Array:
+    values: Array = rows.astype(np.float64) if normalise is not None else rows.astype(np.float32)
+    if normalise is not None:
+        scaled = (values - normalise.mean) / np.sqrt(normalise.variance + normalise.epsilon)
+        values = scaled.clip(-normalise.clip, normalise.clip).astype(np.float32)
+    return values if divide is None else values / np.float32(divide)
+
+
+def _outputs(module: Any, rows: Array) -> Array:
+    import torch
+
+    device = next((parameter.device for parameter in module.parameters()), torch.device("cpu"))
+    was_training = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            given: Array = module(torch.as_tensor(rows, device=device)).cpu().numpy()
+    except RuntimeError as error:
+        raise ExportError(f"the policy does not take the environment's observations, {rows.shape[1:]} each: {error}") from error
+    finally:
+        module.train(was_training)
+    return given
+
+
+def _actions(outputs: Array, space: Any, squash: Squash) -> tuple[Array, Array | None]:
+    """The best actions [n, …], and the logits where they decide."""
+    from gymnasium import spaces
+
+    if isinstance(space, spaces.Discrete):
+        return outputs.argmax(1) + int(space.start), outputs
+    if isinstance(space, spaces.MultiDiscrete):
+        parts = np.split(outputs, np.cumsum(space.nvec.reshape(-1))[:-1], axis=1)
+        chosen = np.stack([part.argmax(1) for part in parts], 1)
+        return chosen.reshape(-1, *space.shape) + space.start, outputs
+    means = outputs.reshape(-1, *space.shape)
+    if squash == "tanh":
+        means = space.low + (np.tanh(means) + 1) / 2 * (space.high - space.low)
+    return (means if squash == "none" else means.clip(space.low, space.high)), None
+
+
+@contextmanager
+def _traced(module: Any, layers: Sequence[Any]) -> Iterator[dict[str, Array]]:
+    """Collects what goes out of each layer while the module is asked."""
+    traces: dict[str, Array] = {}
+
+    def keep(name: str) -> Any:
+        def hook(_module: Any, _inputs: Any, output: Any) -> None:
+            traces[name] = output[:TRACED].detach().cpu().numpy().copy()
+
+        return hook
+
+    hooks = [module.get_submodule(layer.name).register_forward_hook(keep(layer.name)) for layer in layers]
+    try:
+        yield traces
+    finally:
+        for one in hooks:
+            one.remove()

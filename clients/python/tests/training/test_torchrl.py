@@ -1,0 +1,67 @@
+"""Actors of the real TorchRL as portable files."""
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import pytest
+import torch
+from tensordict.nn import NormalParamExtractor, TensorDictModule
+from torch import nn
+from torchrl.data import OneHot
+from torchrl.modules import MLP, OneHotCategorical, ProbabilisticActor, QValueActor, TanhNormal
+
+from muster import torchrl
+from muster.exporting.errors import ExportError, ParityError
+from muster.exporting.played_observations import played_observations
+
+
+def drawn(actor: Any) -> Any:
+    torch.manual_seed(1)
+    for parameter in actor.parameters():
+        parameter.data = torch.randn_like(parameter) * 0.5
+    return actor
+
+
+def categorical() -> Any:
+    network = TensorDictModule(MLP(4, 2, num_cells=[32, 32], activation_class=nn.Tanh), ["observation"], ["logits"])
+    return ProbabilisticActor(network, ["logits"], distribution_class=OneHotCategorical)
+
+
+def values() -> Any:
+    return QValueActor(MLP(4, 2, num_cells=[32], activation_class=nn.ReLU), in_keys=["observation"], spec=OneHot(2))
+
+
+def squashed() -> Any:
+    layers = nn.Sequential(MLP(3, 2, num_cells=[32, 32], activation_class=nn.Tanh), NormalParamExtractor())
+    network = TensorDictModule(layers, ["observation"], ["loc", "scale"])
+    bounds = {"low": torch.tensor([-2.0]), "high": torch.tensor([2.0])}
+    return ProbabilisticActor(network, ["loc", "scale"], distribution_class=TanhNormal, distribution_kwargs=bounds)
+
+
+@pytest.mark.parametrize(("make", "name"), [(categorical, "CartPole-v1"), (values, "CartPole-v1"), (squashed, "Pendulum-v1")])
+def test_an_actor_is_exported_as_it_acts_itself(make: Any, name: str, tmp_path: Path) -> None:
+    actor, environment = drawn(make()), gymnasium.make(name)
+    observations = played_observations(environment)
+    taken = torchrl.snapshot(actor, environment.observation_space, environment.action_space, observations)
+    written = tmp_path / f"policy{taken.suffix}"
+    taken.write(written)
+    assert written.suffix == ".safetensors"
+    other = torchrl.snapshot(drawn_otherwise(make()), environment.observation_space, environment.action_space, observations)
+    with pytest.raises(ParityError, match=r"of 1000 observations"):
+        type(taken)(other.network, taken.reference).write(tmp_path / "other.safetensors")
+
+
+def drawn_otherwise(actor: Any) -> Any:
+    torch.manual_seed(2)
+    for parameter in actor.parameters():
+        parameter.data = torch.randn_like(parameter)
+    return actor
+
+
+def test_an_actor_without_a_network_of_known_layers_is_named() -> None:
+    environment = gymnasium.make("CartPole-v1")
+    network = TensorDictModule(nn.GRUCell(4, 2), ["observation"], ["logits"])
+    actor = ProbabilisticActor(network, ["logits"], distribution_class=OneHotCategorical)
+    with pytest.raises(ExportError, match=r"torch\.nn\.modules\.rnn\.GRUCell, which is not known"):
+        torchrl.snapshot(actor, environment.observation_space, environment.action_space, played_observations(environment))
