@@ -1,8 +1,7 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { allocatedScore } from '../../src/aggregation/allocation/allocated-score.ts';
-import { proportionalDesign } from '../../src/aggregation/allocation/sampling-design.ts';
-import type { SamplingDesign } from '../../src/aggregation/allocation/sampling-design.ts';
+import { allocatedScore } from '../../src/aggregation/allocation/allocation.ts';
+import { proportionalDesign, type SamplingDesign } from '../../src/aggregation/allocation/sampling-design.ts';
 import type { Score } from '../../src/aggregation/stopping/stopping-rule.ts';
 
 const known = (value: number): Score => ({ low: value, high: value });

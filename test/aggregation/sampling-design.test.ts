@@ -1,9 +1,8 @@
 import * as fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { allocatedScore } from '../../src/aggregation/allocation/allocated-score.ts';
+import { allocatedScore } from '../../src/aggregation/allocation/allocation.ts';
 import type { Bounds } from '../../src/aggregation/intervals/bounds.ts';
-import { bestDesign, drawnTask, proportionalDesign } from '../../src/aggregation/allocation/sampling-design.ts';
-import type { SamplingDesign } from '../../src/aggregation/allocation/sampling-design.ts';
+import { bestDesign, drawnTask, proportionalDesign, type SamplingDesign } from '../../src/aggregation/allocation/sampling-design.ts';
 import type { EstimatedTask } from '../../src/aggregation/allocation/task-estimates.ts';
 
 const unit: Bounds = { low: 0, high: 1 };

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { EpisodeTimes } from '../../src/orchestrator/facts/episode-times.ts';
+import { EpisodeTimes } from '../../src/orchestrator/facts/progress.ts';
 
 function timesOf(seconds: readonly number[]): EpisodeTimes {
   const times = new EpisodeTimes();

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listFirst, suiteDifferences, type KeptSuite } from '../../src/orchestrator/results/suite-difference.ts';
+import { listFirst, suiteDifferences, type KeptSuite } from '../../src/orchestrator/results/earlier-evaluation.ts';
 
 const SHOP: KeptSuite = {
   suite: { name: 'shop', digest: 'a', seed: 1, episodeSeconds: 60, filesDigest: 'f', stop: { rule: 'fixed', episodes: 9 } },

@@ -1,7 +1,13 @@
 import * as fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { CreationHistory } from '../../src/pool/planning/creation-history.ts';
-import { FREE_PACE, SLOWEST_PER_SECOND, slowDown, speedUp, type CreationPace } from '../../src/pool/planning/creation-pace.ts';
+import {
+  CreationHistory,
+  type CreationPace,
+  FREE_PACE,
+  slowDown,
+  SLOWEST_PER_SECOND,
+  speedUp,
+} from '../../src/pool/planning/creation-history.ts';
 import { ProviderBusyError } from '../../src/pool/ports/provider-busy.ts';
 import { DATA, fakePool } from '../support/fake-pool.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { WaitingCounts } from '../../src/service/acceptance/waiting-counts.ts';
+import { WaitingCounts } from '../../src/service/acceptance/quota-gate.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 /** A store in which so many wait, and which remembers how often it was asked. */

@@ -1,16 +1,19 @@
-import { randomUUID } from 'node:crypto';
 import { Command, Option } from 'commander';
+import { randomUUID } from 'node:crypto';
+import { basename } from 'node:path';
 import type { OpenedBatch } from '../../app/client/batch-input.ts';
-import type { SubmitOptions } from '../../faces/client/muster-client.ts';
+import type { MusterClient, SubmitOptions } from '../../faces/client/muster-client.ts';
+import { nameCheckpoint, type NamedCheckpoint } from '../../faces/client/named-checkpoint.ts';
 import type { NewEvaluation } from '../../faces/client/request-bodies.ts';
 import { InputError } from '../../kernel/errors.ts';
-import { bringCheckpoint } from './bring-checkpoint.ts';
-import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { collect, parseWholeNumber } from '../flags/flag-values.ts';
+import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
+import { addStopFlags, type StopFlags, stopOverride } from '../flags/stop-override.ts';
+import { openProgressDisplay } from '../progress/progress-display.ts';
+import { uploadView } from '../progress/remote-progress.ts';
+import { EXIT_CODES } from '../terminal/exit-code.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
-import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
-import { addStopFlags, stopOverride, type StopFlags } from '../flags/stop-override.ts';
 import { submitBatch } from './submit-batch.ts';
 import { followEvaluation } from './watch-command.ts';
 
@@ -118,4 +121,23 @@ async function submitAll(
 
 function keyOf({ key, checkpoint = [] }: SubmitFlags): string {
   return key === undefined || checkpoint.length > 1 ? randomUUID() : key;
+}
+
+/**
+ * A checkpoint as a request names it: one of this machine is brought there, with its progress on stderr.
+ *
+ * @param given path, URI or SHA-256.
+ * @param base path of one that the server may have.
+ */
+async function bringCheckpoint(client: MusterClient, given: string, signal: AbortSignal, base?: string): Promise<NamedCheckpoint> {
+  const named = nameCheckpoint(given);
+  if (!('path' in named)) return named;
+  const began = performance.now();
+  using display = openProgressDisplay(uploadView(basename(named.path)), process.stderr);
+  const sha256 = await client.upload(named.path, {
+    signal,
+    base,
+    onUpload: (upload) => display.show({ ...upload, seconds: (performance.now() - began) / 1000 }),
+  });
+  return { sha256 };
 }

@@ -1,23 +1,28 @@
 import { Command, Option } from 'commander';
+import { basename } from 'node:path';
+import type { RunWatchHooks, RunWatchRequest } from '../../app/run-watching.ts';
 import { isComparisonSummary, isSummary } from '../../faces/client/answer-of.ts';
 import type { MusterClient } from '../../faces/client/muster-client.ts';
-import { InputError } from '../../kernel/errors.ts';
 import type { EvaluationResource } from '../../faces/http/schemas/evaluation-schemas.ts';
-import { runningFiguresSchema } from '../../service/orders/running-figures.ts';
+import { InputError } from '../../kernel/errors.ts';
 import { printable } from '../../kernel/text/printable.ts';
+import { runningFiguresSchema } from '../../service/orders/running-figures.ts';
 import type { StalePolicy } from '../../service/watching/watch-plan.ts';
+import type { WatchRecord } from '../../service/watching/watch-record.ts';
+import { parseWholeNumber, positiveNumber } from '../flags/flag-values.ts';
+import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
+import { addStopFlags, type StopFlags, stopOverride } from '../flags/stop-override.ts';
 import { comparisonLines } from '../lines/comparison-lines.ts';
-import { notice } from '../terminal/error-report.ts';
+import { summaryLines } from '../lines/summary-lines.ts';
+import { watchEventLine } from '../lines/watch-event-line.ts';
+import { openProgressDisplay } from '../progress/progress-display.ts';
+import { evaluationView } from '../progress/progress-lines.ts';
+import { figuresView } from '../progress/remote-progress.ts';
+import { errorReport, notice } from '../terminal/error-report.ts';
 import { EXIT_CODES } from '../terminal/exit-code.ts';
-import { positiveNumber, parseWholeNumber } from '../flags/flag-values.ts';
+import { toFailedAttempt } from '../terminal/failed-attempt.ts';
 import { interruption } from '../terminal/interruption.ts';
 import { print } from '../terminal/output.ts';
-import { openProgressDisplay } from '../progress/progress-display.ts';
-import { figuresView } from '../progress/remote-progress.ts';
-import { addServerFlags, type Connect, type ServerFlags } from '../flags/server-flags.ts';
-import { addStopFlags, stopOverride, type StopFlags } from '../flags/stop-override.ts';
-import { summaryLines } from '../lines/summary-lines.ts';
-import { watchAndPrintRun, type WatchARun } from './watch-run.ts';
 
 interface WatchFlags extends ServerFlags, StopFlags {
   readonly suite?: string;
@@ -150,5 +155,47 @@ export function exitCodeOfState({ state, failure }: Pick<EvaluationResource, 'st
     case 'running':
     case 'cancelled':
       return EXIT_CODES.interrupted;
+  }
+}
+
+/** What `muster watch --suite` needs of the composition root. */
+type WatchARun = (request: RunWatchRequest & WatchRunSettings, hooks: RunWatchHooks) => Promise<WatchRecord>;
+
+export interface WatchRunSettings {
+  readonly config?: string;
+  readonly sandboxes?: number;
+}
+
+/** @returns the exit code. With `json`, what happens is a document a line on stdout. */
+async function watchAndPrintRun(
+  watchARun: WatchARun,
+  request: RunWatchRequest & WatchRunSettings,
+  json: boolean,
+  signal: AbortSignal,
+): Promise<number> {
+  const printed: Promise<void>[] = [];
+  const hooks: RunWatchHooks = {
+    signal,
+    onEvent: (event) => {
+      const isNews = event.event !== 'troubled';
+      const text = json && isNews ? JSON.stringify(event) : watchEventLine(event);
+      printed.push(print(isNews ? process.stdout : process.stderr, `${text}\n`));
+    },
+    onUntold: (error) => void printed.push(print(process.stderr, errorReport(error))),
+    async during(name, evaluation) {
+      using display = openProgressDisplay(evaluationView({ suite: basename(request.suite), checkpoint: name }), process.stderr);
+      return await evaluation((progress) => display.show(progress));
+    },
+  };
+  await print(process.stderr, notice(`watching ${request.run}${request.once ? '' : ' (Ctrl-C ends it)'}`));
+  try {
+    const { settled } = await watchARun(request, hooks);
+    await Promise.all(printed);
+    return settled.some(({ outcome }) => outcome === 'refused') ? EXIT_CODES.badInput : EXIT_CODES.done;
+  } catch (error) {
+    await Promise.all(printed);
+    const told = toFailedAttempt(error, signal, 'the end of the run');
+    if (told.exitCode !== EXIT_CODES.interrupted) await print(process.stderr, told.report);
+    return told.exitCode;
   }
 }

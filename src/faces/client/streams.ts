@@ -1,11 +1,11 @@
-import type { IncomingMessage } from 'node:http';
 import { createParser } from 'eventsource-parser';
+import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { Deadline, withTimeout } from '../../kernel/deadline.ts';
-import { episodeSchema, type EpisodeLine } from '../http/schemas/evaluation-schemas.ts';
+import { InfrastructureError } from '../../kernel/errors.ts';
+import { type EpisodeLine, episodeSchema } from '../http/schemas/evaluation-schemas.ts';
 import type { Call, Calls } from './calls.ts';
 import { UnavailableError } from './client-errors.ts';
-import { linesOf } from './lines.ts';
 import { Patience } from './patience.ts';
 import { chunksOf } from './wire.ts';
 
@@ -111,4 +111,23 @@ async function* dataOf(lines: AsyncIterable<string>, onLine: () => void): AsyncG
 
 function silence(url: string): UnavailableError {
   return new UnavailableError('server.silent', `${url} said nothing for ${SILENCE_MILLISECONDS / 1000} s`);
+}
+
+/** Far more than an event or an episode has: what is longer comes from something else, and must not fill the memory. */
+const MOST_CHARACTERS = 16 * 2 ** 20;
+
+/** Text as it comes, in lines without their ends. What follows the last end is left out: a broken connection has cut it off. */
+async function* linesOf(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = '';
+  for await (const chunk of chunks) {
+    const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
+    rest = lines.pop() ?? '';
+    if (rest.length > MOST_CHARACTERS)
+      throw new InfrastructureError(
+        'server.answer',
+        `the server sent a line of more than ${MOST_CHARACTERS} characters; expected an event or an episode`,
+      );
+    for (const line of lines) yield line.endsWith('\r') ? line.slice(0, -1) : line;
+  }
 }

@@ -1,17 +1,17 @@
+import { formatCount } from '../../kernel/text/figures.ts';
 import type { Summary } from '../../orchestrator/results/summary.ts';
 import { answer } from './answer.ts';
-import { checkpointLine } from './text/checkpoint-name.ts';
 import { courseChart } from './charts/course-chart.ts';
+import { histogramChart } from './charts/histogram-chart.ts';
+import { type Strip, stripCell, stripHead, stripScale } from './charts/interval-strip.ts';
+import type { Scale } from './charts/plot.ts';
 import { anyFailed, failures } from './failures.ts';
 import { figures } from './figures.ts';
-import { histogramChart } from './charts/histogram-chart.ts';
-import { markup } from './text/markup.ts';
-import type { Markup } from './text/markup.ts';
-import { metricTable } from './metric-table.ts';
-import { spreadOf } from './text/numbers.ts';
-import { provenance } from './provenance.ts';
 import { runSection } from './run-section.ts';
-import { taskTable } from './task-table.ts';
+import { checkpointLine } from './text/checkpoint-name.ts';
+import { markup, type Markup } from './text/markup.ts';
+import { count, countText, ends, figure, share, spreadFigure, spreadOf } from './text/numbers.ts';
+import { figureTable } from './text/rows.ts';
 import { warningList } from './text/warnings.ts';
 
 /**
@@ -35,4 +35,81 @@ ${official.metrics.length > 0 ? metricTable(official.metrics, at) : undefined}
 ${runSection(run, `${source}run`)}
 ${provenance(summary)}
 </section>`;
+}
+
+type Metric = Summary['official']['metrics'][number];
+
+/** What the environments measured beside the return. */
+function metricTable(metrics: readonly Metric[], source: string): Markup {
+  return markup`<section class="card"><h3>Metrics</h3>
+<div class="scroll wide" role="region" aria-label="Metrics" tabindex="0"><table>
+<thead><tr><th scope="col">Metric</th><th scope="col">Mean</th><th scope="col">Standard deviation</th><th scope="col">Lowest</th><th scope="col">Highest</th><th scope="col">Episodes</th><th scope="col">Missing in</th></tr></thead>
+<tbody>${metrics.map((metric, position) => metricRow(metric, `${source}.metrics.${position}`))}</tbody></table></div>
+<p>Over completed episodes.</p></section>`;
+}
+
+function metricRow({ name, mean, standardDeviation, min, max, count: episodes, missing }: Metric, source: string): Markup {
+  const spread = standardDeviation ?? Math.abs(mean ?? 1);
+  return markup`<tr><th scope="row"><bdi>${name}</bdi></th><td>${figure(mean, spread, `${source}.mean`)}</td><td>${spreadFigure(standardDeviation, `${source}.standardDeviation`)}</td><td>${figure(min, spread, `${source}.min`)}</td><td>${figure(max, spread, `${source}.max`)}</td><td>${count(episodes, `${source}.count`)}</td><td>${count(missing, `${source}.missing`)}</td></tr>
+`;
+}
+
+/** What to ask for when the same is to be played again. */
+function provenance({ official, checkpoint }: Summary): Markup {
+  const { suite, stop, budgetEpisodes } = official;
+  const rows = [
+    { name: 'Suite', value: markup`<bdi>${suite.name}</bdi>`, note: markup`<code>${suite.digest}</code>` },
+    {
+      name: 'Checkpoint',
+      value: `${countText(checkpoint.files, 'file')}, ${countText(checkpoint.bytes, 'byte')}`,
+      note: markup`<code>${official.checkpoint.digest}</code>`,
+    },
+    { name: 'Stopping rule', value: stop.rule, note: markup`<code>${JSON.stringify(stop)}</code>` },
+    { name: 'Budget', value: budgetEpisodes === null ? 'none' : `${formatCount(budgetEpisodes)} episodes` },
+  ];
+  return markup`<section class="card"><h3>What was evaluated</h3>${figureTable([{ title: 'Inputs', rows }])}</section>`;
+}
+
+type Official = Summary['official'];
+type Task = Official['tasks'][number];
+
+interface Row {
+  readonly task: Task;
+  readonly source: string;
+  readonly strip: Strip;
+}
+
+/** More tasks than this scroll within the page. */
+const AT_ONCE = 15;
+
+/** The weakest task first: it is what a reader looks for. */
+function taskTable(official: Official, source: string): Markup {
+  const rows = official.tasks
+    .map((task, position) => ({ task, source: `${source}.tasks.${position}`, strip: stripOf(task) }))
+    .sort((a, b) => (a.task.mean ?? Infinity) - (b.task.mean ?? Infinity) || 0);
+  const scale = stripScale(
+    rows.map(({ strip }) => strip),
+    [official.mean],
+  );
+  const byInterval = rows.some(({ task }) => task.interval !== null);
+  const scrolls = rows.length > AT_ONCE;
+  return markup`<section class="card"><h3>Tasks</h3>
+<p>${countText(rows.length, 'task')}, the lowest mean first. The line of a dot is ${byInterval ? 'its interval' : 'one standard error to either side'}; the line through all of them is the mean return.</p>
+<div class="scroll ${scrolls ? 'tall' : 'wide'}" role="region" aria-label="Tasks" tabindex="0"><table class="tasks">
+<thead><tr><th scope="col">Task</th><th scope="col">Mean</th><th scope="col" class="picture">${scale && stripHead(scale)}</th><th scope="col">Standard error</th>${byInterval ? markup`<th scope="col">Interval</th>` : undefined}<th scope="col">Episodes</th><th scope="col">Unresolved</th><th scope="col">Weight</th></tr></thead>
+<tbody>
+${rows.map((row) => taskRow(row, scale, official.mean, byInterval))}
+</tbody></table></div></section>`;
+}
+
+function taskRow({ task, source, strip }: Row, scale: Scale | undefined, mean: number | null, byInterval: boolean): Markup {
+  const spread = task.standardError ?? Math.abs(task.mean ?? 1);
+  return markup`<tr><th scope="row"><bdi>${task.name}</bdi></th><td>${figure(task.mean, spread, `${source}.mean`)}</td><td class="picture">${scale && stripCell(strip, scale, mean)}</td><td>${spreadFigure(task.standardError, `${source}.standardError`)}</td>${byInterval ? markup`<td>${task.interval ? ends(task.interval, spread, `${source}.interval`) : '–'}</td>` : undefined}<td>${count(task.episodes, `${source}.episodes`)}</td><td>${count(task.unresolved, `${source}.unresolved`)}</td><td>${share(task.weight, `${source}.weight`)}</td></tr>
+`;
+}
+
+function stripOf({ mean, standardError, interval }: Task): Strip {
+  if (interval) return { value: mean, low: interval.low, high: interval.high };
+  if (mean === null || standardError === null) return { value: mean, low: null, high: null };
+  return { value: mean, low: mean - standardError, high: mean + standardError };
 }

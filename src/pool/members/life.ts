@@ -1,12 +1,12 @@
 import { raceWithAbort } from '../../kernel/abort.ts';
-import type { Clock } from '../../kernel/clock.ts';
-import { InfrastructureError } from '../../kernel/errors.ts';
-import type { SandboxId } from '../../kernel/ids.ts';
+import { type Clock, sleep } from '../../kernel/clock.ts';
 import { Deadline, waitForAbort, withTimeout } from '../../kernel/deadline.ts';
-import type { Occupant } from './occupant.ts';
+import { InfrastructureError, messageOf } from '../../kernel/errors.ts';
+import type { SandboxId } from '../../kernel/ids.ts';
+import { backoffMs } from '../planning/backoff.ts';
 import type { Sandbox, SandboxExit, SandboxProvider, SandboxSpec } from '../ports/sandbox.ts';
-import { tearDown } from './tear-down.ts';
 import type { SandboxTemplate } from '../ports/template.ts';
+import type { Occupant } from './occupant.ts';
 
 /** What it takes to bring a sandbox up. */
 export interface Making<Resident> {
@@ -108,5 +108,35 @@ function creationStuck(id: SandboxId): CreationStuckError {
   return new CreationStuckError(
     'sandbox.creation-stuck',
     `the creation of sandbox ${id} was abandoned, but did not end within ${ABANDON_MS / 1000} s`,
+  );
+}
+
+/** Removing a sandbox from a busy provider takes seconds; one that takes longer is asked again, which is safe: destroying is idempotent. */
+const ATTEMPT_MS = 30_000;
+/** A sandbox that cannot be destroyed now is left to the sweep of the next start, rather than holding up the end of this one. */
+const ATTEMPTS = 3;
+
+/**
+ * Destroys a sandbox, with patience. Never rejects.
+ *
+ * @returns what is wrong when every attempt failed or took too long.
+ */
+async function tearDown(sandbox: Sandbox, clock: Clock): Promise<InfrastructureError | undefined> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      await withTimeout(clock, ATTEMPT_MS, sandbox.destroy(), () => new Error(`no answer within ${ATTEMPT_MS / 1000} s`));
+      return undefined;
+    } catch (error) {
+      if (attempt === ATTEMPTS) return notDestroyedError(sandbox, error);
+      await sleep(clock, backoffMs(attempt));
+    }
+  }
+}
+
+function notDestroyedError(sandbox: Sandbox, cause: unknown): InfrastructureError {
+  return new InfrastructureError(
+    'sandbox.not-destroyed',
+    `sandbox ${sandbox.id} could not be destroyed in ${ATTEMPTS} attempts, the last one: ${messageOf(cause)}. The next start of Muster sweeps it away`,
+    { cause },
   );
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import type { StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
 import { STATISTICS_VERSION } from '../../aggregation/statistics-version.ts';
+import type { StoredEvaluation } from '../../evaluation-store/evaluation-record.ts';
+import { pathText } from '../../kernel/documents/path.ts';
 import { InfrastructureError } from '../../kernel/errors.ts';
 import { parseDigest } from '../../kernel/ids.ts';
-import { problemsInOneLine } from './problems-in-one-line.ts';
 
 /**
  * What was accepted, with everything in it that decides the answer: of files only names are left, of contents that this machine keeps. So
@@ -94,4 +94,13 @@ export function orderOf({ id, request }: Pick<StoredEvaluation, 'id' | 'request'
     'store.order',
     `evaluation ${id} was accepted by another version of Muster, which this one cannot take over from: ${problemsInOneLine(parsed.error)}; play it with that version, or cancel it and ask again`,
   );
+}
+
+/** Of a document that a program wrote: which fields are not what was expected. */
+function problemsInOneLine(error: z.ZodError): string {
+  return error.issues.map(({ path, message }) => `${pathText(path.map(asKey))}: ${message}`).join('; ');
+}
+
+function asKey(part: PropertyKey): string | number {
+  return typeof part === 'symbol' ? String(part) : part;
 }

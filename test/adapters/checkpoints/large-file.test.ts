@@ -3,8 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { open, readdir, truncate, type FileHandle } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { readLarge } from '../../../src/adapters/checkpoints/large-file.ts';
-import { isInPageCache } from '../../../src/adapters/checkpoints/page-cache.ts';
+import { isInPageCache, readLarge } from '../../../src/adapters/checkpoints/large-file.ts';
 import { ScratchDirectory } from '../../policy-distribution/scratch-directory.ts';
 
 const run = promisify(execFile);

@@ -1,7 +1,7 @@
 import { BlockList } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isPublicAddress, isWithin } from '../../../src/service/access/addresses.ts';
+import { isPublicAddress, isWithin } from '../../../src/service/access/egress.ts';
 
 /** IANA's special-purpose address registries, and what is given to multicast, for later use, or stands for other addresses. */
 const SPECIAL_IPV4 = [

@@ -1,12 +1,13 @@
 import type { FileHandle } from 'node:fs/promises';
 import type { Clock } from '../../../kernel/clock.ts';
+import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { SharedContent, Sharing } from '../../../pool/ports/shared-content.ts';
 import type { Isolation, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { kernelCgroupFiles } from '../local/cgroups/cgroup-files.ts';
 import type { CgroupLayout } from '../local/cgroups/cgroup-layout.ts';
+import { requireDemands } from '../local/cgroups/enforced-limits.ts';
 import { findProgram } from '../local/host/find-program.ts';
 import { INSIDE_UID } from '../local/host/inside-identity.ts';
-import { type LaunchedProcess, LaunchedProgram } from '../local/program/launched-program.ts';
 import type {
   ApartTemplate,
   LocalHost,
@@ -18,12 +19,13 @@ import type {
   StartedPair,
   StartedProgram,
 } from '../local/local-runtime.ts';
+import { type LaunchedProcess, LaunchedProgram } from '../local/program/launched-program.ts';
 import { rootView, systemView } from '../local/template/system-view.ts';
-import { Wardens } from '../zygote/wardens.ts';
-import { BubblewrapProcesses } from './command/bubblewrap-processes.ts';
+import { checkTemplate } from '../local/template/template-check.ts';
+import { type ForkableTemplate, Wardens } from '../zygote/wardens.ts';
 import { type Capabilities, probeCapabilities } from './capabilities.ts';
+import { BubblewrapProcesses } from './command/bubblewrap-processes.ts';
 import { bubblewrapArguments, environmentArguments, systemArguments } from './command/command-line.ts';
-import { isForked, isolationFor } from './isolation.ts';
 import { type Launch, launch, launchJoined } from './command/launcher.ts';
 import { isNeeded, openOwnUser, type OwnUser, pathOf } from './command/own-user.ts';
 
@@ -160,4 +162,31 @@ class OpenBubblewrap implements OpenRuntime {
       rlimits,
     };
   }
+}
+
+/** See `SandboxProvider.describe`. */
+function isolationFor(template: SandboxTemplate, capabilities: Capabilities): Isolation {
+  requireSandboxes(capabilities);
+  checkTemplate(template, true);
+  requireForking(template, capabilities);
+  requireDemands(template, capabilities.limits, capabilities.cgroups);
+  const way = isForked(template, capabilities) ? 'bubblewrap, forked' : 'bubblewrap';
+  return { mechanism: template.policy ? `${way}, policy apart` : way, limits: capabilities.limits };
+}
+
+/** Whether sandboxes of this template are forked from a zygote here. */
+function isForked(template: SandboxTemplate, { forking }: Capabilities): template is ForkableTemplate {
+  return template.zygote !== undefined && forking.state === 'available';
+}
+
+function requireSandboxes({ bubblewrap, namespaces }: Capabilities): void {
+  for (const finding of [bubblewrap, namespaces]) {
+    if (finding.state === 'available') continue;
+    throw new InfrastructureError('sandbox.unavailable', `no local sandbox can be made: ${finding.detail}; ${finding.remedy}`);
+  }
+}
+
+function requireForking({ name, zygote }: SandboxTemplate, { forking }: Capabilities): void {
+  if (!zygote?.isRequired || forking.state === 'available') return;
+  throw new InfrastructureError('sandbox.unavailable', `template "${name}" is to be forked, but ${forking.detail}; ${forking.remedy}`);
 }

@@ -1,8 +1,8 @@
+import path from 'node:path';
+import type { Sandbox } from 'e2b';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import path from 'node:path';
 import type { Readable } from 'node:stream';
-import type { Sandbox } from 'e2b';
 import { abortError, raceWithAbort } from '../../../kernel/abort.ts';
 import type { Clock } from '../../../kernel/clock.ts';
 import { InfrastructureError } from '../../../kernel/errors.ts';
@@ -10,7 +10,6 @@ import type { UploadContent } from '../../../pool/ports/upload-target.ts';
 import { checkUploadPath, INBOX } from '../upload-path.ts';
 import { failureOf } from './failure.ts';
 import { patiently } from './patience.ts';
-import { UploadBody } from './upload-body.ts';
 
 /** Where files grow until they are whole. */
 const INCOMPLETE = '/muster/incomplete';
@@ -74,5 +73,40 @@ export class RemoteInbox {
       throw body.failure ?? error;
     }
     return incomplete;
+  }
+}
+
+/**
+ * A source as the body of a request: it is read only as far as the request has come. Node's own conversion copies every piece, and reads ahead.
+ */
+class UploadBody {
+  readonly stream: ReadableStream<Uint8Array>;
+  #failure: Error | undefined;
+
+  constructor(source: Readable) {
+    const pieces: AsyncIterator<unknown> = source[Symbol.asyncIterator]();
+    let isWanted = true;
+    const pull = async (controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> => {
+      try {
+        const { done, value } = await pieces.next();
+        if (!isWanted) return;
+        if (done === true) controller.close();
+        else controller.enqueue(value instanceof Uint8Array ? value : Buffer.from(String(value)));
+      } catch (error) {
+        if (!isWanted) return;
+        this.#failure = error instanceof Error ? error : new Error(String(error));
+        controller.error(error);
+      }
+    };
+    const cancel = (): void => {
+      isWanted = false;
+      source.destroy();
+    };
+    this.stream = new ReadableStream({ pull, cancel }, { highWaterMark: 0 });
+  }
+
+  /** The source's error, if it came while the body was read. */
+  get failure(): Error | undefined {
+    return this.#failure;
   }
 }

@@ -1,5 +1,5 @@
-import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { mkdir, stat, symlink, writeFile } from 'node:fs/promises';
 import { InfrastructureError } from '../../../kernel/errors.ts';
 import type { Mount, SandboxLimits, SandboxTemplate } from '../../../pool/ports/template.ts';
 import { hasErrno } from '../local/host/errno.ts';
@@ -8,7 +8,6 @@ import { OPEN_FILES } from '../local/host/open-files.ts';
 import { systemFiles, type SystemView } from '../local/template/system-view.ts';
 import { writableSizes } from '../local/template/writable-space.ts';
 import { INBOX } from '../upload-path.ts';
-import { FILTER } from './nested-namespaces.ts';
 
 export interface BundlePlan {
   readonly template: SandboxTemplate;
@@ -114,3 +113,26 @@ function kernelMounts(limits: SandboxLimits): readonly object[] {
 const tmpfs = (destination: string, ...options: readonly string[]): object => ({ destination, type: 'tmpfs', source: 'tmpfs', options });
 
 const bind = (source: string, destination: string): object => ({ destination, type: 'bind', source, options: ['rbind', 'ro'] });
+
+/** CLONE_NEWUSER of clone(2). */
+const NEW_USER_NAMESPACE = 0x1000_0000;
+/** ENOSYS: the C library then falls back from clone3, whose flags lie in memory where no filter sees them, to clone. */
+const NOT_IMPLEMENTED = 38;
+
+/**
+ * What gVisor's kernel refuses inside, beyond what it does not have: user namespaces, in which a program would be root to
+ * more of that kernel's code. In the notation of OCI's `linux.seccomp`.
+ */
+const FILTER = {
+  defaultAction: 'SCMP_ACT_ALLOW',
+  architectures: process.arch === 'arm64' ? ['SCMP_ARCH_AARCH64'] : ['SCMP_ARCH_X86_64'],
+  syscalls: [
+    { names: ['unshare', 'setns'], action: 'SCMP_ACT_ERRNO' },
+    {
+      names: ['clone'],
+      action: 'SCMP_ACT_ERRNO',
+      args: [{ index: 0, value: NEW_USER_NAMESPACE, valueTwo: NEW_USER_NAMESPACE, op: 'SCMP_CMP_MASKED_EQ' }],
+    },
+    { names: ['clone3'], action: 'SCMP_ACT_ERRNO', errnoRet: NOT_IMPLEMENTED },
+  ],
+};

@@ -1,8 +1,7 @@
-import { pipeline } from 'node:stream';
+import { pipeline, Transform, type TransformCallback } from 'node:stream';
 import type { DescriptorCover } from '../local/host/inherited-descriptors.ts';
-import { ENTER_GROUPS, startLauncher } from '../local/program/launcher.ts';
 import type { LaunchedProcess } from '../local/program/launched-program.ts';
-import { StartMark } from './start-mark.ts';
+import { ENTER_GROUPS, startLauncher } from '../local/program/launcher.ts';
 
 /**
  * Enters the control groups, asks to die with Muster, then becomes runsc, whose other processes die with it: whatever it
@@ -26,4 +25,30 @@ export async function launch({ command, covered, memberFiles }: Launch): Promise
   // The end of either is the end of both; its exit says how the program ended.
   pipeline(launcher.stdout, mark, () => {});
   return { ...launcher, stdout: mark, started: mark.seen };
+}
+
+/**
+ * A program's output without its first byte, which is not the program's: it says that the sandbox stands. runsc passes no
+ * further descriptor into a sandbox on which to say it.
+ */
+class StartMark extends Transform {
+  /** Resolves with true when the mark has come, with false when the output ends without it. */
+  readonly seen: Promise<boolean>;
+  readonly #tell: (isStarted: boolean) => void;
+  #isSeen = false;
+
+  constructor() {
+    super();
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    this.seen = promise;
+    this.#tell = resolve;
+    this.once('close', () => resolve(false));
+  }
+
+  override _transform(chunk: Buffer, _encoding: BufferEncoding, callback: TransformCallback): void {
+    if (this.#isSeen) return callback(null, chunk);
+    this.#isSeen = true;
+    this.#tell(true);
+    return chunk.length > 1 ? callback(null, chunk.subarray(1)) : callback();
+  }
 }

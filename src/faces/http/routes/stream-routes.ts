@@ -1,16 +1,19 @@
-import { Readable } from 'node:stream';
 import type { FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import { Readable } from 'node:stream';
 import { z } from 'zod';
-import type { Clock } from '../../../kernel/clock.ts';
+import type { StoredEvent } from '../../../evaluation-store/event-log.ts';
+import { type Clock, sleep } from '../../../kernel/clock.ts';
 import { InputError } from '../../../kernel/errors.ts';
-import { orderOf } from '../../../service/orders/evaluation-order.ts';
 import type { CheckpointUse } from '../../../service/checkpoints/checkpoint-use.ts';
-import type { EvaluationService } from '../../../service/evaluation-service.ts';
-import { isOver } from '../../../service/orders/is-over.ts';
 import { readableTo } from '../../../service/checkpoints/text-readers.ts';
+import type { EvaluationService } from '../../../service/evaluation-service.ts';
+import { orderOf } from '../../../service/orders/evaluation-order.ts';
+import { isOver } from '../../../service/orders/is-over.ts';
+import { PROBLEMS } from '../problems/problem-responses.ts';
 import { requireCaller } from '../requests/caller.ts';
-import { checkpointOfArm, episodeStream } from './episode-stream.ts';
+import { createGoneSignal } from '../requests/gone-signal.ts';
+import type { StreamRoom } from '../requests/stream-room.ts';
 import {
   episodesQuerySchema,
   eventsQuerySchema,
@@ -18,11 +21,8 @@ import {
   idParamsSchema,
   textStreamSchema,
 } from '../schemas/evaluation-schemas.ts';
-import { eventStream } from './event-stream.ts';
+import { checkpointOfArm, episodeStream } from './episode-stream.ts';
 import { findEvaluation } from './found-evaluation.ts';
-import { createGoneSignal } from '../requests/gone-signal.ts';
-import { PROBLEMS } from '../problems/problem-responses.ts';
-import type { StreamRoom } from '../requests/stream-room.ts';
 
 export interface StreamRoutesOptions {
   readonly service: EvaluationService;
@@ -108,4 +108,44 @@ export function episodeRoutes(instance: FastifyInstance, { service, use, room }:
 /** Reads no further ahead than a client takes. */
 function textStream(source: AsyncIterable<string>): Readable {
   return Readable.from(source, { objectMode: false, highWaterMark: 64 * 1024 });
+}
+
+/** Proxies close connections that say nothing for a minute. */
+const HEARTBEAT_MILLISECONDS = 15_000;
+
+/** Events as a stream of server-sent events, with a comment now and then while nothing happens. It is read as fast as the client takes it. */
+async function* eventStream(events: AsyncIterable<StoredEvent>, clock: Clock): AsyncGenerator<string> {
+  const iterator = events[Symbol.asyncIterator]();
+  try {
+    let next = iterator.next();
+    while (true) {
+      const heard = await heartbeatOr(next, clock);
+      if (heard === 'heartbeat') yield ': still here\n\n';
+      else if (heard.done === true) return;
+      else {
+        yield frame(heard.value);
+        next = iterator.next();
+      }
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
+async function heartbeatOr<Result>(next: Promise<Result>, clock: Clock): Promise<Result | 'heartbeat'> {
+  const heard = new AbortController();
+  const heartbeat = sleep(clock, HEARTBEAT_MILLISECONDS, heard.signal).then(
+    () => 'heartbeat' as const,
+    () => 'heartbeat' as const,
+  );
+  try {
+    return await Promise.race([next, heartbeat]);
+  } finally {
+    heard.abort();
+  }
+}
+
+/** JSON has no line breaks in it, so it is one line of data. */
+function frame({ sequence, type, data, at }: StoredEvent): string {
+  return `id: ${sequence}\nevent: ${type}\ndata: ${JSON.stringify({ sequence, type, at: at.toISOString(), data })}\n\n`;
 }

@@ -4,11 +4,12 @@ import { z } from 'zod';
 import type { Idempotency } from '../../../evaluation-store/evaluation-catalogue.ts';
 import { canonicalJson, digestOf } from '../../../kernel/canonical-json.ts';
 import { InputError } from '../../../kernel/errors.ts';
+import type { Submission, Terms } from '../../../service/acceptance/submission.ts';
 import type { EvaluationService } from '../../../service/evaluation-service.ts';
 import { isOver } from '../../../service/orders/is-over.ts';
-import type { Submission } from '../../../service/acceptance/submission.ts';
+import { PROBLEMS } from '../problems/problem-responses.ts';
 import { requireCaller } from '../requests/caller.ts';
-import { evaluationResource } from './evaluation-resource.ts';
+import { createGoneSignal } from '../requests/gone-signal.ts';
 import {
   type EvaluationResource,
   evaluationSchema,
@@ -16,9 +17,7 @@ import {
   newEvaluationSchema,
   waitQuerySchema,
 } from '../schemas/evaluation-schemas.ts';
-import { createGoneSignal } from '../requests/gone-signal.ts';
-import { PROBLEMS } from '../problems/problem-responses.ts';
-import { comparisonSubmission, evaluationSubmission } from './submission-of.ts';
+import { evaluationResource } from './evaluation-resource.ts';
 
 export interface SubmissionRoutesOptions {
   readonly service: EvaluationService;
@@ -102,4 +101,34 @@ async function submit(
 function idempotencyOf({ headers, body, routeOptions }: FastifyRequest): Idempotency | undefined {
   const key = headers['idempotency-key'];
   return typeof key === 'string' ? { key, fingerprint: digestOf(canonicalJson([routeOptions.url, body])) } : undefined;
+}
+
+type NewEvaluation = z.infer<typeof newEvaluationSchema>;
+type NewComparison = z.infer<typeof newComparisonSchema>;
+
+/** What the bodies of requests ask for. */
+function evaluationSubmission({ checkpoint, baseline, stop, ...asked }: NewEvaluation): Submission {
+  const question: Submission['question'] =
+    baseline === undefined ? { kind: 'evaluation', checkpoint } : { kind: 'comparison', baseline, candidates: [checkpoint], terms: {} };
+  return { ...common(asked), question, stop };
+}
+
+function comparisonSubmission({ baseline, candidates, confidence, margin, budgetEpisodes, ...asked }: NewComparison): Submission {
+  const terms: Terms = {
+    ...(confidence === undefined ? {} : { confidence }),
+    ...(margin === undefined ? {} : { margin }),
+    ...(budgetEpisodes === undefined ? {} : { budgetEpisodes }),
+  };
+  return { ...common(asked), question: { kind: 'comparison', baseline, candidates, terms } };
+}
+
+function common({
+  suite,
+  priority,
+  deadline,
+  webhook,
+  labels,
+  cache,
+}: Omit<NewEvaluation, 'checkpoint' | 'baseline' | 'stop'>): Omit<Submission, 'question'> {
+  return { suite, priority, labels, webhook, cache: cache === 'on', deadline };
 }

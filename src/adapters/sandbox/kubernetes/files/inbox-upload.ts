@@ -1,14 +1,13 @@
-import { randomUUID } from 'node:crypto';
-import { stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Writable } from 'node:stream';
+import { randomUUID } from 'node:crypto';
+import { open, stat } from 'node:fs/promises';
+import { addAbortSignal, type Readable, type Writable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { abortError, raceWithAbort } from '../../../../kernel/abort.ts';
 import { InfrastructureError, messageOf } from '../../../../kernel/errors.ts';
 import type { UploadContent } from '../../../../pool/ports/upload-target.ts';
 import { checkUploadPath, INBOX } from '../../upload-path.ts';
 import type { ProgramChannel } from '../exec/program-channel.ts';
-import { piecesOf } from './upload-pieces.ts';
 
 /** Runs a command in the container that may write the inbox. */
 export type InboxExec = (command: readonly string[], signal: AbortSignal) => Promise<ProgramChannel>;
@@ -122,4 +121,32 @@ async function sizeOf(hostPath: string): Promise<number> {
 
 function shell(script: string, words: readonly string[]): readonly string[] {
   return ['/bin/sh', '-c', script, 'muster-inbox', ...words];
+}
+
+/** Large enough for few round trips to the disk, small enough for hundreds of uploads at the same time. */
+const PIECE_BYTES = 128 * 1024;
+
+/**
+ * The pieces of an upload, in order. A piece is good only until the next is asked for: all of a file's are read into the same memory, so
+ * that a large file leaves no more garbage than a small one.
+ */
+function piecesOf(content: UploadContent, signal: AbortSignal): AsyncIterable<Buffer> {
+  return content.kind === 'file' ? ofFile(content.hostPath) : ofStream(addAbortSignal(signal, content.stream));
+}
+
+async function* ofFile(hostPath: string): AsyncGenerator<Buffer> {
+  await using file = await open(hostPath);
+  const memory = Buffer.allocUnsafeSlow(PIECE_BYTES);
+  for (;;) {
+    const { bytesRead } = await file.read(memory, 0, memory.length);
+    if (bytesRead === 0) return;
+    yield memory.subarray(0, bytesRead);
+  }
+}
+
+async function* ofStream(stream: Readable): AsyncGenerator<Buffer> {
+  for await (const chunk of stream) {
+    if (chunk instanceof Uint8Array) yield Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength);
+    else yield Buffer.from(String(chunk));
+  }
 }
