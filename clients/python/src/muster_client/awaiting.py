@@ -101,9 +101,7 @@ class _Connection:
         await self._stream.aclose()
         method, path, headers = effect.request.method, effect.request.path, effect.request.headers
         timeout = stream_timeout(self._timeout, effect.idle_seconds)
-        response = await self._stream.enter_async_context(
-            self._client.stream(method, path, headers=headers, timeout=timeout)
-        )
+        response = await self._stream.enter_async_context(self._client.stream(method, path, headers=headers, timeout=timeout))
         if response.status_code != 200:
             return response_of(response, await response.aread())
         self._chunks = response.aiter_bytes()

@@ -156,7 +156,6 @@ def read_event(fields: Fields) -> Event:
     return Event(fields.whole("sequence"), fields.text("type"), fields.moment("at"), fields.object("data").raw)
 
 
-
 def _one_of(choices: Any, text: str) -> Any:
     if text in get_args(choices):
         return text

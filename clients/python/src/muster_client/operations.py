@@ -62,9 +62,7 @@ def submit_comparison(
     return (yield from _accepted(settings, comparison_request(reference, references, written, options)))
 
 
-def answered(
-    settings: Settings, submission: Steps[Evaluation], timeout: float | None, watch: Watch
-) -> Steps[Summary | ComparisonSummary]:
+def answered(settings: Settings, submission: Steps[Evaluation], timeout: float | None, watch: Watch) -> Steps[Summary | ComparisonSummary]:
     """Submits, waits, and returns the answer."""
     if timeout is not None:
         assert_seconds("timeout", timeout)

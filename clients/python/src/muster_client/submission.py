@@ -91,9 +91,9 @@ def list_request(filters: Filter, page_size: int, after: str | None) -> Request:
     assert_known({**filters}, Filter, ("page_size",))
     state, label = filters.get("state"), filters.get("label")
     if state is not None:
-        assert_is("state", state, (str, list, tuple), "a state such as \"running\", or a list of them")
+        assert_is("state", state, (str, list, tuple), 'a state such as "running", or a list of them')
     if label is not None and not (isinstance(label, tuple) and len(label) == 2 and all(isinstance(part, str) for part in label)):
-        raise InvalidArgument(f"label: expected a name and its value, such as (\"owner\", \"ppo\"), got {label!r}")
+        raise InvalidArgument(f'label: expected a name and its value, such as ("owner", "ppo"), got {label!r}')
     query = {
         "run": filters.get("run"),
         "suite": filters.get("suite"),
@@ -127,7 +127,7 @@ def _submission(path: str, body: dict[str, Any], options: Options) -> Request:
 def _common(options: Options) -> dict[str, Any]:
     webhook, labels = options.get("webhook"), options.get("labels")
     if labels is not None:
-        assert_is("labels", labels, Mapping, "a mapping of names to texts, such as {\"owner\": \"ppo\"}")
+        assert_is("labels", labels, Mapping, 'a mapping of names to texts, such as {"owner": "ppo"}')
     return {
         "priority": options.get("priority"),
         "deadline": _moment("deadline", options.get("deadline")),

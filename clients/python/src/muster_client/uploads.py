@@ -74,9 +74,7 @@ def _bring_as_delta(settings: Settings, file: LocalFile, query: dict[str, str]) 
 
 def _send_delta(settings: Settings, file: LocalFile, query: dict[str, str], told: bytes) -> Steps[bool]:
     try:
-        yield from _send(
-            settings, file.sha256, {"kind": "delta", **query}, len(told), lambda offset: told[offset : offset + PART_BYTES]
-        )
+        yield from _send(settings, file.sha256, {"kind": "delta", **query}, len(told), lambda offset: told[offset : offset + PART_BYTES])
     except (BadRequest, NotFound, Conflict):
         # What it is told by is gone, or the server takes no deltas: the whole file may be of use.
         return False
